@@ -83,10 +83,20 @@ struct OpSchema {
   int output_index(std::string_view name) const;  ///< -1 when there is none
 };
 
+/// The newest opset of a domain that the table knows.
+struct DomainOpset {
+  std::string_view domain;
+  int newest;
+};
+
+/// All domains of the table, sorted by name.
+std::span<const DomainOpset> known_domains();
+
 /// All schemas, sorted by (domain, name, since_version).
 std::span<const OpSchema> all_schemas();
 
 /// The schema in force for `name` at `opset` of `domain` ("" and "ai.onnx" are one); nullptr when there is none.
+/// A deprecated operator is returned as such (`deprecated`), so that callers can tell it from an unknown one.
 const OpSchema* find_schema(std::string_view domain, std::string_view name, int opset);
 
 /// Some version of the operator exists in the domain, whatever the opset; the oldest, for messages. nullptr when none.
