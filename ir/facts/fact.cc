@@ -1,0 +1,243 @@
+#include "ir/facts/fact.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+#include "ir/facts/hash.h"
+
+namespace tensorlint {
+namespace {
+
+std::uint64_t hash_of(std::span<const Dim> dims) {
+  std::uint64_t hash = dims.size();
+  for (const Dim dim : dims) hash = mix(hash, dim.id());
+  return hash;
+}
+
+std::uint64_t hash_of(const Content& content) {
+  std::uint64_t hash = hash_of(std::span<const Dim>(content.integers));
+  for (const double value : content.floats) hash = mix(hash, std::bit_cast<std::uint64_t>(value));
+  return mix(hash, content.floats.size());
+}
+
+std::uint64_t hash_of(const Fact& fact) {
+  std::uint64_t hash = static_cast<std::uint64_t>(fact.kind) << 8 | static_cast<std::uint64_t>(fact.key);
+  hash = mix(hash, std::uint64_t{fact.dtypes.bits()} << 32 | static_cast<std::uint64_t>(fact.shape));
+  hash = mix(hash, static_cast<std::uint64_t>(fact.content) << 32 | static_cast<std::uint64_t>(fact.element));
+  hash = mix(hash, fact.devices.bits);
+  hash = mix(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
+  return mix(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
+}
+
+/// Items that never move, found again by hash.
+template <typename Item>
+class InternTable {
+ public:
+  template <typename Key, typename Make>
+  std::uint32_t intern(std::uint64_t hash, const Key& key, Make make) {
+    if (slots_.empty() || (items_.size() + 1) * 4 > slots_.size() * 3) grow();
+    std::size_t slot = hash & (slots_.size() - 1);
+    for (; slots_[slot] != 0; slot = (slot + 1) & (slots_.size() - 1)) {
+      const std::uint32_t index = slots_[slot] - 1;
+      if (hashes_[index] == hash && items_[index] == key) return index;
+    }
+    items_.push_back(make());
+    hashes_.push_back(hash);
+    slots_[slot] = static_cast<std::uint32_t>(items_.size());
+    return slots_[slot] - 1;
+  }
+  const Item& operator[](std::uint32_t index) const { return items_[index]; }
+
+ private:
+  void grow() {
+    slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), 0);
+    for (std::uint32_t index = 0; index < items_.size(); ++index) {
+      std::size_t slot = hashes_[index] & (slots_.size() - 1);
+      while (slots_[slot] != 0) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = index + 1;
+    }
+  }
+
+  std::deque<Item> items_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint32_t> slots_;  // index + 1; 0 is free
+};
+
+struct DimList {
+  std::vector<Dim> dims;
+  friend bool operator==(const DimList& list, std::span<const Dim> other) {
+    return std::equal(list.dims.begin(), list.dims.end(), other.begin(), other.end());
+  }
+};
+
+}  // namespace
+
+std::string_view to_text(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kUnknown: return "value";
+    case ValueKind::kTensor: return "tensor";
+    case ValueKind::kSparseTensor: return "sparse tensor";
+    case ValueKind::kSequence: return "sequence";
+    case ValueKind::kOptional: return "optional";
+    case ValueKind::kMap: return "map";
+  }
+  return "";
+}
+
+std::string Range::to_text() const {
+  const auto end = [](double value) {
+    if (std::isinf(value)) return std::string(value < 0 ? "-inf" : "inf");
+    return std::fabs(value) < 1e15 && value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+  };
+  return "[" + end(lo) + ", " + end(hi) + "]";
+}
+
+Range range_of(DTypeSet dtypes) {
+  if (dtypes.empty() || !dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool))) return {};
+  Range range{0, 0, false};
+  for (int code = 1; code < kDTypeCount; ++code) {
+    const auto dtype = static_cast<DType>(code);
+    if (!dtypes.contains(dtype)) continue;
+    const int bits = dtype == DType::kBool ? 1 : bit_width(dtype);
+    const bool is_signed = DTypeSet::signed_integers().contains(dtype);
+    range.lo = std::min(range.lo, is_signed ? -std::ldexp(1.0, bits - 1) : 0.0);
+    // 2^63 - 1 and 2^64 - 1 round up to the power of two: outwards.
+    range.hi = std::max(range.hi, std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1.0);
+  }
+  return range;
+}
+
+Range join(const Range& a, const Range& b) {
+  return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.nan || b.nan};
+}
+
+struct FactStore::Impl {
+  InternTable<DimList> shapes;
+  InternTable<Content> contents;
+  InternTable<Fact> facts;
+  std::vector<std::string> devices;
+};
+
+FactStore::FactStore() : impl_(std::make_unique<Impl>()) {
+  intern(Fact{});  // FactId::kTop
+}
+
+FactStore::~FactStore() = default;
+
+ShapeId FactStore::intern_shape(std::span<const Dim> dims) {
+  const std::uint32_t index = impl_->shapes.intern(hash_of(dims), dims, [&] {
+    return DimList{std::vector<Dim>(dims.begin(), dims.end())};
+  });
+  return static_cast<ShapeId>(index + 1);
+}
+
+std::span<const Dim> FactStore::dims_of(ShapeId shape) const {
+  if (shape == ShapeId::kUnranked) return {};
+  return impl_->shapes[static_cast<std::uint32_t>(shape) - 1].dims;
+}
+
+ContentId FactStore::intern_content(Content content) {
+  if (content.size() > kMaxContent) return ContentId::kNone;
+  const bool nothing_known = !content.integers.empty() && std::all_of(content.integers.begin(), content.integers.end(),
+                                                                      [](Dim dim) { return dim.is_unknown(); });
+  if (nothing_known) return ContentId::kNone;
+  const std::uint32_t index = impl_->contents.intern(hash_of(content), content, [&] { return content; });
+  return static_cast<ContentId>(index + 1);
+}
+
+const Content* FactStore::content(ContentId content) const {
+  if (content == ContentId::kNone) return nullptr;
+  return &impl_->contents[static_cast<std::uint32_t>(content) - 1];
+}
+
+FactId FactStore::intern(const Fact& fact) {
+  return static_cast<FactId>(impl_->facts.intern(hash_of(fact), fact, [&] { return fact; }));
+}
+
+const Fact& FactStore::fact(FactId id) const {
+  return impl_->facts[id == FactId::kAbsent ? 0 : static_cast<std::uint32_t>(id)];
+}
+
+int FactStore::device(std::string_view name) {
+  constexpr std::size_t kMaxDevices = 63;
+  std::vector<std::string>& devices = impl_->devices;
+  const auto found = std::find(devices.begin(), devices.end(), name);
+  if (found != devices.end()) return static_cast<int>(found - devices.begin());
+  if (devices.size() == kMaxDevices) return static_cast<int>(kMaxDevices) - 1;
+  devices.emplace_back(name);
+  return static_cast<int>(devices.size()) - 1;
+}
+
+std::string_view FactStore::device_name(int device) const { return impl_->devices[static_cast<std::size_t>(device)]; }
+
+std::vector<std::string> FactStore::device_names(DeviceSet devices) const {
+  std::vector<std::string> names;
+  if (devices.is_unknown()) return names;
+  for (std::size_t i = 0; i < impl_->devices.size(); ++i)
+    if ((devices.bits >> i) & 1U) names.push_back(impl_->devices[i]);
+  return names;
+}
+
+FactId FactStore::join(FactId a_id, FactId b_id) {
+  if (a_id == b_id) return a_id;
+  if (a_id == FactId::kAbsent || b_id == FactId::kAbsent) return FactId::kTop;
+  const Fact &a = fact(a_id), &b = fact(b_id);
+  if (a.kind != b.kind) return FactId::kTop;
+  Fact result;
+  result.kind = a.kind;
+  result.key = a.key == b.key ? a.key : DType::kUndefined;
+  result.dtypes = a.dtypes | b.dtypes;
+  result.devices = {a.devices.bits | b.devices.bits};
+  result.range = tensorlint::join(a.range, b.range);
+  result.element = join(a.element, b.element);  // nesting of types is capped by the readers
+  const auto joined = [this](Dim x, Dim y) { return dims_.equal(x, y) ? x : Dim(Unknown::kJoined); };
+  if (is_ranked(a.shape) && is_ranked(b.shape) && dims_of(a.shape).size() == dims_of(b.shape).size()) {
+    std::vector<Dim> dims(dims_of(a.shape).size());
+    std::transform(dims_of(a.shape).begin(), dims_of(a.shape).end(), dims_of(b.shape).begin(), dims.begin(), joined);
+    result.shape = intern_shape(dims);
+  }
+  const Content *x = content(a.content), *y = content(b.content);
+  if (a.content == b.content) {
+    result.content = a.content;
+  } else if (x && y && x->floats.empty() && x->integers.size() == y->integers.size()) {
+    Content merged;
+    merged.integers.resize(x->integers.size());
+    std::transform(x->integers.begin(), x->integers.end(), y->integers.begin(), merged.integers.begin(), joined);
+    result.content = intern_content(std::move(merged));
+  }
+  return intern(result);
+}
+
+std::string FactStore::shape_text(ShapeId shape) const {
+  if (!is_ranked(shape)) return "[...]";
+  std::string text = "[";
+  for (const Dim dim : dims_of(shape)) {
+    if (text.size() > 1) text += ", ";
+    text += dims_.to_text(dim);
+  }
+  return text + "]";
+}
+
+std::string FactStore::to_text(FactId id) const {
+  const Fact& value = fact(id);
+  switch (value.kind) {
+    case ValueKind::kUnknown: return "unknown";
+    case ValueKind::kSequence: return "seq(" + to_text(value.element) + ")";
+    case ValueKind::kOptional: return "optional(" + to_text(value.element) + ")";
+    case ValueKind::kMap: return fmt::format("map({}, {})", tensorlint::to_text(value.key), to_text(value.element));
+    case ValueKind::kTensor:
+    case ValueKind::kSparseTensor: break;
+  }
+  std::string text = value.kind == ValueKind::kSparseTensor ? "sparse " : "";
+  text += value.dtypes.to_text() + shape_text(value.shape);
+  const std::vector<std::string> names = device_names(value.devices);
+  if (!names.empty()) text += fmt::format(" on {}", fmt::join(names, " or "));
+  return text;
+}
+
+}  // namespace tensorlint

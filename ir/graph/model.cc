@@ -1,0 +1,487 @@
+#include "ir/graph/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <deque>
+
+#include "ir/facts/dim.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxFaultsPerGraph = 1000;
+
+std::uint64_t value_key(GraphId graph, NameId name) {
+  return static_cast<std::uint64_t>(graph) << 32 | static_cast<std::uint64_t>(name);
+}
+
+std::string_view normalised(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+
+/// The next varint of packed data; nullopt at the end or on a malformed one.
+std::optional<std::uint64_t> next_varint(std::string_view& bytes) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7fU} << shift;
+    if ((byte & 0x80U) == 0) return value;
+  }
+  return std::nullopt;
+}
+
+template <typename Word>
+Word load_little_endian(const char* bytes) {
+  static_assert(std::endian::native == std::endian::little, "raw_data is little endian and read in place");
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+double half_to_double(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const double mantissa = bits & 1023;
+  const double sign = (bits >> 15) != 0 ? -1.0 : 1.0;
+  if (exponent == 31) return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
+  return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
+}
+
+double bfloat_to_double(std::uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
+}
+
+/// Sign-extends or not the low `bits` of a raw element, two or four of them sharing a byte when narrower than 8.
+std::int64_t narrow(std::uint8_t byte, unsigned index_in_byte, unsigned bits, bool is_signed) {
+  const unsigned value = (byte >> (index_in_byte * bits)) & ((1U << bits) - 1);
+  const bool negative = is_signed && ((value >> (bits - 1)) & 1U) != 0;
+  return static_cast<std::int64_t>(value) - (negative ? std::int64_t{1} << bits : 0);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> Tensor::element_count() const {
+  std::uint64_t count = 1;
+  bool empty = false;
+  for (const std::int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    empty = empty || dim == 0;
+  }
+  if (empty) return 0;
+  for (const std::int64_t dim : dims)
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count)) return std::nullopt;
+  return count;
+}
+
+std::uint64_t Tensor::inline_bytes() const {
+  std::uint64_t bytes = raw.size() + typed.size();
+  for (const std::string_view text : strings) bytes += text.size();
+  return bytes;
+}
+
+std::optional<std::vector<std::int64_t>> Tensor::integers(std::size_t limit) const {
+  const auto count = element_count();
+  if (external || !count || *count > limit || !is_known_dtype(dtype_code)) return std::nullopt;
+  const auto dtype = static_cast<DType>(dtype_code);
+  const bool is_signed = DTypeSet::signed_integers().contains(dtype);
+  if (!is_signed && !DTypeSet::unsigned_integers().contains(dtype) && dtype != DType::kBool) return std::nullopt;
+  const auto bits = static_cast<unsigned>(bit_width(dtype));
+  std::vector<std::int64_t> elements;
+  elements.reserve(*count);
+  if (has_raw) {
+    if (raw.size() != packed_bytes(dtype, *count)) return std::nullopt;
+    for (std::size_t i = 0; i < *count; ++i) {
+      std::int64_t element = 0;
+      if (bits < 8) {
+        const unsigned per_byte = 8 / bits;
+        element = narrow(static_cast<std::uint8_t>(raw[i / per_byte]), static_cast<unsigned>(i % per_byte), bits, is_signed);
+      } else {
+        const char* const bytes = raw.data() + i * (bits / 8);
+        switch (bits) {
+          case 8: element = is_signed ? load_little_endian<std::int8_t>(bytes) : load_little_endian<std::uint8_t>(bytes); break;
+          case 16: element = is_signed ? load_little_endian<std::int16_t>(bytes) : load_little_endian<std::uint16_t>(bytes); break;
+          case 32: element = is_signed ? std::int64_t{load_little_endian<std::int32_t>(bytes)} : std::int64_t{load_little_endian<std::uint32_t>(bytes)}; break;
+          default: element = load_little_endian<std::int64_t>(bytes); break;
+        }
+      }
+      if (dtype == DType::kUint64 && element < 0) return std::nullopt;
+      elements.push_back(dtype == DType::kBool ? static_cast<std::int64_t>(element != 0) : element);
+    }
+    return elements;
+  }
+  const int expected_field = dtype == DType::kInt64 ? 7 : (dtype == DType::kUint32 || dtype == DType::kUint64) ? 11 : 5;
+  if (*count != 0 && typed_field != expected_field) return std::nullopt;
+  std::string_view rest = typed;
+  while (!rest.empty()) {
+    const auto word = next_varint(rest);
+    if (!word) return std::nullopt;
+    // int32_data holds narrower types one element a word, sub-byte types packed into the low byte.
+    if (bits < 8) {
+      for (unsigned k = 0; k < 8 / bits && elements.size() < *count; ++k)
+        elements.push_back(narrow(static_cast<std::uint8_t>(*word), k, bits, is_signed));
+      continue;
+    }
+    if (elements.size() == *count) return std::nullopt;
+    const auto element = static_cast<std::int64_t>(*word);
+    if (dtype == DType::kUint64 && element < 0) return std::nullopt;
+    elements.push_back(dtype == DType::kBool ? static_cast<std::int64_t>(element != 0) : element);
+  }
+  if (elements.size() != *count) return std::nullopt;
+  return elements;
+}
+
+std::optional<std::vector<double>> Tensor::floats(std::size_t limit) const {
+  const auto count = element_count();
+  if (external || !count || *count > limit || !is_known_dtype(dtype_code)) return std::nullopt;
+  const auto dtype = static_cast<DType>(dtype_code);
+  const auto to_double = [dtype](const char* bytes) -> double {
+    switch (dtype) {
+      case DType::kFloat64: return load_little_endian<double>(bytes);
+      case DType::kFloat32: return static_cast<double>(load_little_endian<float>(bytes));
+      case DType::kFloat16: return half_to_double(load_little_endian<std::uint16_t>(bytes));
+      default: return bfloat_to_double(load_little_endian<std::uint16_t>(bytes));
+    }
+  };
+  if (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16)
+    return std::nullopt;
+  const auto width = static_cast<std::size_t>(bit_width(dtype)) / 8;
+  std::vector<double> elements;
+  elements.reserve(*count);
+  if (!has_raw && width == 2) {
+    // float16 and bfloat16 sit in int32_data as their bits.
+    if (*count != 0 && typed_field != 5) return std::nullopt;
+    std::string_view rest = typed;
+    while (!rest.empty()) {
+      const auto word = next_varint(rest);
+      if (!word || elements.size() == *count) return std::nullopt;
+      const auto bits = static_cast<std::uint16_t>(*word);
+      elements.push_back(dtype == DType::kFloat16 ? half_to_double(bits) : bfloat_to_double(bits));
+    }
+  } else {
+    const std::string_view bytes = has_raw ? raw : typed;
+    const int expected_field = dtype == DType::kFloat64 ? 10 : 4;
+    if (!has_raw && *count != 0 && typed_field != expected_field) return std::nullopt;
+    if (bytes.size() != *count * width) return std::nullopt;
+    for (std::size_t i = 0; i < *count; ++i) elements.push_back(to_double(bytes.data() + i * width));
+  }
+  if (elements.size() != *count) return std::nullopt;
+  return elements;
+}
+
+const Attribute* Model::attribute(const Node& node, std::string_view name) const {
+  for (const Attribute& attribute : attributes(node))
+    if (attribute.name == name) return &attribute;
+  return nullptr;
+}
+
+std::string Model::label(NodeId id) const {
+  const Node& self = node(id);
+  if (self.name != NameId::kEmpty) return std::string(text(self.name));
+  const auto index = static_cast<std::uint32_t>(id) - graph(self.graph).first_node;
+  return fmt::format("#{}({})", index, text(op(self).name));
+}
+
+std::string Model::graph_path(GraphId id) const {
+  std::vector<std::string> parts;
+  for (GraphId at = id; at != GraphId::kNone; at = graph(at).parent) {
+    const Graph& self = graph(at);
+    switch (self.kind) {
+      case GraphKind::kMain: parts.emplace_back("main"); break;
+      case GraphKind::kFunction:
+        parts.push_back(fmt::format("{}::{}", text(self.domain), text(self.name)));
+        if (self.overload != NameId::kEmpty) parts.back() += fmt::format(":{}", text(self.overload));
+        break;
+      case GraphKind::kSubgraph:
+        parts.push_back(self.name != NameId::kEmpty ? std::string(text(self.name)) : std::string(self.attribute));
+        break;
+    }
+  }
+  std::reverse(parts.begin(), parts.end());
+  return fmt::format("{}", fmt::join(parts, "/"));
+}
+
+std::int64_t Model::opset(GraphId graph_id, std::string_view domain) const {
+  if (opset_imports.empty()) return 0;
+  const std::string_view wanted = normalised(domain);
+  for (const OpsetImport& import : opset_imports[graph(graph_id).opsets])
+    if (text(import.domain) == wanted) return import.version;
+  return 0;
+}
+
+ValueId Model::find_value(GraphId graph, std::string_view name) const {
+  const std::uint32_t number = names.find(name);
+  if (number == 0) return ValueId::kAbsent;
+  return static_cast<ValueId>(value_index.find(value_key(graph, static_cast<NameId>(number))));
+}
+
+struct ModelBuilder::Impl {
+  /// Memory for small arrays, in chunks that never move.
+  class Arena {
+   public:
+    template <typename T>
+    std::span<const T> copy(std::span<const T> items) {
+      if (items.empty()) return {};
+      const std::size_t bytes = items.size_bytes();
+      used_ = (used_ + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+      if (chunks_.empty() || used_ + bytes > capacity_) {
+        capacity_ = std::max<std::size_t>(bytes, std::clamp<std::size_t>(capacity_ * 2, 4096, 1 << 20));
+        chunks_.push_back(std::make_unique<std::byte[]>(capacity_));
+        used_ = 0;
+      }
+      std::byte* const place = chunks_.back().get() + used_;
+      std::memcpy(place, items.data(), bytes);
+      used_ += bytes;
+      return {reinterpret_cast<const T*>(place), items.size()};
+    }
+
+   private:
+    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    std::size_t used_ = 0, capacity_ = 0;
+  };
+
+  struct Store {
+    Arena arena;
+    std::deque<Tensor> tensors;
+    std::deque<SparseTensor> sparse_tensors;
+    std::deque<TypeDecl> types;
+  };
+
+  std::shared_ptr<Store> store = std::make_shared<Store>();
+  FlatMap operator_index;            // hash of (domain, name, overload, opsets) -> operator + 1
+  std::vector<std::uint32_t> operator_opsets;
+  std::vector<NameId> operand_names;  // parallel to Model::operand_list
+  std::vector<std::uint32_t> fault_counts;
+  struct PendingOutput {
+    GraphId graph;
+    NameId name;
+    const TypeDecl* type;
+  };
+  std::vector<PendingOutput> outputs, value_infos;
+};
+
+ModelBuilder::ModelBuilder() : impl_(std::make_unique<Impl>()) {
+  model_.values.emplace_back();
+  model_.storage.push_back(impl_->store);
+}
+
+ModelBuilder::~ModelBuilder() = default;
+
+NameId ModelBuilder::name(std::string_view text) { return static_cast<NameId>(model_.names.intern(text)); }
+
+std::string_view ModelBuilder::copy(std::string_view text) {
+  const std::span<const char> kept = impl_->store->arena.copy(std::span<const char>(text));
+  return {kept.data(), kept.size()};
+}
+
+Tensor* ModelBuilder::new_tensor() { return &impl_->store->tensors.emplace_back(); }
+SparseTensor* ModelBuilder::new_sparse_tensor() { return &impl_->store->sparse_tensors.emplace_back(); }
+TypeDecl* ModelBuilder::new_type() { return &impl_->store->types.emplace_back(); }
+
+std::span<const std::int64_t> ModelBuilder::keep_ints(std::span<const std::int64_t> ints) { return impl_->store->arena.copy(ints); }
+std::span<const float> ModelBuilder::keep_floats(std::span<const float> floats) { return impl_->store->arena.copy(floats); }
+std::span<const std::string_view> ModelBuilder::keep_strings(std::span<const std::string_view> strings) {
+  return impl_->store->arena.copy(strings);
+}
+std::span<const DimDecl> ModelBuilder::keep_dims(std::span<const DimDecl> dims) { return impl_->store->arena.copy(dims); }
+
+std::uint32_t ModelBuilder::add_opset_imports(std::vector<OpsetImport> imports) {
+  for (OpsetImport& import : imports) import.domain = name(normalised(model_.text(import.domain)));
+  model_.opset_imports.push_back(std::move(imports));
+  return static_cast<std::uint32_t>(model_.opset_imports.size() - 1);
+}
+
+GraphId ModelBuilder::add_graph(Graph graph) {
+  if (graph.kind == GraphKind::kFunction) graph.domain = name(normalised(model_.text(graph.domain)));
+  model_.graphs.push_back(std::move(graph));
+  return static_cast<GraphId>(model_.graphs.size() - 1);
+}
+
+void ModelBuilder::begin_nodes(GraphId id) {
+  model_.graphs[static_cast<std::size_t>(id)].first_node = static_cast<std::uint32_t>(model_.nodes.size());
+}
+
+ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type, Position position) {
+  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+  const auto id = static_cast<ValueId>(model_.values.size());
+  const auto index = static_cast<std::uint32_t>(owner.inputs.size());
+  model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kInput, .result_index = index, .type = type});
+  owner.inputs.push_back(id);
+  if (name == NameId::kEmpty) {
+    if (owner.kind != GraphKind::kSubgraph)
+      fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .value = id, .message = fmt::format("input {} has no name", index), .position = position});
+    return id;
+  }
+  std::uint32_t& slot = model_.value_index[value_key(graph, name)];
+  if (slot == 0) {
+    slot = static_cast<std::uint32_t>(id);
+  } else {
+    fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .value = static_cast<ValueId>(slot),
+           .message = fmt::format("`{}` is an input twice", model_.text(name)), .position = position});
+  }
+  return id;
+}
+
+ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* tensor, const SparseTensor* sparse) {
+  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+  const Position position = tensor ? tensor->position : Position{};
+  if (name == NameId::kEmpty) {
+    fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .tensor = tensor, .message = "an initializer has no name", .position = position});
+    return ValueId::kAbsent;
+  }
+  std::uint32_t& slot = model_.value_index[value_key(graph, name)];
+  if (slot != 0) {
+    Value& known = model_.values[slot];
+    if (known.origin == ValueOrigin::kInput && known.initializer == nullptr && known.sparse_initializer == nullptr) {
+      known.initializer = tensor;
+      known.sparse_initializer = sparse;
+    } else {
+      fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .value = static_cast<ValueId>(slot), .tensor = tensor,
+             .message = fmt::format("`{}` is defined twice, the second time by an initializer", model_.text(name)), .position = position});
+    }
+    return static_cast<ValueId>(slot);
+  }
+  const auto id = static_cast<ValueId>(model_.values.size());
+  slot = static_cast<std::uint32_t>(id);
+  model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kInitializer, .initializer = tensor, .sparse_initializer = sparse});
+  owner.initializers.push_back(id);
+  return id;
+}
+
+void ModelBuilder::add_output(GraphId graph, NameId name, const TypeDecl* type) { impl_->outputs.push_back({graph, name, type}); }
+void ModelBuilder::add_value_info(GraphId graph, NameId name, const TypeDecl* type) { impl_->value_infos.push_back({graph, name, type}); }
+
+NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name, std::span<const NameId> operands,
+                              std::span<const NameId> results, std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length) {
+  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+  const auto id = static_cast<NodeId>(model_.nodes.size());
+  ++owner.node_count;
+  Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
+
+  if (model_.text(domain) == "ai.onnx") domain = NameId::kEmpty;
+  std::uint64_t key = mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op), static_cast<std::uint64_t>(overload));
+  key = mix(key, owner.opsets);
+  for (;; ++key) {  // linear probing where two operators share a hash
+    std::uint32_t& slot = impl_->operator_index[key];
+    if (slot == 0) {
+      slot = static_cast<std::uint32_t>(model_.operators.size() + 1);
+      model_.operators.push_back({.domain = domain, .name = op, .overload = overload});
+      impl_->operator_opsets.push_back(owner.opsets);
+    }
+    const Operator& known = model_.operators[slot - 1];
+    if (known.domain != domain || known.name != op || known.overload != overload || impl_->operator_opsets[slot - 1] != owner.opsets) continue;
+    node.op = static_cast<OperatorId>(slot - 1);
+    break;
+  }
+
+  node.first_operand = static_cast<std::uint32_t>(impl_->operand_names.size());
+  node.operand_count = static_cast<std::uint32_t>(operands.size());
+  impl_->operand_names.insert(impl_->operand_names.end(), operands.begin(), operands.end());
+
+  node.first_result = static_cast<std::uint32_t>(model_.result_list.size());
+  node.result_count = static_cast<std::uint32_t>(results.size());
+  for (std::uint32_t i = 0; i < results.size(); ++i) {
+    if (results[i] == NameId::kEmpty) {
+      model_.result_list.push_back(ValueId::kAbsent);
+      continue;
+    }
+    const auto value = static_cast<ValueId>(model_.values.size());
+    model_.values.push_back({.name = results[i], .graph = graph, .origin = ValueOrigin::kNode, .result_index = i, .producer = id});
+    model_.result_list.push_back(value);
+    std::uint32_t& slot = model_.value_index[value_key(graph, results[i])];
+    if (slot == 0) {
+      slot = static_cast<std::uint32_t>(value);
+    } else {
+      fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .node = id, .value = static_cast<ValueId>(slot),
+             .message = fmt::format("`{}` is defined again", model_.text(results[i])), .position = position});
+    }
+  }
+
+  node.first_attribute = static_cast<std::uint32_t>(model_.attribute_list.size());
+  node.attribute_count = static_cast<std::uint32_t>(attributes.size());
+  for (std::size_t i = 0; i < attributes.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (attributes[i].name == attributes[k].name)
+        fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
+               .message = fmt::format("attribute `{}` is given twice", attributes[i].name), .position = position});
+  model_.attribute_list.insert(model_.attribute_list.end(), attributes.begin(), attributes.end());
+  attributes.clear();
+  model_.nodes.push_back(node);
+  return id;
+}
+
+void ModelBuilder::fault(StructureFault fault) {
+  const auto graph = static_cast<std::size_t>(fault.graph);
+  if (impl_->fault_counts.size() <= graph) impl_->fault_counts.resize(graph + 1);
+  if (impl_->fault_counts[graph]++ < kMaxFaultsPerGraph) model_.faults.push_back(std::move(fault));
+}
+
+Model ModelBuilder::finish() {
+  if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
+  const auto resolve = [this](GraphId graph, NameId name) {
+    for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
+      if (const std::uint32_t found = model_.value_index.find(value_key(at, name))) return static_cast<ValueId>(found);
+    const auto id = static_cast<ValueId>(model_.values.size());
+    model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
+    model_.value_index[value_key(graph, name)] = static_cast<std::uint32_t>(id);
+    return id;
+  };
+
+  model_.operand_list.resize(impl_->operand_names.size());
+  for (const Node& node : model_.nodes) {
+    for (std::uint32_t i = node.first_operand; i < node.first_operand + node.operand_count; ++i) {
+      const NameId name = impl_->operand_names[i];
+      model_.operand_list[i] = name == NameId::kEmpty ? ValueId::kAbsent : resolve(node.graph, name);
+    }
+  }
+  for (const auto& [graph, name, type] : impl_->value_infos) {
+    const std::uint32_t found = model_.value_index.find(value_key(graph, name));
+    if (found != 0 && model_.values[found].type == nullptr) model_.values[found].type = type;
+  }
+  for (const auto& [graph, name, type] : impl_->outputs) {
+    const ValueId id = name == NameId::kEmpty ? ValueId::kAbsent : resolve(graph, name);
+    model_.graphs[static_cast<std::size_t>(graph)].outputs.push_back(id);
+    if (id == ValueId::kAbsent) continue;
+    Value& value = model_.values[static_cast<std::size_t>(id)];
+    if (value.graph != graph) continue;  // a subgraph hands out an outer value as it is
+    value.is_output = true;
+    if (type != nullptr && type->kind != TypeKind::kNone && value.origin != ValueOrigin::kInput) value.type = type;
+  }
+
+  FlatMap functions;  // hash of (domain, name, overload) -> graph
+  const auto function_key = [](NameId domain, NameId name, NameId overload) {
+    return mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name), static_cast<std::uint64_t>(overload));
+  };
+  const auto find_function = [&](NameId domain, NameId name, NameId overload) -> std::uint32_t {
+    for (std::uint64_t key = function_key(domain, name, overload);; ++key) {
+      const std::uint32_t found = functions.find(key);
+      if (found == 0) return 0;
+      const Graph& graph = model_.graphs[found];
+      if (graph.domain == domain && graph.name == name && graph.overload == overload) return found;
+    }
+  };
+  for (std::uint32_t i = 0; i < model_.graphs.size(); ++i) {
+    const Graph& graph = model_.graphs[i];
+    if (graph.kind != GraphKind::kFunction) continue;
+    if (find_function(graph.domain, graph.name, graph.overload) != 0) {
+      fault({.kind = StructureFault::Kind::kDuplicateFunction, .graph = static_cast<GraphId>(i),
+             .message = fmt::format("function `{}` is defined twice", model_.graph_path(static_cast<GraphId>(i))), .position = graph.position});
+      continue;
+    }
+    std::uint64_t key = function_key(graph.domain, graph.name, graph.overload);
+    while (functions.find(key) != 0) ++key;
+    functions[key] = i;
+  }
+  for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+    Operator& op = model_.operators[i];
+    for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[i]])
+      if (import.domain == op.domain) op.opset = import.version;
+    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload)) op.function = static_cast<GraphId>(function);
+    const auto version = static_cast<int>(std::clamp<std::int64_t>(op.opset, 0, 1 << 20));
+    op.schema = find_schema(model_.text(op.domain), model_.text(op.name), version);
+  }
+  return std::move(model_);
+}
+
+}  // namespace tensorlint
