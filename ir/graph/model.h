@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph/name_table.h"
+#include "ir/graph/position.h"
 #include "ir/ops/schema.h"
 #include "ir/types/dtype.h"
 
@@ -21,13 +22,6 @@ enum class ValueId : std::uint32_t { kAbsent = 0 };  ///< kAbsent: an optional o
 enum class NodeId : std::uint32_t { kNone = 0xffff'ffffU };
 enum class GraphId : std::uint32_t { kMain = 0, kNone = 0xffff'ffffU };
 enum class OperatorId : std::uint32_t {};
-
-/// Where something stands in its file: a byte offset in a binary model, line and column (from 1) in a text.
-struct Position {
-  std::uint64_t offset = 0;
-  std::uint32_t line = 0;  ///< 0: no line, `offset` counts
-  std::uint32_t column = 0;
-};
 
 /// A declared dim: a number, a name, or neither.
 struct DimDecl {
