@@ -1,0 +1,214 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/application.h"
+
+namespace tensorlint {
+
+/// What a failed precondition is about: rules word kinds, not operators.
+enum class ConstraintKind : std::uint8_t {
+  kUnknownOperator,
+  kNotInOpset,
+  kOperandCount,
+  kAttribute,          ///< unknown, missing, of the wrong kind, or of a value the operator does not allow
+  kTypeConstraint,     ///< an operand's type is none of those that the operator allows
+  kMixedDtypes,        ///< operands that share a type variable have different dtypes
+  kAxisRange,          ///< an axis outside [-rank, rank)
+  kDuplicateAxis,
+  kShapes,             ///< operands whose shapes do not fit each other or the operator
+  kElementCount,       ///< Reshape
+  kConcatShapes,
+  kIndexRange,         ///< an index outside the extent it indexes
+  kClassRange,         ///< a class index outside [0, C)
+  kDomain,             ///< a value for which the operator is not defined
+  kBranchTypes,        ///< If: the branches' results cannot be of one type
+  kLoopCarriedType,    ///< Loop, Scan: a carried value changes its type
+  kDeclaredType,       ///< a declaration contradicts what is inferred
+  kDevice,
+};
+
+/// The aspect that a failed constraint of this kind is about, and taints.
+Aspect aspect_of(ConstraintKind kind);
+
+/// A labelled precondition of an operator. The label ties entry, test and rule together.
+struct Constraint {
+  std::string_view label;  ///< "reduce_axes_in_range": unique
+  ConstraintKind kind;
+  std::string_view text;   ///< "-rank <= axis < rank"
+};
+
+enum class Certainty : std::uint8_t { kMust, kMay };
+
+/// A precondition that does not hold. `message` has {0}, {1}, ... where the names of operands go, {r0} for results.
+struct Failure {
+  const Constraint* constraint = nullptr;
+  Certainty certainty = Certainty::kMust;
+  std::vector<int> operands;  ///< concerned ones, the culprit first
+  std::string message;
+  std::string witness;        ///< kMay: a concrete case in which it fails
+};
+
+enum class OpTrait : std::uint32_t {
+  kElementwise = 1U << 0,          ///< numpy broadcasting of all operands to one shape
+  kReduction = 1U << 1,            ///< `axes` or `axis` of the data operand are reduced
+  kSoftmax = 1U << 2,              ///< normalises along an axis to probabilities
+  kLogProbabilities = 1U << 3,     ///< result is log-probabilities
+  kClassificationLoss = 1U << 4,   ///< operand 0 scores [N, C, ...], operand 1 class indices
+  kRegressionLoss = 1U << 5,       ///< operand 0 prediction, operand 1 target, compared element by element
+  kExpectsLogits = 1U << 6,        ///< a loss that normalises itself
+  kExpectsProbabilities = 1U << 7,
+  kShapeOf = 1U << 8,              ///< results on the host, only the operand's shape matters
+  kRandom = 1U << 9,
+  kControlFlow = 1U << 10,         ///< has subgraphs, solved by the dataflow solver
+};
+
+class Inference;
+using InferFunction = void (*)(Inference&);
+
+/// What is known of an operator beyond its schema. Entries register themselves; one operator, one entry per range of versions.
+class OpEntry {
+ public:
+  explicit OpEntry(std::string_view name, std::string_view domain = "") : name_(name), domain_(domain) {}
+  OpEntry& since(int version) { return since_ = version, *this; }  ///< first opset it holds for; default 1
+  OpEntry& until(int version) { return until_ = version, *this; }  ///< last opset it holds for
+  OpEntry& infer(InferFunction function) { return infer_ = function, *this; }
+  OpEntry& trait(OpTrait trait) { return traits_ |= static_cast<std::uint32_t>(trait), *this; }
+  OpEntry& constraint(const Constraint& constraint) { return constraints_.push_back(&constraint), *this; }
+  /// Operands read by the host: on the cpu or with the data, nowhere else.
+  OpEntry& host(std::string_view operand) { return host_.push_back(operand), *this; }
+  /// Analysed through ONNX's own function body where the schema has one.
+  OpEntry& through_body() { return through_body_ = true, *this; }
+
+  std::string_view name() const { return name_; }
+  std::string_view domain() const { return domain_; }
+  int first_version() const { return since_; }
+  int last_version() const { return until_; }
+  bool has(OpTrait trait) const { return (traits_ & static_cast<std::uint32_t>(trait)) != 0; }
+  InferFunction inference() const { return infer_; }
+  std::span<const Constraint* const> constraints() const { return constraints_; }
+  std::span<const std::string_view> host_operands() const { return host_; }
+  bool uses_body() const { return through_body_; }
+
+ private:
+  std::string_view name_, domain_;
+  int since_ = 1, until_ = 1 << 20;
+  InferFunction infer_ = nullptr;
+  std::uint32_t traits_ = 0;
+  bool through_body_ = false;
+  std::vector<const Constraint*> constraints_;
+  std::vector<std::string_view> host_;
+};
+
+/// At namespace scope of an entry's file: `const RegisterOps kSoftmaxes{softmax(), log_softmax()};`
+struct RegisterOps {
+  RegisterOps(std::initializer_list<OpEntry> entries);
+};
+
+std::span<const OpEntry> all_entries();  ///< sorted by (domain, name, first version)
+/// The entry in force; null when the operator has none.
+const OpEntry* find_entry(std::string_view domain, std::string_view name, std::int64_t opset);
+
+/// Every constraint: those that all operators share and those of the entries.
+std::vector<const Constraint*> all_constraints();
+
+struct InferenceResult {
+  std::vector<FactId> results;
+  std::vector<Taint> taints;
+  std::vector<Failure> failures;
+  /// False when the outcome depends on more than operator, attributes and operand facts (fresh symbols, tensors).
+  bool repeatable = true;
+  void clear();
+};
+
+/// Infers one application: arity, attributes and types against the schema, then the entry's shapes, contents, ranges.
+/// Failures about tainted aspects are dropped. `entry` may be null: then dtypes as far as the schema tells, else top.
+void infer(const Application& call, const OpEntry* entry, InferenceResult& out);
+
+/// What an entry's function sees: one application whose arity, attributes and types have been checked.
+/// Operands are asked for by their formal names (schema) or by index. Result dtypes are already set from the schema's
+/// type variables where these are bound; shapes are unknown, ranges everything, until set.
+class Inference {
+ public:
+  Inference(const Application& call, InferenceResult& out) : call_(call), out_(out) {}
+
+  const Application& call() const { return call_; }
+  std::int64_t opset() const { return call_.opset; }
+  FactStore& facts() { return *call_.facts; }
+  DimPool& dims() { return call_.facts->dims(); }
+
+  // Operands. A name that the schema does not have is a bug of the entry (assert).
+  int index_of(std::string_view operand) const;
+  std::size_t operand_count() const { return call_.operands.size(); }
+  bool has(int operand) const { return operand >= 0 && call_.has_operand(static_cast<std::size_t>(operand)); }
+  bool has(std::string_view operand) const { return has(index_of(operand)); }
+  const Fact& operand(int operand) const { return call_.operand(static_cast<std::size_t>(operand)); }
+  const Fact& operand(std::string_view name) const { return operand(index_of(name)); }
+  FactId operand_id(int operand) const { return has(operand) ? call_.operands[static_cast<std::size_t>(operand)] : FactId::kTop; }
+  /// Dims of a ranked tensor operand; nullopt when absent, unranked or no tensor.
+  std::optional<std::span<const Dim>> shape(int operand) const;
+  std::optional<std::span<const Dim>> shape(std::string_view operand) const { return shape(index_of(operand)); }
+  std::optional<int> rank(int operand) const;
+  /// Elements of an integer operand, some perhaps unknown; nullopt when its content is not tracked. Row-major.
+  std::optional<std::span<const Dim>> elements(int operand) const;
+  std::optional<std::span<const Dim>> elements(std::string_view operand) const { return elements(index_of(operand)); }
+  /// Elements that are all constants.
+  std::optional<std::vector<std::int64_t>> constants(int operand) const;
+  std::optional<std::vector<std::int64_t>> constants(std::string_view operand) const { return constants(index_of(operand)); }
+  /// The one element of a scalar or one-element integer operand, as a constant.
+  std::optional<std::int64_t> constant(std::string_view operand) const;
+  std::optional<std::vector<double>> float_constants(std::string_view operand) const;
+  /// Number of elements of a 1-d operand, from its shape.
+  std::optional<std::int64_t> length(std::string_view operand) const;
+
+  // Attributes. Where the attribute is missing: the fallback, or the schema's default by the callers' knowledge.
+  const Attribute* attribute(std::string_view name) const { return call_.attribute(name); }
+  std::int64_t int_attribute(std::string_view name, std::int64_t fallback) const;
+  std::optional<std::int64_t> int_attribute(std::string_view name) const;
+  double float_attribute(std::string_view name, double fallback) const;
+  std::string_view string_attribute(std::string_view name, std::string_view fallback) const;
+  std::optional<std::span<const std::int64_t>> ints_attribute(std::string_view name) const;
+
+  // Results.
+  std::size_t result_count() const { return call_.result_count; }
+  Fact& result(int index = 0);  ///< a fact to fill in; results past result_count are dropped
+  void set_tensor(int result, DTypeSet dtypes, std::span<const Dim> shape);
+  void set_shape(int result, std::span<const Dim> shape);
+  void set_dtype(int result, DTypeSet dtypes) { this->result(result).dtypes = dtypes; }
+  void set_range(int result, const Range& range) { this->result(result).range = range; }
+  /// Integer elements, row-major; ignored beyond kMaxContent. Also narrows the range to the elements' bounds.
+  void set_elements(int result, std::vector<Dim> elements);
+  void set_floats(int result, std::vector<double> elements);
+  /// The whole fact of an operand.
+  void set_same(int result, int operand) { this->result(result) = this->operand(operand); }
+  void set_fact(int result, FactId fact) { this->result(result) = facts().fact(fact); }
+  /// A symbol of this call alone; makes the call not repeatable.
+  Dim fresh(int result, int axis, Unknown reason, std::int64_t lo = 0);
+  /// Says that the outcome depends on tensors behind attributes: not repeatable.
+  void depends_on_tensor() { out_.repeatable = false; }
+
+  // Failures. Dropped when an operand named in it is tainted in the constraint's aspect. The results of a failed call
+  // are tainted in that aspect; go on with the best guess.
+  void fail(const Constraint& constraint, std::vector<int> operands, std::string message);
+  void may_fail(const Constraint& constraint, std::vector<int> operands, std::string message, std::string witness);
+  bool failed() const { return failed_; }
+
+ private:
+  friend void infer(const Application&, const OpEntry*, InferenceResult&);
+  void finish();
+
+  const Application& call_;
+  InferenceResult& out_;
+  std::vector<Fact> results_;
+  Taint failed_aspects_;
+  bool failed_ = false;
+};
+
+}  // namespace tensorlint

@@ -1,0 +1,196 @@
+#include "ir/ops/shape_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tensorlint {
+
+const Constraint kAxisInRange{"axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes, "extents are equal or 1, aligned at the last axis"};
+const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes, "the operand has as many axes as the operator needs"};
+
+namespace {
+
+/// Reports extents that are not equal: must when no legal value makes them equal, else may with a witness.
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b) {
+  DimPool& pool = in.dims();
+  if (!pool.bounds(pool.sub(a, b)).contains(0)) {
+    in.fail(constraint, std::move(operands), std::move(message));
+    return;
+  }
+  const auto two = [](Dim) -> std::optional<std::int64_t> { return 2; };
+  const auto x = pool.evaluate(a, two), y = pool.evaluate(b, two);
+  if (!x || !y || *x == *y) return;
+  std::string witness;
+  for (const Dim symbol : pool.symbols(a)) witness += fmt::format("{}{} = 2", witness.empty() ? "" : ", ", pool.to_text(symbol));
+  in.may_fail(constraint, std::move(operands), std::move(message), fmt::format("with {}: {} against {}", witness, *x, *y));
+}
+
+}  // namespace
+
+std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint) {
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+  in.fail(constraint, {operand}, fmt::format("axis {} outside {{{}}} of rank {}", axis, operand, rank));
+  return std::nullopt;
+}
+
+std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
+                                               const Constraint& range, const Constraint& duplicate) {
+  std::vector<int> result;
+  std::vector<bool> seen(static_cast<std::size_t>(std::max(rank, 0)));
+  for (const std::int64_t axis : axes) {
+    const auto normalised = normalise_axis(in, axis, rank, operand, range);
+    if (!normalised) return std::nullopt;
+    if (seen[static_cast<std::size_t>(*normalised)]) {
+      in.fail(duplicate, {operand}, fmt::format("axis {} of {{{}}} is given twice", axis, operand));
+      return std::nullopt;
+    }
+    seen[static_cast<std::size_t>(*normalised)] = true;
+    result.push_back(*normalised);
+  }
+  return result;
+}
+
+Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, int operand_a, int operand_b, const Constraint& constraint) {
+  DimPool& pool = in.dims();
+  const std::size_t rank = std::max(a.size(), b.size());
+  Dims result(rank);
+  bool reported = false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const bool in_a = i + a.size() >= rank, in_b = i + b.size() >= rank;
+    const Dim x = in_a ? a[i + a.size() - rank] : pool.constant(1);
+    const Dim y = in_b ? b[i + b.size() - rank] : pool.constant(1);
+    result[i] = pool.broadcast(x, y);
+    // An extent that may be 1 is stretched.
+    const bool stretched = pool.bounds_from_two(x).contains(1) || pool.bounds_from_two(y).contains(1);
+    if (reported || stretched || !pool.differ(x, y)) continue;
+    reported = true;
+    fail_unequal(in, constraint, {operand_b, operand_a},
+                 fmt::format("{{{}}} of shape {} and {{{}}} of shape {} do not broadcast: {} against {} at axis {}", operand_a, shape_text(pool, a),
+                             operand_b, shape_text(pool, b), pool.to_text(x), pool.to_text(y), static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank)),
+                 x, y);
+  }
+  return result;
+}
+
+std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const Constraint& constraint) {
+  std::optional<Dims> result;
+  bool ranked = true;
+  int widest = first;
+  for (int i = first; i <= last; ++i) {
+    if (!in.has(i)) continue;
+    const auto shape = in.shape(i);
+    if (!shape) {
+      ranked = false;
+      continue;
+    }
+    if (!result) {
+      result = copy_dims(*shape);
+      widest = i;
+      continue;
+    }
+    result = broadcast(in, *result, *shape, widest, i, constraint);
+    if (shape->size() == result->size()) widest = i;
+  }
+  return ranked ? result : std::nullopt;
+}
+
+void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand, int operand_target, const Constraint& constraint) {
+  DimPool& pool = in.dims();
+  const auto message = [&] {
+    return fmt::format("{{{}}} of shape {} does not stretch to {{{}}} of shape {}", operand, shape_text(pool, shape), operand_target, shape_text(pool, target));
+  };
+  if (shape.size() > target.size()) {
+    in.fail(constraint, {operand, operand_target}, message());
+    return;
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const Dim x = shape[i], y = target[i + target.size() - shape.size()];
+    if (pool.bounds_from_two(x).contains(1) || !pool.differ(x, y)) continue;
+    fail_unequal(in, constraint, {operand, operand_target}, message(), x, y);
+    return;
+  }
+}
+
+Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint, std::string_view what) {
+  DimPool& pool = in.dims();
+  if (pool.differ(a, b))
+    fail_unequal(in, constraint, {operand_b, operand_a}, fmt::format("{}: {} of {{{}}} against {} of {{{}}}", what, pool.to_text(a), operand_a, pool.to_text(b), operand_b), a, b);
+  if (a.is_unknown()) return b;
+  return pool.as_constant(b) ? b : a;
+}
+
+Dim element_count(DimPool& pool, std::span<const Dim> dims) {
+  Dim count = pool.constant(1);
+  // A zero extent decides, whatever the others are; so do that first.
+  for (const Dim dim : dims)
+    if (pool.is_constant(dim, 0)) return dim;
+  for (const Dim dim : dims) count = pool.mul(count, dim);
+  return count;
+}
+
+std::optional<std::vector<std::int64_t>> constant_extents(const DimPool& pool, std::span<const Dim> dims) {
+  std::vector<std::int64_t> extents;
+  extents.reserve(dims.size());
+  for (const Dim dim : dims) {
+    const auto extent = pool.as_constant(dim);
+    if (!extent) return std::nullopt;
+    extents.push_back(*extent);
+  }
+  return extents;
+}
+
+std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, std::span<const Dim> shape, std::span<const Dim> target) {
+  const auto from = constant_extents(pool, shape), to = constant_extents(pool, target);
+  if (!from || !to || from->size() > to->size()) return std::nullopt;
+  std::size_t count = 1;
+  for (const std::int64_t extent : *to) {
+    if (extent < 0 || (extent > 0 && count > kMaxContent)) return std::nullopt;
+    count = static_cast<std::uint64_t>(extent) > kMaxContent ? kMaxContent + 1 : count * static_cast<std::size_t>(extent);
+  }
+  if (count > kMaxContent) return std::nullopt;
+  const std::size_t lead = to->size() - from->size();
+  std::vector<std::size_t> strides(to->size(), 0);
+  std::size_t stride = 1;
+  for (std::size_t i = from->size(); i-- > 0;) {
+    const std::int64_t extent = (*from)[i];
+    if (extent != 1 && extent != (*to)[i + lead]) return std::nullopt;
+    strides[i + lead] = extent == 1 ? 0 : stride;
+    stride *= static_cast<std::size_t>(extent);
+  }
+  std::vector<std::size_t> indices(count);
+  for (std::size_t linear = 0; linear < count; ++linear) {
+    std::size_t rest = linear;
+    for (std::size_t i = to->size(); i-- > 0;) {
+      const auto extent = static_cast<std::size_t>((*to)[i]);
+      indices[linear] += rest % extent * strides[i];
+      rest /= extent;
+    }
+  }
+  return indices;
+}
+
+std::string shape_text(const DimPool& pool, std::span<const Dim> dims) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + pool.to_text(dims[i]);
+  return text + "]";
+}
+
+Range range_of(const DimPool& pool, std::span<const Dim> elements) {
+  Bounds hull{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  for (const Dim element : elements) {
+    const Bounds bounds = pool.bounds(element);
+    hull = {std::min(hull.lo, bounds.lo), std::max(hull.hi, bounds.hi)};
+  }
+  // Conversion rounds to nearest: one step outwards covers it beyond 2^53.
+  const auto outwards = [](std::int64_t value, double direction) {
+    const auto converted = static_cast<double>(value);
+    return std::fabs(converted) <= 9007199254740992.0 ? converted : std::nextafter(converted, direction);
+  };
+  return {outwards(hull.lo, -HUGE_VAL), outwards(hull.hi, HUGE_VAL), false};
+}
+
+}  // namespace tensorlint

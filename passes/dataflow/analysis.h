@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/application.h"
+#include "ir/facts/fact.h"
+#include "ir/graph/model.h"
+#include "ir/ops/inference.h"
+
+namespace tensorlint {
+
+/// What the user knows better than the file: `--input`, `--range`, `--device`.
+struct InputDeclaration {
+  std::optional<DTypeSet> dtypes;
+  bool has_shape = false;
+  std::vector<std::string> dims;  ///< numbers, names, or "?"
+  std::optional<Range> range;
+  std::string device;  ///< empty: not declared
+};
+
+struct AnalysisOptions {
+  std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
+  std::string default_device = "cpu";
+};
+
+/// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
+struct NodeFailure {
+  NodeId node = NodeId::kNone;
+  Failure failure;
+  std::vector<NodeId> calls;
+  std::int64_t iteration = 0;  ///< in a Loop or Scan body: from which iteration on (1: always); 0 outside
+};
+
+/// Facts of every value of a model, and what failed on the way. A value in a body or function has the join over its visits.
+class Analysis {
+ public:
+  const Model& model() const { return *model_; }
+  FactStore& facts() const { return *facts_; }
+
+  FactId fact_id(ValueId value) const { return value_facts_[static_cast<std::size_t>(value)]; }
+  const Fact& fact(ValueId value) const { return facts_->fact(fact_id(value)); }
+  Taint taint(ValueId value) const { return taints_[static_cast<std::size_t>(value)]; }
+  /// In file order.
+  const std::vector<NodeFailure>& failures() const { return failures_; }
+  /// Why nothing better is known of a node's results; empty where the operator's own inference decides.
+  std::string_view reason(NodeId node) const;
+
+  /// The node as the call that was inferred (facts joined over all visits).
+  class NodeApplication {
+   public:
+    NodeApplication(const Analysis& analysis, NodeId node);
+    NodeApplication(const NodeApplication&) = delete;
+    NodeApplication& operator=(const NodeApplication&) = delete;
+    const Application& operator*() const { return application_; }
+    const Application* operator->() const { return &application_; }
+
+   private:
+    std::vector<FactId> operands_, results_;
+    std::vector<Taint> taints_;
+    Application application_;
+  };
+
+  /// Nodes in an order in which operands come first: file order where the file is sorted. Main graph and bodies.
+  const OpEntry* entry(const Node& node) const { return entries_[static_cast<std::size_t>(node.op)]; }
+
+  /// Consumers of each value, in file order.
+  std::span<const NodeId> users(ValueId value) const;
+
+ private:
+  friend class Solver;
+  const Model* model_ = nullptr;
+  std::unique_ptr<FactStore> facts_;
+  std::vector<FactId> value_facts_;
+  std::vector<Taint> taints_;
+  std::vector<NodeFailure> failures_;
+  std::vector<const OpEntry*> entries_;  // by operator
+  std::map<NodeId, std::string> reasons_;
+  mutable std::vector<std::uint32_t> user_offsets_;  // built on first use
+  mutable std::vector<NodeId> user_list_;
+};
+
+/// Infers every value. Never fails: what cannot be inferred is top with a reason. `model` must outlive the result.
+Analysis analyse(const Model& model, const AnalysisOptions& options);
+
+/// Where an aspect of a value began: the input, initializer or node that made it what it is, walking back over nodes
+/// that merely hand it on.
+struct Origin {
+  ValueId value = ValueId::kAbsent;
+  NodeId node = NodeId::kNone;  ///< kNone: an input or initializer
+};
+Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect);
+
+}  // namespace tensorlint
