@@ -145,13 +145,13 @@ struct Graph {
   NameId overload = NameId::kEmpty;  ///< functions
   GraphId parent = GraphId::kNone;   ///< subgraphs: the graph of the node that holds it
   NodeId owner = NodeId::kNone;      ///< subgraphs: that node
-  std::string_view attribute;        ///< subgraphs: the attribute that holds it (body, then_branch, ...)
+  std::string_view attribute{};       ///< subgraphs: the attribute that holds it (body, then_branch, ...)
   std::uint32_t first_node = 0, node_count = 0;  ///< nodes of one graph are consecutive, in file order
-  std::vector<ValueId> inputs;                   ///< without initializers that are no inputs
-  std::vector<ValueId> outputs;
-  std::vector<ValueId> initializers;
-  std::vector<std::string_view> attribute_names;  ///< functions: without default
-  std::vector<Attribute> attribute_defaults;      ///< functions: with default
+  std::vector<ValueId> inputs{};                   ///< without initializers that are no inputs
+  std::vector<ValueId> outputs{};
+  std::vector<ValueId> initializers{};
+  std::vector<std::string_view> attribute_names{};  ///< functions: without default
+  std::vector<Attribute> attribute_defaults{};      ///< functions: with default
   std::uint32_t opsets = 0;                       ///< index into Model::opset_imports
   Position position;
 };
@@ -183,7 +183,7 @@ struct StructureFault {
   NodeId node = NodeId::kNone;
   ValueId value = ValueId::kAbsent;
   const Tensor* tensor = nullptr;
-  std::string message;  ///< the situation, lower case, names not yet escaped
+  std::string message{};  ///< the situation, lower case, names not yet escaped
   Position position;
 };
 

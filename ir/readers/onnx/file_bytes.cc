@@ -1,0 +1,161 @@
+#include "ir/readers/onnx/file_bytes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+namespace tensorlint::onnx {
+
+/// One live mapping, as the signal handler sees it. Guards are reused and never freed: the handler walks the list
+/// without a lock.
+struct FileBytes::Guard {
+  std::atomic<std::uintptr_t> begin{0}, end{0};  // begin 0: free
+  std::atomic<bool> lost{false};
+  Guard* next = nullptr;
+
+  static Guard* take(const void* data, std::size_t size);
+  void release() { begin.store(0, std::memory_order_release); }
+  static void handle(int signal, siginfo_t* info, void* context);
+
+  static std::atomic<Guard*> first;
+  static struct ::sigaction previous;
+  static std::mutex lock;
+};
+
+std::atomic<FileBytes::Guard*> FileBytes::Guard::first{nullptr};
+struct ::sigaction FileBytes::Guard::previous {};
+std::mutex FileBytes::Guard::lock;
+
+namespace {
+
+Error changed(const std::string& path) { return {fmt::format("`{}` changed while being read", path), {}}; }
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "something else";
+}
+
+bool same_time(const struct ::timespec& a, const struct ::timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+}  // namespace
+
+void FileBytes::Guard::handle(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Guard* guard = first.load(std::memory_order_acquire); guard != nullptr; guard = guard->next) {
+    const std::uintptr_t begin = guard->begin.load(std::memory_order_acquire);
+    if (begin == 0 || address < begin || address >= guard->end.load(std::memory_order_relaxed)) continue;
+    // mmap is a bare system call here: nothing of the C library's state is touched.
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    void* const place = reinterpret_cast<void*>(address & ~(page - 1));
+    if (::mmap(place, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) break;
+    guard->lost.store(true, std::memory_order_relaxed);
+    errno = saved_errno;
+    return;
+  }
+  errno = saved_errno;
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+  } else {
+    ::signal(signal, SIG_DFL);  // the faulting access is repeated and ends the process as it would have without us
+  }
+}
+
+FileBytes::Guard* FileBytes::Guard::take(const void* data, std::size_t size) {
+  const std::lock_guard<std::mutex> held(lock);
+  static const bool installed = [] {
+    struct ::sigaction action {};
+    action.sa_sigaction = &Guard::handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    return ::sigaction(SIGBUS, &action, &previous) == 0;
+  }();
+  if (!installed) return nullptr;
+  Guard* guard = first.load(std::memory_order_relaxed);
+  while (guard != nullptr && guard->begin.load(std::memory_order_relaxed) != 0) guard = guard->next;
+  const bool is_new = guard == nullptr;
+  if (is_new) guard = new Guard;
+  guard->lost.store(false, std::memory_order_relaxed);
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  guard->end.store(begin + size, std::memory_order_relaxed);
+  guard->begin.store(begin, std::memory_order_release);
+  if (is_new) {
+    guard->next = first.load(std::memory_order_relaxed);
+    first.store(guard, std::memory_order_release);
+  }
+  return guard;
+}
+
+Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path, std::uint64_t read_limit) {
+  const std::shared_ptr<FileBytes> file(new FileBytes);
+  file->path_ = path;
+  if (path.find('\0') != std::string::npos) return Error{"a path with a zero byte in it", {}};
+  // Not blocking: a FIFO without a writer would wait for ever.
+  file->descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (file->descriptor_ < 0) return Error{fmt::format("cannot open `{}`: {}", path, std::strerror(errno)), {}};
+  struct ::stat status {};
+  if (::fstat(file->descriptor_, &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
+  if (!S_ISREG(status.st_mode)) return Error{fmt::format("`{}` is {}, not a regular file", path, kind_of(status.st_mode)), {}};
+  if (status.st_size == 0) return Error{fmt::format("`{}` is empty", path), {}};
+  file->size_ = static_cast<std::size_t>(status.st_size);
+  file->modified_ = status.st_mtim;
+
+  if (file->size_ > read_limit) {
+    void* const mapping = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, file->descriptor_, 0);
+    if (mapping == MAP_FAILED) return Error{fmt::format("cannot map `{}`: {}", path, std::strerror(errno)), {}};
+    file->data_ = static_cast<const char*>(mapping);
+    file->guard_ = Guard::take(mapping, file->size_);
+    if (file->guard_ == nullptr) {
+      ::munmap(mapping, file->size_);
+      return Error{fmt::format("cannot guard the mapping of `{}`: {}", path, std::strerror(errno)), {}};
+    }
+    return std::shared_ptr<const FileBytes>(file);
+  }
+  file->memory_ = std::make_unique_for_overwrite<char[]>(file->size_);
+  file->data_ = file->memory_.get();
+  for (std::size_t done = 0; done < file->size_;) {
+    const ::ssize_t count = ::read(file->descriptor_, file->memory_.get() + done, file->size_ - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
+    if (count == 0) return changed(path);
+    done += static_cast<std::size_t>(count);
+  }
+  if (auto error = file->check_unchanged()) return *std::move(error);
+  // Small files are whole in memory now: many models may be open at once, descriptors are few.
+  ::close(file->descriptor_);
+  file->descriptor_ = -1;
+  return std::shared_ptr<const FileBytes>(file);
+}
+
+std::optional<Error> FileBytes::check_unchanged() const {
+  if (guard_ != nullptr && guard_->lost.load(std::memory_order_relaxed)) return changed(path_);
+  if (descriptor_ < 0) return std::nullopt;
+  struct ::stat status {};
+  if (::fstat(descriptor_, &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path_, std::strerror(errno)), {}};
+  const bool same = static_cast<std::size_t>(status.st_size) == size_ && same_time(status.st_mtim, modified_);
+  if (!same) return changed(path_);
+  return std::nullopt;
+}
+
+FileBytes::~FileBytes() {
+  if (guard_ != nullptr) {
+    // The guard goes first: another thread's mapping may land on the same addresses at once.
+    guard_->release();
+    ::munmap(const_cast<char*>(data_), size_);
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace tensorlint::onnx

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ir/graph/model.h"
+#include "ir/result.h"
+
+namespace tensorlint {
+
+/// Reads a binary ONNX model (onnx.ModelProto, IR version 3 and later). Names and tensor bytes are views into the file's
+/// bytes, which the model keeps alive; weights are not touched.
+///
+/// Errors, one per file and with the byte offset in message and position: the file cannot be opened or is not a regular
+/// one, is empty, changed while being read; bytes that are no model or malformed anywhere on the way (the whole file must
+/// be consumed); graphs nested deeper than 64, types deeper than 16; so many tiny messages that the model would take more
+/// than 16 MiB + 36 bytes per byte of the file that is not weights.
+/// What is wrong within a well-formed file (tensors, types, attributes, names) becomes Model::faults instead.
+///
+/// Not decoded: training_info, quantization annotations, device configurations, documentation strings.
+Result<Model> read_onnx_file(const std::string& path);
+
+/// The same from memory. `bytes` is not copied: `owner` (may be null for static bytes) is kept by the model.
+/// `path` names the model in messages and is where external data is looked for.
+Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner = nullptr);
+
+}  // namespace tensorlint
