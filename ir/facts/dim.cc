@@ -503,6 +503,8 @@ std::uint64_t DimPool::fresh_site(Dim symbol) const {
   return is_symbol(symbol) ? impl_->atoms[impl_->interned(symbol).terms[0].monomial.atoms[0]].site : 0;
 }
 
+std::uint32_t DimPool::mark() const { return static_cast<std::uint32_t>(impl_->polynomials.size()) + Dim::kFirstInterned; }
+
 std::vector<Dim> DimPool::symbols(Dim dim) const {
   std::vector<Dim> found, pending{dim}, seen;
   while (!pending.empty()) {

@@ -110,6 +110,9 @@ class DimPool {
   /// For a bare fresh symbol its site; 0 for anything else.
   std::uint64_t fresh_site(Dim symbol) const;
 
+  /// Every symbol made after this call has an id of at least the mark.
+  std::uint32_t mark() const;
+
   /// "3", "N", "2*N + 1", "floor(N/2)"; "?" for an unknown or a fresh symbol.
   std::string to_text(Dim dim) const;
 

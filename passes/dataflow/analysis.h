@@ -12,6 +12,7 @@
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
 #include "ir/ops/inference.h"
+#include "passes/dataflow/order.h"
 
 namespace tensorlint {
 
@@ -28,6 +29,11 @@ struct AnalysisOptions {
   std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
   std::string default_device = "cpu";
 };
+
+/// Inferences that a model may cost before the rest becomes unknown: a multiple of its nodes, so that doubling function
+/// calls and nested loops end.
+inline constexpr std::uint64_t kVisitsPerNode = 64;
+inline constexpr std::uint64_t kVisitsAtLeast = 1'000'000;
 
 /// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
 struct NodeFailure {
@@ -66,8 +72,12 @@ class Analysis {
     Application application_;
   };
 
-  /// Nodes in an order in which operands come first: file order where the file is sorted. Main graph and bodies.
   const OpEntry* entry(const Node& node) const { return entries_[static_cast<std::size_t>(node.op)]; }
+
+  /// Operands used before they are defined, in file order.
+  const std::vector<EarlyUse>& early_uses() const { return early_uses_; }
+  /// Nodes that no execution reaches: in a branch whose condition is constant, or a function that nothing calls.
+  bool is_visited(NodeId node) const { return visited_[static_cast<std::size_t>(node)]; }
 
   /// Consumers of each value, in file order.
   std::span<const NodeId> users(ValueId value) const;
@@ -80,6 +90,8 @@ class Analysis {
   std::vector<Taint> taints_;
   std::vector<NodeFailure> failures_;
   std::vector<const OpEntry*> entries_;  // by operator
+  std::vector<EarlyUse> early_uses_;
+  std::vector<bool> visited_;  // by node
   std::map<NodeId, std::string> reasons_;
   mutable std::vector<std::uint32_t> user_offsets_;  // built on first use
   mutable std::vector<NodeId> user_list_;

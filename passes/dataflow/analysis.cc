@@ -1,0 +1,74 @@
+#include "passes/dataflow/analysis.h"
+
+#include <algorithm>
+
+namespace tensorlint {
+
+std::string_view Analysis::reason(NodeId node) const {
+  const auto found = reasons_.find(node);
+  return found == reasons_.end() ? std::string_view() : std::string_view(found->second);
+}
+
+Analysis::NodeApplication::NodeApplication(const Analysis& analysis, NodeId id) {
+  const Model& model = analysis.model();
+  const Node& node = model.node(id);
+  const Operator& op = model.op(node);
+  for (const ValueId value : model.operands(node)) {
+    operands_.push_back(value == ValueId::kAbsent ? FactId::kAbsent : analysis.fact_id(value));
+    taints_.push_back(analysis.taint(value));
+  }
+  for (const ValueId value : model.results(node)) results_.push_back(analysis.fact_id(value));
+  application_ = {.domain = model.text(op.domain),
+                  .name = model.text(op.name),
+                  .opset = op.opset,
+                  .schema = op.schema,
+                  .attributes = model.attributes(node),
+                  .operands = operands_,
+                  .operand_taints = taints_,
+                  .results = results_,
+                  .result_count = node.result_count,
+                  .facts = &analysis.facts(),
+                  .site = static_cast<std::uint64_t>(id) + 1};
+}
+
+std::span<const NodeId> Analysis::users(ValueId value) const {
+  if (user_offsets_.empty()) {
+    user_offsets_.resize(model_->values.size() + 2);
+    for (const ValueId operand : model_->operand_list) ++user_offsets_[static_cast<std::size_t>(operand) + 2];
+    for (std::size_t i = 2; i < user_offsets_.size(); ++i) user_offsets_[i] += user_offsets_[i - 1];
+    user_list_.resize(model_->operand_list.size());
+    for (std::size_t n = 0; n < model_->nodes.size(); ++n)
+      for (const ValueId operand : model_->operands(model_->nodes[n]))
+        user_list_[user_offsets_[static_cast<std::size_t>(operand) + 1]++] = static_cast<NodeId>(n);
+  }
+  const std::size_t index = static_cast<std::size_t>(value);
+  return std::span(user_list_).subspan(user_offsets_[index], user_offsets_[index + 1] - user_offsets_[index]);
+}
+
+Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
+  const Model& model = analysis.model();
+  const auto same = [&](ValueId a, ValueId b) {
+    const Fact &x = analysis.fact(a), &y = analysis.fact(b);
+    switch (aspect) {
+      case Aspect::kDtype: return x.kind == y.kind && x.dtypes == y.dtypes;
+      case Aspect::kShape: return x.shape == y.shape && x.shape != ShapeId::kUnranked;
+      case Aspect::kValue: return x.range == y.range && x.content == y.content;
+      case Aspect::kDevice: return x.devices == y.devices;
+    }
+    return false;
+  };
+  // Each step goes to an operand that has the aspect already; the number of nodes bounds the walk on cyclic graphs.
+  for (std::size_t steps = 0; steps <= model.nodes.size(); ++steps) {
+    const Value& self = model.value(value);
+    if (self.origin != ValueOrigin::kNode) return {value, NodeId::kNone};
+    const std::span<const ValueId> operands = model.operands(model.node(self.producer));
+    const auto source = std::find_if(operands.begin(), operands.end(), [&](ValueId operand) {
+      return operand != ValueId::kAbsent && same(operand, value);
+    });
+    if (source == operands.end()) return {value, self.producer};
+    value = *source;
+  }
+  return {value, model.value(value).producer};
+}
+
+}  // namespace tensorlint

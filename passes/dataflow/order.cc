@@ -1,0 +1,103 @@
+#include "passes/dataflow/order.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace tensorlint {
+namespace {
+
+/// The node of `graph` inside which `node` stands (itself, or the owner of a subgraph around it); kNone when outside.
+NodeId ancestor_in(const Model& model, NodeId node, GraphId graph) {
+  while (node != NodeId::kNone && model.node(node).graph != graph) node = model.graph(model.node(node).graph).owner;
+  return node;
+}
+
+struct Use {
+  NodeId user;  // in the graph itself
+  ValueId value;
+};
+
+/// Uses of values that nodes of `graph` make, by nodes of it and by bodies inside it.
+template <typename Visit>
+void for_each_use(const Model& model, GraphId graph, const std::vector<GraphId>& inner, Visit visit) {
+  const auto visit_value = [&](NodeId user, ValueId id) {
+    if (id == ValueId::kAbsent) return;
+    const Value& value = model.value(id);
+    if (value.origin == ValueOrigin::kNode && value.graph == graph && user != NodeId::kNone) visit(Use{user, id});
+  };
+  const Graph& self = model.graph(graph);
+  for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
+    for (const ValueId id : model.operands(model.nodes[n])) visit_value(static_cast<NodeId>(n), id);
+  for (const GraphId body : inner) {
+    const Graph& bound = model.graph(body);
+    const NodeId user = ancestor_in(model, bound.owner, graph);
+    for (std::uint32_t n = bound.first_node; n < bound.first_node + bound.node_count; ++n)
+      for (const ValueId id : model.operands(model.nodes[n])) visit_value(user, id);
+    for (const ValueId id : bound.outputs) visit_value(user, id);
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<GraphId>> bodies_by_graph(const Model& model) {
+  std::vector<std::vector<GraphId>> bodies(model.graphs.size());
+  for (std::size_t g = 0; g < model.graphs.size(); ++g)
+    if (model.graphs[g].kind == GraphKind::kSubgraph)
+      bodies[static_cast<std::size_t>(model.graphs[g].parent)].push_back(static_cast<GraphId>(g));
+  return bodies;
+}
+
+NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<std::vector<GraphId>>& bodies) {
+  NodeOrder order;
+  const Graph& graph = model.graph(graph_id);
+  std::vector<GraphId> inner = bodies[static_cast<std::size_t>(graph_id)];
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const std::vector<GraphId>& deeper = bodies[static_cast<std::size_t>(inner[i])];
+    inner.insert(inner.end(), deeper.begin(), deeper.end());
+  }
+
+  bool sorted = true;
+  for_each_use(model, graph_id, inner, [&](Use use) {
+    if (model.value(use.value).producer >= use.user) {
+      sorted = false;
+      order.early_uses.push_back({use.user, use.value, false});
+    }
+  });
+  order.nodes.reserve(graph.node_count);
+  if (sorted) {
+    for (std::uint32_t n = 0; n < graph.node_count; ++n) order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
+    return order;
+  }
+
+  std::vector<std::vector<std::uint32_t>> successors(graph.node_count);
+  std::vector<std::uint32_t> waiting_for(graph.node_count, 0);
+  for_each_use(model, graph_id, inner, [&](Use use) {
+    const auto producer = static_cast<std::uint32_t>(model.value(use.value).producer) - graph.first_node;
+    const auto user = static_cast<std::uint32_t>(use.user) - graph.first_node;
+    successors[producer].push_back(user);
+    ++waiting_for[user];
+  });
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t n = 0; n < graph.node_count; ++n)
+    if (waiting_for[n] == 0) ready.push(n);
+  while (!ready.empty()) {
+    const std::uint32_t n = ready.top();
+    ready.pop();
+    order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
+    for (const std::uint32_t next : successors[n])
+      if (--waiting_for[next] == 0) ready.push(next);
+  }
+  for (std::uint32_t n = 0; n < graph.node_count; ++n)
+    if (waiting_for[n] != 0) order.cyclic.push_back(static_cast<NodeId>(graph.first_node + n));
+
+  const auto is_cyclic = [&](NodeId node) { return std::binary_search(order.cyclic.begin(), order.cyclic.end(), node); };
+  std::sort(order.early_uses.begin(), order.early_uses.end(), [](const EarlyUse& a, const EarlyUse& b) {
+    return std::pair(a.user, a.value) < std::pair(b.user, b.value);
+  });
+  const auto same = [](const EarlyUse& a, const EarlyUse& b) { return a.user == b.user && a.value == b.value; };
+  order.early_uses.erase(std::unique(order.early_uses.begin(), order.early_uses.end(), same), order.early_uses.end());
+  for (EarlyUse& use : order.early_uses) use.in_cycle = is_cyclic(use.user) && is_cyclic(model.value(use.value).producer);
+  return order;
+}
+
+}  // namespace tensorlint

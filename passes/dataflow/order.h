@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph/model.h"
+
+namespace tensorlint {
+
+/// An operand that is used before the node that makes it.
+struct EarlyUse {
+  NodeId user = NodeId::kNone;
+  ValueId value = ValueId::kAbsent;
+  bool in_cycle = false;  ///< the user and the value's producer depend on each other: no order would help
+};
+
+struct NodeOrder {
+  std::vector<NodeId> nodes;        ///< operands first; nodes on cycles are left out
+  std::vector<NodeId> cyclic;       ///< nodes on cycles or behind them, in file order
+  std::vector<EarlyUse> early_uses; ///< in file order; at most one per (user, value)
+};
+
+/// The bodies that the nodes of each graph hold directly, by graph.
+std::vector<std::vector<GraphId>> bodies_by_graph(const Model& model);
+
+/// File order where it is sorted already (ONNX requires that), else a stable topological order.
+/// A node that holds subgraphs depends on what these capture.
+NodeOrder order_nodes(const Model& model, GraphId graph, const std::vector<std::vector<GraphId>>& bodies);
+
+}  // namespace tensorlint
