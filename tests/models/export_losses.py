@@ -8,8 +8,8 @@ Every model is Linear(4, 3), an activation where the loss wants one, and the los
 
   dynamo       torch.onnx.export(dynamo=True), with the exporter's metadata (not for "sum": it is the bulk of the bytes)
   plain        the same without any metadata
-  functions    dynamo without optimizer and version conversion: what exporters up to torch 2.8 wrote with optimize=False
-               (opset 18, library functions as calls)
+  functions    dynamo without optimizer and version conversion: opset 18, and the exporter's library functions stay
+               functions (torch 2.13 offers no option for that, so the conversion is patched out)
   torchscript  torch.onnx.export(dynamo=False)
 
 The index tells for every file where prediction and target first meet on a path of values to the loss (shapes do not
