@@ -1,0 +1,27 @@
+#include "tests/ops/op_test.h"
+
+namespace tensorlint {
+namespace {
+
+TEST(Reduction, AxesFromAttributeOrOperand) {
+  const Outcome attribute = Op("ReduceMean", 13).in("float32[N, 3, 4]").ints("axes", {-1}).infer();
+  EXPECT_EQ(attribute.result(), "float32[N, 3, 1]");
+  const Outcome operand = Op("ReduceMean", 18).in("float32[N, 3, 4]").constant({1}).with("keepdims", 0).infer();
+  EXPECT_EQ(operand.result(), "float32[N, 4]");
+  EXPECT_TRUE(operand.failures.empty());
+}
+
+TEST(Reduction, BrokenAxes) {
+  const Outcome outside = Op("ReduceSum", 13).in("float32[2, 3]").constant({2}).infer();
+  ASSERT_EQ(outside.failures, std::vector<std::string>{"reduce_axes_in_range"});
+  EXPECT_EQ(outside.messages[0], "axis 2 outside {0} of rank 2");
+  EXPECT_EQ(Op("ReduceSum", 13).in("float32[2, 3]").constant({1, -1}).infer().failures, std::vector<std::string>{"reduce_axes_once"});
+}
+
+TEST(Arithmetic, Broadcasting) {
+  EXPECT_EQ(Op("Add", 14).in("float32[N, 3]").in("float32[3]").infer().result(), "float32[N, 3]");
+  EXPECT_EQ(Op("Mul", 14).in("float32[N, 3]").in("float32[4]").infer().failures, std::vector<std::string>{"broadcastable"});
+}
+
+}  // namespace
+}  // namespace tensorlint
