@@ -161,6 +161,12 @@ struct OpsetImport {
   std::int64_t version = 0;
 };
 
+/// A `#` comment of a model in text, without the mark and the blanks around it.
+struct Comment {
+  std::uint32_t line = 0;  ///< from 1
+  std::string_view text;
+};
+
 struct MetadataEntry {
   std::string_view key;
   std::string_view value;
@@ -212,6 +218,7 @@ struct Model {
   std::vector<ValueId> operand_list, result_list;
   std::vector<Attribute> attribute_list;
   std::vector<StructureFault> faults;  ///< capped at 1,000 per graph
+  std::vector<Comment> comments;  ///< of a model in text, in file order
   std::unique_ptr<Provenance> provenance;
 
   const Graph& graph(GraphId id) const { return graphs[static_cast<std::size_t>(id)]; }

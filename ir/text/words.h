@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/ops/schema.h"
+
+/// The words of the text syntax, for reader and printer alike.
+namespace tensorlint::text {
+
+/// A word that begins a type: float, seq, undefined, dtype_99, ...
+bool is_type_word(std::string_view word);
+
+/// The code of an element type: onnx's word (float, double, ...), `undefined` for 0, `dtype_N` for a code without one.
+std::optional<std::int32_t> dtype_code_named(std::string_view word);
+std::string dtype_word(std::int32_t code);
+
+/// The kind that to_text() spells so.
+std::optional<AttributeKind> attribute_kind_named(std::string_view word);
+
+}  // namespace tensorlint::text
