@@ -4,6 +4,8 @@
 #include <array>
 #include <tuple>
 
+#include "ir/ops/schema_builder.h"
+
 namespace tensorlint {
 namespace {
 
@@ -14,6 +16,7 @@ std::span<const OpSchema> versions(std::string_view domain, std::string_view nam
   const auto key = [](const OpSchema& schema) { return std::tie(schema.domain, schema.name); };
   domain = canonical(domain);
   const auto found = std::ranges::equal_range(all_schemas(), std::tie(domain, name), std::ranges::less(), key);
+  if (found.empty()) return handwritten_versions(domain, name);
   return {found.begin(), found.end()};
 }
 
@@ -54,7 +57,7 @@ const OpSchema* find_any_version(std::string_view domain, std::string_view name)
 
 int newest_opset(std::string_view domain) {
   const auto found = std::ranges::find(known_domains(), canonical(domain), &DomainOpset::domain);
-  return found == known_domains().end() ? 0 : found->newest;
+  return found == known_domains().end() ? newest_handwritten_opset(domain) : found->newest;
 }
 
 }  // namespace tensorlint

@@ -1,0 +1,129 @@
+// The builder's own domain `tensorlint`, opset 1: losses as PyTorch defines them (torch.nn.functional, 2.13) and Transfer.
+#include <fmt/format.h>
+
+#include "ir/ops/schema_builder.h"
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kLossShapes{"loss_shapes_equal", ConstraintKind::kShapes, "prediction and target have one shape"};
+const Constraint kClassScores{"cross_entropy_shapes", ConstraintKind::kShapes, "scores [N, C, d...] meet targets [N, d...]"};
+const Constraint kTargetInRange{"cross_entropy_classes", ConstraintKind::kClassRange, "0 <= class < C, or ignore_index"};
+
+const DTypeSet kFloats = DTypeSet(DType::kFloat64) | DType::kFloat32 | DType::kFloat16 | DType::kBFloat16;
+constexpr std::string_view kDomain = "tensorlint";
+
+SchemaBuilder loss_schema(std::string_view name) {
+  SchemaBuilder schema(kDomain, name);
+  schema.type("T", kFloats)
+      .input("input", "T")
+      .input("target", "T")
+      .output("loss", "T")
+      .attribute("reduction", AttributeKind::kString, "mean");
+  return schema;
+}
+
+SchemaBuilder class_loss_schema(std::string_view name) {
+  SchemaBuilder schema(kDomain, name);
+  schema.type("T", kFloats)
+      .type("I", DTypeSet(DType::kInt64))
+      .input("input", "T")
+      .input("target", "I")
+      .input("weight", "T", FormalOption::kOptional)
+      .output("loss", "T")
+      .attribute("reduction", AttributeKind::kString, "mean")
+      .attribute("ignore_index", AttributeKind::kInt, "-100");
+  return schema;
+}
+
+std::vector<SchemaBuilder> schemas() {
+  std::vector<SchemaBuilder> all{loss_schema("MseLoss"), loss_schema("L1Loss"), loss_schema("BceLoss")};
+  all.push_back(loss_schema("SmoothL1Loss").attribute("beta", AttributeKind::kFloat, "1"));
+  all.push_back(loss_schema("HuberLoss").attribute("delta", AttributeKind::kFloat, "1"));
+  all.push_back(loss_schema("BceWithLogitsLoss").input("pos_weight", "T", FormalOption::kOptional));
+  all.push_back(loss_schema("KlDivLoss").attribute("log_target", AttributeKind::kInt, "0"));
+  all.push_back(class_loss_schema("CrossEntropyLoss").attribute("label_smoothing", AttributeKind::kFloat, "0"));
+  all.push_back(class_loss_schema("NllLoss"));
+  SchemaBuilder transfer(kDomain, "Transfer");
+  transfer.type("T", DTypeSet::all()).input("x", "T").output("y", "T").required_attribute("device", AttributeKind::kString);
+  all.push_back(std::move(transfer));
+  return all;
+}
+
+const RegisterSchemas kSchemas{kDomain, /*complete=*/true, schemas};
+
+bool keeps_elements(const Inference& in) { return in.string_attribute("reduction", "mean") == "none"; }
+
+/// The reduced loss is a scalar; without reduction it has the target's extents.
+void set_loss_shape(Inference& in, std::optional<std::span<const Dim>> elements) {
+  if (!keeps_elements(in)) {
+    in.set_shape(0, {});
+  } else if (elements) {
+    in.set_shape(0, *elements);
+  }
+}
+
+void elementwise_loss(Inference& in) {
+  const auto input = in.shape("input"), target = in.shape("target");
+  if (input && target && input->size() != target->size()) {
+    in.fail(kLossShapes, {1, 0}, fmt::format("{{0}} of shape {} is compared with {{1}} of shape {}", shape_text(in.dims(), *input), shape_text(in.dims(), *target)));
+  } else if (input && target) {
+    for (std::size_t i = 0; i < input->size() && !in.failed(); ++i)
+      same_extent(in, (*input)[i], (*target)[i], 0, 1, kLossShapes, fmt::format("extents at axis {}", i));
+  }
+  set_loss_shape(in, input);
+}
+
+void class_loss(Inference& in) {
+  const auto input = in.shape("input"), target = in.shape("target");
+  if (input && target) {
+    if (input->empty() || target->size() + 1 != input->size()) {
+      in.fail(kClassScores, {1, 0}, fmt::format("scores {{0}} of shape {} need class indices of rank {}, {{1}} has shape {}", shape_text(in.dims(), *input),
+                                                input->empty() ? 0 : input->size() - 1, shape_text(in.dims(), *target)));
+    } else {
+      // The class axis is axis 1, or axis 0 where there is no batch.
+      const std::size_t class_axis = input->size() == 1 ? 0 : 1;
+      for (std::size_t i = 0; i < target->size() && !in.failed(); ++i)
+        same_extent(in, (*input)[i + (i >= class_axis ? 1 : 0)], (*target)[i], 0, 1, kClassScores, fmt::format("extents at axis {} of the targets", i));
+    }
+  }
+  if (const auto classes = input && !input->empty() ? in.dims().as_constant((*input)[input->size() == 1 ? 0 : 1]) : std::nullopt) {
+    const std::int64_t ignored = in.int_attribute("ignore_index", -100);
+    if (const auto labels = in.elements("target")) {
+      for (const Dim label : *labels) {
+        const auto value = in.dims().as_constant(label);
+        if (!value || *value == ignored || (*value >= 0 && *value < *classes)) continue;
+        in.fail(kTargetInRange, {1}, fmt::format("class {} in {{1}} is outside [0, {})", *value, *classes));
+        break;
+      }
+    }
+  }
+  set_loss_shape(in, target);
+}
+
+void transfer(Inference& in) { in.set_same(0, 0); }
+
+OpEntry elementwise(std::string_view name) {
+  return OpEntry(name, kDomain).trait(OpTrait::kRegressionLoss).infer(elementwise_loss).constraint(kLossShapes);
+}
+
+OpEntry over_classes(std::string_view name) {
+  return OpEntry(name, kDomain).trait(OpTrait::kClassificationLoss).infer(class_loss).constraint(kClassScores).constraint(kTargetInRange);
+}
+
+const RegisterOps kEntries{
+    elementwise("MseLoss"),
+    elementwise("L1Loss"),
+    elementwise("SmoothL1Loss"),
+    elementwise("HuberLoss"),
+    elementwise("BceLoss").trait(OpTrait::kExpectsProbabilities),
+    elementwise("BceWithLogitsLoss").trait(OpTrait::kExpectsLogits),
+    elementwise("KlDivLoss"),
+    over_classes("CrossEntropyLoss").trait(OpTrait::kExpectsLogits),
+    over_classes("NllLoss"),
+    OpEntry("Transfer", kDomain).infer(transfer),
+};
+
+}  // namespace
+}  // namespace tensorlint
