@@ -1,0 +1,158 @@
+// Normalisations. Source: ONNX BatchNormalization (1 to 15), InstanceNormalization (1, 6, 22), LayerNormalization (17),
+// RMSNormalization (23), GroupNormalization (18, 21), LpNormalization (1, 22), LRN (1, 13), MeanVarianceNormalization (9, 13).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kNormRank{"normalization_rank", ConstraintKind::kShapes, "the operand has batch and channel axes"};
+const Constraint kNormParameter{"normalization_parameter", ConstraintKind::kShapes, "scale, bias and statistics are 1-d with one element a channel"};
+const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes, "scale and bias stretch to the data's shape"};
+const Constraint kNormAxis{"normalization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kNormAxisOnce{"normalization_axis_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
+const Constraint kNormGroups{"normalization_groups", ConstraintKind::kShapes, "num_groups >= 1 divides the channels"};
+const Constraint kBatchNormResults{"batch_norm_results", ConstraintKind::kAttribute, "running statistics are results only with training_mode = 1"};
+const Constraint kNormOrder{"lp_norm_order", ConstraintKind::kAttribute, "p is 1 or 2"};
+
+void copy_shape(Inference& in) {
+  if (const auto data = in.shape(0)) in.set_shape(0, *data);
+}
+
+/// A 1-d operand with one element a channel.
+void check_per_channel(Inference& in, int operand, Dim channels, std::string_view what) {
+  const auto shape = in.shape(operand);
+  if (!shape) return;
+  if (shape->size() != 1) {
+    in.fail(kNormParameter, {operand}, fmt::format("{} {{{}}} has rank {}, it has to have 1 axis", what, operand, shape->size()));
+    return;
+  }
+  same_extent(in, channels, shape->front(), 0, operand, kNormParameter, fmt::format("channels and {}", what));
+}
+
+void batch_normalization(Inference& in) {
+  DimPool& pool = in.dims();
+  copy_shape(in);
+  const auto data = in.shape(0);
+  // Before opset 9, spatial = 0 keeps statistics per position. A 1-d operand has one channel.
+  const bool per_channel = in.opset() >= 9 || in.int_attribute("spatial", 1) != 0;
+  Dim channels(Unknown::kNotTracked);
+  if (data && data->size() == 1) channels = pool.constant(1);
+  if (data && data->size() >= 2) channels = (*data)[1];
+  if (data && data->empty()) in.fail(kNormRank, {0}, "{0} is a scalar, BatchNormalization needs at least 1 axis");
+  static constexpr std::array<std::string_view, 5> kNames = {"", "scale", "bias", "mean", "variance"};
+  if (per_channel)
+    for (std::size_t i = 1; i < kNames.size(); ++i) check_per_channel(in, static_cast<int>(i), channels, kNames[i]);
+  for (std::size_t i = 1; i < in.result_count(); ++i) {
+    if (per_channel) {
+      if (channels.is_unknown() && in.shape(1) && in.shape(1)->size() == 1) channels = in.shape(1)->front();
+      in.set_shape(static_cast<int>(i), std::array{channels});
+    } else if (const auto scale = in.shape(1)) {
+      in.set_shape(static_cast<int>(i), *scale);
+    }
+  }
+  if (in.opset() >= 14 && in.result_count() > 1 && in.int_attribute("training_mode", 0) == 0)
+    in.fail(kBatchNormResults, {}, fmt::format("BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()));
+}
+
+void instance_normalization(Inference& in) {
+  copy_shape(in);
+  const auto data = in.shape(0);
+  if (!data) return;
+  if (data->size() < 3) {
+    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, InstanceNormalization needs at least 3", data->size()));
+    return;
+  }
+  check_per_channel(in, 1, (*data)[1], "scale");
+  check_per_channel(in, 2, (*data)[1], "bias");
+}
+
+/// The first normalised axis, or a failure.
+std::optional<int> first_axis(Inference& in, std::span<const Dim> data) {
+  return normalise_axis(in, in.int_attribute("axis", -1), static_cast<int>(data.size()), 0, kNormAxis);
+}
+
+void layer_normalization(Inference& in) {
+  copy_shape(in);
+  // Mean and inverse deviation are computed in stash_type.
+  const std::int64_t stash = in.int_attribute("stash_type", 1);
+  if (is_known_dtype(stash))
+    for (std::size_t i = 1; i < in.result_count(); ++i) in.set_dtype(static_cast<int>(i), static_cast<DType>(stash));
+  const auto data = in.shape(0);
+  if (!data) return;
+  const auto axis = first_axis(in, *data);
+  if (!axis) return;
+  for (const int operand : {1, 2})
+    if (const auto shape = in.shape(operand)) check_unidirectional(in, *shape, *data, operand, 0, kNormScale);
+  Dims statistics(data->size(), in.dims().constant(1));
+  std::copy_n(data->begin(), *axis, statistics.begin());
+  for (std::size_t i = 1; i < in.result_count(); ++i) in.set_shape(static_cast<int>(i), statistics);
+}
+
+void rms_normalization(Inference& in) {
+  copy_shape(in);
+  const auto data = in.shape(0);
+  if (!data || !first_axis(in, *data)) return;
+  if (const auto scale = in.shape(1)) check_unidirectional(in, *scale, *data, 1, 0, kNormScale);
+}
+
+void group_normalization(Inference& in) {
+  copy_shape(in);
+  const std::int64_t groups = in.int_attribute("num_groups", 1);
+  if (groups < 1) {
+    in.fail(kNormGroups, {}, fmt::format("`num_groups` of GroupNormalization is {}, at least 1 needed", groups));
+    return;
+  }
+  const auto data = in.shape(0);
+  if (!data) return;
+  if (data->size() < 2) {
+    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, GroupNormalization needs at least 2", data->size()));
+    return;
+  }
+  const auto channels = in.dims().as_constant((*data)[1]);
+  if (channels && *channels % groups != 0) in.fail(kNormGroups, {0}, fmt::format("{} channels of {{0}} are not divisible into {} groups", *channels, groups));
+  // Opset 18, which ONNX deprecates, scales groups.
+  if (in.opset() < 21) return;
+  check_per_channel(in, 1, (*data)[1], "scale");
+  check_per_channel(in, 2, (*data)[1], "bias");
+}
+
+void lp_normalization(Inference& in) {
+  copy_shape(in);
+  const std::int64_t order = in.int_attribute("p", 2);
+  if (order != 1 && order != 2) in.fail(kNormOrder, {}, fmt::format("`p` of LpNormalization is {}, it has to be 1 or 2", order));
+  if (const auto data = in.shape(0)) static_cast<void>(first_axis(in, *data));
+}
+
+void lrn(Inference& in) {
+  copy_shape(in);
+  const auto data = in.shape(0);
+  if (data && data->size() < 2) in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, LRN needs at least 2", data->size()));
+}
+
+void mean_variance_normalization(Inference& in) {
+  copy_shape(in);
+  const auto data = in.shape(0);
+  if (!data) return;
+  static constexpr std::array<std::int64_t, 3> kDefaultAxes = {0, 2, 3};
+  const auto given = in.ints_attribute("axes");
+  static_cast<void>(normalise_axes(in, given ? *given : std::span<const std::int64_t>(kDefaultAxes), static_cast<int>(data->size()), 0, kNormAxis, kNormAxisOnce));
+}
+
+const RegisterOps kNormalizations{
+    OpEntry("BatchNormalization").infer(batch_normalization).constraint(kNormRank).constraint(kNormParameter).constraint(kBatchNormResults),
+    OpEntry("InstanceNormalization").infer(instance_normalization).constraint(kNormRank).constraint(kNormParameter),
+    OpEntry("LayerNormalization").infer(layer_normalization).constraint(kNormAxis).constraint(kNormScale),
+    OpEntry("RMSNormalization").infer(rms_normalization).constraint(kNormAxis).constraint(kNormScale),
+    OpEntry("GroupNormalization").infer(group_normalization).constraint(kNormRank).constraint(kNormGroups).constraint(kNormParameter),
+    OpEntry("LpNormalization").infer(lp_normalization).constraint(kNormAxis).constraint(kNormOrder),
+    OpEntry("LRN").infer(lrn).constraint(kNormRank),
+    OpEntry("MeanVarianceNormalization").infer(mean_variance_normalization).constraint(kNormAxis).constraint(kNormAxisOnce),
+};
+
+}  // namespace
+}  // namespace tensorlint
