@@ -259,6 +259,23 @@ struct ModelBuilder::Impl {
     const TypeDecl* type;
   };
   std::vector<PendingOutput> outputs, value_infos;
+  std::vector<std::string_view> attribute_names;  // scratch
+
+  /// A name that two of the attributes share, null when there is none. Not quadratic: a hostile node has thousands.
+  const std::string_view* repeated_name(std::span<const Attribute> attributes) {
+    constexpr std::size_t kFew = 16;
+    if (attributes.size() <= kFew) {
+      for (std::size_t i = 1; i < attributes.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+          if (attributes[i].name == attributes[k].name) return &attributes[i].name;
+      return nullptr;
+    }
+    attribute_names.clear();
+    for (const Attribute& attribute : attributes) attribute_names.push_back(attribute.name);
+    std::sort(attribute_names.begin(), attribute_names.end());
+    const auto twice = std::adjacent_find(attribute_names.begin(), attribute_names.end());
+    return twice == attribute_names.end() ? nullptr : &*twice;
+  }
 };
 
 ModelBuilder::ModelBuilder() : impl_(std::make_unique<Impl>()) {
@@ -400,11 +417,9 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
 
   node.first_attribute = static_cast<std::uint32_t>(model_.attribute_list.size());
   node.attribute_count = static_cast<std::uint32_t>(attributes.size());
-  for (std::size_t i = 0; i < attributes.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (attributes[i].name == attributes[k].name)
-        fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
-               .message = fmt::format("attribute `{}` is given twice", attributes[i].name), .position = position});
+  if (const std::string_view* const twice = impl_->repeated_name(attributes))
+    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
+           .message = fmt::format("attribute `{}` is given twice", *twice), .position = position});
   model_.attribute_list.insert(model_.attribute_list.end(), attributes.begin(), attributes.end());
   attributes.clear();
   model_.nodes.push_back(node);
