@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t kMaxFaultsPerGraph = 1000;
 
-std::uint64_t value_key(GraphId graph, NameId name) {
-  return static_cast<std::uint64_t>(graph) << 32 | static_cast<std::uint64_t>(name);
+template <typename Id>
+constexpr std::uint32_t number(Id id) {
+  return static_cast<std::uint32_t>(id);
 }
 
 std::string_view normalised(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
@@ -211,9 +212,9 @@ std::int64_t Model::opset(GraphId graph_id, std::string_view domain) const {
 }
 
 ValueId Model::find_value(GraphId graph, std::string_view name) const {
-  const std::uint32_t number = names.find(name);
-  if (number == 0) return ValueId::kAbsent;
-  return static_cast<ValueId>(value_index.find(value_key(graph, static_cast<NameId>(number))));
+  const std::uint32_t known = names.find(name);
+  if (known == 0) return ValueId::kAbsent;
+  return static_cast<ValueId>(value_index.find(number(graph), known));
 }
 
 struct ModelBuilder::Impl {
@@ -259,6 +260,32 @@ struct ModelBuilder::Impl {
     const TypeDecl* type;
   };
   std::vector<PendingOutput> outputs, value_infos;
+  std::vector<std::string_view> attribute_names;  // scratch
+
+  struct Sizes {
+    std::size_t nodes = 0, values = 0, results = 0, attributes = 0, operands = 0, names = 0, interned = 0;
+  };
+  Sizes at_begin;
+  Sizes sizes(const Model& model) const {
+    return {model.nodes.size(), model.values.size(), model.result_list.size(), model.attribute_list.size(), operand_names.size(),
+            model.names.size(), model.names.interned()};
+  }
+
+  /// A name that two of the attributes share, null when there is none. Not quadratic: a hostile node has thousands.
+  const std::string_view* repeated_name(std::span<const Attribute> attributes) {
+    constexpr std::size_t kFew = 16;
+    if (attributes.size() <= kFew) {
+      for (std::size_t i = 1; i < attributes.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+          if (attributes[i].name == attributes[k].name) return &attributes[i].name;
+      return nullptr;
+    }
+    attribute_names.clear();
+    for (const Attribute& attribute : attributes) attribute_names.push_back(attribute.name);
+    std::sort(attribute_names.begin(), attribute_names.end());
+    const auto twice = std::adjacent_find(attribute_names.begin(), attribute_names.end());
+    return twice == attribute_names.end() ? nullptr : &*twice;
+  }
 };
 
 ModelBuilder::ModelBuilder() : impl_(std::make_unique<Impl>()) {
@@ -269,6 +296,20 @@ ModelBuilder::ModelBuilder() : impl_(std::make_unique<Impl>()) {
 ModelBuilder::~ModelBuilder() = default;
 
 NameId ModelBuilder::name(std::string_view text) { return static_cast<NameId>(model_.names.intern(text)); }
+
+NameId ModelBuilder::label(std::string_view text) { return static_cast<NameId>(model_.names.append(text)); }
+
+void ModelBuilder::reserve(double factor) {
+  const Impl::Sizes &from = impl_->at_begin, now = impl_->sizes(model_);
+  const auto later = [factor](std::size_t before, std::size_t at) { return before + static_cast<std::size_t>(static_cast<double>(at - before) * factor); };
+  model_.nodes.reserve(later(from.nodes, now.nodes));
+  model_.values.reserve(later(from.values, now.values));
+  model_.result_list.reserve(later(from.results, now.results));
+  model_.attribute_list.reserve(later(from.attributes, now.attributes));
+  impl_->operand_names.reserve(later(from.operands, now.operands));
+  model_.names.reserve(later(from.names, now.names), later(from.interned, now.interned));
+  model_.value_index.reserve(later(from.names, now.names));
+}
 
 std::string_view ModelBuilder::copy(std::string_view text) {
   const std::span<const char> kept = impl_->store->arena.copy(std::span<const char>(text));
@@ -300,6 +341,7 @@ GraphId ModelBuilder::add_graph(Graph graph) {
 
 void ModelBuilder::begin_nodes(GraphId id) {
   model_.graphs[static_cast<std::size_t>(id)].first_node = static_cast<std::uint32_t>(model_.nodes.size());
+  impl_->at_begin = impl_->sizes(model_);
 }
 
 ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type, Position position) {
@@ -313,7 +355,7 @@ ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type
       fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .value = id, .message = fmt::format("input {} has no name", index), .position = position});
     return id;
   }
-  std::uint32_t& slot = model_.value_index[value_key(graph, name)];
+  std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
   if (slot == 0) {
     slot = static_cast<std::uint32_t>(id);
   } else {
@@ -330,7 +372,7 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
     fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .tensor = tensor, .message = "an initializer has no name", .position = position});
     return ValueId::kAbsent;
   }
-  std::uint32_t& slot = model_.value_index[value_key(graph, name)];
+  std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
   if (slot != 0) {
     Value& known = model_.values[slot];
     if (known.origin == ValueOrigin::kInput && known.initializer == nullptr && known.sparse_initializer == nullptr) {
@@ -389,7 +431,7 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
     const auto value = static_cast<ValueId>(model_.values.size());
     model_.values.push_back({.name = results[i], .graph = graph, .origin = ValueOrigin::kNode, .result_index = i, .producer = id});
     model_.result_list.push_back(value);
-    std::uint32_t& slot = model_.value_index[value_key(graph, results[i])];
+    std::uint32_t& slot = model_.value_index.slot(number(graph), number(results[i]));
     if (slot == 0) {
       slot = static_cast<std::uint32_t>(value);
     } else {
@@ -400,11 +442,9 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
 
   node.first_attribute = static_cast<std::uint32_t>(model_.attribute_list.size());
   node.attribute_count = static_cast<std::uint32_t>(attributes.size());
-  for (std::size_t i = 0; i < attributes.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (attributes[i].name == attributes[k].name)
-        fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
-               .message = fmt::format("attribute `{}` is given twice", attributes[i].name), .position = position});
+  if (const std::string_view* const twice = impl_->repeated_name(attributes))
+    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
+           .message = fmt::format("attribute `{}` is given twice", *twice), .position = position});
   model_.attribute_list.insert(model_.attribute_list.end(), attributes.begin(), attributes.end());
   attributes.clear();
   model_.nodes.push_back(node);
@@ -421,10 +461,10 @@ Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   const auto resolve = [this](GraphId graph, NameId name) {
     for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
-      if (const std::uint32_t found = model_.value_index.find(value_key(at, name))) return static_cast<ValueId>(found);
+      if (const std::uint32_t found = model_.value_index.find(number(at), number(name))) return static_cast<ValueId>(found);
     const auto id = static_cast<ValueId>(model_.values.size());
     model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
-    model_.value_index[value_key(graph, name)] = static_cast<std::uint32_t>(id);
+    model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);
     return id;
   };
 
@@ -436,7 +476,7 @@ Model ModelBuilder::finish() {
     }
   }
   for (const auto& [graph, name, type] : impl_->value_infos) {
-    const std::uint32_t found = model_.value_index.find(value_key(graph, name));
+    const std::uint32_t found = model_.value_index.find(number(graph), number(name));
     if (found != 0 && model_.values[found].type == nullptr) model_.values[found].type = type;
   }
   for (const auto& [graph, name, type] : impl_->outputs) {

@@ -248,7 +248,7 @@ struct Model {
   ValueId find_value(GraphId graph, std::string_view name) const;
 
   NameTable names;
-  FlatMap value_index;  ///< (graph << 32 | name) -> value
+  ScopedIndex value_index;  ///< (graph, name) -> value
   std::vector<std::shared_ptr<const void>> storage;  ///< file bytes and arenas that views point into
 };
 
@@ -262,6 +262,12 @@ class ModelBuilder {
 
   Model& model() { return model_; }
   NameId name(std::string_view text);  ///< `text` must outlive the model (file bytes or copy())
+
+  /// A name that nothing is looked up by (a node's): its number is its own, Model::names does not find it.
+  NameId label(std::string_view text);
+  /// Room for `factor` times what has been added since the last begin_nodes, in one allocation an array. The factor must
+  /// come from bytes in all over bytes read, never from a count that the file claims: memory then follows the bytes.
+  void reserve(double factor);
 
   /// Arena memory that lives as long as the model.
   std::string_view copy(std::string_view text);

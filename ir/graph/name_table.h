@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -52,58 +53,110 @@ class FlatMap {
   std::size_t size_ = 0;  // counts a slot that was asked for and left at 0 each time: grows early, never late
 };
 
+/// From (graph, name) to a non-zero number. Graph 0, by far the largest, has a plain array over names: they are numbered
+/// in the order of the file, so neighbours in the file are neighbours here.
+class ScopedIndex {
+ public:
+  /// 0 when the pair is not there.
+  std::uint32_t find(std::uint32_t graph, std::uint32_t name) const {
+    if (graph != 0) return others_.find(key(graph, name));
+    return name < first_.size() ? first_[name] : 0;
+  }
+  /// The slot of the pair, 0 in it when new; valid until the next call.
+  std::uint32_t& slot(std::uint32_t graph, std::uint32_t name) {
+    if (graph != 0) return others_[key(graph, name)];
+    if (name >= first_.size()) first_.resize(std::size_t{name} + 1);
+    return first_[name];
+  }
+  void reserve(std::size_t names) { first_.reserve(names); }
+
+ private:
+  static std::uint64_t key(std::uint32_t graph, std::uint32_t name) { return std::uint64_t{graph} << 32 | name; }
+
+  std::vector<std::uint32_t> first_;
+  FlatMap others_;
+};
+
 /// Interned names, dense numbers from 0 (the empty name). Texts are views that the owner keeps alive.
 class NameTable {
  public:
   NameTable() { intern({}); }
   std::uint32_t intern(std::string_view text) {
-    if ((texts_.size() + 1) * 4 > slots_.size() * 3) grow();
-    const std::uint64_t hash = hash_of(text);
+    if ((interned_ + 1) * 4 > slots_.size() * 3) grow(slots_.empty() ? 64 : slots_.size() * 2);
+    const std::uint32_t hash = hash_of(text);
     std::size_t i = hash & (slots_.size() - 1);
     for (; slots_[i].number != 0; i = (i + 1) & (slots_.size() - 1))
-      if (slots_[i].hash == static_cast<std::uint32_t>(hash >> 32) && texts_[slots_[i].number - 1] == text) return slots_[i].number - 1;
+      if (slots_[i].hash == hash && texts_[slots_[i].number - 1] == text) return slots_[i].number - 1;
+    ++interned_;
     texts_.push_back(text);
-    slots_[i] = {static_cast<std::uint32_t>(hash >> 32), static_cast<std::uint32_t>(texts_.size())};
+    slots_[i] = {hash, static_cast<std::uint32_t>(texts_.size())};
     return slots_[i].number - 1;
+  }
+  /// A number of its own for a text that nobody will look up: find() does not know it, equal texts get different numbers.
+  std::uint32_t append(std::string_view text) {
+    if (text.empty()) return 0;
+    texts_.push_back(text);
+    return static_cast<std::uint32_t>(texts_.size() - 1);
   }
   /// The number of a known name; 0 (the empty name's) for one that was never interned.
   std::uint32_t find(std::string_view text) const {
-    const std::uint64_t hash = hash_of(text);
+    const std::uint32_t hash = hash_of(text);
     for (std::size_t i = hash & (slots_.size() - 1); slots_[i].number != 0; i = (i + 1) & (slots_.size() - 1))
-      if (slots_[i].hash == static_cast<std::uint32_t>(hash >> 32) && texts_[slots_[i].number - 1] == text) return slots_[i].number - 1;
+      if (slots_[i].hash == hash && texts_[slots_[i].number - 1] == text) return slots_[i].number - 1;
     return 0;
   }
   std::string_view text(std::uint32_t number) const { return texts_[number]; }
   std::size_t size() const { return texts_.size(); }
 
+  /// Those of size() that find() knows.
+  std::size_t interned() const { return interned_; }
+  void reserve(std::size_t names, std::size_t interned) {
+    texts_.reserve(names);
+    std::size_t slots = slots_.size();
+    while (interned * 4 > slots * 3) slots *= 2;
+    if (slots > slots_.size()) grow(slots);
+  }
+
  private:
   struct Slot {
-    std::uint32_t hash = 0;    // the upper half: the lower chooses the slot
+    std::uint32_t hash = 0;
     std::uint32_t number = 0;  // number + 1; 0 is free
   };
-  static std::uint64_t hash_of(std::string_view text) {
+  // Words may overlap at the end: no copy of a length known only at run time.
+  static std::uint32_t hash_of(std::string_view text) {
     std::uint64_t hash = text.size();
-    for (; text.size() >= 8; text.remove_prefix(8)) hash = mix(hash, load(text.data(), 8));
-    return mix(hash, load(text.data(), text.size()));
+    if (text.size() >= 8) {
+      const char* const last = text.data() + text.size() - 8;
+      for (const char* at = text.data(); at < last; at += 8) hash = mix(hash, load<std::uint64_t>(at));
+      hash = mix(hash, load<std::uint64_t>(last));
+    } else if (text.size() >= 4) {
+      hash = mix(hash, std::uint64_t{load<std::uint32_t>(text.data())} << 32 | load<std::uint32_t>(text.data() + text.size() - 4));
+    } else if (!text.empty()) {
+      hash = mix(hash, static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[0])) << 16 |
+                           static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[text.size() / 2])) << 8 | static_cast<std::uint8_t>(text.back()));
+    }
+    return static_cast<std::uint32_t>(hash ^ hash >> 32);
   }
-  static std::uint64_t load(const char* bytes, std::size_t count) {
-    std::uint64_t word = 0;
-    __builtin_memcpy(&word, bytes, count);
+  template <typename Word>
+  static Word load(const char* bytes) {
+    Word word;
+    __builtin_memcpy(&word, bytes, sizeof word);
     return word;
   }
-  void grow() {
-    std::vector<Slot> larger(slots_.empty() ? 64 : slots_.size() * 2);
-    for (std::size_t number = 0; number < texts_.size(); ++number) {
-      const std::uint64_t hash = hash_of(texts_[number]);
-      std::size_t i = hash & (larger.size() - 1);
+  void grow(std::size_t slots) {
+    std::vector<Slot> larger(slots);
+    for (const Slot& slot : slots_) {
+      if (slot.number == 0) continue;
+      std::size_t i = slot.hash & (larger.size() - 1);
       while (larger[i].number != 0) i = (i + 1) & (larger.size() - 1);
-      larger[i] = {static_cast<std::uint32_t>(hash >> 32), static_cast<std::uint32_t>(number + 1)};
+      larger[i] = slot;
     }
     slots_.swap(larger);
   }
 
   std::vector<std::string_view> texts_;
   std::vector<Slot> slots_;
+  std::size_t interned_ = 0;
 };
 
 }  // namespace tensorlint

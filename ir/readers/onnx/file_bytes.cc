@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -123,7 +124,13 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
     }
     return std::shared_ptr<const FileBytes>(file);
   }
-  file->memory_ = std::make_unique_for_overwrite<char[]>(file->size_);
+  // Huge pages where the system has them: filling a large buffer page by page costs more than copying into it.
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const bool is_large = file->size_ >= 2 * kHugePage;
+  const std::size_t capacity = is_large ? (file->size_ + kHugePage - 1) & ~(kHugePage - 1) : file->size_;
+  file->memory_ = {static_cast<char*>(is_large ? std::aligned_alloc(kHugePage, capacity) : std::malloc(capacity)), &std::free};
+  if (file->memory_ == nullptr) return Error{fmt::format("no memory for the {} bytes of `{}`", file->size_, path), {}};
+  if (is_large) ::madvise(file->memory_.get(), capacity, MADV_HUGEPAGE);
   file->data_ = file->memory_.get();
   for (std::size_t done = 0; done < file->size_;) {
     const ::ssize_t count = ::read(file->descriptor_, file->memory_.get() + done, file->size_ - done);

@@ -43,7 +43,7 @@ class FileBytes {
   const char* data_ = nullptr;
   std::size_t size_ = 0;
   struct ::timespec modified_ {};
-  std::unique_ptr<char[]> memory_;
+  std::unique_ptr<char, void (*)(void*)> memory_{nullptr, nullptr};
   struct Guard;
   Guard* guard_ = nullptr;  ///< set: data_ is a mapping
 };

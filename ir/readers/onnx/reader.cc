@@ -334,7 +334,6 @@ void Reader::graph_fields(const Pending& pending) {
   const char* last_initializer = nullptr;
   const char* first_node = nullptr;
   const char* last_node = nullptr;
-  std::size_t node_count = 0;
   const auto self = [&]() -> Graph& { return model().graphs[static_cast<std::size_t>(pending.id)]; };
   Cursor fields = cursor(pending.bytes);
   while (fields.next()) {
@@ -343,7 +342,6 @@ void Reader::graph_fields(const Pending& pending) {
         fields.view("GraphProto.node");
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
-        ++node_count;
         continue;
       case 5:
       case 15:
@@ -377,12 +375,6 @@ void Reader::graph_fields(const Pending& pending) {
     check_budget(fields.field_start());
   }
   initializers(pending, first_initializer, last_initializer);
-  if (pending.id == GraphId::kMain) {
-    // Only what the bytes can pay for: a node's result and operands included, 16 bytes are the least an honest one has.
-    const std::size_t likely = std::min(node_count, pending.bytes.size() / 16);
-    model().nodes.reserve(likely);
-    model().values.reserve(model().values.size() + likely);
-  }
   nodes(pending, 1, first_node, last_node);
 }
 
@@ -478,7 +470,15 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
 void Reader::nodes(const Pending& pending, std::uint32_t field, const char* first, const char* last) {
   builder_.begin_nodes(pending.id);
   if (first == nullptr) return;
+  // A sixteenth of a large graph tells how much memory the rest will want: growing by doubling would take it twice.
+  constexpr std::ptrdiff_t kLarge = 1 << 18;
+  const char* const sampled = pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
+  bool is_sampled = sampled == nullptr;
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
+    if (!is_sampled && fields.field_start() >= sampled) [[unlikely]] {
+      is_sampled = true;
+      builder_.reserve(1.03 * static_cast<double>(last - first) / static_cast<double>(fields.field_start() - first));
+    }
     if (fields.field() == field) {
       node(fields.view("GraphProto.node"), pending);
     } else {
@@ -498,7 +498,7 @@ void Reader::node(std::string_view message, const Pending& pending) {
     switch (fields.field()) {
       case 1: operands_.push_back(builder_.name(fields.view("NodeProto.input"))); break;
       case 2: results_.push_back(builder_.name(fields.view("NodeProto.output"))); break;
-      case 3: name = builder_.name(fields.view("NodeProto.name")); break;
+      case 3: name = builder_.label(fields.view("NodeProto.name")); break;
       case 4: op = builder_.name(fields.view("NodeProto.op_type")); break;
       case 5: attribute(fields.view("NodeProto.attribute"), holder, attributes_); break;
       case 7: domain = builder_.name(fields.view("NodeProto.domain")); break;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/declarations.h"
+#include "analyzer/findings/finding.h"
+
+namespace tensorlint::cli {
+
+/// Exit codes of the command line: a contract.
+inline constexpr int kExitClean = 0, kExitFindings = 1, kExitNotChecked = 2, kExitInternal = 3;
+
+struct CheckOptions {
+  std::vector<std::string> inputs;
+  std::vector<std::string> formats;  ///< text, json, ... each perhaps with =FILE
+  std::string output;                ///< -o: file of the one format without =FILE
+  Declarations declarations;
+  std::vector<std::string> select, ignore;
+  std::string fail_on = "warning";
+  std::size_t max_findings = 1000;
+  unsigned jobs = 0;  ///< 0: as many as there are processors
+  bool timings = false;
+};
+
+int run_check(const CheckOptions& options);
+
+struct ShowOptions {
+  std::string model;
+  std::string format = "text";
+  Declarations declarations;
+};
+
+int run_show(const ShowOptions& options);
+
+int run_rules();
+int run_explain(const std::string& rule);
+
+/// Prints "tensorlint: MESSAGE" to standard error; returns kExitNotChecked.
+int refuse(std::string_view message);
+
+}  // namespace tensorlint::cli

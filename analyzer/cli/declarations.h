@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/result.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint::cli {
+
+/// What `--input`, `--range` and `--device` say about values, as written.
+struct Declarations {
+  std::vector<std::string> inputs;   ///< NAME=dtype[dims]
+  std::vector<std::string> ranges;   ///< NAME=lo:hi
+  std::vector<std::string> devices;  ///< NAME, or VALUE=NAME
+};
+
+/// Errors: text that is none of these forms; names the option and the text.
+Result<AnalysisOptions> parse_declarations(const Declarations& declarations);
+
+/// Names that are declared but that the model's main graph does not have.
+std::vector<std::string> unknown_names(const AnalysisOptions& options, const Model& model);
+
+}  // namespace tensorlint::cli

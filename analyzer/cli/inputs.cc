@@ -1,0 +1,82 @@
+#include "analyzer/cli/inputs.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/reader.h"
+
+namespace tensorlint::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_text_model(std::string_view path) { return path.ends_with(".onnxtxt"); }
+bool is_model(std::string_view path) { return path.ends_with(".onnx") || is_text_model(path); }
+
+void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    if (is_model(it->path().native()) && !it->is_directory(ignored)) found.push_back(it->path().string());
+  }
+  if (error) {
+    out.push_back({folder, "cannot read the folder: " + error.message()});
+  } else if (found.empty()) {
+    out.push_back({folder, "no .onnx or .onnxtxt file in the folder"});
+  }
+  std::sort(found.begin(), found.end());
+  for (std::string& path : found) out.push_back({std::move(path), {}});
+}
+
+void expand_path(const std::string& path, std::vector<InputFile>& out) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    expand_folder(path, out);
+    return;
+  }
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".py") {
+    out.push_back({path, "Python programs belong to `tensorlint preflight`, which is not built yet"});
+  } else if (extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".cu") {
+    out.push_back({path, "C++ inputs are not built yet"});
+  } else {
+    out.push_back({path, {}});
+  }
+}
+
+void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
+  ::glob_t matches{};
+  const int status = ::glob(pattern.c_str(), 0, nullptr, &matches);
+  if (status == 0) {
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) expand_path(matches.gl_pathv[i], out);
+  } else {
+    out.push_back({pattern, "no file matches"});
+  }
+  ::globfree(&matches);
+}
+
+}  // namespace
+
+std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
+  std::vector<InputFile> out;
+  for (const std::string& argument : arguments) {
+    std::error_code error;
+    const bool is_pattern = argument.find_first_of("*?[") != std::string::npos && !fs::exists(argument, error);
+    if (is_pattern) {
+      expand_glob(argument, out);
+    } else {
+      expand_path(argument, out);
+    }
+  }
+  return out;
+}
+
+Result<Model> load_model(const std::string& path) { return is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path); }
+
+}  // namespace tensorlint::cli

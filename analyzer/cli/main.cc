@@ -1,0 +1,110 @@
+// The command line of tensorlint. Names, exit codes and JSON are a contract: what is named here stays.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/check.h"
+#include "analyzer/version.h"
+
+namespace tensorlint::cli {
+namespace {
+
+struct Unbuilt {
+  const char* name;
+  const char* what;
+};
+
+// Part of the contract, and built later: said so instead of being taken for a typing error.
+constexpr std::array kUnbuiltCommands{Unbuilt{"fix", "apply the fixes of findings"},
+                                      Unbuilt{"why", "how the facts of a value came about"},
+                                      Unbuilt{"run", "execute a model"},
+                                      Unbuilt{"compare", "which node diverges first"},
+                                      Unbuilt{"preflight", "check a training script"}};
+constexpr std::array kUnbuiltOptions{"--placement-file", "--torch-version", "--baseline", "--write-baseline", "--signatures", "--config"};
+
+void add_declarations(CLI::App* command, Declarations& declarations) {
+  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
+  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false);
+  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Finds dtype, shape, device and index-range bugs of tensor programs without running them.", "tensorlint"};
+  app.set_version_flag("--version", fmt::format("tensorlint {}", kVersion));
+  app.require_subcommand(1);
+
+  CheckOptions check;
+  std::string placement = "explicit";
+  std::array<std::string, kUnbuiltOptions.size()> unbuilt_values;
+  CLI::App* check_command = app.add_subcommand("check", "find bugs in models");
+  check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required();
+  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")->allow_extra_args(false);
+  check_command->add_option("-o", check.output, "file for the report");
+  check_command->add_option("--select", check.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false);
+  check_command->add_option("--ignore", check.ignore, "not these rules")->allow_extra_args(false);
+  check_command->add_option("--fail-on", check.fail_on, "least severity that makes the exit code 1: error, warning (default), info");
+  check_command->add_option("--max-findings", check.max_findings, "findings shown per input (default 1000)");
+  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)");
+  check_command->add_flag("--timings", check.timings, "say how long each step took");
+  check_command->add_option("--placement", placement, "explicit (default), or runtime");
+  add_declarations(check_command, check.declarations);
+  for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i) check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
+
+  ShowOptions show;
+  CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
+  show_command->add_option("MODEL", show.model, "an .onnx or .onnxtxt file")->required();
+  show_command->add_option("--format", show.format, "text (default) or json");
+  add_declarations(show_command, show.declarations);
+
+  CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
+  std::string rule;
+  CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
+  explain_command->add_option("RULE", rule, "its name or code")->required();
+
+  std::array<CLI::App*, kUnbuiltCommands.size()> unbuilt_commands{};
+  for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i) {
+    unbuilt_commands[i] = app.add_subcommand(kUnbuiltCommands[i].name, fmt::format("{} (not built yet)", kUnbuiltCommands[i].what));
+    unbuilt_commands[i]->allow_extras();
+  }
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return refuse(fmt::format("{}; see `tensorlint --help`", error.what()));
+  }
+
+  for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i)
+    if (unbuilt_commands[i]->parsed()) return refuse(fmt::format("the command {} is not built yet", kUnbuiltCommands[i].name));
+  if (check_command->parsed()) {
+    for (const char* option : kUnbuiltOptions)
+      if (check_command->count(option) > 0) return refuse(fmt::format("the option {} is not built yet", option));
+    if (placement == "runtime") return refuse("--placement runtime is not built yet");
+    if (placement != "explicit") return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement));
+    return run_check(check);
+  }
+  if (show_command->parsed()) return run_show(show);
+  if (rules_command->parsed()) return run_rules();
+  return run_explain(rule);
+}
+
+}  // namespace
+}  // namespace tensorlint::cli
+
+int main(int argc, char** argv) {
+  // Behind `--` stand flags for the compiler, which only C++ inputs need.
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");
+  try {
+    return tensorlint::cli::run(argc, argv);
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "tensorlint: internal error: {}\n", fault.what());
+    return tensorlint::cli::kExitInternal;
+  }
+}

@@ -1,0 +1,62 @@
+#include "analyzer/cli/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tensorlint::cli {
+namespace {
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ::ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+Error cannot_write(std::string_view path) { return {fmt::format("cannot write {}: {}", path, std::strerror(errno)), {}}; }
+
+}  // namespace
+
+std::optional<Error> write_file(const std::string& path, std::string_view text) {
+  struct ::stat known {};
+  const bool is_special = ::stat(path.c_str(), &known) == 0 && !S_ISREG(known.st_mode);
+  if (is_special) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return cannot_write(path);
+    const bool good = write_all(descriptor, text);
+    return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
+  }
+  std::string temporary = path + ".XXXXXX";
+  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) return cannot_write(path);
+  const ::mode_t mask = ::umask(0);
+  ::umask(mask);
+  const bool written = write_all(descriptor, text) && ::fchmod(descriptor, 0666 & ~mask) == 0;
+  if (::close(descriptor) == 0 && written && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
+  const Error error = cannot_write(path);
+  ::unlink(temporary.c_str());
+  return error;
+}
+
+std::optional<Error> write_stdout(std::string_view text) {
+  return write_all(STDOUT_FILENO, text) ? std::nullopt : std::optional(cannot_write("standard output"));
+}
+
+bool wants_colour() {
+  const char* off = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && (off == nullptr || *off == '\0') && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,58 @@
+#include "analyzer/findings/finding.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tensorlint {
+namespace {
+
+auto sort_key(const Finding& finding) {
+  return std::tie(finding.path, finding.order, finding.code, finding.graph, finding.node, finding.value, finding.message);
+}
+
+}  // namespace
+
+std::string_view to_text(Severity severity) {
+  switch (severity) {
+    case Severity::kError: return "error";
+    case Severity::kWarning: return "warning";
+    default: return "info";
+  }
+}
+
+std::optional<Severity> severity_named(std::string_view name) {
+  for (const Severity severity : {Severity::kError, Severity::kWarning, Severity::kInfo})
+    if (to_text(severity) == name) return severity;
+  return std::nullopt;
+}
+
+std::string_view to_text(Certainty certainty) { return certainty == Certainty::kMust ? "must" : "may"; }
+
+std::string_view to_text(Applicability applicability) { return applicability == Applicability::kSafe ? "safe" : "unsafe"; }
+
+std::optional<Severity> SeverityCounts::worst() const {
+  if (error > 0) return Severity::kError;
+  if (warning > 0) return Severity::kWarning;
+  return info > 0 ? std::optional(Severity::kInfo) : std::nullopt;
+}
+
+SeverityCounts& SeverityCounts::operator+=(const SeverityCounts& other) {
+  error += other.error;
+  warning += other.warning;
+  info += other.info;
+  return *this;
+}
+
+SeverityCounts count(const std::vector<Finding>& findings) {
+  SeverityCounts counts;
+  for (const Finding& finding : findings) ++counts[finding.severity];
+  return counts;
+}
+
+void sort_and_deduplicate(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });
+  const auto last = std::unique(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return sort_key(a) == sort_key(b); });
+  findings.erase(last, findings.end());
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ops/inference.h"
+
+namespace tensorlint {
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+std::string_view to_text(Severity severity);
+std::optional<Severity> severity_named(std::string_view name);
+std::string_view to_text(Certainty certainty);
+
+/// Whether a fix provably changes no value (safe), or may round or reorder (unsafe; the rule's page says how).
+enum class Applicability : std::uint8_t { kSafe, kUnsafe };
+
+std::string_view to_text(Applicability applicability);
+
+/// A place in a program: a line of the user's own code where the exporter left one, else of a model in text.
+struct Place {
+  std::string file;         ///< empty: no place is known
+  std::uint32_t line = 0;   ///< from 1; 0: not known
+  std::uint32_t column = 0;
+  std::string source;       ///< the line of code, without its newline; empty when it cannot be had
+  bool known() const { return !file.empty(); }
+};
+
+struct Note {
+  std::string message;
+  std::string node;  ///< label of the node it is about; empty for none
+  Place place;
+};
+
+struct Fix {
+  std::string message;  ///< imperative
+  Applicability applicability = Applicability::kUnsafe;
+};
+
+/// What a rule found. Strings are as they came from the input: whatever prints them escapes (escape_for_people).
+struct Finding {
+  std::string_view rule;  ///< name; static storage
+  std::string_view code;
+  Severity severity = Severity::kError;
+  Certainty certainty = Certainty::kMust;
+  std::string path;   ///< of the input
+  std::string graph;  ///< "main", "main/body", "domain::function"
+  std::string node;   ///< its label; empty when no node is to blame
+  std::string op;
+  std::string value;  ///< the value that is wrong, else the node's first result
+  std::string module;  ///< dotted path of the module the node belongs to; empty when not known
+  Place place;
+  std::string message;
+  std::vector<Note> notes;
+  std::vector<Fix> fixes;
+  std::string witness;  ///< kMay: a concrete case that fails
+  std::uint64_t order = 0;  ///< position of the node in the file; findings without a node come last
+};
+
+struct SeverityCounts {
+  std::size_t error = 0, warning = 0, info = 0;
+  std::size_t& operator[](Severity severity) {
+    return severity == Severity::kError ? error : severity == Severity::kWarning ? warning : info;
+  }
+  std::size_t total() const { return error + warning + info; }
+  /// The most severe that was counted; nullopt for none.
+  std::optional<Severity> worst() const;
+  SeverityCounts& operator+=(const SeverityCounts& other);
+};
+
+SeverityCounts count(const std::vector<Finding>& findings);
+
+/// By file, node order, code: the same input gives the same list. What is said twice is said once.
+void sort_and_deduplicate(std::vector<Finding>& findings);
+
+}  // namespace tensorlint

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/findings/finding.h"
+
+namespace tensorlint {
+
+/// What became of one input of `check`.
+struct InputReport {
+  std::string path;
+  bool checked = false;
+  std::string error;  ///< why it could not be checked
+  Place error_place;  ///< in the input; empty where no place is to blame
+  std::size_t nodes = 0;
+  std::vector<Finding> findings;  ///< sorted; at most as many as asked for
+  SeverityCounts counts;          ///< of all that was found
+
+  struct Seconds {
+    double load = 0, infer = 0, rules = 0, total = 0;
+  } seconds;
+  std::uint64_t peak_rss_bytes = 0;  ///< of the process so far
+
+  std::size_t omitted() const { return counts.total() - findings.size(); }
+};
+
+}  // namespace tensorlint

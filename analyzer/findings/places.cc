@@ -1,0 +1,162 @@
+#include "analyzer/findings/places.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "ir/readers/onnx/file_bytes.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxFrames = 256;
+/// A program's source is small. The limit keeps a model from making us read something else.
+constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{4} << 20;
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+/// `File "train.py", line 41, in forward`
+std::optional<StackFrame> parse_frame(std::string_view line) {
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ";
+  line = trimmed(line);
+  if (!line.starts_with(kFile)) return std::nullopt;
+  line.remove_prefix(kFile.size());
+  const std::size_t end = line.find(kLine);
+  if (end == std::string_view::npos || end == 0) return std::nullopt;
+  StackFrame frame{.file = line.substr(0, end), .line = 0, .source = {}};
+  const std::string_view number = line.substr(end + kLine.size());
+  std::from_chars(number.data(), number.data() + number.size(), frame.line);
+  return frame.line == 0 ? std::nullopt : std::optional(frame);
+}
+
+bool is_library(std::string_view file) {
+  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_", "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
+    if (file.find(part) != std::string_view::npos) return true;
+  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/", "lightning/", "pytorch_lightning/"})
+    if (file.starts_with(start)) return true;
+  return false;
+}
+
+/// The last but one entry of `['', 'encoder', 'encoder.layers.0', 'linear_3']`: the module around the operation.
+std::string innermost_module(std::string_view scopes) {
+  std::string_view last, before;
+  while (true) {
+    const std::size_t open = scopes.find('\'');
+    if (open == std::string_view::npos) break;
+    const std::size_t close = scopes.find('\'', open + 1);
+    if (close == std::string_view::npos) break;
+    before = last;
+    last = scopes.substr(open + 1, close - open - 1);
+    scopes.remove_prefix(close + 1);
+  }
+  return std::string(before);
+}
+
+}  // namespace
+
+std::vector<StackFrame> parse_stack_trace(std::string_view trace) {
+  std::vector<StackFrame> frames;
+  bool expects_source = false;
+  while (!trace.empty() && frames.size() < kMaxFrames) {
+    const std::string_view line = take_line(trace);
+    if (const auto frame = parse_frame(line)) {
+      frames.push_back(*frame);
+      expects_source = true;
+    } else if (expects_source) {
+      frames.back().source = trimmed(line);
+      expects_source = false;
+    }
+  }
+  return frames;
+}
+
+const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
+  const auto own = std::find_if(frames.rbegin(), frames.rend(), [](const StackFrame& frame) { return !is_library(frame.file); });
+  if (own != frames.rend()) return &*own;
+  return frames.empty() ? nullptr : &frames.back();
+}
+
+const std::vector<MetadataEntry>& Places::entries(NodeId node) {
+  const auto [it, is_new] = metadata_.try_emplace(node);
+  if (is_new && model_.provenance != nullptr) it->second = model_.provenance->node_metadata(model_.node(node));
+  return it->second;
+}
+
+std::string_view Places::metadata(NodeId node, std::string_view key) {
+  if (node == NodeId::kNone) return {};
+  for (const MetadataEntry& entry : entries(node))
+    if (entry.key == key) return entry.value;
+  return {};
+}
+
+const Places::NodePlace& Places::of(NodeId node) {
+  const auto [it, is_new] = places_.try_emplace(node);
+  if (!is_new || node == NodeId::kNone) return it->second;
+  NodePlace& found = it->second;
+  found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
+  const std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
+  if (const StackFrame* frame = users_frame(frames)) {
+    found.place = {.file = std::string(frame->file), .line = frame->line, .column = 0, .source = std::string(frame->source)};
+    // The trace keeps the code as it was at export; a file that has changed since would show another line.
+    const std::string_view now = source_line(frame->file, frame->line, false);
+    if (frame->source.empty() || trimmed(now) == frame->source) {
+      found.place.source = now;
+      const std::size_t indent = now.find_first_not_of(" \t");
+      if (indent != std::string_view::npos) found.place.column = static_cast<std::uint32_t>(indent + 1);
+    }
+  } else {
+    found.place = in_text(model_.node(node).position);
+  }
+  return found;
+}
+
+Place Places::of_value(ValueId value) {
+  if (value == ValueId::kAbsent) return {};
+  const Value& known = model_.value(value);
+  if (known.producer != NodeId::kNone) return of(known.producer).place;
+  return known.initializer != nullptr ? in_text(known.initializer->position) : Place{};
+}
+
+Place Places::in_text(const Position& position) {
+  if (position.line == 0) return {};
+  return {.file = model_.path, .line = position.line, .column = position.column, .source = std::string(source_line(model_.path, position.line, true))};
+}
+
+std::string_view Places::source_line(std::string_view file, std::uint32_t line, bool is_model) {
+  const std::vector<std::string_view>& lines = source(file, is_model).lines;
+  return line >= 1 && line <= lines.size() ? lines[line - 1] : std::string_view();
+}
+
+const Places::Source& Places::source(std::string_view file, bool is_model) {
+  if (const auto known = sources_.find(file); known != sources_.end()) return known->second;
+  Source& source = sources_[std::string(file)];
+  // A stack trace may name any file of the machine: only Python programs are worth showing.
+  if (file.find('\0') != std::string_view::npos || (!is_model && !file.ends_with(".py"))) return source;
+  std::filesystem::path path(file);
+  std::error_code error;
+  if (!is_model && path.is_relative() && !std::filesystem::exists(path, error)) path = std::filesystem::path(model_.path).parent_path() / path;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error || size > kMaxSourceBytes) return source;
+  const auto bytes = onnx::FileBytes::open(path.string());
+  if (!bytes) return source;
+  source.owner = *bytes;
+  std::string_view text = (*bytes)->bytes();
+  while (!text.empty()) source.lines.push_back(take_line(text));
+  for (std::string_view& line : source.lines)
+    if (line.ends_with('\r')) line.remove_suffix(1);
+  return source;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/findings/finding.h"
+#include "ir/graph/model.h"
+
+namespace tensorlint {
+
+/// One frame of a Python stack trace as torch.onnx writes it.
+struct StackFrame {
+  std::string_view file;
+  std::uint32_t line = 0;
+  std::string_view source;  ///< the line of code, without its indentation; empty where the trace has none
+};
+
+/// The frames of `pkg.torch.onnx.stack_trace`, outermost first; at most 256.
+std::vector<StackFrame> parse_stack_trace(std::string_view trace);
+
+/// The innermost frame of the user's own code: not PyTorch's, not of an installed package. Where there is none, the
+/// innermost frame of all; null for an empty trace.
+const StackFrame* users_frame(const std::vector<StackFrame>& frames);
+
+/// Where nodes and values of one model were written. Reads metadata and sources only when asked.
+class Places {
+ public:
+  explicit Places(const Model& model) : model_(model) {}
+
+  struct NodePlace {
+    Place place;
+    std::string module;  ///< dotted path of the torch.nn.Module that the node belongs to; empty when not known
+  };
+  /// From the exporter's stack trace, else the node's line of a model in text; empty when there is neither.
+  const NodePlace& of(NodeId node);
+  /// Of the node that makes the value, or the line of an initializer in text.
+  Place of_value(ValueId value);
+  /// Of a position in a model in text; empty in a binary one.
+  Place in_text(const Position& position);
+  /// metadata_props of a node, empty without any.
+  std::string_view metadata(NodeId node, std::string_view key);
+
+ private:
+  struct Source {
+    std::shared_ptr<const void> owner;
+    std::vector<std::string_view> lines;
+  };
+  std::string_view source_line(std::string_view file, std::uint32_t line, bool is_model);
+  const Source& source(std::string_view file, bool is_model);
+  const std::vector<MetadataEntry>& entries(NodeId node);
+
+  const Model& model_;
+  std::map<NodeId, NodePlace> places_;
+  std::map<NodeId, std::vector<MetadataEntry>> metadata_;
+  std::map<std::string, Source, std::less<>> sources_;
+};
+
+}  // namespace tensorlint

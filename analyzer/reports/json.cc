@@ -1,0 +1,158 @@
+#include "analyzer/reports/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/version.h"
+
+namespace tensorlint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Paths and names that a reader may look up again are kept longer than what only people read.
+constexpr std::size_t kIdentifierLength = 1000;
+
+std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
+std::string prose(std::string_view text) { return escape_for_people(text, 2 * kIdentifierLength); }
+
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(identifier(text)); }
+Json number_or_null(std::uint32_t number) { return number == 0 ? Json() : Json(number); }
+
+Json to_json(const Note& note) {
+  return {{"message", prose(note.message)},
+          {"node", text_or_null(note.node)},
+          {"file", text_or_null(note.place.file)},
+          {"line", number_or_null(note.place.line)}};
+}
+
+Json to_json(const Finding& finding) {
+  Json notes = Json::array(), fixes = Json::array();
+  for (const Note& note : finding.notes) notes.push_back(to_json(note));
+  for (const Fix& fix : finding.fixes) fixes.push_back({{"message", prose(fix.message)}, {"applicability", to_text(fix.applicability)}});
+  Json json = {{"rule", finding.rule},
+               {"code", finding.code},
+               {"severity", to_text(finding.severity)},
+               {"certainty", to_text(finding.certainty)},
+               {"path", identifier(finding.path)},
+               {"graph", identifier(finding.graph)},
+               {"node", text_or_null(finding.node)},
+               {"op", text_or_null(finding.op)},
+               {"value", text_or_null(finding.value)},
+               {"file", text_or_null(finding.place.file)},
+               {"line", number_or_null(finding.place.line)},
+               {"column", number_or_null(finding.place.column)},
+               {"message", prose(finding.message)},
+               {"notes", std::move(notes)},
+               {"fixes", std::move(fixes)}};
+  if (!finding.witness.empty()) json["witness"] = {{"case", prose(finding.witness)}};
+  return json;
+}
+
+Json bound(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+/// Integral bounds print as integers, as people write them.
+Json range_json(const Range& range, DTypeSet dtypes) {
+  const auto side = [&](double value) {
+    const bool integral = dtypes.proves(DTypeSet::integers() | DType::kBool) && std::abs(value) < 9007199254740992.0;
+    return integral ? Json(static_cast<std::int64_t>(value)) : bound(value);
+  };
+  return Json::array({side(range.lo), side(range.hi)});
+}
+
+Json dim_json(const DimPool& dims, Dim dim) {
+  if (const auto extent = dims.as_constant(dim)) return *extent;
+  if (!dims.is_named(dim)) return {};
+  return identifier(dims.to_text(dim));
+}
+
+Json dtypes_json(DTypeSet dtypes) {
+  Json names = Json::array();
+  for (int code = 1; code < kDTypeCount; ++code)
+    if (dtypes.contains(static_cast<DType>(code))) names.push_back(to_text(static_cast<DType>(code)));
+  return names;
+}
+
+Json fact_json(FactStore& facts, const Fact& fact) {
+  Json json = Json::object();
+  const bool tensor = fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor || fact.kind == ValueKind::kUnknown;
+  if (!tensor) {
+    json["kind"] = to_text(fact.kind);
+    // What a sequence or optional holds; nesting is bounded by the reader's limit on types.
+    Json element = Json::object();
+    const Fact& held = facts.fact(fact.element);
+    element["dtype"] = dtypes_json(held.dtypes);
+    json["element"] = std::move(element);
+    return json;
+  }
+  json["dtype"] = dtypes_json(fact.dtypes);
+  if (fact.shape == ShapeId::kUnranked) {
+    json["shape"] = nullptr;
+  } else {
+    Json shape = Json::array();
+    for (const Dim dim : facts.dims_of(fact.shape)) shape.push_back(dim_json(facts.dims(), dim));
+    json["shape"] = std::move(shape);
+  }
+  Json devices = Json::array();
+  for (const std::string& name : facts.device_names(fact.devices)) devices.push_back(identifier(name));
+  json["device"] = std::move(devices);
+  json["range"] = range_json(fact.range, fact.dtypes);
+  return json;
+}
+
+std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string check_json(std::span<const InputReport> inputs, bool timings) {
+  Json input_list = Json::array(), findings = Json::array();
+  SeverityCounts counts;
+  std::size_t omitted = 0;
+  for (const InputReport& input : inputs) {
+    Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
+    if (input.checked) {
+      json["nodes"] = input.nodes;
+    } else {
+      json["error"] = prose(input.error);
+    }
+    if (timings) {
+      json["seconds"] = {{"load", input.seconds.load}, {"infer", input.seconds.infer}, {"rules", input.seconds.rules}, {"total", input.seconds.total}};
+      json["peak_rss_bytes"] = input.peak_rss_bytes;
+    }
+    input_list.push_back(std::move(json));
+    for (const Finding& finding : input.findings) findings.push_back(to_json(finding));
+    counts += input.counts;
+    omitted += input.omitted();
+  }
+  Json summary = {{"error", counts.error}, {"warning", counts.warning}, {"info", counts.info}};
+  if (omitted > 0) summary["omitted"] = omitted;  // found and counted, but past --max-findings
+  return dumped({{"schema", 1},
+                 {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
+                 {"inputs", std::move(input_list)},
+                 {"findings", std::move(findings)},
+                 {"summary", std::move(summary)}});
+}
+
+std::string show_json(const Analysis& analysis) {
+  const Model& model = analysis.model();
+  std::vector<Json> values(model.graphs.size(), Json::object());
+  for (std::size_t id = 1; id < model.values.size(); ++id) {
+    const Value& value = model.values[id];
+    if (value.name == NameId::kEmpty) continue;
+    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = fact_json(analysis.facts(), analysis.fact(static_cast<ValueId>(id)));
+  }
+  Json graphs = Json::array();
+  for (std::size_t g = 1; g < model.graphs.size(); ++g)
+    graphs.push_back({{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}});
+  return dumped({{"schema", 1},
+                 {"path", identifier(model.path)},
+                 {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
+                 {"graphs", std::move(graphs)}});
+}
+
+}  // namespace tensorlint

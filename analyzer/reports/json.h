@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analyzer/findings/input_report.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+/// The result of `check` as one JSON document (docs/schema/check.schema.json), with a newline at its end.
+std::string check_json(std::span<const InputReport> inputs, bool timings);
+
+/// The facts of every value (docs/schema/show.schema.json), with a newline at its end.
+std::string show_json(const Analysis& analysis);
+
+}  // namespace tensorlint

@@ -1,0 +1,180 @@
+#include "analyzer/reports/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "analyzer/findings/escape.h"
+
+namespace tensorlint {
+namespace {
+
+/// Hints of one rule shown per input; the rest is counted. Errors and warnings are all shown.
+constexpr std::size_t kShownHints = 5;
+constexpr std::size_t kSourceLength = 160;
+constexpr std::size_t kMessageLength = 2000;
+
+class TextReport {
+ public:
+  explicit TextReport(bool colour) : colour_(colour) {}
+
+  void add(const InputReport& input) {
+    if (!input.checked) add_failure(input);
+    std::map<std::string_view, std::size_t> hints;
+    for (const Finding& finding : input.findings) {
+      if (finding.severity == Severity::kInfo && ++hints[finding.code] > kShownHints) continue;
+      add(finding);
+    }
+    for (const auto& [code, number] : hints)
+      if (number > kShownHints) line("{} more of {} in {}", number - kShownHints, code, escape_for_people(input.path));
+    if (input.omitted() > 0) line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
+    counts_ += input.counts;
+    (input.checked ? checked_ : failed_) += 1;
+    nodes_ += input.nodes;
+  }
+
+  void add_timings(const InputReport& input) {
+    line("{}: load {:.1f} ms, infer {:.1f} ms, rules {:.1f} ms, total {:.1f} ms, peak {:.1f} MiB", escape_for_people(input.path), 1e3 * input.seconds.load,
+         1e3 * input.seconds.infer, 1e3 * input.seconds.rules, 1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
+  }
+
+  std::string finish() {
+    std::string summary;
+    const auto add_count = [&](std::size_t number, std::string_view one, std::string_view many) {
+      if (number > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", number, number == 1 ? one : many);
+    };
+    add_count(counts_.error, "error", "errors");
+    add_count(counts_.warning, "warning", "warnings");
+    add_count(counts_.info, "hint", "hints");
+    if (summary.empty()) summary = "no findings";
+    if (failed_ > 0) summary += fmt::format("; {} file{} could not be checked", failed_, failed_ == 1 ? "" : "s");
+    line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s", summary);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_ += '\n';
+  }
+
+  std::string painted(std::string_view text, std::string_view code) const {
+    return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+  static std::string_view colour_of(Severity severity) {
+    switch (severity) {
+      case Severity::kError: return "1;31";
+      case Severity::kWarning: return "1;33";
+      default: return "1;36";
+    }
+  }
+
+  static std::string place_text(const Place& place) {
+    std::string text = escape_for_people(place.file);
+    if (place.line > 0) text += fmt::format(":{}", place.line);
+    if (place.column > 0) text += fmt::format(":{}", place.column);
+    return text;
+  }
+
+  void add_failure(const InputReport& input) {
+    const std::string where = input.error_place.known() ? place_text(input.error_place) : escape_for_people(input.path);
+    line("{}: {}: {}", painted("cannot check", colour_of(Severity::kError)), where, escape_for_people(input.error, kMessageLength));
+    add_source(input.error_place);
+    out_ += '\n';
+  }
+
+  void add_source(const Place& place) {
+    if (place.source.empty() || place.line == 0) return;
+    const std::size_t indent = place.source.find_first_not_of(" \t");
+    if (indent == std::string::npos) return;
+    const std::string number = fmt::format("{}", place.line);
+    line("{} {} {}", painted(fmt::format("{:>5}", number), "2"), painted("|", "2"), escape_for_people(place.source.substr(indent), kSourceLength));
+  }
+
+  void add(const Finding& finding) {
+    const std::string head = fmt::format("{}[{} {}]", to_text(finding.severity), finding.code, finding.rule);
+    const bool may = finding.certainty == Certainty::kMay;
+    line("{}: {}", painted(head, colour_of(finding.severity)), painted(escape_for_people(finding.message, kMessageLength), "1"));
+    const std::string node = finding.node.empty() ? fmt::format("graph `{}`", escape_for_people(finding.graph)) : node_text(finding);
+    if (finding.place.known()) {
+      line("  {} {}", painted("-->", "2"), place_text(finding.place));
+      add_source(finding.place);
+      line("   in {}{}", node, finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path)));
+    } else {
+      line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
+    }
+    if (!finding.module.empty()) line("   in module `{}`", escape_for_people(finding.module));
+    if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
+    for (const Note& note : finding.notes) add(note);
+    for (const Fix& fix : finding.fixes)
+      line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength), fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
+    out_ += '\n';
+  }
+
+  static std::string node_text(const Finding& finding) {
+    std::string text = fmt::format("node `{}`", escape_for_people(finding.node));
+    if (!finding.op.empty() && finding.node.find('(') == std::string::npos) text += fmt::format(" ({})", escape_for_people(finding.op));
+    if (finding.graph != "main") text += fmt::format(" of graph `{}`", escape_for_people(finding.graph));
+    return text;
+  }
+
+  void add(const Note& note) {
+    std::string where;
+    if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_people(note.node));
+    line("   {}: {}{}", painted("note", "36"), escape_for_people(note.message, kMessageLength), where);
+    if (!note.place.known()) return;
+    line("     {} {}", painted("-->", "2"), place_text(note.place));
+    add_source(note.place);
+  }
+
+  bool colour_;
+  std::string out_;
+  SeverityCounts counts_;
+  std::size_t checked_ = 0, failed_ = 0, nodes_ = 0;
+};
+
+}  // namespace
+
+std::string check_text(std::span<const InputReport> inputs, bool timings, bool colour) {
+  TextReport report(colour);
+  for (const InputReport& input : inputs) report.add(input);
+  if (timings)
+    for (const InputReport& input : inputs) report.add_timings(input);
+  return report.finish();
+}
+
+std::string show_text(const Analysis& analysis) {
+  const Model& model = analysis.model();
+  FactStore& facts = analysis.facts();
+  std::string out;
+  const auto add_value = [&](ValueId value, std::string_view indent) {
+    const Fact& fact = analysis.fact(value);
+    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(analysis.fact_id(value)), kMessageLength));
+    const bool bounded = fact.kind == ValueKind::kTensor && !fact.range.is_everything() && fact.range != range_of(fact.dtypes);
+    if (bounded) fmt::format_to(std::back_inserter(out), " in {}", fact.range.to_text());
+    out += '\n';
+  };
+  for (std::size_t g = 0; g < model.graphs.size(); ++g) {
+    const Graph& graph = model.graphs[g];
+    fmt::format_to(std::back_inserter(out), "{}{}\n", g == 0 ? "" : "\n", escape_for_people(model.graph_path(static_cast<GraphId>(g))));
+    for (const ValueId value : graph.inputs)
+      if (value != ValueId::kAbsent) add_value(value, "  input ");
+    for (const ValueId value : graph.initializers) add_value(value, "  initializer ");
+    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n) {
+      const auto id = static_cast<NodeId>(n);
+      const Node& node = model.nodes[n];
+      const std::string label = escape_for_people(model.label(id));
+      fmt::format_to(std::back_inserter(out), "  {}{}", label, label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model.text(model.op(node).name))));
+      if (const std::string_view reason = analysis.reason(id); !reason.empty()) fmt::format_to(std::back_inserter(out), "  # {}", escape_for_people(reason));
+      out += '\n';
+      for (const ValueId value : model.results(node))
+        if (value != ValueId::kAbsent) add_value(value, "    ");
+    }
+  }
+  return out;
+}
+
+}  // namespace tensorlint

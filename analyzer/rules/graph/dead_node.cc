@@ -1,0 +1,28 @@
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class DeadNode : public Rule {
+ public:
+  DeadNode() : Rule({"TL-G612", "dead-node", "graph", Severity::kInfo, "a node whose results reach no output"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Model& model = view.model();
+    const std::vector<bool>& live = view.live();
+    const std::vector<bool>& used = view.used();
+    for (std::size_t n = 0; n < live.size(); ++n) {
+      if (live[n]) continue;
+      // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
+      bool feeds_another = false;
+      for (const ValueId value : model.results(model.nodes[n])) feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
+      if (!feeds_another)
+        out.report(static_cast<NodeId>(n), "no result of the node is used").fix("remove the node, and what only feeds it", Applicability::kSafe);
+    }
+  }
+};
+
+const RegisterRule<DeadNode> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,18 @@
+#include "analyzer/rules/structure_faults.h"
+
+namespace tensorlint {
+namespace {
+
+class MalformedTensor : public Rule {
+ public:
+  MalformedTensor() : Rule({"TL-G619", "malformed-tensor", "graph", Severity::kError, "a constant whose data does not fit its shape and dtype"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedTensor; });
+  }
+};
+
+const RegisterRule<MalformedTensor> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

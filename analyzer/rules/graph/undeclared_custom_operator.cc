@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class UndeclaredCustomOperator : public Rule {
+ public:
+  UndeclaredCustomOperator()
+      : Rule({"TL-G614", "undeclared-custom-operator", "graph", Severity::kInfo, "an operator of a domain that nothing is known of"}) {}
+
+  bool wants(std::string_view domain, std::string_view, const OpEntry* entry) const override {
+    return entry == nullptr && newest_opset(domain) == 0;
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    const std::string name = fmt::format("{}.{}", call.model().text(call.op().domain), call.op_name());
+    if (call.op().schema != nullptr || !out.first(name)) return;
+    out.report(call.id(), fmt::format("nothing is known of operator {}: its results may be anything", quoted_for_people(name)));
+  }
+};
+
+const RegisterRule<UndeclaredCustomOperator> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,18 @@
+#include "analyzer/rules/structure_faults.h"
+
+namespace tensorlint {
+namespace {
+
+class UnnamedValue : public Rule {
+ public:
+  UnnamedValue() : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError, "an input or initializer without a name"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kEmptyName; });
+  }
+};
+
+const RegisterRule<UnnamedValue> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

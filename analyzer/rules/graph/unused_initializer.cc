@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class UnusedInitializer : public Rule {
+ public:
+  UnusedInitializer() : Rule({"TL-G611", "unused-initializer", "graph", Severity::kInfo, "a constant that no node and no output uses"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Model& model = view.model();
+    const std::vector<bool>& used = view.used();
+    for (const Graph& graph : model.graphs)
+      for (const ValueId value : graph.initializers)
+        if (!used[static_cast<std::size_t>(value)])
+          out.report_value(value, fmt::format("initializer {} is used by no node and no output", quoted_for_people(model.name_of(value))))
+              .fix("remove the initializer", Applicability::kSafe);
+  }
+};
+
+const RegisterRule<UnusedInitializer> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

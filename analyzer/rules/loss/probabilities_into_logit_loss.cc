@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class ProbabilitiesIntoLogitLoss : public Rule {
+ public:
+  ProbabilitiesIntoLogitLoss()
+      : Rule({"TL-L305", "probabilities-into-logit-loss", "loss", Severity::kWarning,
+              "a loss that normalises scores itself gets probabilities"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    for (const LossSite& loss : view.losses()) {
+      if (loss.kind != LossKind::kCrossEntropy && loss.kind != LossKind::kBinaryCrossEntropyWithLogits) continue;
+      check(view.analysis(), loss, out);
+    }
+  }
+
+ private:
+  static void check(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+    const NodeId source = maker(analysis, loss.prediction);
+    if (source == NodeId::kNone) return;
+    const NodeCall call(analysis, source);
+    const bool binary = loss.kind == LossKind::kBinaryCrossEntropyWithLogits;
+    // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
+    if (!call.is(binary ? "Sigmoid" : "Softmax")) return;
+    const Operand prediction(analysis, loss.prediction);
+    out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has made probabilities already", to_text(loss.kind), binary ? "a sigmoid" : "softmax",
+                                         prediction.name(), call.op_name()))
+        .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
+        .fix(fmt::format("hand {} to the loss", call.operand(0).name()));
+  }
+
+  /// The node that computed the value, behind nodes that only move its elements.
+  static NodeId maker(const Analysis& analysis, ValueId value) {
+    const Model& model = analysis.model();
+    for (std::size_t steps = 0; steps < model.nodes.size() && value != ValueId::kAbsent; ++steps) {
+      const NodeId producer = model.value(value).producer;
+      if (producer == NodeId::kNone) return NodeId::kNone;
+      const NodeCall call(analysis, producer);
+      const bool moves = call.is("Transpose") || call.is("Reshape") || call.is("Flatten") || call.is("Squeeze") || call.is("Unsqueeze") ||
+                         call.is("Identity") || call.is("Cast");
+      if (!moves) return producer;
+      value = call.operand(0).value();
+    }
+    return NodeId::kNone;
+  }
+};
+
+const RegisterRule<ProbabilitiesIntoLogitLoss> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

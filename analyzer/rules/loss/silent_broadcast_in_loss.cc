@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class SilentBroadcastInLoss : public Rule {
+ public:
+  SilentBroadcastInLoss()
+      : Rule({"TL-L302", "silent-broadcast-in-loss", "loss", Severity::kWarning,
+              "a loss that compares every prediction with every target, because [N, 1] meets [N]"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    for (const LossSite& loss : view.losses())
+      if (is_regression(loss.kind)) check(view.analysis(), loss, out);
+  }
+
+ private:
+  static void check(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+    const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
+    if (!prediction.present() || !target.present()) return;
+    if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return;
+    const bool column_is_prediction = is_column_of(analysis, loss.prediction, loss.target);
+    if (!column_is_prediction && !is_column_of(analysis, loss.target, loss.prediction)) return;
+    const Operand& column = column_is_prediction ? prediction : target;
+    // Whoever adds the axis right before the difference may well want all pairs.
+    if (loss.evidence == LossEvidence::kPattern && adds_axis(analysis, column.value())) return;
+    FactStore& facts = analysis.facts();
+    out.report(loss.meeting, fmt::format("{} compares every element of {} {} with every element of {} {}", to_text(loss.kind), prediction.name(),
+                                         facts.shape_text(prediction.fact().shape), target.name(), facts.shape_text(target.fact().shape)))
+        .origin(prediction, Aspect::kShape)
+        .origin(target, Aspect::kShape)
+        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(), (column_is_prediction ? target : prediction).name()));
+  }
+
+  /// `column` has the shape of `row` with an axis of extent 1 behind it, and more than one row: [N, 1] and [N].
+  static bool is_column_of(const Analysis& analysis, ValueId column, ValueId row) {
+    FactStore& facts = analysis.facts();
+    const Fact &tall = analysis.fact(column), &flat = analysis.fact(row);
+    if (tall.shape == ShapeId::kUnranked || flat.shape == ShapeId::kUnranked) return false;
+    const auto a = facts.dims_of(tall.shape), b = facts.dims_of(flat.shape);
+    if (b.empty() || a.size() != b.size() + 1 || !facts.dims().is_constant(a.back(), 1)) return false;
+    for (std::size_t i = 0; i < b.size(); ++i)
+      if (!facts.dims().equal(a[i], b[i])) return false;
+    // With one row nothing is stretched.
+    return facts.dims().bounds(b.back()).hi > 1;
+  }
+
+  static bool adds_axis(const Analysis& analysis, ValueId value) {
+    const Model& model = analysis.model();
+    const NodeId producer = model.value(value).producer;
+    return producer != NodeId::kNone && NodeCall(analysis, producer).is("Unsqueeze");
+  }
+};
+
+const RegisterRule<SilentBroadcastInLoss> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

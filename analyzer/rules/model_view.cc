@@ -1,0 +1,35 @@
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+
+const std::vector<bool>& ModelView::used() {
+  if (!used_.empty()) return used_;
+  used_.resize(model().values.size());
+  for (const ValueId value : model().operand_list) used_[static_cast<std::size_t>(value)] = true;
+  for (const Graph& graph : model().graphs)
+    for (const ValueId value : graph.outputs) used_[static_cast<std::size_t>(value)] = true;
+  return used_;
+}
+
+const std::vector<bool>& ModelView::live() {
+  if (!live_.empty() || model().nodes.empty()) return live_;
+  live_.resize(model().nodes.size());
+  std::vector<NodeId> pending;
+  const auto need = [&](ValueId value) {
+    const NodeId producer = model().value(value).producer;
+    if (producer == NodeId::kNone || live_[static_cast<std::size_t>(producer)]) return;
+    live_[static_cast<std::size_t>(producer)] = true;
+    pending.push_back(producer);
+  };
+  // What a body hands out counts as needed even where its node is not: the node outside is the one to name.
+  for (const Graph& graph : model().graphs)
+    for (const ValueId value : graph.outputs) need(value);
+  while (!pending.empty()) {
+    const Node& node = model().node(pending.back());
+    pending.pop_back();
+    for (const ValueId value : model().operands(node)) need(value);
+  }
+  return live_;
+}
+
+}  // namespace tensorlint

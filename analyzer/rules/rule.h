@@ -1,0 +1,223 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/findings/finding.h"
+#include "analyzer/findings/places.h"
+#include "ir/application.h"
+#include "ir/ops/inference.h"
+#include "passes/dataflow/analysis.h"
+#include "passes/losses/loss_sites.h"
+
+namespace tensorlint {
+
+/// What names a rule. Everything has static storage duration.
+struct RuleInfo {
+  std::string_view code;     ///< "TL-S201"
+  std::string_view name;     ///< "reduction-axis-out-of-range"
+  std::string_view group;    ///< "shape": the folder of its file and fixtures
+  Severity severity;         ///< by default; a finding may have another
+  std::string_view summary;  ///< one line, lower case
+};
+
+/// An operand of a node as rules see it.
+class Operand {
+ public:
+  Operand(const Analysis& analysis, ValueId value) : analysis_(&analysis), value_(value) {}
+  ValueId value() const { return value_; }
+  bool present() const { return value_ != ValueId::kAbsent; }
+  const Fact& fact() const { return analysis_->fact(value_); }
+  Taint taint() const { return analysis_->taint(value_); }
+  /// Its name between backticks, ready for people.
+  std::string name() const;
+  std::string type_text() const { return analysis_->facts().to_text(analysis_->fact_id(value_)); }
+
+ private:
+  const Analysis* analysis_;
+  ValueId value_;
+};
+
+/// A node with its facts: what rules look at.
+class NodeCall {
+ public:
+  NodeCall(const Analysis& analysis, NodeId node) : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
+
+  const Analysis& analysis() const { return analysis_; }
+  const Model& model() const { return analysis_.model(); }
+  FactStore& facts() const { return analysis_.facts(); }
+  NodeId id() const { return id_; }
+  const Node& node() const { return node_; }
+  const Operator& op() const { return model().op(node_); }
+  std::string_view op_name() const { return model().text(op().name); }
+  bool is(std::string_view onnx_operator) const { return op().domain == NameId::kEmpty && op_name() == onnx_operator; }
+  bool has(OpTrait trait) const {
+    const OpEntry* entry = analysis_.entry(node_);
+    return entry != nullptr && entry->has(trait);
+  }
+  std::size_t operand_count() const { return node_.operand_count; }
+  Operand operand(std::size_t index) const {
+    return {analysis_, index < node_.operand_count ? model().operands(node_)[index] : ValueId::kAbsent};
+  }
+  ValueId result(std::size_t index = 0) const {
+    return index < node_.result_count ? model().results(node_)[index] : ValueId::kAbsent;
+  }
+  const Attribute* attribute(std::string_view name) const { return model().attribute(node_, name); }
+
+ private:
+  const Analysis& analysis_;
+  NodeId id_;
+  const Node& node_;
+};
+
+/// A failed precondition, with what rules need to word it.
+struct FailureCase {
+  const Analysis& analysis;
+  const NodeFailure& at;
+  const LossSite* loss = nullptr;  ///< the loss that the node belongs to
+  std::string_view loss_metadata;  ///< what the exporter wrote about the node, where it may name a loss
+
+  const Model& model() const { return analysis.model(); }
+  const Failure& failure() const { return at.failure; }
+  ConstraintKind kind() const { return at.failure.constraint->kind; }
+  bool has_node() const { return at.node != NodeId::kNone; }
+  NodeCall call() const { return NodeCall(analysis, at.node); }
+  bool has(OpTrait trait) const { return has_node() && call().has(trait); }
+  /// The kind of loss that the node is part of: by operator, pattern or metadata.
+  std::optional<LossKind> loss_kind() const;
+  /// The failure's message with the operands' names in it.
+  std::string message() const;
+  /// The concerned operands, the culprit first.
+  std::vector<Operand> operands() const;
+};
+
+class Reporter;
+
+/// Fills in a finding; returned by Reporter, to be used at once.
+class FindingBuilder {
+ public:
+  FindingBuilder(Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
+  FindingBuilder& certainty(Certainty certainty, std::string_view witness = {});
+  FindingBuilder& value(ValueId value);
+  FindingBuilder& place(Place place);
+  FindingBuilder& note(std::string message);
+  FindingBuilder& note_at(NodeId node, std::string message);
+  /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
+  FindingBuilder& origin(const Operand& operand, Aspect aspect);
+  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe);
+
+ private:
+  Finding* finding_;  // null: past the cap
+  Reporter& reporter_;
+};
+
+/// Takes the findings of one input. A rule reports under its own name.
+class Reporter {
+ public:
+  Reporter(const Analysis& analysis, Places& places) : analysis_(analysis), places_(places) {}
+
+  void set_rule(const RuleInfo& rule) { rule_ = &rule; }
+  FindingBuilder report(Severity severity, NodeId node, std::string message);
+  FindingBuilder report(NodeId node, std::string message) { return report(rule_->severity, node, std::move(message)); }
+  /// About a value, at the node that makes it where there is one.
+  FindingBuilder report_value(ValueId value, std::string message);
+  FindingBuilder report_graph(GraphId graph, std::string message);
+
+  /// True for the first call of a rule with this key: what every node of an operator shares is said once.
+  bool first(std::string_view key);
+
+  const Analysis& analysis() const { return analysis_; }
+  Places& places() { return places_; }
+  std::vector<Finding> take();
+  /// Findings past the cap of one rule, counted but not kept.
+  const SeverityCounts& omitted() const { return omitted_; }
+
+  static constexpr std::size_t kMaxFindingsPerRule = 1000;
+
+ private:
+  Finding* add(Severity severity, GraphId graph);
+
+  const Analysis& analysis_;
+  Places& places_;
+  const RuleInfo* rule_ = nullptr;
+  std::deque<Finding> findings_;
+  std::map<std::string_view, std::size_t> per_rule_;
+  std::set<std::string> seen_;
+  SeverityCounts omitted_;
+};
+
+/// What several whole-graph rules need of a model, computed once and only when asked for.
+class ModelView {
+ public:
+  ModelView(const Analysis& analysis, std::span<const LossSite> losses) : analysis_(analysis), losses_(losses) {}
+
+  const Analysis& analysis() const { return analysis_; }
+  const Model& model() const { return analysis_.model(); }
+  std::span<const LossSite> losses() const { return losses_; }
+
+  /// By value: some node or graph output uses it.
+  const std::vector<bool>& used();
+  /// By node: something that the graph hands out depends on it.
+  const std::vector<bool>& live();
+
+ private:
+  const Analysis& analysis_;
+  std::span<const LossSite> losses_;
+  std::vector<bool> used_, live_;
+};
+
+/// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it needs.
+class Rule {
+ public:
+  explicit Rule(RuleInfo info) : info_(info) {}
+  virtual ~Rule() = default;
+  const RuleInfo& info() const { return info_; }
+
+  /// How well the rule fits a failed precondition, 0 for not at all. Exactly one rule words each failure: the one that
+  /// fits best.
+  virtual int claim(const FailureCase& failure) const;
+  /// Default: the failure's own message, and where the concerned operands got the aspect that is wrong.
+  virtual void report(const FailureCase& failure, Reporter& out) const;
+
+  /// Asked once per operator of a model: only calls of operators that the rule wants reach check().
+  virtual bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const;
+  virtual void check(const NodeCall& call, Reporter& out) const;
+
+  virtual void check_model(ModelView& view, Reporter& out) const;
+
+ protected:
+  /// The finding of a failure as the default report() makes it, for rules that add to it.
+  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out) const;
+
+ private:
+  RuleInfo info_;
+};
+
+/// How well a rule fits: what each kind of failure falls back to, what knows the operator, what knows that it is a loss.
+inline constexpr int kGeneric = 1, kForOperator = 2, kForLoss = 3;
+
+/// All rules, sorted by code.
+std::span<const Rule* const> all_rules();
+const Rule* find_rule(std::string_view name_or_code);
+
+namespace detail {
+void register_rule(std::unique_ptr<Rule> rule);
+}
+
+template <typename T>
+struct RegisterRule {
+  RegisterRule() { detail::register_rule(std::make_unique<T>()); }
+};
+
+/// The page of a rule (docs/rules/NAME.md), empty when there is none.
+std::string_view rule_page(std::string_view name);
+
+}  // namespace tensorlint

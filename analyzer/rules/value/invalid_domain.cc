@@ -1,0 +1,16 @@
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class InvalidDomain : public Rule {
+ public:
+  InvalidDomain() : Rule({"TL-V504", "invalid-domain", "value", Severity::kError, "a value for which the operator is not defined"}) {}
+
+  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kDomain ? kGeneric : 0; }
+};
+
+const RegisterRule<InvalidDomain> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

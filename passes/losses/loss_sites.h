@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+enum class LossKind : std::uint8_t {
+  kMse,
+  kL1,
+  kHuber,  ///< SmoothL1 too
+  kBinaryCrossEntropy,
+  kBinaryCrossEntropyWithLogits,
+  kKlDivergence,
+  kNegativeLogLikelihood,
+  kCrossEntropy,
+};
+
+std::string_view to_text(LossKind kind);
+
+/// Compares a prediction with a target element by element.
+bool is_regression(LossKind kind);
+/// Takes class indices as its target.
+bool takes_class_indices(LossKind kind);
+
+/// How a loss was recognised.
+enum class LossEvidence : std::uint8_t { kOperator, kPattern, kMetadata };
+
+/// A loss within a graph.
+struct LossSite {
+  LossKind kind;
+  LossEvidence evidence;
+  NodeId meeting = NodeId::kNone;  ///< the node at which prediction and target meet
+  /// Operands of the loss. Where a pattern is symmetric, the one that is computed from more of the model is the prediction.
+  ValueId prediction = ValueId::kAbsent, target = ValueId::kAbsent;
+  std::vector<NodeId> nodes;  ///< sorted; `meeting` is one of them
+};
+
+/// The loss that an exporter's metadata names (`aten.mse_loss.default` in `namespace` or `pkg.torch.onnx.class_hierarchy`).
+std::optional<LossKind> loss_named(std::string_view metadata);
+
+/// Losses of the main graph and its functions: operators, what exporters make of losses, and what metadata names.
+/// Costs a walk over the nodes; metadata is read only where a pattern is in doubt.
+std::vector<LossSite> find_losses(const Analysis& analysis);
+
+}  // namespace tensorlint

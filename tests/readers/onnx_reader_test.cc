@@ -1,0 +1,670 @@
+#include "ir/readers/onnx/reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include "ir/readers/onnx/file_bytes.h"
+#include "tests/readers/wire_writer.h"
+
+namespace tensorlint {
+namespace {
+
+using Texts = std::vector<std::string>;
+using wire::Message;
+using Kind = StructureFault::Kind;
+
+/// The bytes must outlive the model; the model keeps them.
+Result<Model> read(std::string_view bytes) {
+  const auto kept = std::make_shared<const std::string>(bytes);
+  return read_onnx_bytes(*kept, "test.onnx", kept);
+}
+
+Model read_ok(std::string_view bytes) {
+  Result<Model> model = read(bytes);
+  EXPECT_TRUE(model.ok()) << (model.ok() ? "" : model.error().message);
+  return model.ok() ? std::move(model).value() : Model{};
+}
+
+std::string error_of(std::string_view bytes) {
+  const Result<Model> model = read(bytes);
+  EXPECT_FALSE(model.ok());
+  return model.ok() ? "" : model.error().message;
+}
+
+std::vector<std::string> names(const Model& model, std::span<const ValueId> values) {
+  std::vector<std::string> texts;
+  for (const ValueId id : values) texts.emplace_back(id == ValueId::kAbsent ? "-" : model.name_of(id));
+  return texts;
+}
+
+std::vector<std::string> fault_messages(const Model& model, Kind kind) {
+  std::vector<std::string> messages;
+  for (const StructureFault& fault : model.faults)
+    if (fault.kind == kind) messages.push_back(fault.message);
+  return messages;
+}
+
+testing::AssertionResult contains(std::string_view text, std::string_view part) {
+  if (text.find(part) != std::string_view::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "`" << part << "` is not in `" << text << "`";
+}
+
+template <typename T>
+Texts texts(const T& views) {
+  return Texts(views.begin(), views.end());
+}
+
+/// A model with one node `Op(x) -> y` that has the given attribute.
+Message model_with_attribute(const Message& attribute) {
+  return wire::model(Message().bytes(1, wire::node("Op", {"x"}, {"y"}).bytes(5, attribute)).bytes(2, "g"));
+}
+
+Model read_attribute(const Message& attribute) { return read_ok(model_with_attribute(attribute)); }
+
+/// A model with one initializer.
+Model read_initializer(const Message& tensor) { return read_ok(wire::model(Message().bytes(5, tensor))); }
+
+/// A folder that goes away with the test.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tensorlint_reader_XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, std::string_view bytes) const {
+    std::ofstream(file(name), std::ios::binary) << bytes;
+    return file(name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(OnnxReader, ReadsAModel) {
+  const Message graph = Message()
+                            .bytes(1, wire::node("MatMul", {"x", "w"}, {"h"}).bytes(3, "mm"))
+                            .bytes(1, wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)))
+                            .bytes(2, "main_graph")
+                            .bytes(5, wire::raw_tensor("w", 1, {2, 1}, std::string(8, '\0')))
+                            .bytes(11, wire::tensor_info("x", 1, {3, 2}))
+                            .bytes(12, wire::tensor_info("y", 1, {3}))
+                            .bytes(13, wire::tensor_info("h", 1, {3, 1}));
+  const Message whole = wire::model(graph).bytes(2, "maker").bytes(3, "1.2").bytes(14, Message().bytes(1, "key").bytes(2, "value"));
+  const Model model = read_ok(whole);
+  EXPECT_TRUE(model.faults.empty());
+  EXPECT_EQ(model.ir_version, 8);
+  EXPECT_EQ(model.producer_name, "maker");
+  EXPECT_EQ(model.producer_version, "1.2");
+  ASSERT_EQ(model.metadata.size(), 1U);
+  EXPECT_EQ(model.metadata[0].key, "key");
+  EXPECT_EQ(model.metadata[0].value, "value");
+  EXPECT_EQ(model.opset(GraphId::kMain, ""), 18);
+  EXPECT_EQ(model.opset(GraphId::kMain, "ai.onnx"), 18);
+
+  const Graph& main = model.graph(GraphId::kMain);
+  EXPECT_EQ(model.text(main.name), "main_graph");
+  EXPECT_EQ(names(model, main.inputs), (Texts{"x"}));
+  EXPECT_EQ(names(model, main.initializers), (Texts{"w"}));
+  EXPECT_EQ(names(model, main.outputs), (Texts{"y"}));
+  ASSERT_EQ(model.nodes.size(), 2U);
+  EXPECT_EQ(model.label(NodeId{0}), "mm");
+  EXPECT_EQ(names(model, model.operands(model.nodes[0])), (Texts{"x", "w"}));
+  EXPECT_EQ(names(model, model.operands(model.nodes[1])), (Texts{"h", "-"}));
+  EXPECT_NE(model.op(model.nodes[0]).schema, nullptr);
+  const Attribute* const keepdims = model.attribute(model.nodes[1], "keepdims");
+  ASSERT_NE(keepdims, nullptr);
+  EXPECT_EQ(keepdims->kind, AttributeKind::kInt);
+  EXPECT_EQ(keepdims->i, 0);
+
+  const Value& hidden = model.value(model.find_value(GraphId::kMain, "h"));
+  EXPECT_EQ(hidden.origin, ValueOrigin::kNode);
+  ASSERT_NE(hidden.type, nullptr);
+  EXPECT_EQ(hidden.type->element_code, 1);
+  ASSERT_EQ(hidden.type->dims.size(), 2U);
+  EXPECT_EQ(hidden.type->dims[0].extent, 3);
+  const Value& weight = model.value(model.find_value(GraphId::kMain, "w"));
+  ASSERT_NE(weight.initializer, nullptr);
+  EXPECT_EQ(weight.initializer->raw.size(), 8U);
+  // Node positions point at the message in the file.
+  EXPECT_EQ(whole.text().substr(model.nodes[1].position.offset, model.nodes[1].byte_length),
+            wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)).text());
+}
+
+TEST(OnnxReader, InputsComeBeforeInitializersWhateverTheFileOrder) {
+  // Models before IR version 4 list every initializer among the inputs too; files have initializers first.
+  const Model model = read_ok(wire::model(Message().bytes(5, wire::raw_tensor("w", 1, {1}, "abcd")).bytes(11, wire::tensor_info("w", 1, {1}))));
+  EXPECT_TRUE(model.faults.empty());
+  const Value& value = model.value(model.find_value(GraphId::kMain, "w"));
+  EXPECT_EQ(value.origin, ValueOrigin::kInput);
+  EXPECT_NE(value.initializer, nullptr);
+  EXPECT_TRUE(model.graph(GraphId::kMain).initializers.empty());
+}
+
+TEST(OnnxReader, ANodeThatReusesANameIsTheOneAtFault) {
+  const Model model = read_ok(wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"x"})).bytes(11, wire::tensor_info("x", 1, {1}))));
+  ASSERT_EQ(model.faults.size(), 1U);
+  EXPECT_EQ(model.faults[0].kind, Kind::kDuplicateDefinition);
+  EXPECT_EQ(model.faults[0].node, NodeId{0});
+  EXPECT_EQ(model.value(model.find_value(GraphId::kMain, "x")).origin, ValueOrigin::kInput);
+}
+
+TEST(OnnxReader, SubgraphsKeepTheirNodesTogether) {
+  const Message inner = Message().bytes(1, wire::node("Neg", {"x"}, {"n"})).bytes(1, wire::node("Abs", {"n"}, {"a"})).bytes(12, wire::tensor_info("a", 1, {}));
+  const auto branch = [&](std::string_view name) { return Message().bytes(1, name).bytes(6, inner).varint(20, 5); };
+  const Model model = read_ok(wire::model(Message()
+                                              .bytes(1, wire::node("If", {"c"}, {"y"}).bytes(5, branch("then_branch")).bytes(5, branch("else_branch")))
+                                              .bytes(1, wire::node("Relu", {"y"}, {"z"}))
+                                              .bytes(11, wire::tensor_info("x", 1, {}))
+                                              .bytes(11, wire::tensor_info("c", 9, {}))));
+  EXPECT_TRUE(model.faults.empty());
+  ASSERT_EQ(model.graphs.size(), 3U);
+  EXPECT_EQ(model.graphs[0].node_count, 2U);
+  const Attribute* const then_branch = model.attribute(model.nodes[0], "then_branch");
+  ASSERT_NE(then_branch, nullptr);
+  const Graph& graph = model.graph(then_branch->graph);
+  EXPECT_EQ(graph.kind, GraphKind::kSubgraph);
+  EXPECT_EQ(graph.parent, GraphId::kMain);
+  EXPECT_EQ(graph.owner, NodeId{0});
+  EXPECT_EQ(graph.attribute, "then_branch");
+  EXPECT_EQ(graph.node_count, 2U);
+  EXPECT_EQ(model.nodes[graph.first_node].graph, then_branch->graph);
+  // `x` is the outer graph's value.
+  EXPECT_EQ(model.operands(model.nodes[graph.first_node])[0], model.find_value(GraphId::kMain, "x"));
+}
+
+TEST(OnnxReader, ReadsFunctions) {
+  const Message with_default = Message().bytes(1, "alpha").fixed32(2, 0.5F).varint(20, 1);
+  const Message referring = Message().bytes(1, "alpha").bytes(21, "alpha").varint(20, 1);
+  const Message function = Message()
+                               .bytes(1, "Leaky")
+                               .bytes(10, "custom")
+                               .bytes(13, "v2")
+                               .bytes(4, "x")
+                               .bytes(5, "y")
+                               .bytes(6, "axis")
+                               .bytes(11, with_default)
+                               .bytes(7, wire::node("LeakyRelu", {"x"}, {"y"}).bytes(5, referring))
+                               .bytes(9, wire::opset("", 16))
+                               .bytes(12, wire::tensor_info("y", 1, {4}));
+  const Message call = wire::node("Leaky", {"a"}, {"b"}).bytes(7, "custom").bytes(8, "v2");
+  const Model model = read_ok(wire::model(Message().bytes(1, call).bytes(11, wire::tensor_info("a", 1, {4}))).bytes(8, wire::opset("custom", 1)).bytes(25, function));
+  EXPECT_TRUE(model.faults.empty());
+  ASSERT_EQ(model.graphs.size(), 2U);
+  const Graph& body = model.graphs[1];
+  EXPECT_EQ(body.kind, GraphKind::kFunction);
+  EXPECT_EQ(model.op(model.nodes[0]).function, GraphId{1});
+  EXPECT_EQ(model.graph_path(GraphId{1}), "custom::Leaky:v2");
+  EXPECT_EQ(model.opset(GraphId{1}, ""), 16);
+  EXPECT_EQ(texts(body.attribute_names), (Texts{"axis"}));
+  ASSERT_EQ(body.attribute_defaults.size(), 1U);
+  EXPECT_EQ(body.attribute_defaults[0].f, 0.5F);
+  EXPECT_EQ(model.attributes(model.nodes[1])[0].reference, "alpha");
+  EXPECT_NE(model.value(model.find_value(GraphId{1}, "y")).type, nullptr);
+}
+
+TEST(OnnxReader, ReadsEveryKindOfAttribute) {
+  const Message tensor = wire::raw_tensor("t", 7, {1}, std::string("\5\0\0\0\0\0\0\0", 8));
+  const Message type = Message().bytes(4, Message().bytes(1, Message().bytes(1, Message().varint(1, 7))));
+  const Message sparse = Message().bytes(1, wire::raw_tensor("v", 1, {1}, "abcd")).bytes(2, wire::raw_tensor("", 7, {1}, std::string(8, '\0'))).varint(3, 9);
+  const Message graph = Message().bytes(2, "body");
+  struct Case {
+    AttributeKind kind;
+    Message value;
+    std::function<bool(const Attribute&)> holds;
+  };
+  const Case cases[] = {
+      {AttributeKind::kFloat, Message().fixed32(2, 1.5F), [](const Attribute& a) { return a.f == 1.5F; }},
+      {AttributeKind::kInt, Message().varint(3, static_cast<std::uint64_t>(-3)), [](const Attribute& a) { return a.i == -3; }},
+      {AttributeKind::kString, Message().bytes(4, "text"), [](const Attribute& a) { return a.s == "text"; }},
+      {AttributeKind::kTensor, Message().bytes(5, tensor), [](const Attribute& a) { return a.tensor->integers(4) == std::vector<std::int64_t>{5}; }},
+      {AttributeKind::kGraph, Message().bytes(6, graph), [](const Attribute& a) { return a.graph == GraphId{1}; }},
+      {AttributeKind::kFloats, Message().fixed32(7, 1).bytes(7, std::string("\0\0\0\x40", 4)).fixed32(7, 3),
+       [](const Attribute& a) { return std::vector<float>(a.floats.begin(), a.floats.end()) == std::vector<float>{1, 2, 3}; }},
+      {AttributeKind::kInts, Message().varint(8, 1).bytes(8, std::string("\x02\xac\x02", 3)).varint(8, static_cast<std::uint64_t>(-1)),
+       [](const Attribute& a) { return std::vector<std::int64_t>(a.ints.begin(), a.ints.end()) == std::vector<std::int64_t>{1, 2, 300, -1}; }},
+      {AttributeKind::kStrings, Message().bytes(9, "a").bytes(9, ""), [](const Attribute& a) { return a.strings.size() == 2 && a.strings[0] == "a"; }},
+      {AttributeKind::kTensors, Message().bytes(10, tensor).bytes(10, tensor), [](const Attribute& a) { return a.tensors.size() == 2; }},
+      {AttributeKind::kGraphs, Message().bytes(11, graph).bytes(11, graph), [](const Attribute& a) { return a.graphs.size() == 2 && a.graphs[1] == GraphId{2}; }},
+      {AttributeKind::kSparseTensor, Message().bytes(22, sparse), [](const Attribute& a) { return a.sparse->dims.size() == 1 && a.sparse->values != nullptr; }},
+      {AttributeKind::kSparseTensors, Message().bytes(23, sparse), [](const Attribute&) { return true; }},
+      {AttributeKind::kTypeProto, Message().bytes(14, type), [](const Attribute& a) { return a.type->kind == TypeKind::kSequence && a.type->element->element_code == 7; }},
+      {AttributeKind::kTypeProtos, Message().bytes(15, type), [](const Attribute& a) { return a.types.size() == 1; }},
+  };
+  for (const Case& c : cases) {
+    for (const bool with_kind : {true, false}) {  // the first IR versions leave the kind out
+      Message attribute = Message().bytes(1, "a").raw(c.value);
+      if (with_kind) attribute.varint(20, static_cast<std::uint64_t>(c.kind));
+      const Model model = read_attribute(attribute);
+      ASSERT_EQ(model.attribute_list.size(), 1U);
+      EXPECT_TRUE(model.faults.empty()) << model.faults[0].message;
+      EXPECT_EQ(model.attribute_list[0].kind, c.kind);
+      EXPECT_TRUE(c.holds(model.attribute_list[0])) << to_text(c.kind);
+    }
+  }
+}
+
+TEST(OnnxReader, LeftOutScalarsAreZero) {
+  const Model model = read_attribute(Message().bytes(1, "axis").varint(20, 2));
+  EXPECT_TRUE(model.faults.empty());
+  EXPECT_EQ(model.attribute_list[0].kind, AttributeKind::kInt);
+  EXPECT_EQ(model.attribute_list[0].i, 0);
+}
+
+TEST(OnnxReader, KeepsMalformedAttributesAsFaults) {
+  const auto message_of = [](const Message& attribute) {
+    const Model model = read_attribute(attribute);
+    const std::vector<std::string> messages = fault_messages(model, Kind::kMalformedAttribute);
+    EXPECT_EQ(messages.size(), 1U);
+    if (messages.empty()) return std::string();
+    EXPECT_EQ(model.faults[0].node, NodeId{0});
+    return messages[0];
+  };
+  EXPECT_EQ(message_of(Message().bytes(1, "a").fixed32(2, 1).varint(20, 2)), "attribute `a` is declared int and has a value of kind float");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").varint(3, 1).fixed32(2, 1).varint(20, 2)), "attribute `a` is declared int and has a value of kind float");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").varint(20, 4)), "attribute `a` is declared tensor and has no value");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").varint(3, 1).varint(20, 77)), "attribute `a` has the unknown kind 77");
+  EXPECT_EQ(message_of(Message().bytes(1, "a")), "attribute `a` has no kind and 0 values");
+  EXPECT_EQ(message_of(Message().varint(3, 1).varint(20, 2)), "an attribute has no name");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(21, "b").varint(20, 2)), "attribute `a` refers to attribute `b` of a function, outside of any");
+  const Message tensor = wire::raw_tensor("t", 1, {1}, "abcd");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(5, tensor).bytes(5, tensor).varint(20, 4)), "attribute `a` gives its tensor twice");
+}
+
+TEST(OnnxReader, ManyAttributesOfOneNameGiveOneFault) {
+  Message node = wire::node("Op", {}, {"y"});
+  for (int i = 0; i < 5000; ++i) node.bytes(5, wire::int_attribute("a", i));
+  const Model model = read_ok(wire::model(Message().bytes(1, node)));
+  EXPECT_EQ(fault_messages(model, Kind::kMalformedAttribute).size(), 1U);
+}
+
+TEST(OnnxReader, ReadsTypes) {
+  const auto type_of = [](const Model& model) { return model.value(model.find_value(GraphId::kMain, "v")).type; };
+  const auto read_type = [](const Message& type) { return read_ok(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, type)))); };
+  const Message dims = Message().bytes(1, Message().varint(1, 4)).bytes(1, Message().bytes(2, "N")).bytes(1, Message().bytes(3, "DATA_BATCH"));
+  const Message tensor = Message().bytes(1, Message().varint(1, 1).bytes(2, dims));
+  {
+    const Model model = read_type(tensor);
+    const TypeDecl* const type = type_of(model);
+    EXPECT_EQ(type->kind, TypeKind::kTensor);
+    ASSERT_EQ(type->dims.size(), 3U);
+    EXPECT_TRUE(type->dims[0].has_extent);
+    EXPECT_EQ(type->dims[0].extent, 4);
+    EXPECT_EQ(model.text(type->dims[1].name), "N");
+    EXPECT_FALSE(type->dims[2].has_extent);
+    EXPECT_EQ(type->dims[2].name, NameId::kEmpty);
+  }
+  {
+    const Model model = read_type(Message().bytes(1, Message().varint(1, 1)));
+    EXPECT_FALSE(type_of(model)->ranked);
+  }
+  {
+    const Model model = read_type(Message().bytes(1, Message().varint(1, 1).bytes(2, "")));
+    EXPECT_TRUE(type_of(model)->ranked);
+    EXPECT_TRUE(type_of(model)->dims.empty());
+  }
+  {
+    const Model model = read_type(Message().bytes(9, Message().bytes(1, Message().bytes(4, Message().bytes(1, tensor)))));
+    const TypeDecl* const type = type_of(model);
+    EXPECT_EQ(type->kind, TypeKind::kOptional);
+    ASSERT_NE(type->element, nullptr);
+    EXPECT_EQ(type->element->kind, TypeKind::kSequence);
+    EXPECT_EQ(type->element->element->kind, TypeKind::kTensor);
+    EXPECT_EQ(type->element->element->dims.size(), 3U);
+  }
+  {
+    const Model model = read_type(Message().bytes(5, Message().varint(1, 8).bytes(2, tensor)));
+    EXPECT_EQ(type_of(model)->kind, TypeKind::kMap);
+    EXPECT_EQ(type_of(model)->element_code, 8);
+    EXPECT_EQ(type_of(model)->element->kind, TypeKind::kTensor);
+  }
+  {
+    const Model model = read_type(Message().bytes(8, Message().varint(1, 1).bytes(2, dims)));
+    EXPECT_EQ(type_of(model)->kind, TypeKind::kSparseTensor);
+  }
+  {
+    const Model model = read_type(Message().bytes(7, Message().bytes(1, "d").bytes(2, "n")));
+    EXPECT_EQ(type_of(model)->kind, TypeKind::kOpaque);
+    EXPECT_TRUE(model.faults.empty());
+  }
+  {
+    const Model model = read_type(Message().bytes(1, Message().varint(1, 99)));
+    EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares the unknown dtype code 99"}));
+  }
+  {
+    const Model model = read_type(Message().bytes(1, Message().varint(1, 1).bytes(2, Message().bytes(1, Message().varint(1, static_cast<std::uint64_t>(-5))))));
+    EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares the negative dim -5"}));
+  }
+  {
+    const Model model = read_type(Message().raw(tensor).bytes(4, Message().bytes(1, tensor)));
+    EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type is declared as two things at once"}));
+  }
+  Message deep = tensor;
+  for (int i = 0; i < 15; ++i) deep = Message().bytes(4, Message().bytes(1, deep));
+  EXPECT_TRUE(read_type(deep).faults.empty());
+  deep = Message().bytes(4, Message().bytes(1, deep));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, deep)))), "types nested deeper than 16"));
+}
+
+TEST(OnnxReader, ReadsTensorDataInEveryField) {
+  const auto tensor_of = [](const Model& model) { return model.values[1].initializer; };
+  {
+    // Two packed chunks and a single value in between are one list.
+    const Model model = read_initializer(Message().varint(1, 4).varint(2, 7).bytes(7, std::string("\x01\xac\x02", 3)).varint(7, 3).bytes(7, "\x04").bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty());
+    EXPECT_EQ(tensor_of(model)->integers(8), (std::vector<std::int64_t>{1, 300, 3, 4}));
+  }
+  {
+    const Model model = read_initializer(Message().bytes(1, std::string("\x02\x01", 2)).varint(2, 1).fixed32(4, 1.5F).fixed32(4, -2).bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty());
+    EXPECT_EQ(tensor_of(model)->floats(8), (std::vector<double>{1.5, -2}));
+    EXPECT_EQ(tensor_of(model)->dims.size(), 2U);
+  }
+  {
+    const Model model = read_initializer(Message().varint(2, 11).fixed64(10, 0.25).bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty());
+    EXPECT_EQ(tensor_of(model)->floats(8), (std::vector<double>{0.25}));
+  }
+  {
+    const Model model = read_initializer(Message().varint(1, 2).varint(2, 8).bytes(6, "one").bytes(6, "two").bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty());
+    EXPECT_EQ(texts(tensor_of(model)->strings), (Texts{"one", "two"}));
+  }
+  {
+    // int4: two elements share an entry.
+    const Model model = read_initializer(Message().varint(1, 3).varint(2, 22).bytes(5, std::string("\x21\x0f", 2)).bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty()) << model.faults[0].message;
+    EXPECT_EQ(tensor_of(model)->integers(8), (std::vector<std::int64_t>{1, 2, -1}));
+  }
+  {
+    // complex64: two floats an element.
+    const Model model = read_initializer(Message().varint(1, 1).varint(2, 14).bytes(4, std::string(8, '\0')).bytes(8, "w"));
+    EXPECT_TRUE(model.faults.empty());
+  }
+  {
+    const Message entry = Message().bytes(1, "location").bytes(2, "weights.bin");
+    const Message model_bytes = Message().varint(1, 4).varint(2, 1).bytes(8, "w").bytes(13, entry).bytes(13, Message().bytes(1, "offset").bytes(2, "4096"))
+                                    .bytes(13, Message().bytes(1, "length").bytes(2, "16")).varint(14, 1);
+    const Model model = read_initializer(model_bytes);
+    EXPECT_TRUE(model.faults.empty());
+    EXPECT_TRUE(tensor_of(model)->external);
+    EXPECT_EQ(tensor_of(model)->location, "weights.bin");
+    EXPECT_EQ(tensor_of(model)->offset_text, "4096");
+    EXPECT_EQ(tensor_of(model)->length_text, "16");
+  }
+}
+
+TEST(OnnxReader, KeepsMalformedTensorsAsFaults) {
+  const auto message_of = [](const Message& tensor) {
+    const Model model = read_initializer(tensor);
+    const std::vector<std::string> messages = fault_messages(model, Kind::kMalformedTensor);
+    EXPECT_EQ(messages.size(), 1U);
+    if (messages.empty()) return std::string();
+    EXPECT_NE(model.faults[0].tensor, nullptr);
+    return messages[0];
+  };
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 0, {1}, "abcd")), "tensor `w` has no dtype");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 99, {1}, "abcd")), "tensor `w` has the unknown dtype code 99");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {-1, -2}, "abcdabcd")), "tensor `w` has the negative dim -1 in [-1, -2]");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, "")), "dims [4294967296, 4294967296] of tensor `w` overflow");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {3}, "abcdabcd")), "tensor `w` of float32 [3] takes 12 bytes, raw_data has 8");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 8, {1}, "text")), "tensor `w` holds strings in raw_data, which ONNX does not allow");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").fixed32(4, 1)), "tensor `w` has two data fields: raw_data and float_data");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).fixed32(4, 1).varint(7, 1).bytes(8, "w")), "tensor `w` has two data fields: TensorProto fields 4 and 7");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).fixed32(4, 1).bytes(8, "w")), "tensor `w` of int64 has its data in float_data instead of int64_data");
+  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 7).varint(7, 1).bytes(8, "w")), "tensor `w` of int64 [2] takes 2 entries, int64_data has 1");
+  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde").bytes(8, "w")), "tensor `w` has 5 bytes in float_data, not a multiple of 4");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).bytes(7, "\x81").bytes(8, "w")), "tensor `w` has a truncated number at the end of int64_data");
+  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(8, "w")), "tensor `w` of float32 [2] has no data");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).bytes(8, "w").bytes(9, "abcd").varint(14, 1)), "tensor `w` has data inside the file and in external data");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").bytes(3, "")), "tensor `w` is stored in segments, which nothing supports");
+  EXPECT_TRUE(read_initializer(wire::raw_tensor("w", 1, {0, 5}, "")).faults.empty());
+  EXPECT_TRUE(read_initializer(Message().varint(1, 0).varint(2, 1).bytes(8, "w")).faults.empty());
+}
+
+TEST(OnnxReader, FindsMetadataAgain) {
+  const auto entry = [](std::string_view key, std::string_view value) { return Message().bytes(1, key).bytes(2, value); };
+  const Message graph = Message()
+                            .bytes(1, wire::node("Relu", {"w"}, {"y"}).bytes(9, entry("pkg.torch.onnx.stack_trace", "line 3")).bytes(9, entry("k", "v")))
+                            .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd").bytes(16, entry("origin", "layer.weight")))
+                            .bytes(13, wire::tensor_info("y", 1, {1}).bytes(4, entry("a", "b")));
+  const Model model = read_ok(wire::model(graph));
+  ASSERT_NE(model.provenance, nullptr);
+  const auto of_node = model.provenance->node_metadata(model.nodes[0]);
+  ASSERT_EQ(of_node.size(), 2U);
+  EXPECT_EQ(of_node[0].key, "pkg.torch.onnx.stack_trace");
+  EXPECT_EQ(of_node[0].value, "line 3");
+  EXPECT_EQ(of_node[1].key, "k");
+  const auto of_weight = model.provenance->value_metadata(model.find_value(GraphId::kMain, "w"));
+  ASSERT_EQ(of_weight.size(), 1U);
+  EXPECT_EQ(of_weight[0].value, "layer.weight");
+  const auto of_result = model.provenance->value_metadata(model.find_value(GraphId::kMain, "y"));
+  ASSERT_EQ(of_result.size(), 1U);
+  EXPECT_EQ(of_result[0].key, "a");
+  EXPECT_TRUE(model.provenance->value_metadata(ValueId::kAbsent).empty());
+}
+
+TEST(OnnxReader, SkipsWhatItDoesNotKnow) {
+  Message graph = Message().bytes(1, wire::node("Relu", {"x"}, {"y"}).varint(100, 1).bytes(200, "?").fixed32(300, 1).fixed64(400, 1));
+  // An unknown group, one inside another.
+  graph.tag(500, 3).varint(1, 1).tag(2, 3).bytes(3, "in").tag(2, 4).tag(500, 4);
+  const Model model = read_ok(wire::model(graph).bytes(26, "\xff not looked at").bytes(20, "\xff nor this"));
+  EXPECT_EQ(model.nodes.size(), 1U);
+  EXPECT_TRUE(model.faults.empty());
+}
+
+TEST(OnnxReader, RefusesWhatIsNoModel) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(error_of(""), "`test.onnx` is empty");
+  EXPECT_TRUE(contains(error_of("\x89PNG\r\n\x1a\n and so on"), "not an ONNX model: the file is a PNG image"));
+  EXPECT_TRUE(contains(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "a Git LFS pointer"));
+  EXPECT_TRUE(contains(error_of("PK\x03\x04 archive"), "a ZIP archive"));
+  EXPECT_TRUE(contains(error_of("The quick brown fox jumps over the lazy dog\n"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of("{\"model\": 1}"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of("\n\n\n\n"), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of("\0"sv), "not an ONNX model"));
+  EXPECT_TRUE(contains(error_of(Message().varint(1, 8)), "there is no graph in it"));
+  EXPECT_TRUE(contains(error_of(Message().bytes(7, "").bytes(8, wire::opset("", 18))), "the model has no ir_version"));
+  EXPECT_TRUE(contains(error_of(Message().varint(1, 2).bytes(7, "")), "IR version 2: only 3 and later are understood"));
+  EXPECT_TRUE(contains(error_of(Message().varint(1, static_cast<std::uint64_t>(-1)).bytes(7, "")), "IR version -1"));
+  // Newer ones are read: what is unknown in them is skipped.
+  EXPECT_EQ(read_ok(Message().varint(1, 99).bytes(7, "").bytes(8, wire::opset("", 18))).ir_version, 99);
+}
+
+TEST(OnnxReader, ConsumesTheWholeFile) {
+  using namespace std::string_view_literals;
+  const Message good = wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"y"})));
+  const std::string at_end = fmt::format("(at byte {})", good.text().size());
+  struct Case {
+    std::string_view tail;
+    std::string_view message;
+  };
+  const Case cases[] = {
+      {"\0"sv, "field number 0"},
+      {"\x02\x00"sv, "field number 0"},
+      {"\x80\x80\x80\x80\x10\x00"sv, "field number above 2^29 - 1"},
+      {"\x24"sv, "end of a group that was not begun"},
+      {"\x23"sv, "truncated: a group has no end"},
+      {"\x26"sv, "unknown wire type 6"},
+      {"\x27"sv, "unknown wire type 7"},
+      {"\x22"sv, "truncated"},
+      {"\x0a\x05" "abc"sv, "wire type 2 instead of 0"},
+      {"\x32\x05" "abc"sv, "truncated: field 6 claims 5 bytes, 3 are left"},
+      {"\x32\x81\x80\x80\x80\x10" "a"sv, "truncated: field 6 claims 4294967297 bytes"},
+      {"\x28\xff"sv, "truncated: a varint runs past"},
+      {"\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"sv, "varint of more than 10 bytes"},
+      {"\x2d" "abc"sv, "truncated: field 5 runs past"},
+  };
+  for (const Case& c : cases) {
+    const Result<Model> model = read(Message().raw(good).raw(c.tail));
+    ASSERT_FALSE(model.ok()) << c.message;
+    EXPECT_TRUE(contains(model.error().message, std::string(c.message)));
+    EXPECT_TRUE(model.error().message.ends_with(")"));
+    EXPECT_GE(model.error().position.offset, good.text().size());
+  }
+  EXPECT_TRUE(contains(error_of(Message().raw(good).raw("\0"sv)), at_end));
+}
+
+TEST(OnnxReader, RefusesEveryTruncation) {
+  const Message good = wire::model(Message()
+                                       .bytes(1, wire::node("Relu", {"x"}, {"y"}).bytes(5, wire::int_attribute("a", 300)))
+                                       .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
+                                       .bytes(11, wire::tensor_info("x", 1, {1})));
+  // Cut at a boundary of top-level fields, a file is a smaller well-formed model; anywhere else it is an error.
+  int accepted = 0;
+  for (std::size_t size = 1; size < good.text().size(); ++size) accepted += read(good.text().substr(0, size)).ok() ? 1 : 0;
+  EXPECT_EQ(accepted, 1);
+}
+
+TEST(OnnxReader, SurvivesEveryFlippedByte) {
+  const Message inner = Message().bytes(1, wire::node("Neg", {"x"}, {"n"})).bytes(12, wire::tensor_info("n", 1, {}));
+  const std::string good = wire::model(Message()
+                                           .bytes(1, wire::node("If", {"c"}, {"y"}).bytes(5, Message().bytes(1, "then_branch").bytes(6, inner).varint(20, 5)))
+                                           .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
+                                           .bytes(5, Message().varint(1, 2).varint(2, 7).varint(7, 1).varint(7, 2).bytes(8, "v"))
+                                           .bytes(11, wire::tensor_info("x", 1, {1})))
+                               .text();
+  int faults = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int value = 0; value < 256; ++value) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(value);
+      const Result<Model> model = read(bytes);
+      if (!model) {
+        EXPECT_FALSE(model.error().message.empty());
+        continue;
+      }
+      for (const Node& node : model->nodes) faults += static_cast<int>(model->provenance->node_metadata(node).size());
+      for (const Value& v : model->values)
+        if (v.initializer != nullptr) faults += v.initializer->integers(16).has_value() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(faults, 0);
+}
+
+TEST(OnnxReader, RefusesWrongWireTypes) {
+  EXPECT_TRUE(contains(error_of(wire::model(Message().varint(1, 5))), "field `GraphProto.node` has wire type 0 instead of 2"));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(1, Message().varint(1, 5)))), "field `NodeProto.input` has wire type 0 instead of 2"));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(5, Message().varint(4, 5)))), "field `TensorProto.data` has wire type 0 instead of 5"));
+  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(3, "x"))), "field `AttributeProto.i` has wire type 2 instead of 0"));
+  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(7, "abc"))), "truncated"));
+  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(8, "\x80"))), "truncated"));
+}
+
+TEST(OnnxReader, RefusesTwoGraphs) {
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(2, "a")).bytes(7, "")), "a second `ModelProto.graph`"));
+}
+
+TEST(OnnxReader, NestsGraphsToADepthOf64) {
+  const auto nested = [](int depth) {
+    Message graph = Message().bytes(2, "innermost");
+    for (int i = 1; i < depth; ++i)
+      graph = Message().bytes(1, wire::node("If", {"c"}, {}).bytes(5, Message().bytes(1, "then_branch").bytes(6, graph).varint(20, 5)));
+    return wire::model(graph);
+  };
+  EXPECT_EQ(read_ok(nested(64)).graphs.size(), 64U);
+  EXPECT_TRUE(contains(error_of(nested(65)), "graphs nested deeper than 64"));
+  EXPECT_TRUE(contains(error_of(nested(2000)), "graphs nested deeper than 64"));
+}
+
+TEST(OnnxReader, RefusesDeepGroups) {
+  Message groups;
+  for (int i = 0; i < 100'000; ++i) groups.tag(99, 3);
+  EXPECT_TRUE(contains(error_of(wire::model(Message()).raw(groups)), "groups nested deeper than 64"));
+}
+
+/// Some small message many times over, in places where each costs memory.
+TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
+  constexpr std::size_t kSize = std::size_t{4} << 20;
+  const auto flood = [](const Message& one) {
+    std::string bytes;
+    bytes.reserve(kSize + one.text().size());
+    while (bytes.size() < kSize) bytes += one.text();
+    return bytes;
+  };
+  const auto in_graph = [](std::string_view fields) { return wire::model(Message().raw(fields)).text(); };
+  const auto in_attribute = [&](std::string_view fields) { return in_graph(Message().bytes(1, Message().bytes(5, fields))); };
+  const std::string floods[] = {
+      in_graph(flood(Message().bytes(1, ""))),                                   // nodes
+      in_graph(flood(Message().bytes(5, ""))),                                   // initializers
+      in_graph(flood(Message().bytes(11, ""))),                                  // inputs
+      in_graph(Message().bytes(1, flood(Message().bytes(5, "")))),               // attributes
+      in_attribute(flood(Message().bytes(10, ""))),                              // tensors
+      in_attribute(flood(Message().bytes(11, ""))),                              // graphs
+      wire::model(Message()).raw(flood(Message().bytes(25, ""))).text(),         // functions
+  };
+  for (const std::string& bytes : floods) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  }
+}
+
+TEST(OnnxReader, OpensRegularFilesOnly) {
+  const TempFolder folder;
+  const auto error_at = [](const std::string& path) {
+    const Result<Model> model = read_onnx_file(path);
+    EXPECT_FALSE(model.ok());
+    return model.ok() ? "" : model.error().message;
+  };
+  EXPECT_TRUE(contains(error_at(folder.file("none.onnx")), "No such file"));
+  EXPECT_TRUE(contains(error_at(folder.write("empty.onnx", "")), "is empty"));
+  EXPECT_TRUE(contains(error_at(folder.file(".")), "is a directory, not a regular file"));
+  EXPECT_TRUE(contains(error_at("/dev/zero"), "is a device, not a regular file"));
+  EXPECT_TRUE(contains(error_at(std::string("a\0b", 3)), "zero byte"));
+  ASSERT_EQ(::mkfifo(folder.file("fifo.onnx").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(error_at(folder.file("fifo.onnx")), "is a FIFO, not a regular file"));
+
+  const Result<Model> model = read_onnx_file(folder.write("good.onnx", wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"y"})))));
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->path, folder.file("good.onnx"));
+  EXPECT_EQ(model->nodes.size(), 1U);
+}
+
+TEST(FileBytes, ReadsOrMapsAndNoticesChanges) {
+  const TempFolder folder;
+  const std::string content(10'000, 'a');
+  const std::string path = folder.write("file", content);
+  for (const std::uint64_t limit : {std::uint64_t{1} << 20, std::uint64_t{0}}) {
+    const auto file = onnx::FileBytes::open(path, limit);
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ((*file)->bytes(), content);
+    EXPECT_FALSE((*file)->check_unchanged());
+  }
+  const auto mapped = onnx::FileBytes::open(path, 0);
+  ASSERT_TRUE(mapped.ok());
+  std::ofstream(path, std::ios::binary | std::ios::app) << "more";
+  const auto changed = (*mapped)->check_unchanged();
+  ASSERT_TRUE(changed.has_value());
+  EXPECT_TRUE(contains(changed->message, "changed while being read"));
+}
+
+TEST(FileBytes, SurvivesAFileCutUnderItsMapping) {
+  const TempFolder folder;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string content(page * 8, 'a');
+  const std::string path = folder.write("file", content);
+  for (int round = 0; round < 3; ++round) {
+    folder.write("file", content);
+    const auto file = onnx::FileBytes::open(path, 0);
+    ASSERT_TRUE(file.ok());
+    ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(page)), 0);
+    std::size_t letters = 0;
+    for (const char c : (*file)->bytes()) letters += c == 'a' ? 1 : 0;
+    EXPECT_EQ(letters, page);  // lost pages read as zeros
+    EXPECT_TRUE(contains((*file)->check_unchanged()->message, "changed while being read"));
+  }
+}
+
+}  // namespace
+}  // namespace tensorlint
