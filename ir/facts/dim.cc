@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "ir/facts/hash.h"
@@ -369,6 +370,23 @@ struct DimPool::Impl {
     return intern(std::move(quotient));
   }
 
+  /// One term over another where that is a term again.
+  std::optional<Dim> term_quotient(const Term& term, const Term& divisor) {
+    const auto coefficient = checked::floor_div(term.coefficient, divisor.coefficient);
+    if (checked::floor_mod(term.coefficient, divisor.coefficient) != 0 || !coefficient) return std::nullopt;
+    Monomial rest;
+    std::uint32_t matched = 0;
+    for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
+      if (matched < divisor.monomial.degree && term.monomial.atoms[i] == divisor.monomial.atoms[matched]) {
+        ++matched;
+      } else {
+        rest.atoms[rest.degree++] = term.monomial.atoms[i];
+      }
+    }
+    if (matched != divisor.monomial.degree) return std::nullopt;
+    return intern({Term{rest, *coefficient}});
+  }
+
   Dim apply(DimPool& pool, AtomKind kind, Dim a, Dim b) {
     switch (kind) {
       case AtomKind::kFloorDiv: return pool.floor_div(a, b);
@@ -409,6 +427,27 @@ Dim DimPool::floor_div(Dim a, Dim b) {
   if (const auto exact = impl_->exact_quotient(a, b)) return *exact;
   return impl_->opaque(AtomKind::kFloorDiv, a, b, quotient_of(bounds(a), bounds(b)),
                        quotient_of(bounds_from_two(a), bounds_from_two(b)));
+}
+
+std::optional<Dim> DimPool::exact_div(Dim a, Dim b) {
+  if (a.is_unknown() || b.is_unknown() || is_constant(b, 0)) return std::nullopt;
+  const std::vector<Term> divisor = impl_->terms(b);
+  // Leading term by degree, then by the monomial that has most of the first atoms: an order that products keep, so the
+  // leading term of the remainder has to be a multiple of the divisor's.
+  const auto leading = [](const std::vector<Term>& terms) {
+    return *std::min_element(terms.begin(), terms.end(), [](const Term& x, const Term& y) {
+      return x.monomial.degree != y.monomial.degree ? x.monomial.degree > y.monomial.degree : x.monomial.atoms < y.monomial.atoms;
+    });
+  };
+  Dim quotient = constant(0), remainder = a;
+  for (std::size_t step = 0; step < 2 * kMaxTerms && !is_constant(remainder, 0); ++step) {
+    const auto part = impl_->term_quotient(leading(impl_->terms(remainder)), leading(divisor));
+    if (!part) return std::nullopt;
+    quotient = add(quotient, *part);
+    remainder = sub(remainder, mul(*part, b));
+    if (quotient.is_unknown() || remainder.is_unknown()) return std::nullopt;
+  }
+  return is_constant(remainder, 0) ? std::optional(quotient) : std::nullopt;
 }
 
 Dim DimPool::ceil_div(Dim a, Dim b) {
@@ -475,13 +514,32 @@ std::optional<std::int64_t> DimPool::as_constant(Dim dim) const { return impl_->
 Bounds DimPool::bounds(Dim dim) const { return impl_->bounds(dim, false); }
 Bounds DimPool::bounds_from_two(Dim dim) const { return impl_->bounds(dim, true); }
 
-bool DimPool::differ(Dim a, Dim b) {
+bool DimPool::never_equal(Dim a, Dim b) {
   if (a == b || a.is_unknown() || b.is_unknown()) return false;
-  const bool constant_side = as_constant(a) || as_constant(b);
   if (as_constant(a) && as_constant(b)) return true;
   const Dim difference = sub(a, b);
   if (difference.is_unknown()) return false;
-  if (constant_side) return !bounds(difference).contains(0);
+  if (!bounds(difference).contains(0)) return true;
+  std::int64_t constant = 0;
+  std::uint64_t divisor = 0;
+  for (const Term& term : impl_->terms(difference)) {
+    if (term.monomial.degree == 0) {
+      constant = term.coefficient;
+    } else {
+      const auto bits = static_cast<std::uint64_t>(term.coefficient);
+      divisor = std::gcd(divisor, term.coefficient < 0 ? ~bits + 1 : bits);
+    }
+  }
+  const auto bits = static_cast<std::uint64_t>(constant);
+  return divisor != 0 && (constant < 0 ? ~bits + 1 : bits) % divisor != 0;
+}
+
+bool DimPool::differ(Dim a, Dim b) {
+  if (a == b || a.is_unknown() || b.is_unknown()) return false;
+  if (never_equal(a, b)) return true;
+  if (as_constant(a) || as_constant(b)) return false;
+  const Dim difference = sub(a, b);
+  if (difference.is_unknown()) return false;
   return !bounds_from_two(difference).contains(0) && symbols(a) == symbols(b);
 }
 

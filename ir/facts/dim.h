@@ -76,6 +76,8 @@ class DimPool {
   Dim sub(Dim a, Dim b);
   Dim mul(Dim a, Dim b);
   Dim floor_div(Dim a, Dim b);  ///< rounds towards minus infinity; unknown when b may be 0
+  /// The q with a = q * b as polynomials: the quotient for all values where b is not 0. nullopt when there is none.
+  std::optional<Dim> exact_div(Dim a, Dim b);
   Dim ceil_div(Dim a, Dim b);   ///< rounds towards plus infinity; unknown when b may be 0
   Dim mod(Dim a, Dim b);        ///< result has b's sign (Python's); unknown when b may be 0
   Dim min(Dim a, Dim b);
@@ -91,6 +93,9 @@ class DimPool {
   Bounds bounds(Dim dim) const;
   /// Bounds where every symbol is at least 2.
   Bounds bounds_from_two(Dim dim) const;
+  /// No legal value of the symbols makes them equal: their difference has one sign, or is no multiple of what divides
+  /// its terms (6*N is never 4*M + 1).
+  bool never_equal(Dim a, Dim b);
   /// Provably different: never equal for any legal value, or both sides depend on the same symbols and differ for all
   /// values >= 2 of these.
   bool differ(Dim a, Dim b);

@@ -328,13 +328,19 @@ void Inference::set_tensor(int result, DTypeSet dtypes, std::span<const Dim> sha
 void Inference::set_shape(int result, std::span<const Dim> shape) {
   Fact& fact = this->result(result);
   if (fact.kind == ValueKind::kUnknown) fact.kind = ValueKind::kTensor;
+  // A chain of calls that each add axes would take memory without bound.
+  if (shape.size() > kMaxRank) return;
   fact.shape = call_.facts->intern_shape(shape);
 }
 
 void Inference::set_elements(int result, std::vector<Dim> elements) {
   if (elements.size() > kMaxContent) return;
   Fact& fact = this->result(result);
-  if (!elements.empty()) fact.range = range_of(dims(), elements);
+  if (!elements.empty()) {
+    const Range range = range_of(dims(), elements), before = fact.range;
+    fact.range = {std::max(range.lo, before.lo), std::min(range.hi, before.hi), false};
+    if (fact.range.lo > fact.range.hi) fact.range = range;
+  }
   fact.content = call_.facts->intern_content({std::move(elements), {}});
 }
 

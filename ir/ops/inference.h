@@ -70,6 +70,9 @@ enum class OpTrait : std::uint32_t {
   kControlFlow = 1U << 10,         ///< has subgraphs, solved by the dataflow solver
 };
 
+/// Shapes with more axes are not tracked; numpy's own limit.
+inline constexpr std::size_t kMaxRank = 64;
+
 class Inference;
 using InferFunction = void (*)(Inference&);
 

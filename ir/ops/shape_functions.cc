@@ -12,12 +12,9 @@ const Constraint kAxisInRange{"axis_in_range", ConstraintKind::kAxisRange, "-ran
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes, "extents are equal or 1, aligned at the last axis"};
 const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes, "the operand has as many axes as the operator needs"};
 
-namespace {
-
-/// Reports extents that are not equal: must when no legal value makes them equal, else may with a witness.
 void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b) {
   DimPool& pool = in.dims();
-  if (!pool.bounds(pool.sub(a, b)).contains(0)) {
+  if (pool.never_equal(a, b)) {
     in.fail(constraint, std::move(operands), std::move(message));
     return;
   }
@@ -28,8 +25,6 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
   for (const Dim symbol : pool.symbols(a)) witness += fmt::format("{}{} = 2", witness.empty() ? "" : ", ", pool.to_text(symbol));
   in.may_fail(constraint, std::move(operands), std::move(message), fmt::format("with {}: {} against {}", witness, *x, *y));
 }
-
-}  // namespace
 
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);

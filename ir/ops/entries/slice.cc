@@ -1,0 +1,180 @@
+// Parts of a tensor along axes. Source: ONNX Slice (opsets 1 with attributes, 10 with operands and steps, 11, 13).
+// Starts and ends count from the back where negative and are clamped to the extent, so they never fail.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "ir/ops/contents.h"
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kSliceAxes{"slice_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kSliceOnce{"slice_axes_once", ConstraintKind::kDuplicateAxis, "no axis is sliced twice"};
+const Constraint kSliceLengths{"slice_lengths", ConstraintKind::kShapes, "starts, ends, axes and steps have the same length"};
+const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0"};
+
+/// An end from here on means "to the end": exporters write INT32_MAX as well as INT64_MAX.
+constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
+
+/// One slice along an axis of constant extent, as (first element, number of elements).
+std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
+  // An extent is not negative, so neither sum overflows.
+  if (start < 0) start += extent;
+  if (end < 0) end += extent;
+  if (step > 0) {
+    start = std::clamp<std::int64_t>(start, 0, extent);
+    end = std::clamp<std::int64_t>(end, 0, extent);
+    return {start, end <= start ? 0 : (end - start - 1) / step + 1};
+  }
+  if (extent == 0) return {0, 0};
+  start = std::clamp<std::int64_t>(start, 0, extent - 1);
+  end = std::clamp<std::int64_t>(end, -1, extent - 1);
+  const std::int64_t distance = start - end;
+  // The step may be INT64_MIN, which has no negative.
+  return {start, distance <= 0 ? 0 : (step < -distance ? 1 : (distance - 1) / -step + 1)};
+}
+
+/// Number of elements of a forward slice whose bounds or extent are expressions.
+Dim forward_count(DimPool& pool, Dim extent, Dim start, Dim end, std::int64_t step) {
+  if (extent.is_unknown() || start.is_unknown() || end.is_unknown()) return Dim(Unknown::kDataDependent);
+  const Dim zero = pool.constant(0);
+  const Bounds first = pool.bounds(start), last = pool.bounds(end);
+  const bool start_from_back = first.hi < 0, end_from_back = last.hi < 0;
+  if ((first.lo < 0 && !start_from_back) || (last.lo < 0 && !end_from_back)) return Dim(Unknown::kDataDependent);
+  const bool to_the_end = last.lo >= kToTheEnd || pool.equal(end, extent);
+  Dim count;
+  if (to_the_end && start_from_back) {
+    count = pool.min(pool.sub(zero, start), extent);
+  } else if (to_the_end) {
+    count = pool.max(pool.sub(extent, start), zero);
+  } else {
+    const Dim from = start_from_back ? pool.max(pool.add(extent, start), zero) : pool.min(start, extent);
+    const Dim to = end_from_back ? pool.max(pool.add(extent, end), zero) : pool.min(end, extent);
+    count = pool.max(pool.sub(to, from), zero);
+  }
+  return pool.ceil_div(count, pool.constant(step));
+}
+
+Dim sliced_extent(DimPool& pool, Dim extent, Dim start, Dim end, Dim step) {
+  const auto stride = pool.as_constant(step);
+  if (!stride || *stride == 0) return Dim(Unknown::kDataDependent);
+  const auto d = pool.as_constant(extent), s = pool.as_constant(start), e = pool.as_constant(end);
+  if (d && s && e && *d >= 0) return pool.constant(constant_slice(*d, *s, *e, *stride).second);
+  if (pool.is_constant(extent, 0)) return extent;
+  if (*stride > 0) return forward_count(pool, extent, start, end, *stride);
+  // A whole axis backwards.
+  const bool from_last = s && (*s == -1 || *s >= kToTheEnd), to_first = e && *e <= -kToTheEnd;
+  if (from_last && to_first && *stride > std::numeric_limits<std::int64_t>::min()) return pool.ceil_div(extent, pool.constant(-*stride));
+  return Dim(Unknown::kDataDependent);
+}
+
+/// starts, ends and steps by position in `axes`.
+struct Bounded {
+  std::vector<int> axes;
+  Dims starts, ends, steps;
+};
+
+/// nullopt where the axes or how many there are is not known, or something failed.
+std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
+  DimPool& pool = in.dims();
+  bool given = false, has_axes = false, has_steps = false;
+  auto starts = integer_list(in, "starts", given), ends = integer_list(in, "ends", given);
+  const auto axes = integer_list(in, "axes", has_axes);
+  auto steps = integer_list(in, "steps", has_steps);
+  const struct {
+    std::string_view name;
+    bool given;
+    const std::optional<Dims>& list;
+  } others[] = {{"ends", true, ends}, {"axes", has_axes, axes}, {"steps", has_steps, steps}};
+  for (const auto& other : others) {
+    if (!other.given || !starts || !other.list || other.list->size() == starts->size()) continue;
+    in.fail(kSliceLengths, {0}, fmt::format("Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name));
+    return std::nullopt;
+  }
+  // Any of the lists tells how many there are.
+  std::optional<std::size_t> count;
+  if (starts) count = starts->size();
+  if (ends) count = ends->size();
+  if (has_axes && axes) count = axes->size();
+  if (has_steps && steps) count = steps->size();
+  if (!count) return std::nullopt;
+  const Dims unknown(*count, Dim(Unknown::kDataDependent));
+  if (!starts) starts = unknown;
+  if (!ends) ends = unknown;
+  if (!has_steps) steps = Dims(*count, pool.constant(1));
+  if (!steps) steps = unknown;
+
+  std::vector<std::int64_t> order;
+  if (has_axes) {
+    const auto constants = axes ? constant_extents(pool, *axes) : std::nullopt;
+    if (!constants) return std::nullopt;
+    order = *constants;
+  } else {
+    for (std::size_t i = 0; i < *count; ++i) order.push_back(static_cast<std::int64_t>(i));
+  }
+  const auto normalised = normalise_axes(in, order, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
+  if (!normalised) return std::nullopt;
+  return Bounded{*normalised, *starts, *ends, *steps};
+}
+
+void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bounds) {
+  if (content_of(in, 0) == nullptr) return;
+  DimPool& pool = in.dims();
+  const std::vector<std::int64_t> extents = *constant_extents(pool, data);
+  std::vector<std::int64_t> part = extents, first(extents.size(), 0), step(extents.size(), 1);
+  for (std::size_t i = 0; i < bounds.axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(bounds.axes[i]);
+    const auto s = pool.as_constant(bounds.starts[i]), e = pool.as_constant(bounds.ends[i]), t = pool.as_constant(bounds.steps[i]);
+    if (!s || !e || !t || *t == 0) return;
+    std::tie(first[axis], part[axis]) = constant_slice(extents[axis], *s, *e, *t);
+    step[axis] = part[axis] > 1 ? *t : 0;  // a huge step is taken at most never
+  }
+  const std::vector<std::size_t> strides = strides_of(extents);
+  std::vector<std::size_t> indices;
+  for_each_index(part, [&](std::span<const std::int64_t> index) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < index.size(); ++i) at += static_cast<std::size_t>(first[i] + index[i] * step[i]) * strides[i];
+    indices.push_back(at);
+  });
+  select_elements(in, 0, 0, indices);
+}
+
+void slice(Inference& in) {
+  in.set_range(0, in.operand(0).range);
+  const auto data = in.shape(0);
+  if (!data) return;
+  const auto bounds = read_bounds(in, *data);
+  if (!bounds) {
+    in.set_shape(0, unknown_dims(data->size(), in.failed() ? Unknown::kTainted : Unknown::kDataDependent));
+    return;
+  }
+  Dims result = copy_dims(*data);
+  for (std::size_t i = 0; i < bounds->axes.size(); ++i) {
+    Dim& extent = result[static_cast<std::size_t>(bounds->axes[i])];
+    if (in.dims().is_constant(bounds->steps[i], 0)) in.fail(kSliceStep, {0}, fmt::format("the step along axis {} of {{0}} is 0", bounds->axes[i]));
+    extent = sliced_extent(in.dims(), extent, bounds->starts[i], bounds->ends[i], bounds->steps[i]);
+  }
+  in.set_shape(0, result);
+  slice_elements(in, *data, *bounds);
+}
+
+const RegisterOps kSlices{
+    OpEntry("Slice")
+        .infer(slice)
+        .host("starts")
+        .host("ends")
+        .host("axes")
+        .host("steps")
+        .constraint(kSliceAxes)
+        .constraint(kSliceOnce)
+        .constraint(kSliceLengths)
+        .constraint(kSliceStep),
+};
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,39 @@
+#include "ir/ops/indexing.h"
+
+#include <fmt/format.h>
+
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+
+void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis, bool from_back) {
+  DimPool& pool = in.dims();
+  if (!in.has(indices) || extent.is_unknown()) return;
+  const auto legal = [&] {
+    const std::string end = pool.to_text(extent);
+    return fmt::format("outside [{}, {}) of axis {} of {{{}}}", from_back && pool.as_constant(extent) ? "-" + end : "0", end, axis, data);
+  };
+  if (const auto elements = in.elements(indices)) {
+    for (std::size_t i = 0; i < elements->size(); ++i) {
+      const Dim index = (*elements)[i];
+      if (index.is_unknown()) continue;
+      const bool above = pool.bounds(pool.sub(index, extent)).lo >= 0;
+      const bool below = from_back ? pool.bounds(pool.add(index, extent)).hi < 0 : pool.bounds(index).hi < 0;
+      if (!above && !below) continue;
+      in.fail(constraint, {indices, data}, fmt::format("index {} of {{{}}} is {}", pool.to_text(index), indices, legal()));
+      return;
+    }
+    return;
+  }
+  // A range covers more than what occurs, so it proves something only where it is outside as a whole.
+  const auto shape = in.shape(indices);
+  if (!shape || pool.bounds(element_count(pool, *shape)).lo < 1) return;
+  const Range& range = in.operand(indices).range;
+  const Bounds limits = pool.bounds(extent);
+  if (range.nan || limits.hi > std::int64_t{1} << 53) return;
+  const auto top = static_cast<double>(limits.hi);
+  if (range.lo >= top || range.hi < (from_back ? -top : 0.0))
+    in.fail(constraint, {indices, data}, fmt::format("indices {{{}}} in {} are {}", indices, range.to_text(), legal()));
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,578 @@
+#include "ir/text/printer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/text/lexer.h"
+#include "ir/text/words.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::string_view kDeviceKey = "tensorlint.device";
+
+/// A name where a type may stand before it.
+std::string value_text(std::string_view name) {
+  return text::is_identifier(name) && !text::is_type_word(name) ? std::string(name) : text::quoted(name);
+}
+
+std::string word_text(std::string_view name) { return text::is_identifier(name) ? std::string(name) : text::quoted(name); }
+
+/// Parts between dots as they are where each is a word, as in ai.onnx.ml.
+std::string domain_text(std::string_view domain) {
+  for (std::size_t start = 0; start <= domain.size();) {
+    const std::size_t dot = std::min(domain.find('.', start), domain.size());
+    if (!text::is_identifier(domain.substr(start, dot - start))) return text::quoted(domain);
+    start = dot + 1;
+  }
+  return std::string(domain);
+}
+
+template <typename Number>
+void append_number(std::string& out, Number number) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (std::isnan(number)) {  // no payload
+      out += std::signbit(number) ? "-nan" : "nan";
+      return;
+    }
+  }
+  char digits[48];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
+  out.append(digits, end);
+}
+
+/// With a point or an exponent, so that it reads as a float without its kind.
+void append_float(std::string& out, float number) {
+  const std::size_t start = out.size();
+  append_number(out, number);
+  if (out.find_first_of(".ein", start) == std::string::npos) out += ".0";
+}
+
+/// The elements of a constant that are there, whatever its dims say, one after the other.
+class ElementReader {
+ public:
+  explicit ElementReader(const Tensor& tensor) {
+    if (tensor.external || !is_known_dtype(tensor.dtype_code)) return;
+    dtype_ = static_cast<DType>(tensor.dtype_code);
+    strings_ = tensor.strings;
+    if (dtype_ == DType::kString) {
+      count_ = strings_.size();
+      return;
+    }
+    bits_ = static_cast<unsigned>(bit_width(dtype_));
+    if (dtype_ == DType::kComplex64 || dtype_ == DType::kComplex128) bits_ /= 2;
+    const bool words = tensor.typed_field == 4 || tensor.typed_field == 10;
+    const bool floating = dtype_ == DType::kFloat32 || dtype_ == DType::kComplex64;
+    const bool wide = dtype_ == DType::kFloat64 || dtype_ == DType::kComplex128;
+    if (tensor.has_raw) {
+      bytes_ = tensor.raw;
+    } else if (words && (tensor.typed_field == 4 ? floating : wide)) {
+      bytes_ = tensor.typed;
+    } else if (!words && !floating && !wide) {
+      unpack(tensor.typed);
+      bytes_ = unpacked_;
+    }
+    count_ = std::uint64_t{bytes_.size()} * 8 / bits_;
+    // The last byte may be padded.
+    if (bits_ < 8)
+      if (const auto claimed = tensor.element_count(); claimed && *claimed < count_ && packed_bytes(dtype_, *claimed) == bytes_.size())
+        count_ = *claimed;
+  }
+
+  std::uint64_t count() const { return count_; }
+
+  void append(std::string& out, std::uint64_t index) const {
+    if (dtype_ == DType::kString) {
+      out += text::quoted(strings_[index]);
+      return;
+    }
+    std::uint64_t pattern = 0;
+    if (bits_ >= 8) {
+      std::memcpy(&pattern, bytes_.data() + index * (bits_ / 8), bits_ / 8);
+    } else {
+      const std::uint64_t first = index * bits_;
+      pattern = static_cast<std::uint8_t>(bytes_[first / 8]);
+      if (first / 8 + 1 < bytes_.size()) pattern |= std::uint64_t{static_cast<std::uint8_t>(bytes_[first / 8 + 1])} << 8;
+      pattern = pattern >> (first % 8) & ((std::uint64_t{1} << bits_) - 1);
+    }
+    switch (dtype_) {
+      case DType::kFloat32:
+      case DType::kComplex64: append_number(out, std::bit_cast<float>(static_cast<std::uint32_t>(pattern))); break;
+      case DType::kFloat64:
+      case DType::kComplex128: append_number(out, std::bit_cast<double>(pattern)); break;
+      case DType::kBool: append_number(out, static_cast<int>(pattern != 0)); break;
+      default:
+        if (!DTypeSet::signed_integers().contains(dtype_))
+          append_number(out, pattern);
+        else
+          append_number(out, static_cast<std::int64_t>(pattern << (64 - bits_)) >> (64 - bits_));
+        break;
+    }
+  }
+
+ private:
+  /// Packed varints to elements next to each other; those of 2 and 4 bits are already so in each varint's low byte.
+  void unpack(std::string_view varints) {
+    std::uint64_t value = 0;
+    unsigned shift = 0;
+    std::uint64_t waiting = 0;
+    unsigned waiting_bits = 0;
+    for (const char c : varints) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
+      shift += 7;
+      if ((byte & 0x80U) != 0) continue;
+      if (bits_ == 6) {
+        waiting |= (value & 63) << waiting_bits;
+        for (waiting_bits += 6; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8) unpacked_ += static_cast<char>(waiting & 0xff);
+      } else {
+        for (unsigned done = 0; done < std::max(bits_, 8U); done += 8) unpacked_ += static_cast<char>(value >> done & 0xff);
+      }
+      value = 0;
+      shift = 0;
+    }
+    if (waiting_bits != 0) unpacked_ += static_cast<char>(waiting & 0xff);
+  }
+
+  DType dtype_ = DType::kUndefined;
+  unsigned bits_ = 8;
+  std::string_view bytes_;
+  std::string unpacked_;
+  std::span<const std::string_view> strings_;
+  std::uint64_t count_ = 0;
+};
+
+class Printer {
+ public:
+  Printer(const Model& model, const TextOptions& options) : model_(model), options_(options), values_(model.graphs.size()) {
+    for (std::size_t i = 1; i < model.values.size(); ++i)
+      values_[static_cast<std::size_t>(model.values[i].graph)].push_back(static_cast<ValueId>(i));
+  }
+
+  std::string print() {
+    header();
+    if (model_.graphs.empty()) return std::move(out_);
+    whole_graph(GraphId::kMain);
+    for (std::size_t i = 1; i < model_.graphs.size(); ++i) {
+      if (model_.graphs[i].kind != GraphKind::kFunction) continue;
+      out_ += '\n';
+      function(static_cast<GraphId>(i));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// What is still to be printed: a text, a graph inside an attribute, or a graph's nodes from one on. Graphs nest as deep
+  /// as the model's maker liked, so this is a stack of our own.
+  struct Task {
+    enum class Kind : std::uint8_t { kText, kGraph, kNodes } kind = Kind::kText;
+    std::string text{};
+    GraphId graph = GraphId::kMain;
+    std::uint32_t next = 0;
+    unsigned indent = 0;
+    bool named = true;  ///< kGraph: the name is to be printed, too
+  };
+
+  void header() {
+    out_ += fmt::format("<\n  ir_version: {},\n  opset_import: ", model_.ir_version);
+    opsets(0);
+    const auto field = [this](std::string_view name, std::string_view value) {
+      if (!value.empty()) out_ += fmt::format(",\n  {}: {}", name, text::quoted(value));
+    };
+    field("producer_name", model_.producer_name);
+    field("producer_version", model_.producer_version);
+    std::vector<std::pair<std::string, std::string_view>> entries;
+    for (const MetadataEntry& entry : model_.metadata) entries.emplace_back(entry.key, entry.value);
+    device_tags(entries);
+    if (!entries.empty()) {
+      out_ += ",\n  metadata_props: [";
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        out_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", text::quoted(entries[i].first), text::quoted(entries[i].second));
+      out_ += ']';
+    }
+    out_ += "\n>\n";
+  }
+
+  void device_tags(std::vector<std::pair<std::string, std::string_view>>& entries) const {
+    if (model_.provenance == nullptr) return;
+    std::unordered_set<std::string> keys;
+    for (const auto& [key, value] : entries) keys.insert(key);
+    const auto add = [&](NameId name, const std::vector<MetadataEntry>& metadata) {
+      for (const MetadataEntry& entry : metadata) {
+        if (entry.key != kDeviceKey) continue;
+        std::string key = fmt::format("{}:{}", kDeviceKey, model_.text(name));
+        if (keys.insert(key).second) entries.emplace_back(std::move(key), entry.value);
+      }
+    };
+    for (std::size_t i = 1; i < model_.values.size(); ++i) {
+      const Value& value = model_.values[i];
+      if (value.name != NameId::kEmpty && (value.origin == ValueOrigin::kInput || value.origin == ValueOrigin::kInitializer))
+        add(value.name, model_.provenance->value_metadata(static_cast<ValueId>(i)));
+    }
+    for (const Node& node : model_.nodes)
+      if (node.name != NameId::kEmpty) add(node.name, model_.provenance->node_metadata(node));
+  }
+
+  void opsets(std::size_t index) {
+    out_ += '[';
+    if (index < model_.opset_imports.size()) {
+      const auto& imports = model_.opset_imports[index];
+      for (std::size_t i = 0; i < imports.size(); ++i)
+        out_ += fmt::format("{}{} : {}", i == 0 ? "" : ", ", text::quoted(model_.text(imports[i].domain)), imports[i].version);
+    }
+    out_ += ']';
+  }
+
+  void function(GraphId id) {
+    const Graph& self = model_.graph(id);
+    out_ += fmt::format("<\n  domain: {}", text::quoted(model_.text(self.domain)));
+    if (self.overload != NameId::kEmpty) out_ += fmt::format(",\n  overload: {}", text::quoted(model_.text(self.overload)));
+    if (self.opsets != 0) {
+      out_ += ",\n  opset_import: ";
+      opsets(self.opsets);
+    }
+    out_ += "\n>\n";
+    emit(value_text(model_.text(self.name)) + ' ');
+    if (!self.attribute_names.empty() || !self.attribute_defaults.empty()) {
+      std::string_view separator = "<";
+      for (const std::string_view name : self.attribute_names) {
+        emit(fmt::format("{}{}", separator, word_text(name)));
+        separator = ", ";
+      }
+      for (const Attribute& attribute : self.attribute_defaults) {
+        emit(std::string(separator));
+        this->attribute(attribute, 0);
+        separator = ", ";
+      }
+      emit("> ");
+    }
+    // A default that is a graph waits in pending_, and the function's body behind it.
+    pending_.push_back({.kind = Task::Kind::kGraph, .graph = id, .named = false});
+    run();
+  }
+
+  void whole_graph(GraphId id) {
+    pending_.push_back({.kind = Task::Kind::kGraph, .graph = id});
+    run();
+  }
+
+  /// Moves what is pending onto the stack and works until it is empty.
+  void run() {
+    std::vector<Task> stack;
+    const auto push_pending = [&] {
+      std::move(pending_.rbegin(), pending_.rend(), std::back_inserter(stack));
+      pending_.clear();
+    };
+    push_pending();
+    while (!stack.empty()) {
+      Task task = std::move(stack.back());
+      stack.pop_back();
+      switch (task.kind) {
+        case Task::Kind::kText: out_ += task.text; break;
+        case Task::Kind::kGraph:
+          graph_head(task.graph, task.indent, task.named);
+          stack.push_back({.kind = Task::Kind::kNodes, .graph = task.graph, .next = 0, .indent = task.indent});
+          break;
+        case Task::Kind::kNodes: {
+          const Graph& graph = model_.graph(task.graph);
+          while (pending_.empty() && task.next < graph.node_count)
+            node(model_.nodes[graph.first_node + task.next++], task.indent + 2);
+          if (pending_.empty()) {
+            out_ += fmt::format("{:{}}}}", "", task.indent);
+            if (stack.empty()) out_ += '\n';
+          } else {
+            stack.push_back(std::move(task));
+            push_pending();
+          }
+          break;
+        }
+      }
+    }
+  }
+
+  /// Text goes out at once, unless a graph that comes before it is still waiting.
+  void emit(std::string text) {
+    if (pending_.empty())
+      out_ += text;
+    else
+      pending_.push_back({.text = std::move(text)});
+  }
+
+  /// Everything before the nodes.
+  void graph_head(GraphId id, unsigned indent, bool with_name) {
+    const Graph& self = model_.graph(id);
+    if (with_name) out_ += value_text(model_.text(self.name)) + ' ';
+    out_ += '(';
+    for (std::size_t i = 0; i < self.inputs.size(); ++i) {
+      if (i != 0) out_ += ", ";
+      typed(model_.value(self.inputs[i]));
+    }
+    out_ += ") => (";
+    for (std::size_t i = 0; i < self.outputs.size(); ++i) {
+      if (i != 0) out_ += ", ";
+      const Value& value = model_.value(self.outputs[i]);
+      if (self.outputs[i] == ValueId::kAbsent)
+        out_ += "\"\"";
+      else if (value.graph != id)
+        out_ += value_text(model_.text(value.name));
+      else
+        typed(value);
+    }
+    out_ += ')';
+
+    std::string_view separator = "";
+    const auto begin_declaration = [&] {
+      if (separator.empty()) out_ += fmt::format("\n{:{}}<", "", indent);
+      out_ += fmt::format("{}\n{:{}}", separator, "", indent + 2);
+      separator = ",";
+    };
+    const auto initializer = [&](const Value& value) {
+      if (value.initializer != nullptr) {
+        begin_declaration();
+        constant(*value.initializer, value_text(model_.text(value.name)) + " =");
+      } else if (value.sparse_initializer != nullptr) {
+        begin_declaration();
+        sparse_constant(*value.sparse_initializer, value_text(model_.text(value.name)) + " =");
+      }
+    };
+    for (const ValueId input : self.inputs) initializer(model_.value(input));
+    for (const ValueId value : self.initializers) initializer(model_.value(value));
+    for (const ValueId id_of_value : values_[static_cast<std::size_t>(id)]) {
+      const Value& value = model_.value(id_of_value);
+      if (value.origin == ValueOrigin::kInput || value.is_output || value.type == nullptr || value.type->kind == TypeKind::kNone) continue;
+      begin_declaration();
+      typed(value);
+    }
+    out_ += separator.empty() ? std::string(" {\n") : fmt::format("\n{0:{1}}>\n{0:{1}}{{\n", "", indent);
+  }
+
+  void typed(const Value& value) {
+    if (value.type != nullptr && value.type->kind != TypeKind::kNone) {
+      out_ += type(*value.type);
+      out_ += ' ';
+    }
+    out_ += value_text(model_.text(value.name));
+  }
+
+  std::string type(const TypeDecl& outermost) const {
+    std::string text, closing;
+    for (const TypeDecl* at = &outermost; at != nullptr; at = at->element) {
+      switch (at->kind) {
+        case TypeKind::kNone: return text + closing;
+        case TypeKind::kTensor: return text + dtype_and_dims(*at) + closing;
+        case TypeKind::kSparseTensor: return text + "sparse_tensor(" + dtype_and_dims(*at) + ')' + closing;
+        case TypeKind::kOpaque: return text + "opaque()" + closing;
+        case TypeKind::kSequence: text += "seq("; break;
+        case TypeKind::kOptional: text += "optional("; break;
+        case TypeKind::kMap: text += "map(" + text::dtype_word(at->element_code) + ", "; break;
+      }
+      closing += ')';
+    }
+    return text + closing;
+  }
+
+  std::string dtype_and_dims(const TypeDecl& type) const {
+    std::string text = text::dtype_word(type.element_code);
+    if (!type.ranked) return text + "[]";
+    std::string_view separator = "[";
+    for (const DimDecl& dim : type.dims) {
+      text += separator;
+      separator = ", ";
+      if (dim.has_extent)
+        append_number(text, dim.extent);
+      else
+        text += dim.name == NameId::kEmpty ? "?" : word_text(model_.text(dim.name));
+    }
+    return type.dims.empty() ? text : text + ']';
+  }
+
+  static std::string dtype_and_dims(std::int32_t code, std::span<const std::int64_t> dims) {
+    return dims.empty() ? text::dtype_word(code) : fmt::format("{}[{}]", text::dtype_word(code), fmt::join(dims, ", "));
+  }
+
+  /// Type, `label` and value.
+  void constant(const Tensor& tensor, const std::string& label) {
+    out_ += dtype_and_dims(tensor.dtype_code, tensor.dims);
+    if (!label.empty()) out_ += ' ' + label;
+    if (tensor.external) {
+      // In an attribute only `=` tells the brackets from dims.
+      if (!label.ends_with('=')) out_ += " =";
+      out_ += fmt::format(" [\"location\": {}", text::quoted(tensor.location));
+      if (!tensor.offset_text.empty()) out_ += fmt::format(", \"offset\": {}", text::quoted(tensor.offset_text));
+      if (!tensor.length_text.empty()) out_ += fmt::format(", \"length\": {}", text::quoted(tensor.length_text));
+      out_ += ']';
+      return;
+    }
+    out_ += " {";
+    const ElementReader elements(tensor);
+    for (std::uint64_t i = 0; i < elements.count(); ++i) {
+      if (i != 0) out_ += ", ";
+      if (i == options_.max_elements) {
+        out_ += "...";
+        break;
+      }
+      elements.append(out_, i);
+    }
+    out_ += '}';
+  }
+
+  void sparse_constant(const SparseTensor& sparse, const std::string& label) {
+    static const Tensor kMissing;
+    const Tensor& values = sparse.values != nullptr ? *sparse.values : kMissing;
+    out_ += fmt::format("sparse_tensor({}) {}{}{{", dtype_and_dims(values.dtype_code, sparse.dims), label, label.empty() ? "" : " ");
+    part(values);
+    out_ += ", ";
+    part(sparse.indices != nullptr ? *sparse.indices : kMissing);
+    out_ += '}';
+  }
+
+  void part(const Tensor& tensor) { constant(tensor, tensor.name == NameId::kEmpty ? "" : value_text(model_.text(tensor.name))); }
+
+  void names(std::span<const ValueId> ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (i != 0) emit(", ");
+      emit(ids[i] == ValueId::kAbsent ? std::string("\"\"") : value_text(model_.name_of(ids[i])));
+    }
+  }
+
+  void node(const Node& self, unsigned indent) {
+    out_.append(indent, ' ');
+    if (self.name != NameId::kEmpty) out_ += fmt::format("[{}] ", value_text(model_.text(self.name)));
+    names(model_.results(self));
+    const Operator& op = model_.op(self);
+    out_ += self.result_count == 0 ? "= " : " = ";
+    if (op.domain != NameId::kEmpty) out_ += domain_text(model_.text(op.domain)) + '.';
+    out_ += word_text(model_.text(op.name));
+    if (op.overload != NameId::kEmpty) out_ += ':' + word_text(model_.text(op.overload));
+
+    const auto attributes = model_.attributes(self);
+    const bool graphs_inside = std::any_of(attributes.begin(), attributes.end(), [](const Attribute& attribute) {
+      return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
+    });
+    // Graphs take many lines: operands first, where the eye finds them.
+    if (!graphs_inside) this->attributes(attributes, indent);
+    out_ += " (";
+    names(model_.operands(self));
+    out_ += ')';
+    if (graphs_inside) this->attributes(attributes, indent);
+    emit("\n");
+  }
+
+  void attributes(std::span<const Attribute> list, unsigned indent) {
+    if (list.empty()) return;
+    std::string_view separator = " <";
+    for (const Attribute& attribute : list) {
+      emit(std::string(separator));
+      this->attribute(attribute, indent);
+      separator = ", ";
+    }
+    emit(">");
+  }
+
+  void attribute(const Attribute& self, unsigned indent) {
+    emit(word_text(self.name));
+    const auto with_kind = [&] { emit(fmt::format(": {}", to_text(self.kind))); };
+    if (!self.reference.empty()) {
+      if (self.kind != AttributeKind::kUndefined) with_kind();
+      emit(" = @" + word_text(self.reference));
+      return;
+    }
+    // Constants are written straight to out_: lift what they append where a graph is waiting.
+    const auto written = [&](auto&& write) {
+      if (pending_.empty()) {
+        write();
+        return;
+      }
+      std::string before;
+      std::swap(before, out_);
+      write();
+      std::swap(before, out_);
+      pending_.push_back({.text = std::move(before)});
+    };
+    const auto list = [&](const auto& items, auto&& write) {
+      if (items.empty() || self.kind == AttributeKind::kTensors || self.kind == AttributeKind::kGraphs || self.kind == AttributeKind::kTypeProtos)
+        with_kind();
+      emit(" = [");
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (i != 0) emit(", ");
+        written([&] { write(items[i]); });
+      }
+      emit("]");
+    };
+    const auto graph = [&](GraphId id) {
+      pending_.push_back({.kind = Task::Kind::kGraph, .graph = id, .indent = indent});
+    };
+    const auto nothing = [&] { emit(": undefined"); };
+    switch (self.kind) {
+      case AttributeKind::kInt:
+        emit(" = ");
+        written([&] { append_number(out_, self.i); });
+        break;
+      case AttributeKind::kFloat:
+        emit(" = ");
+        written([&] { append_float(out_, self.f); });
+        break;
+      case AttributeKind::kString: emit(" = " + text::quoted(self.s)); break;
+      case AttributeKind::kTensor:
+        if (self.tensor == nullptr) return nothing();
+        emit(" = ");
+        written([&] { part(*self.tensor); });
+        break;
+      case AttributeKind::kSparseTensor:
+        if (self.sparse == nullptr) return nothing();
+        emit(" = ");
+        written([&] { sparse_constant(*self.sparse, ""); });
+        break;
+      case AttributeKind::kGraph:
+        if (self.graph == GraphId::kNone) return nothing();
+        emit(" = ");
+        graph(self.graph);
+        break;
+      case AttributeKind::kTypeProto:
+        if (self.type == nullptr || self.type->kind == TypeKind::kNone) return nothing();
+        emit(" = " + type(*self.type));
+        break;
+      case AttributeKind::kInts: list(self.ints, [&](std::int64_t item) { append_number(out_, item); }); break;
+      case AttributeKind::kFloats: list(self.floats, [&](float item) { append_float(out_, item); }); break;
+      case AttributeKind::kStrings: list(self.strings, [&](std::string_view item) { out_ += text::quoted(item); }); break;
+      case AttributeKind::kTensors: list(self.tensors, [&](const Tensor* item) { part(*item); }); break;
+      case AttributeKind::kTypeProtos: list(self.types, [&](const TypeDecl* item) { out_ += type(*item); }); break;
+      case AttributeKind::kGraphs:
+        with_kind();
+        emit(" = [");
+        for (std::size_t i = 0; i < self.graphs.size(); ++i) {
+          if (i != 0) emit(", ");
+          graph(self.graphs[i]);
+        }
+        emit("]");
+        break;
+      case AttributeKind::kSparseTensors:
+        with_kind();
+        emit(" = []");
+        break;
+      case AttributeKind::kUndefined: nothing(); break;
+    }
+  }
+
+  const Model& model_;
+  const TextOptions& options_;
+  std::vector<std::vector<ValueId>> values_;  // of each graph, in the model's order
+  std::string out_;
+  std::vector<Task> pending_;
+};
+
+}  // namespace
+
+std::string to_text(const Model& model, const TextOptions& options) { return Printer(model, options).print(); }
+
+}  // namespace tensorlint
