@@ -1,0 +1,202 @@
+#pragma once
+
+// The only place that spells CUDA: threads, barriers, shuffles, shared memory, tracked global accesses, launches. Under
+// nvcc each is the built-in; under a host compiler it is the emulator's, with the same meaning and more checks. Kernels
+// use these and nothing else, so that what the emulator proves is what runs. PTX asm is allowed here and in scalar.h
+// only.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__CUDACC__)
+
+#include <cuda_runtime.h>
+#define TL_KERNEL __global__
+#define TL_DEVICE __device__ __forceinline__
+#define TL_HOST_DEVICE __host__ __device__ __forceinline__
+#define TL_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
+#define TL_UNROLL _Pragma("unroll")
+#define TL_ROLLED _Pragma("unroll 1")
+/// Shared array `name` of `count` elements of a trivial type.
+#define TL_SHARED(T, name, count)    \
+  __shared__ T name##_memory[count]; \
+  const ::tensorlint::kernels::SharedArray<T> name(name##_memory)
+/// The launch's dynamic shared memory as an array of T; at most once in a kernel.
+#define TL_DYNAMIC_SHARED(T, name)                                           \
+  extern __shared__ __align__(16) unsigned char tensorlint_dynamic_shared[]; \
+  const ::tensorlint::kernels::SharedArray<T> name(reinterpret_cast<T*>(tensorlint_dynamic_shared))
+#define TL_WHERE_PARAMETER
+#define TL_WHERE
+
+#else
+
+#include <source_location>
+
+#include "kernels/emulator/simt.h"
+#define TL_KERNEL inline
+#define TL_DEVICE inline
+#define TL_HOST_DEVICE inline
+#define TL_LAUNCH_BOUNDS(threads)
+#define TL_UNROLL
+#define TL_ROLLED
+#define TL_SHARED(T, name, count)                             \
+  static const char name##_site = 0;                          \
+  const ::tensorlint::kernels::emulator::SharedArray<T> name( \
+      ::tensorlint::kernels::emulator::shared_storage(&name##_site, count, sizeof(T), #name))
+#define TL_DYNAMIC_SHARED(T, name)                            \
+  const ::tensorlint::kernels::emulator::SharedArray<T> name( \
+      ::tensorlint::kernels::emulator::dynamic_shared_storage(sizeof(T)))
+#define TL_WHERE_PARAMETER , const std::source_location& where = std::source_location::current()
+#define TL_WHERE , where
+
+#endif
+
+namespace tensorlint::kernels {
+
+constexpr unsigned kWarpLanes = 32;
+constexpr unsigned kFullMask = 0xffffffffU;
+
+/// A cudaStream_t, by its underlying type so that callers need no CUDA header.
+using Stream = struct CUstream_st*;
+
+#if defined(__CUDACC__)
+
+template <typename T>
+class SharedArray {
+ public:
+  __device__ __forceinline__ explicit SharedArray(T* memory) : memory_(memory) {}
+  template <typename Index>
+  __device__ __forceinline__ T& operator[](Index index) const {
+    return memory_[index];
+  }
+  /// The same array in block `rank` of this cluster (distributed shared memory, sm_90 on).
+  __device__ __forceinline__ SharedArray in_block(unsigned rank) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    T* remote;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(remote) : "l"(memory_), "r"(rank));
+    return SharedArray(remote);
+#else
+    (void)rank;
+    return *this;
+#endif
+  }
+
+ private:
+  T* memory_;
+};
+
+TL_DEVICE unsigned thread_in_block() { return threadIdx.x; }
+TL_DEVICE unsigned threads_per_block() { return blockDim.x; }
+TL_DEVICE unsigned block_in_grid() { return blockIdx.x; }
+TL_DEVICE unsigned blocks_in_grid() { return gridDim.x; }
+TL_DEVICE unsigned block_in_cluster() {
+  unsigned rank = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+
+TL_DEVICE void block_barrier() { __syncthreads(); }
+TL_DEVICE void warp_barrier(unsigned mask) { __syncwarp(mask); }
+/// Release and acquire for all threads of the cluster. Below sm_90 clusters are single blocks.
+TL_DEVICE void cluster_barrier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}
+/// Orders this thread's earlier writes (and what it has seen of others' through barriers) before its later atomics, and
+/// earlier atomics before later reads.
+TL_DEVICE void fence() { __threadfence(); }
+TL_DEVICE unsigned atomic_increment(unsigned* counter) { return atomicAdd(counter, 1U); }
+
+/// `value` as lane `lane() ^ offset` has it. All lanes of `mask` must come, with offset inside the mask.
+template <typename T>
+TL_DEVICE T shuffle_xor(unsigned mask, const T& value, unsigned offset) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
+  unsigned words[sizeof(T) / 4];
+  memcpy(words, &value, sizeof(T));
+  TL_UNROLL
+  for (unsigned i = 0; i < sizeof(T) / 4; ++i) words[i] = __shfl_xor_sync(mask, words[i], static_cast<int>(offset));
+  T result;
+  memcpy(&result, words, sizeof(T));
+  return result;
+}
+
+template <typename T>
+TL_DEVICE T load_global(const T* from) {
+  return *from;
+}
+/// Where another block may have written during this launch: never from a cache that is not coherent.
+template <typename T>
+TL_DEVICE T load_shared_between_blocks(const T* from) {
+  static_assert(sizeof(T) % 4 == 0);
+  T result;
+  unsigned words[sizeof(T) / 4];
+  TL_UNROLL
+  for (unsigned i = 0; i < sizeof(T) / 4; ++i) words[i] = __ldcg(reinterpret_cast<const unsigned*>(from) + i);
+  memcpy(&result, words, sizeof(T));
+  return result;
+}
+template <typename T>
+TL_DEVICE void store_global(T* to, const T& value) {
+  *to = value;
+}
+
+#else
+
+template <typename T>
+using SharedArray = emulator::SharedArray<T>;
+
+inline unsigned thread_in_block() { return emulator::thread_in_block(); }
+inline unsigned threads_per_block() { return emulator::threads_per_block(); }
+inline unsigned block_in_grid() { return emulator::block_in_grid(); }
+inline unsigned blocks_in_grid() { return emulator::blocks_in_grid(); }
+inline unsigned block_in_cluster() { return emulator::block_in_cluster(); }
+
+inline void block_barrier(const std::source_location& where = std::source_location::current()) {
+  emulator::block_barrier(where);
+}
+inline void warp_barrier(unsigned mask TL_WHERE_PARAMETER) {
+  unsigned nothing = 0;
+  emulator::warp_exchange(mask, &nothing, sizeof nothing, thread_in_block() % kWarpLanes, where);
+}
+inline void cluster_barrier(const std::source_location& where = std::source_location::current()) {
+  emulator::cluster_barrier(where);
+}
+inline void fence() { emulator::fence(); }
+inline unsigned atomic_increment(unsigned* counter) { return emulator::atomic_increment(counter); }
+
+template <typename T>
+T shuffle_xor(unsigned mask, const T& value, unsigned offset TL_WHERE_PARAMETER) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0 && sizeof(T) <= 32);
+  T result = value;
+  emulator::warp_exchange(mask, &result, sizeof(T), (thread_in_block() % kWarpLanes) ^ offset, where);
+  return result;
+}
+
+template <typename T>
+T load_global(const T* from) {
+  T value{};
+  if (emulator::global_access(from, sizeof(T), alignof(T), false)) std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+T load_shared_between_blocks(const T* from) {
+  return load_global(from);
+}
+template <typename T>
+void store_global(T* to, const T& value) {
+  if (emulator::global_access(to, sizeof(T), alignof(T), true)) std::memcpy(to, &value, sizeof(T));
+}
+
+#endif
+
+TL_DEVICE unsigned lane_in_warp() { return thread_in_block() % kWarpLanes; }
+TL_DEVICE unsigned warp_in_block() { return thread_in_block() / kWarpLanes; }
+
+}  // namespace tensorlint::kernels

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/device.h"
+
+namespace tensorlint::kernels {
+
+/// Division of n in [0, 2^63) by a fixed d in [1, 2^62] as one high product and a shift: the 64-bit division of the GPU
+/// is a call, and registers spill around calls.
+struct Divisor {
+  std::uint64_t magic = 0;  // ceil(2^(63 + s) / d), 2^(s - 1) < d <= 2^s; unused for d = 1
+  std::int32_t shift = 0;   // s - 1
+  std::int64_t value = 1;
+
+  static Divisor of(std::int64_t value) {
+    Divisor divisor;
+    divisor.value = value;
+    if (value <= 1) return divisor;
+    int s = 0;
+    while ((std::int64_t{1} << s) < value) ++s;
+    // ceil(2^(63 + s) / d) by long division in two steps; below 2^64 since d > 2^(s - 1). The error, below d <= 2^s,
+    // times n stays below 2^(63 + s), so the quotient is exact.
+    const auto d = static_cast<std::uint64_t>(value);
+    std::uint64_t quotient = 0;
+    std::uint64_t remainder = 1;
+    for (int bit = 0; bit < 63 + s; ++bit) {
+      quotient *= 2;
+      remainder *= 2;
+      if (remainder >= d) {
+        remainder -= d;
+        quotient += 1;
+      }
+    }
+    divisor.magic = quotient + (remainder != 0 ? 1 : 0);
+    divisor.shift = s - 1;
+    return divisor;
+  }
+
+  TL_HOST_DEVICE std::int64_t quotient(std::int64_t n) const {
+    if (value == 1) return n;
+#if defined(__CUDA_ARCH__)
+    const std::uint64_t high = __umul64hi(static_cast<std::uint64_t>(n), magic);
+#else
+    __extension__ using Wide = unsigned __int128;
+    const auto high = static_cast<std::uint64_t>(static_cast<Wide>(static_cast<std::uint64_t>(n)) * magic >> 64);
+#endif
+    return static_cast<std::int64_t>(high >> shift);
+  }
+};
+
+}  // namespace tensorlint::kernels

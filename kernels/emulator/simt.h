@@ -1,0 +1,138 @@
+#pragma once
+
+// A CPU emulator for the CUDA subset that `common/device.h` names. Every thread of a block is a fiber; blocks of a
+// launch run interleaved, a few resident at a time (whole clusters at once). What it checks, beside the results:
+//   - shared memory: races (two accesses, one a write, not ordered), reads of never written cells, bounds;
+//   - global memory in registered buffers: the same, across blocks too; writes to inputs; alignment;
+//   - barriers: all threads at the same source line, no thread gone; shuffles: lanes inside their mask, one mask, one
+//   line;
+//   - progress: threads that wait for ever.
+// "Ordered" is happens-before: program order; block and cluster barriers; warp rendezvous, by a clock per lane; and
+// across blocks only what a thread had fenced before its atomic, seen by a thread that fenced after its own. Exact for
+// these primitives, except that of several readers of one cell in one warp and epoch only the last is remembered. Not
+// emulated: weaker hardware orders than that rule, timing, bank conflicts, bits of approximate instructions.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+
+namespace tensorlint::kernels::emulator {
+
+enum class Order {
+  kInOrder,   // lowest block and thread first
+  kRandom,    // any ready thread, uniformly; may also preempt at atomics, fences and tracked accesses
+  kPriority,  // warps get random priorities that now and then change (probabilistic concurrency testing)
+};
+
+struct Options {
+  Order order = Order::kInOrder;
+  std::uint64_t seed = 1;
+  unsigned resident_blocks = 4;  // rounded up to whole clusters
+};
+
+struct Report {
+  std::int64_t races = 0;
+  std::int64_t divergences = 0;
+  std::int64_t deadlocks = 0;
+  std::int64_t bounds = 0;
+  std::int64_t uninitialized = 0;
+  std::int64_t switches = 0;
+  std::int64_t launches = 0;
+  std::string first;  // the first complaint in words
+
+  bool clean() const { return races + divergences + deadlocks + bounds + uninitialized == 0; }
+};
+
+Options& options();
+Report& report();
+/// Forgets complaints and counts. Registered buffers stay.
+void clear_report();
+
+enum class Access {
+  kReadOnly,   // an input; a write is a bounds complaint
+  kReadWrite,  // initialised memory that kernels may write
+  kWriteFirst  // memory whose content means nothing until a kernel writes it
+};
+
+/// Makes [data, data + bytes) legal for kernels. `granule`: bytes that one shadow cell covers; accesses are whole
+/// cells.
+void register_buffer(void* data, std::size_t bytes, std::size_t granule, Access access, const char* name);
+void unregister_buffer(void* data);
+/// What a host-side memset does to the shadow: `bytes` from `data` count as written before the next launch.
+void mark_written(void* data, std::size_t bytes);
+
+/// Runs `body` once per thread of a grid of `blocks` x `threads`, clusters of `cluster` blocks.
+void launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes,
+            const std::function<void()>& body);
+
+// --- what kernels reach through common/device.h ---
+
+struct SharedStorage;
+
+unsigned thread_in_block();
+unsigned threads_per_block();
+unsigned block_in_grid();
+unsigned blocks_in_grid();
+unsigned block_in_cluster();
+unsigned blocks_per_cluster();
+
+void block_barrier(const std::source_location& where);
+void cluster_barrier(const std::source_location& where);
+void fence();
+/// Adds 1 and returns the value before; relaxed: orders nothing unless fences surround it.
+unsigned atomic_increment(unsigned* counter);
+/// All lanes of `mask` meet; `value` (<= 32 bytes) of lane `source` is returned in place.
+void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, const std::source_location& where);
+
+/// True when the access may go on; false (after a complaint) when it would leave every registered buffer.
+bool global_access(const void* address, std::size_t bytes, std::size_t alignment, bool write);
+
+SharedStorage* shared_storage(const void* site, std::size_t count, std::size_t element_bytes, const char* name);
+SharedStorage* dynamic_shared_storage(std::size_t element_bytes);
+/// The same array in block `rank` of the cluster.
+SharedStorage* remote_storage(SharedStorage* local, unsigned rank);
+/// Address of element `index`, or null after a complaint.
+void* shared_access(SharedStorage* storage, std::size_t index, bool write);
+
+template <typename T>
+class SharedElement {
+ public:
+  SharedElement(SharedStorage* storage, std::size_t index) : storage_(storage), index_(index) {}
+  SharedElement(const SharedElement&) = default;
+  operator T() const {
+    T value{};
+    if (const void* from = shared_access(storage_, index_, false)) std::memcpy(&value, from, sizeof(T));
+    return value;
+  }
+  SharedElement& operator=(const T& value) {
+    if (void* to = shared_access(storage_, index_, true)) std::memcpy(to, &value, sizeof(T));
+    return *this;
+  }
+  SharedElement& operator=(const SharedElement& other) { return *this = static_cast<T>(other); }
+
+ private:
+  SharedStorage* storage_;
+  std::size_t index_;
+};
+
+template <typename T>
+class SharedArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit SharedArray(SharedStorage* storage) : storage_(storage) {}
+  template <typename Index>
+  SharedElement<T> operator[](Index index) const {
+    return SharedElement<T>(storage_, static_cast<std::size_t>(index));
+  }
+  SharedArray in_block(unsigned rank) const { return SharedArray(remote_storage(storage_, rank)); }
+
+ private:
+  SharedStorage* storage_;
+};
+
+}  // namespace tensorlint::kernels::emulator

@@ -1,0 +1,798 @@
+#pragma once
+
+// Kernels over a class axis: cross entropy with class indices or probabilities, softmax and log-softmax, their
+// gradients, cosine embedding, negative log likelihood. Logits are [rows, classes, inner]; with inner == 1 a row is
+// contiguous and belongs to some lanes, a block, or a cluster of blocks; otherwise positions (row, inner index) go
+// across lanes and classes down.
+
+#include "kernels/common/combine.h"
+#include "kernels/common/launch.h"
+#include "kernels/loss/plan.h"
+#include "kernels/loss/pointwise_kernel.h"
+
+namespace tensorlint::kernels {
+
+/// What the label pass finds. Lies in the workspace and, where asked for, in the caller's memory.
+struct LabelSummary {
+  double weight;           // sum of weight[label] over rows that count: the divisor of the mean
+  std::int64_t bad;        // labels outside [0, classes) that are not ignore_index
+  std::int64_t first_bad;  // position of the first of them, else kNoBadLabel
+};
+constexpr std::int64_t kNoBadLabel = std::numeric_limits<std::int64_t>::max();
+
+struct MergeLabels {
+  using State = LabelSummary;
+  static TL_HOST_DEVICE State identity() { return {0.0, 0, kNoBadLabel}; }
+  static TL_HOST_DEVICE State combine(const State& a, const State& b) {
+    return {a.weight + b.weight, a.bad + b.bad, a.first_bad < b.first_bad ? a.first_bad : b.first_bad};
+  }
+};
+
+enum class ClassTask : int { kIndices, kProbabilities, kSoftmax };
+
+struct Labels {
+  const void* data = nullptr;
+  bool wide = true;  // int64, else int32
+  std::int64_t ignore = -100;
+};
+
+TL_DEVICE std::int64_t label_at(const Labels& labels, std::int64_t position) {
+  return labels.wide ? load_global(static_cast<const std::int64_t*>(labels.data) + position)
+                     : std::int64_t{load_global(static_cast<const std::int32_t*>(labels.data) + position)};
+}
+
+template <typename T>
+struct ClassParameters {
+  using C = Compute<T>;
+  const T* logits = nullptr;
+  const T* second = nullptr;    // class probabilities, or the upstream of softmax
+  const T* weight = nullptr;    // one a class
+  const T* upstream = nullptr;  // null: 1
+  T* losses = nullptr;          // one a position
+  T* output = nullptr;          // gradient, or softmax
+  T* total = nullptr;
+  const LabelSummary* summary = nullptr;  // null: the divisor is 1 / scale
+  double* partials = nullptr;
+  unsigned* ticket = nullptr;
+  Labels labels;
+  std::int64_t rows = 0;
+  std::int64_t classes = 0;
+  std::int64_t inner = 1;
+  double scale = 1;
+  C smoothing = C{0};
+  bool upstream_each = false;
+  bool logarithmic = false;  // log-softmax
+  ClassPlan plan;
+};
+
+/// Statistics of one row: the exponential sum, and for soft targets Sum q x and Sum q with q the weighted target.
+template <typename C>
+struct ClassState {
+  typename ExpSum<C>::State exponentials;
+  C dot;
+  C mass;
+};
+
+template <typename C>
+struct MergeClasses {
+  using State = ClassState<C>;
+  static TL_HOST_DEVICE State identity() { return {ExpSum<C>::identity(), C{0}, C{0}}; }
+  static TL_HOST_DEVICE State combine(const State& a, const State& b) {
+    return {ExpSum<C>::combine(a.exponentials, b.exponentials), a.dot + b.dot, a.mass + b.mass};
+  }
+};
+
+/// Weight times soft target of class `index`; the (1 - smoothing) at a label's own class comes on top.
+template <ClassTask kTask, typename T>
+TL_DEVICE Compute<T> soft_target(const ClassParameters<T>& p, std::int64_t index, Compute<T> probability) {
+  using C = Compute<T>;
+  C q = p.smoothing / static_cast<C>(p.classes);
+  if constexpr (kTask == ClassTask::kProbabilities) q += (C{1} - p.smoothing) * probability;
+  return p.weight != nullptr ? q * widen(load_global(p.weight + index)) : q;
+}
+
+/// What one row's second pass needs.
+template <typename C>
+struct RowResult {
+  ExpReference<C> reference;
+  C factor;    // of each term, to the gradient
+  C gain;      // upstream times scale
+  C at_label;  // subtracted at the label's class
+  C loss;
+  std::int64_t label;  // -1: none
+  C log_offset;        // log-softmax: ln of the sum, relative to origin
+};
+
+/// Classifies the label of a position. Ignored: false.
+template <typename T>
+TL_DEVICE bool counts(const ClassParameters<T>& p, std::int64_t label) {
+  return label != p.labels.ignore;
+}
+
+template <ClassTask kTask, typename T>
+TL_DEVICE Compute<T> gain_at(const ClassParameters<T>& p, std::int64_t position) {
+  using C = Compute<T>;
+  C gain = static_cast<C>(p.scale);
+  if (p.summary != nullptr) gain = static_cast<C>(1.0 / load_global(&p.summary->weight));
+  if constexpr (kTask != ClassTask::kSoftmax) {
+    if (p.upstream != nullptr) gain *= widen(load_global(p.upstream + (p.upstream_each ? position : 0)));
+  }
+  return gain;
+}
+
+/// From a position's statistics to its loss and the constants of its gradient.
+template <ClassTask kTask, typename T>
+TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const ClassState<Compute<T>>& state,
+                                         std::int64_t position, const T* first_class) {
+  using C = Compute<T>;
+  using Base = ExpBase<C>;
+  RowResult<C> r{};
+  r.reference = Base::reference(state.exponentials.maximum);
+  r.label = -1;
+  const C sum = state.exponentials.sum;
+  if constexpr (kTask == ClassTask::kSoftmax) {
+    r.factor = C{1} / sum;
+    r.log_offset = Base::log_of_sum_minus(C{0}, {C{0}, C{0}}, sum);
+    return r;
+  }
+  r.gain = gain_at<kTask>(p, position);
+  // Sum q (lse - x) = (Sum q) lse - Sum q x, both relative to the maximum's reference.
+  C soft = C{0};
+  if (kTask == ClassTask::kProbabilities || p.smoothing != C{0}) {
+    soft = state.mass * Base::log_of_sum(state.exponentials.maximum, r.reference, sum) - state.dot;
+  }
+  if constexpr (kTask == ClassTask::kProbabilities) {
+    r.loss = soft;
+    r.factor = r.gain * state.mass / sum;
+  } else {
+    const std::int64_t label = label_at(p.labels, position);
+    if (label < 0 || label >= p.classes) {  // counted by the label pass; here nothing may look like a number
+      r.loss = not_a_number<C>();
+      r.factor = not_a_number<C>();
+      r.gain = not_a_number<C>();
+      return r;
+    }
+    const C w = p.weight != nullptr ? widen(load_global(p.weight + label)) : C{1};
+    const C hard = (C{1} - p.smoothing) * w;
+    r.label = label;
+    r.loss = hard * Base::log_of_sum_minus(widen(load_global(first_class + label * p.inner)), r.reference, sum) + soft;
+    r.factor = r.gain * (hard + (p.smoothing != C{0} ? state.mass : C{0})) / sum;
+    r.at_label = r.gain * hard;
+  }
+  return r;
+}
+
+/// Output of class `index` with logit x: gradient, softmax or log-softmax.
+template <ClassTask kTask, typename T>
+TL_DEVICE Compute<T> class_output(const ClassParameters<T>& p, const RowResult<Compute<T>>& r, Compute<T> x,
+                                  std::int64_t index, Compute<T> probability) {
+  using C = Compute<T>;
+  if constexpr (kTask == ClassTask::kSoftmax) {
+    (void)index;
+    (void)probability;
+    if (p.logarithmic) return -(ExpBase<C>::log_of_sum_minus(x, r.reference, C{1}) + r.log_offset);
+    return ExpBase<C>::term(x, r.reference) * r.factor;
+  } else {
+    C value = ExpBase<C>::term(x, r.reference) * r.factor;
+    if (kTask == ClassTask::kProbabilities || p.smoothing != C{0})
+      value -= r.gain * soft_target<kTask>(p, index, probability);
+    return index == r.label ? value - r.at_label : value;
+  }
+}
+
+template <typename C>
+struct RunningClasses {
+  typename ExpSum<C>::Running exponentials = ExpSum<C>::start();
+  C dot = C{0};
+  C mass = C{0};
+};
+
+/// Takes `kCount` vectors of logits into the statistics.
+template <ClassTask kTask, int kCount, typename T>
+TL_DEVICE void absorb_classes(const ClassParameters<T>& p, const Vector<T> (&vectors)[kCount], const T* probabilities,
+                              std::int64_t first, std::int64_t stride, RunningClasses<Compute<T>>& running) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  ExpSum<C>::absorb(running.exponentials, vectors);
+  if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0})) {
+    TL_UNROLL
+    for (int v = 0; v < kCount; ++v) {
+      C x[kSize];
+      unpack(vectors[v], x);
+      C t[kSize] = {};
+      if constexpr (kTask == ClassTask::kProbabilities) {
+        const T* const from = probabilities + first + v * stride;
+        unpack(load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0), t);
+      }
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        const C q = soft_target<kTask>(p, first + v * stride + i, t[i]);
+        running.dot += q * x[i];
+        running.mass += q;
+      }
+    }
+  }
+}
+
+template <ClassTask kTask, typename T>
+TL_DEVICE void absorb_class(const ClassParameters<T>& p, Compute<T> x, Compute<T> probability, std::int64_t index,
+                            RunningClasses<Compute<T>>& running) {
+  using C = Compute<T>;
+  ExpSum<C>::step(running.exponentials, x);
+  if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0})) {
+    const C q = soft_target<kTask>(p, index, probability);
+    running.dot += q * x;
+    running.mass += q;
+  }
+}
+
+/// Outputs of the vector of classes that starts at `first`.
+template <ClassTask kTask, typename T>
+TL_DEVICE Vector<T> output_vector(const ClassParameters<T>& p, const RowResult<Compute<T>>& r, const Vector<T>& logits,
+                                  const T* probabilities, std::int64_t first) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  C x[kSize];
+  unpack(logits, x);
+  C out[kSize];
+  if constexpr (kTask == ClassTask::kIndices) {
+    TL_UNROLL
+    for (int i = 0; i < kSize; ++i) out[i] = ExpBase<C>::term(x[i], r.reference) * r.factor;
+    if (p.smoothing != C{0}) {
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) out[i] -= r.gain * soft_target<kTask>(p, first + i, C{0});
+    }
+    // The label's class is in one vector of the row: a test a vector, not one an element.
+    const std::int64_t inside = r.label - first;
+    if (inside >= 0 && inside < kSize) {
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) out[i] -= i == inside ? r.at_label : C{0};
+    }
+  } else {
+    C t[kSize] = {};
+    if constexpr (kTask == ClassTask::kProbabilities) {
+      const T* const from = probabilities + first;
+      unpack(load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0), t);
+    }
+    TL_UNROLL
+    for (int i = 0; i < kSize; ++i) out[i] = class_output<kTask>(p, r, x[i], first + i, t[i]);
+  }
+  return pack<T>(out);
+}
+
+/// inner == 1. Each row belongs to plan.lanes threads, or to a cluster of plan.cluster blocks; the grid walks the rows.
+template <ClassTask kTask, typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p) {
+  using C = Compute<T>;
+  using State = ClassState<C>;
+  constexpr int kSize = Vector<T>::kSize;
+  TL_SHARED(State, scratch, kWarps);
+  TL_SHARED(State, block_state, 1);
+  TL_SHARED(double, sum_scratch, kWarps);
+  TL_SHARED(unsigned, flag, 1);
+  TL_DYNAMIC_SHARED(Vector<T>, cache);
+  const unsigned tid = thread_in_block();
+  const unsigned lanes = p.plan.lanes;
+  const unsigned cluster = p.plan.cluster;
+  const unsigned rank = block_in_cluster();
+  const std::int64_t rows_at_once = kThreads / lanes;
+  const std::int64_t groups = (p.rows + rows_at_once - 1) / rows_at_once;
+  const unsigned lane = tid & (lanes - 1);
+  const std::int64_t units = (p.classes + kSize - 1) / kSize;
+  const std::int64_t full = p.classes / kSize;
+  const std::int64_t begin = rank * p.plan.part;
+  const std::int64_t end = begin + p.plan.part < units ? begin + p.plan.part : units;
+  const std::int64_t whole = end < full ? end : full;
+  const int rest = static_cast<int>(p.classes - full * kSize);
+  double block_sum = 0;
+
+  for (std::int64_t group = block_in_grid() / cluster; group < groups; group += blocks_in_grid() / cluster) {
+    const std::int64_t row = group * rows_at_once + tid / lanes;
+    const bool active = row < p.rows;
+    const std::int64_t start = active ? row * p.classes : 0;
+    const T* const logits = p.logits + start;
+    const T* const probabilities = kTask == ClassTask::kProbabilities ? p.second + start : nullptr;
+    bool skipped = !active;
+    if constexpr (kTask == ClassTask::kIndices) skipped = skipped || !counts(p, label_at(p.labels, row));
+
+    RunningClasses<C> running;
+    if (!skipped) {
+      const bool aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
+      std::int64_t unit = begin + lane;
+      const std::int64_t step = lanes;
+      if (aligned) {
+        const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+        for (; unit + 3 * step < whole; unit += 4 * step) {
+          Vector<T> batch[4];
+          TL_UNROLL
+          for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
+          if (p.plan.cached) {
+            TL_UNROLL
+            for (int i = 0; i < 4; ++i) cache[unit + i * step - begin] = batch[i];
+          }
+          absorb_classes<kTask, 4>(p, batch, probabilities, unit * kSize, step * kSize, running);
+        }
+      }
+      for (; unit < whole; unit += step) {
+        Vector<T> batch[1] = {load_vector(logits + unit * kSize, aligned)};
+        if (p.plan.cached) cache[unit - begin] = batch[0];
+        absorb_classes<kTask, 1>(p, batch, probabilities, unit * kSize, 0, running);
+      }
+      if (unit < end) {  // the incomplete vector at the row's end
+        for (int i = 0; i < rest; ++i) {
+          const std::int64_t index = full * kSize + i;
+          C probability = C{0};
+          if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(probabilities + index));
+          absorb_class<kTask>(p, widen(load_global(logits + index)), probability, index, running);
+        }
+      }
+    }
+
+    State state = {ExpSum<C>::collapse(running.exponentials), running.dot, running.mass};
+    if (lanes < kThreads) {
+      state = combine_lanes<MergeClasses<C>>(state, lanes);
+    } else {
+      state = combine_block<MergeClasses<C>>(state, scratch);
+      if (cluster > 1) {
+        if (tid == 0) block_state[0] = state;
+        cluster_barrier();
+        state = block_state.in_block(0)[0];
+        for (unsigned other = 1; other < cluster; ++other) {
+          const State part = block_state.in_block(other)[0];
+          state = MergeClasses<C>::combine(state, part);
+        }
+        cluster_barrier();  // before a neighbour writes its next row's state, or ends
+      } else {
+        block_barrier();  // before the next row writes the scratch
+      }
+    }
+
+    if (!active) continue;
+    RowResult<C> r{};
+    r.label = -1;
+    if (!skipped) r = conclude<kTask>(p, state, row, logits);
+    if (p.output != nullptr) {
+      T* const out = p.output + start;
+      const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+      const bool logits_aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
+      std::int64_t unit = begin + lane;
+      const std::int64_t step = lanes;
+      if (skipped) {
+        for (; unit < whole; unit += step) store_vector(out + unit * kSize, Vector<T>{}, aligned);
+      } else if (p.plan.cached) {
+        for (; unit < whole; unit += step) {
+          const Vector<T> vector = cache[unit - begin];
+          store_vector(out + unit * kSize, output_vector<kTask>(p, r, vector, probabilities, unit * kSize), aligned);
+        }
+      } else {
+        if (aligned && logits_aligned) {
+          const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+          for (; unit + 3 * step < whole; unit += 4 * step) {
+            Vector<T> batch[4];
+            TL_UNROLL
+            for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
+            TL_UNROLL
+            for (int i = 0; i < 4; ++i) {
+              const std::int64_t at = (unit + i * step) * kSize;
+              store_vector(out + at, output_vector<kTask>(p, r, batch[i], probabilities, at), true);
+            }
+          }
+        }
+        for (; unit < whole; unit += step) {
+          const Vector<T> vector = load_vector(logits + unit * kSize, logits_aligned);
+          store_vector(out + unit * kSize, output_vector<kTask>(p, r, vector, probabilities, unit * kSize), aligned);
+        }
+      }
+      if (unit < end) {
+        for (int i = 0; i < rest; ++i) {
+          const std::int64_t index = full * kSize + i;
+          C value = C{0};
+          if (!skipped) {
+            C probability = C{0};
+            if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(probabilities + index));
+            value = class_output<kTask>(p, r, widen(load_global(logits + index)), index, probability);
+          }
+          store_global(out + index, narrow<T>(value));
+        }
+      }
+    }
+    if (kTask != ClassTask::kSoftmax && rank == 0 && lane == 0) {
+      if (p.losses != nullptr) store_global(p.losses + row, narrow<T>(r.loss));
+      block_sum += static_cast<double>(r.loss);
+    }
+  }
+  if (kTask == ClassTask::kSoftmax || p.total == nullptr) return;
+  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
+    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
+    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
+  }
+}
+
+/// Positions of one block of class_columns, and threads down the classes.
+constexpr unsigned kPositions = 32;
+constexpr unsigned kClassDepth = kThreads / kPositions;
+
+/// inner > 1.
+template <ClassTask kTask, typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_columns(const ClassParameters<T> p) {
+  using C = Compute<T>;
+  using State = ClassState<C>;
+  TL_SHARED(State, scratch, kThreads);
+  TL_SHARED(double, sum_scratch, kWarps);
+  TL_SHARED(unsigned, flag, 1);
+  const unsigned tid = thread_in_block();
+  const unsigned depth = tid / kPositions;
+  const std::int64_t positions = p.rows * p.inner;
+  const std::int64_t tiles = (positions + kPositions - 1) / kPositions;
+  double block_sum = 0;
+  for (std::int64_t tile = block_in_grid(); tile < tiles; tile += blocks_in_grid()) {
+    const std::int64_t position = tile * kPositions + tid % kPositions;
+    const bool active = position < positions;
+    const std::int64_t row = active ? position / p.inner : 0;
+    const std::int64_t start = row * p.classes * p.inner + (active ? position - row * p.inner : 0);
+    bool skipped = !active;
+    if constexpr (kTask == ClassTask::kIndices) skipped = skipped || !counts(p, label_at(p.labels, position));
+    RunningClasses<C> running;
+    if (!skipped) {
+      for (std::int64_t index = depth; index < p.classes; index += kClassDepth) {
+        const std::int64_t at = start + index * p.inner;
+        C probability = C{0};
+        if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(p.second + at));
+        absorb_class<kTask>(p, widen(load_global(p.logits + at)), probability, index, running);
+      }
+    }
+    scratch[tid] = State{ExpSum<C>::collapse(running.exponentials), running.dot, running.mass};
+    block_barrier();
+    State state = scratch[tid % kPositions];
+    for (unsigned level = 1; level < kClassDepth; ++level) {
+      const State other = scratch[level * kPositions + tid % kPositions];
+      state = MergeClasses<C>::combine(state, other);
+    }
+    block_barrier();  // before the next tile writes
+    if (!active) continue;
+    RowResult<C> r{};
+    r.label = -1;
+    if (!skipped) r = conclude<kTask>(p, state, position, p.logits + start);
+    if (p.output != nullptr) {
+      for (std::int64_t index = depth; index < p.classes; index += kClassDepth) {
+        const std::int64_t at = start + index * p.inner;
+        C value = C{0};
+        if (!skipped) {
+          C probability = C{0};
+          if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(p.second + at));
+          value = class_output<kTask>(p, r, widen(load_global(p.logits + at)), index, probability);
+        }
+        store_global(p.output + at, narrow<T>(value));
+      }
+    }
+    if (kTask != ClassTask::kSoftmax && depth == 0) {
+      if (p.losses != nullptr) store_global(p.losses + position, narrow<T>(r.loss));
+      block_sum += static_cast<double>(r.loss);
+    }
+  }
+  if (kTask == ClassTask::kSoftmax || p.total == nullptr) return;
+  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
+    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
+    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
+  }
+}
+
+template <typename T>
+struct LabelParameters {
+  Labels labels;
+  const T* weight = nullptr;
+  LabelSummary* summary = nullptr;
+  LabelSummary* partials = nullptr;
+  std::int64_t* report = nullptr;  // count and first position (-1: none); may be null
+  unsigned* ticket = nullptr;
+  std::int64_t positions = 0;
+  std::int64_t classes = 0;
+  unsigned blocks = 0;
+};
+
+/// Counts bad labels and sums the weights of the good ones.
+template <typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) scan_labels(const LabelParameters<T> p) {
+  TL_SHARED(LabelSummary, scratch, kWarps);
+  TL_SHARED(unsigned, flag, 1);
+  const unsigned tid = thread_in_block();
+  LabelSummary found = MergeLabels::identity();
+  for (std::int64_t i = std::int64_t{block_in_grid()} * kThreads + tid; i < p.positions;
+       i += std::int64_t{p.blocks} * kThreads) {
+    const std::int64_t label = label_at(p.labels, i);
+    if (label == p.labels.ignore) continue;
+    if (label < 0 || label >= p.classes) {
+      found = MergeLabels::combine(found, {0.0, 1, i});
+    } else {
+      found.weight += p.weight != nullptr ? static_cast<double>(widen(load_global(p.weight + label))) : 1.0;
+    }
+  }
+  found = combine_block<MergeLabels>(found, scratch);
+  if (p.blocks > 1) {
+    if (tid == 0) store_global(p.partials + block_in_grid(), found);
+    if (!arrives_last(p.ticket, p.blocks, flag)) return;
+    found = MergeLabels::identity();
+    for (unsigned i = tid; i < p.blocks; i += kThreads)
+      found = MergeLabels::combine(found, load_shared_between_blocks(p.partials + i));
+    found = combine_block<MergeLabels>(found, scratch);
+  }
+  if (tid != 0) return;
+  store_global(p.summary, found);
+  if (p.report != nullptr) {
+    store_global(p.report, found.bad);
+    store_global(p.report + 1, found.bad > 0 ? found.first_bad : std::int64_t{-1});
+  }
+}
+
+/// -weight[label] times the log-probability at the label. The gradient is zero elsewhere.
+template <typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) negative_log_likelihood(const ClassParameters<T> p) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  TL_SHARED(double, sum_scratch, kWarps);
+  TL_SHARED(unsigned, flag, 1);
+  const std::int64_t thread = std::int64_t{block_in_grid()} * kThreads + thread_in_block();
+  const std::int64_t threads = std::int64_t{blocks_in_grid()} * kThreads;
+  const std::int64_t positions = p.rows * p.inner;
+  double block_sum = 0;
+  if (p.losses != nullptr || p.total != nullptr) {
+    for (std::int64_t position = thread; position < positions; position += threads) {
+      const std::int64_t label = label_at(p.labels, position);
+      C loss = C{0};
+      if (counts(p, label)) {
+        const std::int64_t row = position / p.inner;
+        loss = not_a_number<C>();
+        if (label >= 0 && label < p.classes) {
+          const C w = p.weight != nullptr ? widen(load_global(p.weight + label)) : C{1};
+          loss = -w * widen(load_global(p.logits + (row * p.classes + label) * p.inner + (position - row * p.inner)));
+        }
+      }
+      if (p.losses != nullptr) store_global(p.losses + position, narrow<T>(loss));
+      block_sum += static_cast<double>(loss);
+    }
+  }
+  if (p.output != nullptr) {
+    const auto gradient_at = [&](std::int64_t row, std::int64_t index, std::int64_t inside) {
+      const std::int64_t position = row * p.inner + inside;
+      const std::int64_t label = label_at(p.labels, position);
+      if (!counts(p, label)) return C{0};
+      if (label < 0 || label >= p.classes) return not_a_number<C>();
+      if (label != index) return C{0};
+      const C w = p.weight != nullptr ? widen(load_global(p.weight + label)) : C{1};
+      return -w * gain_at<ClassTask::kIndices>(p, position);
+    };
+    const std::int64_t elements = positions * p.classes;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(p.output) % 16 == 0;
+    for (std::int64_t unit = thread; unit * kSize < elements; unit += threads) {
+      std::int64_t inside = unit * kSize % p.inner;
+      const std::int64_t pair = unit * kSize / p.inner;
+      std::int64_t index = pair % p.classes;
+      std::int64_t row = pair / p.classes;
+      const std::int64_t count = elements - unit * kSize < kSize ? elements - unit * kSize : kSize;
+      C out[kSize];
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        out[i] = i < count ? gradient_at(row, index, inside) : C{0};
+        if (++inside == p.inner) {
+          inside = 0;
+          if (++index == p.classes) {
+            index = 0;
+            ++row;
+          }
+        }
+      }
+      const Vector<T> vector = pack<T>(out);
+      if (count == kSize) {
+        store_vector(p.output + unit * kSize, vector, aligned);
+      } else {
+        TL_UNROLL
+        for (int i = 0; i < kSize; ++i) {
+          if (i < count) store_global(p.output + unit * kSize + i, vector.element(i));
+        }
+      }
+    }
+  }
+  if (p.total == nullptr) return;
+  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
+    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
+    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
+  }
+}
+
+/// Gradient of softmax or log-softmax from its result (`logits`) and the upstream gradient (`second`), any inner: dx =
+/// y (g - Sum g y), or g - e^y Sum g.
+template <typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) softmax_gradient(const ClassParameters<T> p) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  TL_SHARED(C, scratch, kThreads);
+  const unsigned tid = thread_in_block();
+  const auto part_of = [&](C y, C g) { return p.logarithmic ? g : g * y; };
+  const auto gradient = [&](C y, C g, C sum) { return p.logarithmic ? g - exponential(y) * sum : y * (g - sum); };
+  if (p.inner == 1) {
+    const unsigned lanes = p.plan.lanes;
+    const unsigned lane = tid & (lanes - 1);
+    const std::int64_t rows_at_once = kThreads / lanes;
+    for (std::int64_t group = block_in_grid(); group * rows_at_once < p.rows; group += blocks_in_grid()) {
+      const std::int64_t row = group * rows_at_once + tid / lanes;
+      const bool active = row < p.rows;
+      const std::int64_t start = active ? row * p.classes : 0;
+      const T* const y_row = p.logits + start;
+      const T* const g_row = p.second + start;
+      T* const out = p.output + start;
+      const bool aligned = ((reinterpret_cast<std::uintptr_t>(y_row) | reinterpret_cast<std::uintptr_t>(g_row) |
+                             reinterpret_cast<std::uintptr_t>(out)) %
+                            16) == 0;
+      const std::int64_t full = active ? p.classes / kSize : 0;
+      C sum = C{0};
+      for (std::int64_t unit = lane; unit < full; unit += lanes) {
+        C y[kSize];
+        C g[kSize];
+        unpack(load_vector(y_row + unit * kSize, aligned), y);
+        unpack(load_vector(g_row + unit * kSize, aligned), g);
+        TL_UNROLL
+        for (int i = 0; i < kSize; ++i) sum += part_of(y[i], g[i]);
+      }
+      for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes) {
+        sum += part_of(widen(load_global(y_row + i)), widen(load_global(g_row + i)));
+      }
+      if (lanes < kThreads) {
+        sum = combine_lanes<Add<C>>(sum, lanes);
+      } else {
+        sum = combine_block<Add<C>>(sum, scratch);
+        block_barrier();  // before the next row writes the scratch
+      }
+      for (std::int64_t unit = lane; unit < full; unit += lanes) {
+        C y[kSize];
+        C g[kSize];
+        unpack(load_vector(y_row + unit * kSize, aligned), y);
+        unpack(load_vector(g_row + unit * kSize, aligned), g);
+        TL_UNROLL
+        for (int i = 0; i < kSize; ++i) y[i] = gradient(y[i], g[i], sum);
+        store_vector(out + unit * kSize, pack<T>(y), aligned);
+      }
+      for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes) {
+        store_global(out + i, narrow<T>(gradient(widen(load_global(y_row + i)), widen(load_global(g_row + i)), sum)));
+      }
+    }
+    return;
+  }
+  const std::int64_t positions = p.rows * p.inner;
+  const unsigned depth = tid / kPositions;
+  for (std::int64_t tile = block_in_grid(); tile * kPositions < positions; tile += blocks_in_grid()) {
+    const std::int64_t position = tile * kPositions + tid % kPositions;
+    const bool active = position < positions;
+    const std::int64_t row = active ? position / p.inner : 0;
+    const std::int64_t start = row * p.classes * p.inner + (active ? position - row * p.inner : 0);
+    const std::int64_t classes = active ? p.classes : 0;
+    C sum = C{0};
+    for (std::int64_t i = depth; i < classes; i += kClassDepth) {
+      sum += part_of(widen(load_global(p.logits + start + i * p.inner)),
+                     widen(load_global(p.second + start + i * p.inner)));
+    }
+    scratch[tid] = sum;
+    block_barrier();
+    sum = scratch[tid % kPositions];
+    for (unsigned level = 1; level < kClassDepth; ++level) sum += scratch[level * kPositions + tid % kPositions];
+    block_barrier();  // before the next tile writes
+    for (std::int64_t i = depth; i < classes; i += kClassDepth) {
+      const std::int64_t at = start + i * p.inner;
+      store_global(p.output + at,
+                   narrow<T>(gradient(widen(load_global(p.logits + at)), widen(load_global(p.second + at)), sum)));
+    }
+  }
+}
+
+template <typename T>
+struct CosineParameters {
+  const T* first = nullptr;
+  const T* second = nullptr;
+  const T* target = nullptr;  // 1 or -1 a row; other values: loss 0
+  const T* upstream = nullptr;
+  T* losses = nullptr;
+  T* first_gradient = nullptr;
+  T* second_gradient = nullptr;
+  T* total = nullptr;
+  double* partials = nullptr;
+  unsigned* ticket = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t length = 0;
+  double margin = 0;
+  double scale = 1;
+  bool upstream_each = false;
+  unsigned lanes = 1;
+};
+
+struct CosineSums {
+  double dot;
+  double first;
+  double second;
+};
+struct MergeCosine {
+  using State = CosineSums;
+  static TL_HOST_DEVICE State identity() { return {0.0, 0.0, 0.0}; }
+  static TL_HOST_DEVICE State combine(const State& a, const State& b) {
+    return {a.dot + b.dot, a.first + b.first, a.second + b.second};
+  }
+};
+
+/// 1 - cos for target 1, max(0, cos - margin) for target -1; squared norms carry 1e-12 as in PyTorch. Sums in float64:
+/// the squares of float32 and bfloat16 do not fit float32.
+template <typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) cosine_embedding(const CosineParameters<T> p) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  TL_SHARED(CosineSums, scratch, kWarps);
+  TL_SHARED(double, sum_scratch, kWarps);
+  TL_SHARED(unsigned, flag, 1);
+  const unsigned tid = thread_in_block();
+  const unsigned lane = tid & (p.lanes - 1);
+  const std::int64_t rows_at_once = kThreads / p.lanes;
+  double block_sum = 0;
+  for (std::int64_t group = block_in_grid(); group * rows_at_once < p.rows; group += blocks_in_grid()) {
+    const std::int64_t row = group * rows_at_once + tid / p.lanes;
+    const bool active = row < p.rows;
+    const std::int64_t start = active ? row * p.length : 0;
+    const T* const first = p.first + start;
+    const T* const second = p.second + start;
+    const bool aligned =
+        ((reinterpret_cast<std::uintptr_t>(first) | reinterpret_cast<std::uintptr_t>(second)) % 16) == 0;
+    const std::int64_t length = active ? p.length : 0;
+    const std::int64_t full = length / kSize;
+    CosineSums sums = MergeCosine::identity();
+    const auto take = [&](C a, C b) {
+      const double x = static_cast<double>(a);
+      const double y = static_cast<double>(b);
+      sums = {fma(x, y, sums.dot), fma(x, x, sums.first), fma(y, y, sums.second)};
+    };
+    for (std::int64_t unit = lane; unit < full; unit += p.lanes) {
+      C a[kSize];
+      C b[kSize];
+      unpack(load_vector(first + unit * kSize, aligned), a);
+      unpack(load_vector(second + unit * kSize, aligned), b);
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) take(a[i], b[i]);
+    }
+    for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes)
+      take(widen(load_global(first + i)), widen(load_global(second + i)));
+    if (p.lanes < kThreads) {
+      sums = combine_lanes<MergeCosine>(sums, p.lanes);
+    } else {
+      sums = combine_block<MergeCosine>(sums, scratch);
+      block_barrier();  // before the next row writes the scratch
+    }
+    if (!active) continue;
+    const double norm = sqrt(sums.first + 1e-12) * sqrt(sums.second + 1e-12);
+    const double cosine = sums.dot / norm;
+    const double sign = static_cast<double>(widen(load_global(p.target + row)));
+    const double excess = cosine - p.margin;
+    const double loss = sign == 1.0 ? 1.0 - cosine : sign == -1.0 ? (excess < 0.0 ? 0.0 : excess) : 0.0;
+    if (lane == 0) {
+      if (p.losses != nullptr) store_global(p.losses + row, narrow<T>(static_cast<C>(loss)));
+      block_sum += loss;
+    }
+    if (p.first_gradient == nullptr && p.second_gradient == nullptr) continue;
+    double gain = p.scale;
+    if (p.upstream != nullptr)
+      gain *= static_cast<double>(widen(load_global(p.upstream + (p.upstream_each ? row : 0))));
+    const double slope = gain * (sign == 1.0 ? -1.0 : sign == -1.0 && !(excess <= 0.0) ? 1.0 : 0.0);
+    // d cos / d a = b / (|a| |b|) - cos a / |a|^2
+    const double cross = slope / norm;
+    const double own_first = slope * cosine / (sums.first + 1e-12);
+    const double own_second = slope * cosine / (sums.second + 1e-12);
+    for (std::int64_t i = lane; i < length; i += p.lanes) {
+      const double a = static_cast<double>(widen(load_global(first + i)));
+      const double b = static_cast<double>(widen(load_global(second + i)));
+      if (p.first_gradient != nullptr)
+        store_global(p.first_gradient + start + i, narrow<T>(static_cast<C>(cross * b - own_first * a)));
+      if (p.second_gradient != nullptr)
+        store_global(p.second_gradient + start + i, narrow<T>(static_cast<C>(cross * a - own_second * b)));
+    }
+  }
+  if (p.total == nullptr) return;
+  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
+    store_global(p.total, narrow<T>(static_cast<C>(block_sum * p.scale)));
+  }
+}
+
+}  // namespace tensorlint::kernels

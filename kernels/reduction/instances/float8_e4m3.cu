@@ -1,0 +1,8 @@
+#define TL_REDUCTION_INSTANCES
+#include "kernels/reduction/dispatch.h"
+
+namespace tensorlint::kernels {
+
+template Status launch_kind<Float8E4M3>(AccumulatorKind, const ReductionParameters&, Stream);
+
+}  // namespace tensorlint::kernels

@@ -1,0 +1,177 @@
+#include "kernels/reduction/plan.h"
+
+#include <algorithm>
+
+#include "kernels/common/combine.h"
+
+namespace tensorlint::kernels {
+namespace {
+
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
+
+// 4 loads in flight for each thread: below this a block does not fill its own latency.
+constexpr std::int64_t kUnitsPerStep = std::int64_t{kThreads} * 4;
+// 64 KiB a block: about 2 us of one SM's share of the bandwidth, so that the last wave of blocks costs little.
+constexpr std::int64_t kUnitsPerSplit = kUnitsPerStep * 4;
+// Blocks that a grid aims at where results are few: 16 for each of the 132 SMs of the largest part in view, as a power
+// of two.
+constexpr std::int64_t kWantedBlocks = 2048;
+// One block combines the partial states of a result; 16384 are 64 for each of its threads.
+constexpr std::int64_t kMaxRowSplits = 16384;
+constexpr std::int64_t kMaxColumnSplits = 256;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+unsigned power_of_two_from(std::int64_t x) {
+  unsigned power = 1;
+  while (power < x) power *= 2;
+  return power;
+}
+
+bool multiply(std::int64_t a, std::int64_t b, std::int64_t* product) {
+  return !__builtin_mul_overflow(a, b, product) && *product <= kMaxElements;
+}
+
+Status plan_rows(const FoldedAxes& folded, int vector_size, std::size_t state_bytes, ReductionPlan* plan) {
+  const std::int64_t rows = folded.outer_kept;
+  const std::int64_t units = folded.outer_reduced * ceil_div(folded.inner, vector_size);
+  plan->split_length = units;
+  plan->segment_units = Divisor::of(ceil_div(folded.inner, vector_size));
+  // Up to 4 loads a lane a warp is enough for a row.
+  if (units <= std::int64_t{kWarpLanes} * 4) {
+    plan->lanes = std::min(power_of_two_from(units), kWarpLanes);
+    const std::int64_t blocks = ceil_div(rows, kThreads / plan->lanes);
+    if (blocks > kMaxBlocks) return Status::kBadShape;
+    plan->blocks = static_cast<unsigned>(blocks);
+    return Status::kOk;
+  }
+  plan->lanes = kThreads;
+  std::int64_t splits =
+      std::min({ceil_div(units, kUnitsPerSplit), kMaxRowSplits, std::max<std::int64_t>(1, kMaxRowSplits / rows)});
+  plan->split_length = ceil_div(ceil_div(units, splits), kUnitsPerStep) * kUnitsPerStep;
+  splits = ceil_div(units, plan->split_length);
+  plan->splits = static_cast<unsigned>(splits);
+  std::int64_t blocks = 0;
+  if (!multiply(rows, splits, &blocks) || blocks > kMaxBlocks) return Status::kBadShape;
+  plan->blocks = static_cast<unsigned>(blocks);
+  if (splits > 1) {
+    plan->ticket_bytes = static_cast<std::size_t>(ceil_div(rows * 4, 16) * 16);
+    plan->workspace_bytes = plan->ticket_bytes + static_cast<std::size_t>(blocks) * state_bytes;
+  }
+  return Status::kOk;
+}
+
+Status plan_columns(const FoldedAxes& folded, int vector_size, std::size_t state_bytes, ReductionPlan* plan) {
+  plan->width = folded.inner % vector_size == 0 ? vector_size : 1;
+  const std::int64_t units = folded.inner / plan->width;
+  const std::int64_t length = folded.outer_reduced;
+
+  // The number of tiles that leaves the fewest threads idle; of equals the most tiles, down to one warp across. From 64
+  // warps on the last, partial tile no longer matters.
+  double best = -1.0;
+  const std::int64_t fewest = ceil_div(units, kThreads);
+  const std::int64_t most = ceil_div(units, kWarpLanes);
+  for (std::int64_t tiles = most > 64 ? most : fewest; tiles <= most; ++tiles) {
+    const std::int64_t tile = ceil_div(units, tiles);
+    const std::int64_t depth = kThreads / tile;
+    const double busy =
+        static_cast<double>(units) * static_cast<double>(depth) / static_cast<double>(tiles * std::int64_t{kThreads});
+    if (busy >= best) {
+      best = busy;
+      plan->tiles = tiles;
+      plan->tile = static_cast<unsigned>(tile);
+    }
+  }
+  const std::int64_t room = kThreads / plan->tile;
+  plan->depth = static_cast<unsigned>(std::clamp<std::int64_t>(length, 1, room));
+  plan->groups =
+      static_cast<unsigned>(plan->tiles == 1 ? std::min<std::int64_t>(room / plan->depth, folded.outer_kept) : 1);
+  plan->split_length = length;
+
+  std::int64_t blocks = 0;
+  if (!multiply(ceil_div(folded.outer_kept, plan->groups), plan->tiles, &blocks)) return Status::kBadShape;
+  if (plan->groups == 1 && blocks < kWantedBlocks) {
+    const std::int64_t step = std::int64_t{plan->depth} * 4;
+    // At least 4 rounds of 4 loads a block, else combining costs more than it spreads.
+    const std::int64_t wanted = std::min({ceil_div(kWantedBlocks, blocks), length / (step * 4), kMaxColumnSplits});
+    if (wanted > 1) {
+      plan->split_length = ceil_div(ceil_div(length, wanted), step) * step;
+      plan->splits = static_cast<unsigned>(ceil_div(length, plan->split_length));
+    }
+  }
+  const std::int64_t sets = blocks;
+  if (!multiply(blocks, plan->splits, &blocks) || blocks > kMaxBlocks) return Status::kBadShape;
+  plan->blocks = static_cast<unsigned>(blocks);
+  if (plan->splits > 1) {
+    plan->ticket_bytes = static_cast<std::size_t>(ceil_div(sets * 4, 16) * 16);
+    plan->workspace_bytes =
+        plan->ticket_bytes + static_cast<std::size_t>(folded.results()) * plan->splits * state_bytes;
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status fold_axes(const std::int64_t* extents, int rank, const int* axes, int axis_count, FoldedAxes* folded) {
+  constexpr int kMaxRank = 64;
+  if (rank < 0 || rank > kMaxRank || axis_count < 0 || (rank > 0 && extents == nullptr) ||
+      (axis_count > 0 && axes == nullptr)) {
+    return Status::kBadShape;
+  }
+  bool reduced[kMaxRank] = {};
+  for (int i = 0; i < axis_count; ++i) {
+    const int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank || reduced[axis]) return Status::kBadShape;
+    reduced[axis] = true;
+  }
+  std::int64_t nonzero = 1;  // the product without zeros bounds every partial product and stride
+  for (int i = 0; i < rank; ++i) {
+    if (extents[i] < 0) return Status::kBadShape;
+    if (extents[i] > 0 && !multiply(nonzero, extents[i], &nonzero)) return Status::kBadShape;
+  }
+
+  struct Group {
+    bool reduced;
+    std::int64_t extent;
+    std::int64_t stride;
+  };
+  Group groups[kMaxRank];
+  int count = 0;
+  std::int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {  // fastest first
+    if (extents[i] != 1) {
+      if (count > 0 && groups[count - 1].reduced == reduced[i]) {
+        groups[count - 1].extent *= extents[i];
+      } else {
+        groups[count++] = {reduced[i], extents[i], stride};
+      }
+    }
+    stride *= extents[i] == 0 ? 1 : extents[i];
+  }
+  *folded = FoldedAxes{};
+  if (count == 0) {
+    folded->inner_reduced = true;
+    return Status::kOk;
+  }
+  folded->inner_reduced = groups[0].reduced;
+  folded->inner = groups[0].extent;
+  for (int i = count - 1; i >= 1; --i) {  // slowest first
+    IndexMap& map = groups[i].reduced ? folded->reduced : folded->kept;
+    if (map.groups == kMaxAxisGroups) return Status::kTooManyAxisGroups;
+    map.extents[map.groups] = Divisor::of(groups[i].extent);
+    map.strides[map.groups] = groups[i].stride;
+    ++map.groups;
+    (groups[i].reduced ? folded->outer_reduced : folded->outer_kept) *= groups[i].extent;
+  }
+  return Status::kOk;
+}
+
+Status plan_reduction(const FoldedAxes& folded, int vector_size, std::size_t state_bytes, ReductionPlan* plan) {
+  *plan = ReductionPlan{};
+  if (folded.results() == 0) return Status::kOk;
+  return folded.inner_reduced ? plan_rows(folded, vector_size, state_bytes, plan)
+                              : plan_columns(folded, vector_size, state_bytes, plan);
+}
+
+}  // namespace tensorlint::kernels
