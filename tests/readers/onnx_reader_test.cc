@@ -606,7 +606,8 @@ TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
   for (const std::string& bytes : floods) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    // 0.3 s in a release build; under the sanitizers, on a machine with other work to do, 11 s.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
   }
 }
 
