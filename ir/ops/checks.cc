@@ -1,0 +1,59 @@
+#include "ir/ops/checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tensorlint {
+
+bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint, std::string_view what, int reference) {
+  const auto shape = in.shape(operand);
+  if (!shape) return true;
+  DimPool& pool = in.dims();
+  bool fits = shape->size() == expected.size();
+  for (std::size_t i = 0; fits && i < expected.size(); ++i)
+    // A difference that vanishes for some legal extent proves nothing.
+    fits = !pool.differ((*shape)[i], expected[i]) || pool.bounds(pool.sub((*shape)[i], expected[i])).contains(0);
+  if (fits) return true;
+  std::vector<int> operands{operand};
+  if (reference >= 0) operands.push_back(reference);
+  std::string because = reference >= 0 ? fmt::format(" to fit {{{}}} of shape {}", reference, in.shape(reference) ? shape_text(pool, *in.shape(reference)) : "[...]") : "";
+  in.fail(constraint, std::move(operands), fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what, operand, shape_text(pool, *shape), shape_text(pool, expected), because));
+  return false;
+}
+
+bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> ranks, const Constraint& constraint) {
+  const auto shape = in.shape(operand);
+  if (!shape || std::find(ranks.begin(), ranks.end(), shape->size()) != ranks.end()) return true;
+  in.fail(constraint, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand, shape_text(in.dims(), *shape), shape->size(), in.call().name, fmt::join(ranks, " or ")));
+  return false;
+}
+
+bool check_one_element(Inference& in, int operand, const Constraint& constraint, std::string_view what) {
+  const auto shape = in.shape(operand);
+  if (!shape) return true;
+  const DimPool& pool = in.dims();
+  const bool one = std::all_of(shape->begin(), shape->end(), [&](Dim dim) { return pool.bounds(dim).contains(1); });
+  if (one) return true;
+  in.fail(constraint, {operand}, fmt::format("{} {{{}}} has shape {}, it has to have one element", what, operand, shape_text(pool, *shape)));
+  return false;
+}
+
+bool check_choice(Inference& in, std::string_view attribute, std::string_view text, std::initializer_list<std::string_view> allowed, const Constraint& constraint) {
+  if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return true;
+  in.fail(constraint, {}, fmt::format("`{}` of {} is `{}`, it has to be {}", attribute, in.call().name, text, fmt::join(allowed, " or ")));
+  return false;
+}
+
+Dim dim_of(const Inference& in, int operand, std::size_t index) {
+  const auto shape = in.shape(operand);
+  return shape && index < shape->size() ? (*shape)[index] : Dim(Unknown::kNotTracked);
+}
+
+Dim better(const DimPool& pool, Dim a, Dim b) {
+  if (a.is_unknown()) return b;
+  return pool.as_constant(b) ? b : a;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,160 @@
+// Einsum. Source: ONNX Einsum, opsets 12, 28. Extents of 1 stretch, as numpy and onnxruntime do it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/ops/checks.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute, "the equation is well formed, with one term an operand"};
+const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kShapes, "a term has one letter an axis"};
+const Constraint kEinsumExtents{"einsum_extents", ConstraintKind::kShapes, "extents of one letter are equal, or 1"};
+const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix"};
+
+struct Term {
+  std::string letters;       ///< without the ellipsis
+  std::size_t ellipsis = 0;  ///< letters before it
+  bool has_ellipsis = false;
+};
+
+struct Equation {
+  std::vector<Term> terms;
+  std::optional<Term> result;
+};
+
+/// The equation; nullopt where it is malformed, with the reason in `error`.
+std::optional<Equation> parse(std::string_view text, std::string& error) {
+  Equation equation;
+  Term term;
+  bool after_arrow = false;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == ' ') continue;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+      term.letters += c;
+    } else if (text.substr(i, 3) == "...") {
+      if (term.has_ellipsis) return error = "has two ellipses in one term", std::nullopt;
+      term.has_ellipsis = true;
+      term.ellipsis = term.letters.size();
+      i += 2;
+    } else if (c == ',' || text.substr(i, 2) == "->") {
+      if (after_arrow && i < text.size()) return error = c == ',' ? "has a comma behind `->`" : "has `->` twice", std::nullopt;
+      (after_arrow ? equation.result.emplace() : equation.terms.emplace_back()) = std::move(term);
+      term = {};
+      if (c == '-') {
+        after_arrow = true;
+        ++i;
+        equation.result.emplace();
+      }
+    } else {
+      return error = fmt::format("has {} at position {}", c >= ' ' && c <= '~' ? fmt::format("`{}`", c) : std::string("an unexpected byte"), i), std::nullopt;
+    }
+  }
+  return equation;
+}
+
+void einsum(Inference& in) {
+  DimPool& pool = in.dims();
+  const std::string_view text = in.string_attribute("equation", "");
+  std::string error;
+  const auto equation = parse(text, error);
+  if (!equation) {
+    in.fail(kEinsumEquation, {}, fmt::format("equation of Einsum {}", error));
+    return;
+  }
+  const std::vector<Term>& terms = equation->terms;
+  if (terms.size() != in.operand_count()) {
+    in.fail(kEinsumEquation, {}, fmt::format("equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()));
+    return;
+  }
+  // Letters are ASCII.
+  std::array<int, 128> uses{}, first{};
+  std::array<Dim, 128> extents{};
+  Dims stretched;
+  bool any_ellipsis = false, ellipsis_known = true;
+  int ellipsis_operand = -1;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const Term& term = terms[t];
+    const int operand = static_cast<int>(t);
+    const auto shape = in.shape(operand);
+    any_ellipsis |= term.has_ellipsis;
+    const bool fits = !shape || (term.has_ellipsis ? shape->size() >= term.letters.size() : shape->size() == term.letters.size());
+    if (!fits) {
+      in.fail(kEinsumRank, {operand}, fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t, term.letters.size(), term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
+      return;
+    }
+    const std::size_t covered = shape ? shape->size() - term.letters.size() : 0;
+    for (std::size_t i = 0; i < term.letters.size(); ++i) {
+      const auto letter = static_cast<std::size_t>(term.letters[i]);
+      const Dim extent = shape ? (*shape)[term.has_ellipsis && i >= term.ellipsis ? i + covered : i] : Dim(Unknown::kNotTracked);
+      if (uses[letter]++ == 0) {
+        first[letter] = operand;
+        extents[letter] = extent;
+        continue;
+      }
+      // Each of the two may be a stretched 1.
+      const bool may_stretch = pool.bounds_from_two(extent).contains(1) || pool.bounds_from_two(extents[letter]).contains(1);
+      if (!may_stretch) same_extent(in, extents[letter], extent, first[letter], operand, kEinsumExtents, fmt::format("letter {} of Einsum", term.letters[i]));
+      extents[letter] = pool.broadcast(extents[letter], extent);
+    }
+    if (!term.has_ellipsis) continue;
+    if (!shape) {
+      ellipsis_known = false;
+      continue;
+    }
+    const auto middle = shape->subspan(term.ellipsis, covered);
+    stretched = ellipsis_operand < 0 ? copy_dims(middle) : broadcast(in, stretched, middle, ellipsis_operand, operand, kEinsumExtents);
+    ellipsis_operand = operand;
+  }
+
+  Term result;
+  if (equation->result) {
+    result = *equation->result;
+    std::array<bool, 128> seen{};
+    for (const char letter : result.letters) {
+      const auto index = static_cast<std::size_t>(letter);
+      if (uses[index] == 0 || seen[index]) {
+        in.fail(kEinsumEquation, {}, fmt::format("letter {} of Einsum's result {}", letter, seen[index] ? "is given twice" : "is in no term"));
+        return;
+      }
+      seen[index] = true;
+    }
+    // Runtimes disagree on an ellipsis that only the operands have.
+    if (any_ellipsis && !result.has_ellipsis && !(ellipsis_known && stretched.empty())) return;
+  } else {
+    for (std::size_t letter = 0; letter < uses.size(); ++letter)
+      if (uses[letter] == 1) result.letters += static_cast<char>(letter);
+    result.has_ellipsis = any_ellipsis;
+  }
+  if (result.has_ellipsis && !ellipsis_known) return;
+  Dims dims;
+  for (const char letter : result.letters) dims.push_back(extents[static_cast<std::size_t>(letter)]);
+  if (result.has_ellipsis) dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(result.ellipsis), stretched.begin(), stretched.end());
+  in.set_shape(0, dims);
+}
+
+/// Source: ONNX Det, opsets 11, 22.
+void det(Inference& in) {
+  const auto data = in.shape(0);
+  if (!data) return;
+  if (data->size() < 2) {
+    in.fail(kDetSquare, {0}, fmt::format("{{0}} has rank {}, Det needs at least 2", data->size()));
+    return;
+  }
+  DimPool& pool = in.dims();
+  const Dim rows = (*data)[data->size() - 2], columns = data->back();
+  if (pool.differ(rows, columns) && !pool.bounds(pool.sub(rows, columns)).contains(0))
+    in.fail(kDetSquare, {0}, fmt::format("last two axes of {{0}} of shape {} are not square: {} against {}", shape_text(pool, *data), pool.to_text(rows), pool.to_text(columns)));
+  in.set_shape(0, data->first(data->size() - 2));
+}
+
+const RegisterOps kEinsum{
+    OpEntry("Einsum").infer(einsum).constraint(kEinsumEquation).constraint(kEinsumRank).constraint(kEinsumExtents),
+    OpEntry("Det").infer(det).constraint(kDetSquare),
+};
+
+}  // namespace
+}  // namespace tensorlint
