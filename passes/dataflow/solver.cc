@@ -482,11 +482,8 @@ class Solver {
     Fact fact = facts_.fact(current.fact);
     if (declared.kind == ValueKind::kUnknown) return;
     if (fact.kind == ValueKind::kUnknown) {
-      const DeviceSet devices = fact.devices;
       fact = declared;
-      fact.devices = devices;
-      current.fact = facts_.intern(fact);
-      return;
+      fact.shape = ShapeId::kUnranked;  // taken below
     }
     const auto contradiction = [&](std::string message) {
       if (current.taint == Taint()) record(id, {&kDeclared, Certainty::kMust, {}, std::move(message), {}});
@@ -503,8 +500,13 @@ class Solver {
     fact.dtypes = fact.dtypes & declared.dtypes;
     if (declared.shape != ShapeId::kUnranked) {
       const auto wanted = facts_.dims_of(declared.shape);
+      // A name in a body or function means another extent in each visit: there only numbers are taken.
+      const bool main = model_.value(value).graph == GraphId::kMain;
       if (fact.shape == ShapeId::kUnranked) {
-        fact.shape = declared.shape;
+        Dims dims = copy_dims(wanted);
+        for (Dim& dim : dims)
+          if (!main && !facts_.dims().as_constant(dim)) dim = Dim();
+        fact.shape = facts_.intern_shape(dims);
       } else {
         const auto have = facts_.dims_of(fact.shape);
         if (have.size() != wanted.size()) {
@@ -518,7 +520,7 @@ class Solver {
             contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape), facts_.shape_text(fact.shape)));
             return;
           }
-          if (have[axis].is_unknown()) merged[axis] = wanted[axis];
+          if (have[axis].is_unknown() && (main || y)) merged[axis] = wanted[axis];
         }
         fact.shape = facts_.intern_shape(merged);
       }

@@ -1,0 +1,286 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ir/text/reader.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+namespace {
+
+/// A model in text and what the solver makes of it.
+class Solved {
+ public:
+  explicit Solved(std::string text, const AnalysisOptions& options = {}) : text_(std::move(text)) {
+    Result<Model> read = read_onnx_text(text_, "test.onnxtxt");
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    model_ = std::move(*read);
+    analysis_ = analyse(model_, options);
+  }
+
+  std::string fact(std::string_view name) const {
+    for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
+      const ValueId value = model_.find_value(static_cast<GraphId>(g), name);
+      if (value == ValueId::kAbsent) continue;
+      const std::string text = analysis_.facts().to_text(analysis_.fact_id(value));
+      return text.substr(0, text.find(" on "));
+    }
+    return "no such value";
+  }
+
+  std::vector<std::string> failures() const {
+    std::vector<std::string> labels;
+    for (const NodeFailure& failure : analysis_.failures())
+      labels.push_back(fmt::format("{}: {}", model_.label(failure.node), failure.failure.constraint->label));
+    return labels;
+  }
+
+  const Analysis& analysis() const { return analysis_; }
+  const Model& model() const { return model_; }
+
+ private:
+  std::string text_;
+  Model model_;
+  Analysis analysis_;
+};
+
+using Labels = std::vector<std::string>;
+
+std::string with_header(std::string_view graph) { return fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", graph); }
+
+TEST(Solver, CarriesSymbolsThroughAGraph) {
+  const Solved solved(with_header(R"(g (float[N, 3] x, float[N, 3] y) => (float[N, 3] z) {
+    s = Add(x, y)
+    z = Mul(s, x)
+  })"));
+  EXPECT_EQ(solved.fact("s"), "float32[N, 3]");
+  EXPECT_TRUE(solved.failures().empty());
+}
+
+TEST(Solver, ReportsOneMistakeOnce) {
+  const Solved solved(with_header(R"(g (float[4, 3] x, int64[4, 3] y) => (float[4, 3] z) {
+    [mix] d = Sub(x, y)
+    [square] q = Mul(d, d)
+    [later] z = Add(q, x)
+  })"));
+  EXPECT_EQ(solved.failures(), Labels{"mix: same_type"});
+}
+
+TEST(Solver, FindsIndependentMistakesBehindAFailure) {
+  const Solved solved(with_header(R"(g (float[4, 3] x, int64[4, 3] y, float[5] w) => (float[4, 3] z) {
+    [mix] d = Sub(x, y)
+    [shape] e = Add(d, w)
+    [axis] r = ReduceMean <keepdims = 0> (e, axes)
+    z = Identity(r)
+  })"));
+  EXPECT_EQ(solved.failures(), (Labels{"mix: same_type", "shape: broadcastable"}));
+}
+
+TEST(Solver, JoinsBranches) {
+  const Solved solved(with_header(R"(g (bool c, float[N, 3] x, float[N, 4] w) => (float[N, M] y) {
+    y = If(c) <
+      then_branch = a () => (float[N, 3] t) { t = Abs(x) },
+      else_branch = b () => (float[N, 4] e) { e = Abs(w) }
+    >
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("t"), "float32[N, 3]");
+  EXPECT_EQ(solved.fact("e"), "float32[N, 4]");
+  const Fact& joined = solved.analysis().fact(solved.model().find_value(GraphId::kMain, "y"));
+  ASSERT_NE(joined.shape, ShapeId::kUnranked);
+  EXPECT_EQ(solved.analysis().facts().shape_text(joined.shape).substr(0, 3), "[N,");
+}
+
+TEST(Solver, BranchesOfDifferentDtypesFail) {
+  const Solved solved(with_header(R"(g (bool c, float[3] x, int64[3] w) => (y) {
+    [choose] y = If(c) <
+      then_branch = a () => (float[3] t) { t = Abs(x) },
+      else_branch = b () => (int64[3] e) { e = Abs(w) }
+    >
+  })"));
+  EXPECT_EQ(solved.failures(), Labels{"choose: branches_agree"});
+}
+
+TEST(Solver, OnlyTheBranchThatAConstantChoosesIsVisited) {
+  const Solved solved(with_header(R"(g (float[3] x, float[4] w) => (float[3] y) <bool c = {1}> {
+    y = If(c) <
+      then_branch = a () => (float[3] t) { t = Abs(x) },
+      else_branch = b () => (float[3] e) { [unreached] e = Add(x, w) }
+    >
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("y"), "float32[3]");
+}
+
+constexpr std::string_view kGrowingLoop = R"(g (float[2, 3] x) => (z, s) <int64 trips = {{{}}}, bool go = {{1}}> {{
+    z, s = Loop(trips, go, x) <
+      body = b (int64 i, bool c, float[R, 3] v) => (bool c_out, float[Q, 3] v_out, float[R, 3] scanned) {{
+        c_out = Identity(c)
+        v_out = Concat <axis = 0> (v, v)
+        scanned = Identity(x)
+      }}
+    >
+  }})";
+
+TEST(Solver, FollowsAConstantTripCountExactly) {
+  const Solved solved(with_header(fmt::format(kGrowingLoop, 3)));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("z"), "float32[16, 3]");
+  EXPECT_EQ(solved.fact("s"), "float32[3, 2, 3]");
+}
+
+TEST(Solver, AnUnknownTripCountKeepsWhatEveryIterationKeeps) {
+  const Solved solved(with_header(R"(g (float[2, 3] x, int64 trips) => (z, s) <bool go = {1}> {
+    z, s = Loop(trips, go, x) <
+      body = b (int64 i, bool c, float[R, 3] v) => (bool c_out, float[Q, 3] v_out, float[R, 3] scanned) {
+        c_out = Identity(c)
+        v_out = Concat <axis = 0> (v, v)
+        scanned = Identity(x)
+      }
+    >
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("z"), "float32[?, 3]");
+  EXPECT_EQ(solved.fact("s"), "float32[?, 2, 3]");
+}
+
+TEST(Solver, ACarriedValueKeepsItsType) {
+  const Solved solved(with_header(R"(g (float[3] x, int64 trips) => (z) <bool go = {1}> {
+    [loop] z = Loop(trips, go, x) <
+      body = b (int64 i, bool c, float[3] v) => (bool c_out, int64[3] v_out) {
+        c_out = Identity(c)
+        v_out = Cast <to = 7> (v)
+      }
+    >
+  })"));
+  EXPECT_EQ(solved.failures(), Labels{"loop: carried_keeps_type"});
+}
+
+TEST(Solver, AFailureInsideABodyNamesItsIteration) {
+  // The carried value doubles its rows: the Add only fits in the first iteration.
+  const Solved solved(with_header(R"(g (float[2, 3] x) => (z) <int64 trips = {3}, bool go = {1}> {
+    z = Loop(trips, go, x) <
+      body = b (int64 i, bool c, float[R, 3] v) => (bool c_out, float[Q, 3] v_out) {
+        c_out = Identity(c)
+        [fits_once] w = Add(v, x)
+        v_out = Concat <axis = 0> (w, w)
+      }
+    >
+  })"));
+  ASSERT_EQ(solved.failures(), Labels{"fits_once: broadcastable"});
+  EXPECT_EQ(solved.analysis().failures()[0].iteration, 2);
+}
+
+TEST(Solver, ScanTakesAxesOffAndPutsThemOn) {
+  const Solved solved(with_header(R"(g (float[3] start, float[T, 3] xs) => (last, all) {
+    last, all = Scan <num_scan_inputs = 1,
+      body = b (float[3] state, float[3] x) => (float[3] next, float[3] seen) {
+        next = Add(state, x)
+        seen = Identity(next)
+      }
+    > (start, xs)
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("last"), "float32[3]");
+  EXPECT_EQ(solved.fact("all"), "float32[T, 3]");
+}
+
+constexpr std::string_view kFunctionModel = R"(<ir_version: 10, opset_import: ["": 21, "local": 1]>
+  g (float[N, 3] x, float[5] w) => (y, z) {
+    y = local.double(x)
+    z = local.double(w)
+  }
+  <domain: "local", opset_import: ["": 21]>
+  double (a) => (b) {
+    b = Add(a, a)
+  })";
+
+TEST(Solver, FunctionsAreInferredPerCall) {
+  const Solved solved{std::string(kFunctionModel)};
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("y"), "float32[N, 3]");
+  EXPECT_EQ(solved.fact("z"), "float32[5]");
+}
+
+TEST(Solver, AttributesReachTheBodyOfAFunction) {
+  const Solved solved(R"(<ir_version: 10, opset_import: ["": 21, "local": 1]>
+  g (float[2, 3] x) => (y) {
+    y = local.join <where = 1> (x)
+  }
+  <domain: "local", opset_import: ["": 21]>
+  join <where> (a) => (b) {
+    b = Concat <axis: int = @where> (a, a)
+  })");
+  EXPECT_EQ(solved.fact("y"), "float32[2, 6]");
+}
+
+TEST(Solver, AFunctionThatCallsItselfEnds) {
+  const Solved solved(R"(<ir_version: 10, opset_import: ["": 21, "local": 1]>
+  g (float[2] x) => (y) { y = local.f(x) }
+  <domain: "local", opset_import: ["": 21, "local": 1]>
+  f (a) => (b) { b = local.f(a) })");
+  EXPECT_TRUE(solved.failures().empty());
+}
+
+TEST(Solver, DoublingCallsAreInferredOnceEach) {
+  std::string text = "<ir_version: 10, opset_import: [\"\": 21, \"l\": 1]>\ng (float[2] x) => (y) { y = l.f60(x) }\n";
+  for (int i = 60; i >= 1; --i)
+    text += fmt::format("<domain: \"l\", opset_import: [\"\": 21, \"l\": 1]>\nf{0} (a) => (c) {{ b = l.f{1}(a)\n c = l.f{1}(b) }}\n", i, i - 1);
+  text += "<domain: \"l\", opset_import: [\"\": 21]>\nf0 (a) => (b) { b = Abs(a) }\n";
+  const Solved solved(text);
+  EXPECT_EQ(solved.fact("y"), "float32[2]");
+}
+
+TEST(Solver, CyclesAreLeftOutAndSaid) {
+  const Solved solved(with_header(R"(g (float[2] x) => (y) {
+    a = Add(x, b)
+    b = Abs(a)
+    y = Abs(x)
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  ASSERT_EQ(solved.analysis().early_uses().size(), 1U);
+  EXPECT_TRUE(solved.analysis().early_uses()[0].in_cycle);
+  EXPECT_EQ(solved.fact("y"), "float32[2]");
+}
+
+TEST(Solver, UnsortedNodesAreSolvedInOrder) {
+  const Solved solved(with_header(R"(g (float[2] x) => (y) {
+    y = Abs(a)
+    a = Abs(x)
+  })"));
+  EXPECT_EQ(solved.fact("y"), "float32[2]");
+  ASSERT_EQ(solved.analysis().early_uses().size(), 1U);
+  EXPECT_FALSE(solved.analysis().early_uses()[0].in_cycle);
+}
+
+TEST(Solver, DeclarationsThatContradictAreReported) {
+  const Solved dtype(with_header("g (float[2] x) => (int64[2] y) { [abs] y = Abs(x) }"));
+  EXPECT_EQ(dtype.failures(), Labels{"abs: declared_type"});
+  const Solved extent(with_header("g (float[2] x) => (float[3] y) { [abs] y = Abs(x) }"));
+  EXPECT_EQ(extent.failures(), Labels{"abs: declared_type"});
+}
+
+TEST(Solver, DeclarationsTellWhatAnUnknownOperatorDoesNot) {
+  const Solved solved(R"(<ir_version: 10, opset_import: ["": 21, "custom": 1]>
+  g (float[2] x) => (z) <float[2, 5] y> {
+    y = custom.Widen(x)
+    z = Abs(y)
+  })");
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("z"), "float32[2, 5]");
+}
+
+TEST(Solver, UserDeclarationsReplaceInputTypes) {
+  AnalysisOptions options;
+  options.values["x"] = {.dtypes = DTypeSet(DType::kInt64), .has_shape = true, .dims = {"B", "7"}, .range = {}, .device = {}};
+  const Solved solved(with_header("g (float[2] x, float[2] y) => (z) { [add] z = Add(x, y) }"), options);
+  EXPECT_EQ(solved.fact("x"), "int64[B, 7]");
+  EXPECT_EQ(solved.failures(), (Labels{"add: same_type", "add: broadcastable"}));
+}
+
+}  // namespace
+}  // namespace tensorlint
