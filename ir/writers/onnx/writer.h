@@ -1,0 +1,39 @@
+#pragma once
+
+#include <list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/edit.h"
+#include "ir/result.h"
+
+namespace tensorlint {
+
+/// The bytes of an edited file, in order: views into the old file and pieces of our own. Valid as long as the old file's bytes.
+class EditedBytes {
+ public:
+  void keep(std::string_view old_bytes);
+  void add(std::string new_bytes);
+  void append(EditedBytes other);
+  std::span<const std::string_view> parts() const { return parts_; }
+  std::uint64_t size() const { return size_; }
+  std::string joined() const;  ///< for tests and small models
+
+ private:
+  std::vector<std::string_view> parts_;
+  std::list<std::string> owned_;  // nodes never move, also not by append
+  std::uint64_t size_ = 0;
+};
+
+/// Splices edits into a binary ONNX file. What an edit does not touch stays byte for byte, unknown fields included; of the
+/// messages around an edit only the length prefixes change. `model` has been read from `file`.
+/// Errors: an edit of a node or graph that is not in the file (a body of a library function, say), or on a malformed file.
+Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits);
+
+/// Writes to a temporary file beside `path` and renames it, so that a failure leaves what was there.
+/// Errors: the folder cannot be written to, the disk is full, `path` is a folder.
+Result<std::uint64_t> write_file(const std::string& path, std::span<const std::string_view> parts);
+
+}  // namespace tensorlint

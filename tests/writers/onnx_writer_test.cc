@@ -1,0 +1,227 @@
+// The splice writer against libprotobuf: what protobuf reads after an edit is the model with that edit and nothing else,
+// and every byte outside the edit stands.
+#include "ir/writers/onnx/writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "ir/readers/onnx/reader.h"
+#include "onnx.pb.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::vector<fs::path> sample_models() {
+  std::vector<fs::path> models;
+  for (const char* folder : {"samples", "tests/models/losses"})
+    for (const auto& entry : fs::directory_iterator(fs::path(TENSORLINT_SOURCE_DIR) / folder))
+      if (entry.path().extension() == ".onnx") models.push_back(entry.path());
+  std::ranges::sort(models);
+  return models;
+}
+
+/// The judge's view of a graph of ours: main, or the body that an attribute of a node holds.
+::onnx::GraphProto* judge_graph(::onnx::ModelProto& judge, const Model& model, GraphId id);
+
+::onnx::NodeProto* judge_node(::onnx::ModelProto& judge, const Model& model, NodeId id) {
+  const Node& node = model.node(id);
+  const Graph& graph = model.graph(node.graph);
+  const int index = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
+  if (graph.kind == GraphKind::kFunction) {
+    for (::onnx::FunctionProto& function : *judge.mutable_functions())
+      if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain)) return function.mutable_node(index);
+    return nullptr;
+  }
+  return judge_graph(judge, model, node.graph)->mutable_node(index);
+}
+
+::onnx::GraphProto* judge_graph(::onnx::ModelProto& judge, const Model& model, GraphId id) {
+  const Graph& graph = model.graph(id);
+  if (graph.kind == GraphKind::kMain) return judge.mutable_graph();
+  for (::onnx::AttributeProto& attribute : *judge_node(judge, model, graph.owner)->mutable_attribute())
+    if (attribute.name() == graph.attribute) return attribute.mutable_g();
+  return nullptr;
+}
+
+struct Loaded {
+  std::string bytes;
+  Model model;
+  ::onnx::ModelProto judge;
+};
+
+Loaded load(const fs::path& path) {
+  Loaded loaded{.bytes = bytes_of(path), .model = {}, .judge = {}};
+  Result<Model> read = read_onnx_bytes(loaded.bytes, path.string());
+  EXPECT_TRUE(read.ok()) << path;
+  loaded.model = std::move(*read);
+  EXPECT_TRUE(loaded.judge.ParseFromString(loaded.bytes));
+  return loaded;
+}
+
+void expect_same(const ::onnx::ModelProto& wanted, const std::string& bytes, const std::string& what) {
+  ::onnx::ModelProto got;
+  ASSERT_TRUE(got.ParseFromString(bytes)) << what;
+  // The proto is of the lite runtime, which cannot compare messages; equal messages serialise to equal bytes.
+  EXPECT_TRUE(wanted.SerializeAsString() == got.SerializeAsString()) << what;
+}
+
+TEST(OnnxWriter, WithoutEditsEveryByteStands) {
+  for (const fs::path& path : sample_models()) {
+    const Loaded loaded = load(path);
+    const auto edited = edit_onnx(loaded.bytes, loaded.model, {});
+    ASSERT_TRUE(edited.ok()) << path;
+    EXPECT_EQ(edited->joined(), loaded.bytes) << path;
+  }
+}
+
+TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
+  const std::vector<fs::path> paths = sample_models();
+  ASSERT_FALSE(paths.empty());
+  std::mt19937 random(20);
+  const auto below = [&](std::size_t limit) { return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random); };
+  int edits_made = 0;
+  for (int round = 0; edits_made < 1000; ++round) {
+    Loaded loaded = load(paths[static_cast<std::size_t>(round) % paths.size()]);
+    if (loaded.model.nodes.empty()) continue;
+    for (int k = 0; k < 6; ++k, ++edits_made) {
+      const auto id = static_cast<NodeId>(below(loaded.model.nodes.size()));
+      const Node& node = loaded.model.node(id);
+      ::onnx::ModelProto wanted = loaded.judge;
+      std::vector<GraphEdit> edits;
+      switch (below(4)) {
+        case 0: {
+          const bool in_function = loaded.model.graph(node.graph).kind == GraphKind::kFunction;
+          edits.push_back(InsertNode{id, {"", "Cast", "made", {"in"}, {"out"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 7}}}});
+          ::onnx::NodeProto made;
+          made.set_op_type("Cast");
+          made.set_name("made");
+          made.add_input("in");
+          made.add_output("out");
+          ::onnx::AttributeProto* attribute = made.add_attribute();
+          attribute->set_name("to");
+          attribute->set_type(::onnx::AttributeProto::INT);
+          attribute->set_i(7);
+          const int index = static_cast<int>(static_cast<std::uint32_t>(id) - loaded.model.graph(node.graph).first_node);
+          auto* nodes = judge_node(wanted, loaded.model, id) == nullptr ? nullptr
+                        : in_function ? [&] {
+                            for (auto& function : *wanted.mutable_functions())
+                              if (function.name() == loaded.model.text(loaded.model.graph(node.graph).name)) return function.mutable_node();
+                            return static_cast<google::protobuf::RepeatedPtrField<::onnx::NodeProto>*>(nullptr);
+                          }()
+                                      : judge_graph(wanted, loaded.model, node.graph)->mutable_node();
+          ASSERT_NE(nodes, nullptr);
+          *nodes->Add() = made;
+          for (int i = nodes->size() - 1; i > index; --i) nodes->SwapElements(i, i - 1);
+          break;
+        }
+        case 1: {
+          const auto index = static_cast<std::uint32_t>(below(node.operand_count + 2));
+          edits.push_back(SetOperand{id, index, "another"});
+          ::onnx::NodeProto* changed = judge_node(wanted, loaded.model, id);
+          while (changed->input_size() <= static_cast<int>(index)) changed->add_input("");
+          changed->set_input(static_cast<int>(index), "another");
+          break;
+        }
+        case 2: {
+          edits.push_back(SetAttribute{id, {.name = "axis", .kind = AttributeKind::kInts, .ints = {-1, 3}}});
+          ::onnx::NodeProto* changed = judge_node(wanted, loaded.model, id);
+          ::onnx::AttributeProto* attribute = nullptr;
+          for (auto& known : *changed->mutable_attribute())
+            if (known.name() == "axis") attribute = &known;
+          if (attribute == nullptr) attribute = changed->add_attribute();
+          attribute->Clear();
+          attribute->set_name("axis");
+          attribute->set_type(::onnx::AttributeProto::INTS);
+          attribute->add_ints(-1);
+          attribute->add_ints(3);
+          break;
+        }
+        default: {
+          edits.push_back(AddInitializer{GraphId::kMain, "made", {2}, {5, -7}});
+          edits.push_back(ImportDomain{"made.domain", 3});
+          ::onnx::TensorProto* tensor = wanted.mutable_graph()->add_initializer();
+          tensor->set_name("made");
+          tensor->set_data_type(7);
+          tensor->add_dims(2);
+          tensor->add_int64_data(5);
+          tensor->add_int64_data(-7);
+          auto* import = wanted.add_opset_import();
+          import->set_domain("made.domain");
+          import->set_version(3);
+          break;
+        }
+      }
+      const auto edited = edit_onnx(loaded.bytes, loaded.model, edits);
+      ASSERT_TRUE(edited.ok()) << edited.error().message;
+      const std::string bytes = edited->joined();
+      EXPECT_EQ(bytes.size(), edited->size());
+      expect_same(wanted, bytes, paths[static_cast<std::size_t>(round) % paths.size()].string());
+      EXPECT_TRUE(read_onnx_bytes(bytes, "edited.onnx").ok());
+    }
+  }
+}
+
+TEST(OnnxWriter, SeveralEditsOfOneNodeMeet) {
+  Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
+  const NodeId id{0};
+  const std::vector<GraphEdit> edits = {SetOperand{id, 0, "first"}, SetOperand{id, 1, "second"},
+                                        SetAttribute{id, {.name = "alpha", .kind = AttributeKind::kFloat, .f = 0.5F}},
+                                        SetAttribute{id, {.name = "mode", .kind = AttributeKind::kString, .s = "linear"}}};
+  const auto edited = edit_onnx(loaded.bytes, loaded.model, edits);
+  ASSERT_TRUE(edited.ok()) << edited.error().message;
+  ::onnx::ModelProto got;
+  ASSERT_TRUE(got.ParseFromString(edited->joined()));
+  EXPECT_EQ(got.graph().node(0).input(0), "first");
+  EXPECT_EQ(got.graph().node(0).input(1), "second");
+}
+
+TEST(OnnxWriter, UnknownFieldsStand) {
+  Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
+  const std::string unknown("\xa2\x06\x03xyz", 6);  // field 100, three bytes
+  const std::string bytes = loaded.bytes + unknown;
+  const Result<Model> read = read_onnx_bytes(bytes, "unknown.onnx");
+  ASSERT_TRUE(read.ok());
+  const std::vector<GraphEdit> edits = {SetOperand{NodeId{0}, 0, "first"}};
+  const auto edited = edit_onnx(bytes, *read, edits);
+  ASSERT_TRUE(edited.ok());
+  EXPECT_TRUE(edited->joined().ends_with(unknown));
+}
+
+TEST(OnnxWriter, AFileIsReplacedWholeOrNotAtAll) {
+  const fs::path folder = fs::temp_directory_path() / "tensorlint_writer_test";
+  fs::create_directories(folder);
+  const fs::path path = folder / "out.onnx";
+  const std::vector<std::string_view> parts = {"one", "two"};
+  ASSERT_TRUE(write_file(path.string(), parts).ok());
+  EXPECT_EQ(bytes_of(path), "onetwo");
+  EXPECT_FALSE(write_file(folder.string(), parts).ok());
+  EXPECT_FALSE(write_file((folder / "missing" / "out.onnx").string(), parts).ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << "a temporary file was left behind";
+  fs::remove_all(folder);
+}
+
+TEST(Edit, UnusedNamesAreUnused) {
+  Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
+  const std::string taken(loaded.model.name_of(loaded.model.graph(GraphId::kMain).inputs[0]));
+  EXPECT_EQ(unused_name(loaded.model, "surely_new"), "surely_new");
+  EXPECT_EQ(unused_name(loaded.model, taken), taken + "_2");
+}
+
+}  // namespace
+}  // namespace tensorlint
