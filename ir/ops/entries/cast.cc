@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/ops/contents.h"
+#include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint {
@@ -103,25 +104,6 @@ void cast_content(Inference& in, DType to) {
     elements.push_back(fits ? pool.constant(static_cast<std::int64_t>(whole)) : Dim(Unknown::kOverflow));
   }
   in.set_elements(0, std::move(elements));
-}
-
-/// Rounding is monotonic, so the ends are rounded outwards by more than half a unit in the last place.
-Range widened(const Range& range, DType to) {
-  double relative = 0, absolute = 0, largest = HUGE_VAL;
-  switch (to) {
-    case DType::kFloat64: relative = 0x1p-52, absolute = 0x1p-1074, largest = HUGE_VAL; break;
-    case DType::kFloat32: relative = 0x1p-23, absolute = 0x1p-149, largest = 0x1.fffffep127; break;
-    case DType::kBFloat16: relative = 0x1p-7, absolute = 0x1p-133, largest = 0x1.fep127; break;
-    case DType::kFloat16: relative = 0x1p-10, absolute = 0x1p-24, largest = 65504; break;
-    default: return Range{};
-  }
-  const auto outwards = [&](double end, double sign) {
-    // Small whole numbers are exact in every one of these.
-    if (std::isinf(end) || (end == std::floor(end) && std::fabs(end) <= 256)) return end;
-    const double moved = end + sign * std::max(std::fabs(end) * relative, absolute);
-    return std::fabs(moved) >= largest ? std::copysign(HUGE_VAL, moved) : moved;
-  };
-  return {outwards(range.lo, -1), outwards(range.hi, 1), range.nan};
 }
 
 void cast_range(Inference& in, DTypeSet from, DType to) {
