@@ -183,6 +183,7 @@ struct StructureFault {
     kMalformedType,
     kMalformedAttribute,    ///< `node`: kind and value disagree, no name, twice the same name, ...
     kEmptyName,
+    kBrokenExternalData,    ///< `tensor`: its file or range; found by check_external_data, never while reading
   };
   Kind kind;
   GraphId graph = GraphId::kMain;

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
 
 #include "ir/readers/onnx/file_bytes.h"
+#include "tests/readers/temp_folder.h"
 #include "tests/readers/wire_writer.h"
 
 namespace tensorlint {
@@ -72,24 +72,6 @@ Model read_attribute(const Message& attribute) { return read_ok(model_with_attri
 
 /// A model with one initializer.
 Model read_initializer(const Message& tensor) { return read_ok(wire::model(Message().bytes(5, tensor))); }
-
-/// A folder that goes away with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tensorlint_reader_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, std::string_view bytes) const {
-    std::ofstream(file(name), std::ios::binary) << bytes;
-    return file(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 TEST(OnnxReader, ReadsAModel) {
   const Message graph = Message()

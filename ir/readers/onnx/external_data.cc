@@ -1,0 +1,259 @@
+#include "ir/readers/onnx/external_data.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxFaults = 1000;
+constexpr int kMaxLinks = 16;
+constexpr std::size_t kMaxDepth = 64;
+
+/// A directory held by its descriptor.
+class Folder {
+ public:
+  explicit Folder(int descriptor) : descriptor_(descriptor) {}
+  Folder(Folder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Folder& operator=(Folder&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Folder() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  bool ok() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  /// A folder directly inside, or `..`; links are not followed.
+  Folder open(const std::string& name) const { return Folder(::openat(descriptor_, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); }
+
+ private:
+  int descriptor_;
+};
+
+/// Components of a path, `.` and empty ones left out, the last first.
+std::vector<std::string> reversed_components(std::string_view path) {
+  std::vector<std::string> components;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view component = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (!component.empty() && component != ".") components.emplace_back(component);
+  }
+  std::reverse(components.begin(), components.end());
+  return components;
+}
+
+/// Canonical path of a folder with a slash at its end; empty when there is none.
+std::string absolute(const std::string& folder) {
+  const std::unique_ptr<char, void (*)(void*)> path(::realpath(folder.c_str(), nullptr), &std::free);
+  if (path == nullptr) return {};
+  std::string text(path.get());
+  if (!text.ends_with('/')) text += '/';
+  return text;
+}
+
+Error system_error(std::string_view location, int code) { return {fmt::format("external data `{}`: {}", location, std::strerror(code)), {}}; }
+Error leaves(std::string_view location) { return {fmt::format("external data `{}` leads out of the model's folder", location), {}}; }
+
+Result<ExternalFile> open_regular(const Folder& folder, const std::string& name, std::string_view location) {
+  const int descriptor = ::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return system_error(location, errno);
+  struct ::stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    const int code = errno;
+    ::close(descriptor);
+    return system_error(location, code);
+  }
+  ExternalFile file(descriptor, static_cast<std::uint64_t>(status.st_size));
+  if (!S_ISREG(status.st_mode)) return Error{fmt::format("external data `{}` is not a regular file", location), {}};
+  return file;
+}
+
+/// The file that a link of a hub's cache means: N times `..`, then `blobs/FILE`, where the folder reached also has
+/// `snapshots`. Nothing for any other link.
+std::optional<Result<ExternalFile>> open_blob(const Folder& beside, std::string_view target, std::string_view location) {
+  constexpr std::string_view kUp = "../", kBlobs = "blobs/";
+  std::size_t levels = 0;
+  for (; target.starts_with(kUp); target.remove_prefix(kUp.size())) ++levels;
+  if (levels < 2 || levels > kMaxDepth || !target.starts_with(kBlobs)) return std::nullopt;
+  const std::string name(target.substr(kBlobs.size()));
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) return std::nullopt;
+  Folder at = beside.open(".");
+  for (std::size_t i = 0; i < levels && at.ok(); ++i) at = at.open("..");
+  if (!at.ok() || !at.open("snapshots").ok()) return std::nullopt;
+  const Folder blobs = at.open("blobs");
+  if (!blobs.ok()) return std::nullopt;
+  return open_regular(blobs, name, location);
+}
+
+std::optional<std::uint64_t> decimal(std::string_view text) {
+  std::uint64_t number = 0;
+  if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || end != text.data() + text.size() || number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+ExternalFile::~ExternalFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location) {
+  if (location.empty()) return Error{"external data without a location", {}};
+  if (location.find('\0') != std::string_view::npos) return Error{"external data whose location has a zero byte in it", {}};
+  if (location.size() >= PATH_MAX) return Error{"external data whose location is longer than any path", {}};
+  if (location.front() == '/') return Error{fmt::format("external data `{}` is an absolute path", location), {}};
+  std::vector<std::string> pending = reversed_components(location);
+  if (std::find(pending.begin(), pending.end(), "..") != pending.end()) return leaves(location);
+  if (pending.empty() || location.back() == '/') return Error{fmt::format("external data `{}` is not a regular file", location), {}};
+
+  const std::size_t slash = model_path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : model_path.substr(0, slash + 1);
+  // The way down from the model's folder. A link's target is walked like any path, so `..` in it steps back here, and
+  // never before the first.
+  std::vector<Folder> way;
+  way.emplace_back(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!way.back().ok()) return system_error(location, errno);
+  int links = 0;
+  while (!pending.empty()) {
+    const std::string name = std::move(pending.back());
+    pending.pop_back();
+    if (name == "..") {
+      if (way.size() == 1) return leaves(location);
+      way.pop_back();
+      continue;
+    }
+    struct ::stat status {};
+    if (::fstatat(way.back().descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return system_error(location, errno);
+    if (S_ISLNK(status.st_mode)) {
+      if (++links > kMaxLinks) return system_error(location, ELOOP);
+      std::string target(PATH_MAX, '\0');
+      const ::ssize_t length = ::readlinkat(way.back().descriptor(), name.c_str(), target.data(), target.size());
+      if (length < 0) return system_error(location, errno);
+      target.resize(static_cast<std::size_t>(length));
+      if (target.starts_with('/')) {
+        const std::string root = absolute(folder);
+        if (root.empty() || !target.starts_with(root)) return leaves(location);
+        target.erase(0, root.size());
+        way.erase(way.begin() + 1, way.end());
+      }
+      if (pending.empty())
+        if (auto blob = open_blob(way.back(), target, location)) return *std::move(blob);
+      for (std::string& component : reversed_components(target)) pending.push_back(std::move(component));
+      continue;
+    }
+    if (pending.empty()) return open_regular(way.back(), name, location);
+    if (way.size() == kMaxDepth) return system_error(location, ENAMETOOLONG);
+    Folder next = way.back().open(name);
+    if (!next.ok()) return system_error(location, errno);
+    way.push_back(std::move(next));
+  }
+  return Error{fmt::format("external data `{}` is not a regular file", location), {}};
+}
+
+Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size) {
+  ExternalRange range;
+  if (!tensor.offset_text.empty()) {
+    const auto offset = decimal(tensor.offset_text);
+    if (!offset) return Error{fmt::format("external offset `{}` is not a number of bytes", tensor.offset_text), tensor.position};
+    range.offset = *offset;
+  }
+  std::optional<std::uint64_t> wanted;
+  if (const auto count = tensor.element_count(); count && is_known_dtype(tensor.dtype_code))
+    wanted = packed_bytes(static_cast<DType>(tensor.dtype_code), *count);
+  if (!tensor.length_text.empty()) {
+    const auto length = decimal(tensor.length_text);
+    if (!length) return Error{fmt::format("external length `{}` is not a number of bytes", tensor.length_text), tensor.position};
+    range.length = *length;
+    if (wanted && *wanted != *length) return Error{fmt::format("external data of {} bytes where dims and dtype take {}", *length, *wanted), tensor.position};
+  } else if (wanted) {
+    range.length = *wanted;
+  } else {
+    return Error{"external data without a length, and dims that give none", tensor.position};
+  }
+  if (range.offset > file_size || range.length > file_size - range.offset)
+    return Error{fmt::format("external data ends at byte {}, the file `{}` has {}",
+                             range.offset + range.length, tensor.location, file_size),
+                 tensor.position};
+  return range;
+}
+
+std::vector<StructureFault> check_external_data(const Model& model) {
+  struct File {
+    std::optional<std::uint64_t> size;  ///< none: it could not be opened
+    std::size_t fault = 0;
+    std::size_t others = 0;  ///< tensors after the first that miss it too
+  };
+  std::map<std::string_view, File> files;
+  std::vector<StructureFault> faults;
+
+  const auto add = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value, std::string message) {
+    faults.push_back({.kind = StructureFault::Kind::kBrokenExternalData, .graph = graph, .node = node, .value = value, .tensor = &tensor,
+                      .message = std::move(message), .position = tensor.position});
+  };
+  const auto check = [&](const Tensor* tensor, GraphId graph, NodeId node, ValueId value) {
+    if (tensor == nullptr || !tensor->external || faults.size() >= kMaxFaults) return;
+    const std::string_view name = model.text(tensor->name);
+    const auto [at, is_new] = files.try_emplace(tensor->location);
+    File& file = at->second;
+    if (is_new) {
+      const Result<ExternalFile> opened = open_external_file(model.path, tensor->location);
+      if (opened) {
+        file.size = opened->size();
+      } else {
+        file.fault = faults.size();
+        add(*tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, opened.error().message));
+        return;
+      }
+    }
+    if (!file.size) {
+      ++file.others;
+      return;
+    }
+    if (const Result<ExternalRange> range = external_range(*tensor, *file.size); !range)
+      add(*tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, range.error().message));
+  };
+  const auto check_attribute = [&](const Attribute& attribute, GraphId graph, NodeId node) {
+    check(attribute.tensor, graph, node, ValueId::kAbsent);
+    for (const Tensor* const tensor : attribute.tensors) check(tensor, graph, node, ValueId::kAbsent);
+    if (attribute.sparse == nullptr) return;
+    check(attribute.sparse->values, graph, node, ValueId::kAbsent);
+    check(attribute.sparse->indices, graph, node, ValueId::kAbsent);
+  };
+
+  for (std::size_t i = 0; i < model.values.size(); ++i) {
+    const Value& value = model.values[i];
+    const auto id = static_cast<ValueId>(i);
+    check(value.initializer, value.graph, NodeId::kNone, id);
+    if (value.sparse_initializer == nullptr) continue;
+    check(value.sparse_initializer->values, value.graph, NodeId::kNone, id);
+    check(value.sparse_initializer->indices, value.graph, NodeId::kNone, id);
+  }
+  for (const Node& node : model.nodes)
+    for (const Attribute& attribute : model.attributes(node)) check_attribute(attribute, node.graph, model.id_of(node));
+  for (std::size_t i = 0; i < model.graphs.size(); ++i)
+    for (const Attribute& attribute : model.graphs[i].attribute_defaults) check_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
+
+  for (const auto& [location, file] : files)
+    if (file.others != 0) faults[file.fault].message += fmt::format(" ({} more {} there)", file.others, file.others == 1 ? "tensor is" : "tensors are");
+  return faults;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/model.h"
+#include "ir/result.h"
+
+namespace tensorlint {
+
+/// An open file with the data of external tensors. Owns its descriptor.
+class ExternalFile {
+ public:
+  ExternalFile(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}
+  ExternalFile(ExternalFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+  ExternalFile& operator=(ExternalFile&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    size_ = other.size_;
+    return *this;
+  }
+  ~ExternalFile();
+
+  int descriptor() const { return descriptor_; }
+  std::uint64_t size() const { return size_; }  ///< bytes, when it was opened
+
+ private:
+  int descriptor_;
+  std::uint64_t size_;
+};
+
+/// Opens `location` of an external tensor, a path relative to the folder of `model_path`, without ever leaving that
+/// folder: component by component, never blocking, regular files only. A symbolic link is followed where it stays inside
+/// the folder, or where it is one of a model hub's cache: `../../blobs/FILE` (one `..` more for each folder below the
+/// snapshot's) beside a folder `snapshots`.
+/// Errors: the location is empty, absolute, holds a zero byte or `..`; leaves the folder; is no regular file or not readable.
+Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location);
+
+/// Where in its file the data of a tensor stands, in bytes.
+struct ExternalRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+/// Offset and length as the tensor gives them (decimal digits, nothing else), held against its dims and dtype. A length
+/// that is not given follows from dims. Errors: not a number, overflow, a length that is not what dims take, data past
+/// the end of a file of `file_size` bytes.
+Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size);
+
+/// Checks every external tensor of the model, weights unread: each file is opened once, ranges are compared with its size.
+/// One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000 at most.
+std::vector<StructureFault> check_external_data(const Model& model);
+
+}  // namespace tensorlint
