@@ -128,25 +128,37 @@ struct ExpSum {
   }
   static TL_HOST_DEVICE void step(State& state, C x) { state = combine(state, {x, Base::term(x, Base::reference(x))}); }
 
-  /// `kCount` vectors at once: one maximum and at most one rescale for all.
+  /// `kCount` vectors at once: one maximum and at most one rescale for all. False, with only the maximum taken, where
+  /// terms have to be relative to e^m itself: the caller leaves its fast loop and goes on with absorb. One test a batch
+  /// keeps the long form out of it.
   template <int kCount, typename T>
-  static TL_HOST_DEVICE void absorb(Running& running, const Vector<T> (&vectors)[kCount]) {
+  static TL_HOST_DEVICE bool absorb_plain(Running& running, const Vector<T> (&vectors)[kCount]) {
     raise(running, largest_of(vectors, kCount, running.maximum));
-    const bool plain = Base::is_plain(running.reference);
+    if (!Base::is_plain(running.reference)) return false;
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
       C x[Vector<T>::kSize];
       unpack(vectors[v], x);
       C part = C{0};
-      if (plain) {
-        TL_UNROLL
-        for (int i = 0; i < Vector<T>::kSize; ++i) part += Base::plain_term(x[i], running.reference);
-      } else {
-        TL_UNROLL
-        for (int i = 0; i < Vector<T>::kSize; ++i) part += Base::term(x[i], running.reference);
-      }
+      TL_UNROLL
+      for (int i = 0; i < Vector<T>::kSize; ++i) part += Base::plain_term(x[i], running.reference);
       running.sum += part;
     }
+    return true;
+  }
+
+  template <typename T>
+  static TL_HOST_DEVICE void absorb(Running& running, const Vector<T>& vector) {
+    C x[Vector<T>::kSize];
+    unpack(vector, x);
+    C maximum = x[0];
+    TL_UNROLL
+    for (int i = 1; i < Vector<T>::kSize; ++i) maximum = max_number(maximum, x[i]);
+    raise(running, maximum);
+    C part = C{0};
+    TL_UNROLL
+    for (int i = 0; i < Vector<T>::kSize; ++i) part += Base::term(x[i], running.reference);
+    running.sum += part;
   }
 };
 

@@ -300,6 +300,16 @@ TL_HOST_DEVICE float exp2_fast(float x) {
 #endif
 }
 
+/// a / b to 2 ulp for |b| in [2^-126, 2^126] on the device: the exact division is a call.
+TL_HOST_DEVICE float divide_fast(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fdividef(a, b);
+#else
+  return a / b;
+#endif
+}
+TL_HOST_DEVICE double divide_fast(double a, double b) { return a / b; }
+
 TL_HOST_DEVICE float fused_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 TL_HOST_DEVICE double fused_multiply_add(double a, double b, double c) { return fma(a, b, c); }
 

@@ -60,6 +60,7 @@ struct ClassParameters {
   std::int64_t inner = 1;
   double scale = 1;
   C smoothing = C{0};
+  C even_share = C{0};  // smoothing / classes
   bool upstream_each = false;
   bool logarithmic = false;  // log-softmax
   ClassPlan plan;
@@ -86,7 +87,7 @@ struct MergeClasses {
 template <ClassTask kTask, typename T>
 TL_DEVICE Compute<T> soft_target(const ClassParameters<T>& p, std::int64_t index, Compute<T> probability) {
   using C = Compute<T>;
-  C q = p.smoothing / static_cast<C>(p.classes);
+  C q = p.even_share;
   if constexpr (kTask == ClassTask::kProbabilities) q += (C{1} - p.smoothing) * probability;
   return p.weight != nullptr ? q * widen(load_global(p.weight + index)) : q;
 }
@@ -131,7 +132,7 @@ TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const Clas
   r.label = -1;
   const C sum = state.exponentials.sum;
   if constexpr (kTask == ClassTask::kSoftmax) {
-    r.factor = C{1} / sum;
+    r.factor = divide_fast(C{1}, sum);
     r.log_offset = Base::log_of_sum_minus(C{0}, {C{0}, C{0}}, sum);
     return r;
   }
@@ -143,7 +144,7 @@ TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const Clas
   }
   if constexpr (kTask == ClassTask::kProbabilities) {
     r.loss = soft;
-    r.factor = r.gain * state.mass / sum;
+    r.factor = divide_fast(r.gain * state.mass, sum);
   } else {
     const std::int64_t label = label_at(p.labels, position);
     if (label < 0 || label >= p.classes) {  // counted by the label pass; here nothing may look like a number
@@ -156,7 +157,7 @@ TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const Clas
     const C hard = (C{1} - p.smoothing) * w;
     r.label = label;
     r.loss = hard * Base::log_of_sum_minus(widen(load_global(first_class + label * p.inner)), r.reference, sum) + soft;
-    r.factor = r.gain * (hard + (p.smoothing != C{0} ? state.mass : C{0})) / sum;
+    r.factor = divide_fast(r.gain * (hard + (p.smoothing != C{0} ? state.mass : C{0})), sum);
     r.at_label = r.gain * hard;
   }
   return r;
@@ -187,30 +188,60 @@ struct RunningClasses {
   C mass = C{0};
 };
 
-/// Takes `kCount` vectors of logits into the statistics.
-template <ClassTask kTask, int kCount, typename T>
-TL_DEVICE void absorb_classes(const ClassParameters<T>& p, const Vector<T> (&vectors)[kCount], const T* probabilities,
-                              std::int64_t first, std::int64_t stride, RunningClasses<Compute<T>>& running) {
+/// Sum q x and Sum q over one vector.
+template <ClassTask kTask, typename T>
+TL_DEVICE void absorb_soft(const ClassParameters<T>& p, const Vector<T>& vector, const T* probabilities,
+                           std::int64_t first, RunningClasses<Compute<T>>& running) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
-  ExpSum<C>::absorb(running.exponentials, vectors);
-  if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0})) {
-    TL_UNROLL
-    for (int v = 0; v < kCount; ++v) {
-      C x[kSize];
-      unpack(vectors[v], x);
-      C t[kSize] = {};
-      if constexpr (kTask == ClassTask::kProbabilities) {
-        const T* const from = probabilities + first + v * stride;
-        unpack(load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0), t);
-      }
+  C x[kSize];
+  unpack(vector, x);
+  C t[kSize] = {};
+  if constexpr (kTask == ClassTask::kProbabilities) {
+    const T* const from = probabilities + first;
+    unpack(load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0), t);
+  }
+  TL_UNROLL
+  for (int i = 0; i < kSize; ++i) {
+    const C q = soft_target<kTask>(p, first + i, t[i]);
+    running.dot += q * x[i];
+    running.mass += q;
+  }
+}
+
+/// The whole vectors of this thread's part of a row, from `unit` to `whole`. kSoft: targets are soft (smoothing,
+/// probabilities).
+template <ClassTask kTask, bool kSoft, typename T, typename Cache>
+TL_DEVICE void absorb_row(const ClassParameters<T>& p, const T* logits, const T* probabilities, std::int64_t unit,
+                          std::int64_t whole, std::int64_t begin, const Cache& cache,
+                          RunningClasses<Compute<T>>& running) {
+  using C = Compute<T>;
+  constexpr int kSize = Vector<T>::kSize;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
+  const std::int64_t step = p.plan.lanes;
+  if (aligned) {
+    const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+    for (; unit + 3 * step < whole; unit += 4 * step) {
+      Vector<T> batch[4];
       TL_UNROLL
-      for (int i = 0; i < kSize; ++i) {
-        const C q = soft_target<kTask>(p, first + v * stride + i, t[i]);
-        running.dot += q * x[i];
-        running.mass += q;
+      for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
+      if (p.plan.cached) {
+        TL_UNROLL
+        for (int i = 0; i < 4; ++i) cache[unit + i * step - begin] = batch[i];
+      }
+      if (!ExpSum<C>::absorb_plain(running.exponentials, batch)) break;
+      if constexpr (kSoft) {
+        TL_UNROLL
+        for (int i = 0; i < 4; ++i) absorb_soft<kTask>(p, batch[i], probabilities, (unit + i * step) * kSize, running);
       }
     }
+  }
+  TL_ROLLED
+  for (; unit < whole; unit += step) {
+    const Vector<T> vector = load_vector(logits + unit * kSize, aligned);
+    if (p.plan.cached) cache[unit - begin] = vector;
+    ExpSum<C>::absorb(running.exponentials, vector);
+    if constexpr (kSoft) absorb_soft<kTask>(p, vector, probabilities, unit * kSize, running);
   }
 }
 
@@ -226,38 +257,66 @@ TL_DEVICE void absorb_class(const ClassParameters<T>& p, Compute<T> x, Compute<T
   }
 }
 
-/// Outputs of the vector of classes that starts at `first`.
-template <ClassTask kTask, typename T>
+/// Outputs of the vector of classes that starts at `first`, without a label's own part. kSoft: soft targets, or
+/// log-softmax.
+template <ClassTask kTask, bool kSoft, typename T>
 TL_DEVICE Vector<T> output_vector(const ClassParameters<T>& p, const RowResult<Compute<T>>& r, const Vector<T>& logits,
                                   const T* probabilities, std::int64_t first) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
-  C x[kSize];
-  unpack(logits, x);
   C out[kSize];
-  if constexpr (kTask == ClassTask::kIndices) {
+  unpack(logits, out);
+  if constexpr (kTask == ClassTask::kSoftmax && kSoft) {
     TL_UNROLL
-    for (int i = 0; i < kSize; ++i) out[i] = ExpBase<C>::term(x[i], r.reference) * r.factor;
-    if (p.smoothing != C{0}) {
-      TL_UNROLL
-      for (int i = 0; i < kSize; ++i) out[i] -= r.gain * soft_target<kTask>(p, first + i, C{0});
-    }
-    // The label's class is in one vector of the row: a test a vector, not one an element.
-    const std::int64_t inside = r.label - first;
-    if (inside >= 0 && inside < kSize) {
-      TL_UNROLL
-      for (int i = 0; i < kSize; ++i) out[i] -= i == inside ? r.at_label : C{0};
-    }
+    for (int i = 0; i < kSize; ++i) out[i] = -(ExpBase<C>::log_of_sum_minus(out[i], r.reference, C{1}) + r.log_offset);
   } else {
+    TL_UNROLL
+    for (int i = 0; i < kSize; ++i) out[i] = ExpBase<C>::term(out[i], r.reference) * r.factor;
+  }
+  if constexpr (kTask != ClassTask::kSoftmax && kSoft) {
     C t[kSize] = {};
     if constexpr (kTask == ClassTask::kProbabilities) {
       const T* const from = probabilities + first;
       unpack(load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0), t);
     }
     TL_UNROLL
-    for (int i = 0; i < kSize; ++i) out[i] = class_output<kTask>(p, r, x[i], first + i, t[i]);
+    for (int i = 0; i < kSize; ++i) out[i] -= r.gain * soft_target<kTask>(p, first + i, t[i]);
   }
   return pack<T>(out);
+}
+
+/// Writes this thread's whole vectors of a row.
+template <ClassTask kTask, bool kSoft, typename T, typename Cache>
+TL_DEVICE void write_row(const ClassParameters<T>& p, const RowResult<Compute<T>>& r, const T* logits,
+                         const T* probabilities, T* out, std::int64_t unit, std::int64_t whole, std::int64_t begin,
+                         const Cache& cache) {
+  constexpr int kSize = Vector<T>::kSize;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+  const bool logits_aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
+  const std::int64_t step = p.plan.lanes;
+  if (p.plan.cached && aligned) {
+    for (; unit < whole; unit += step) {
+      const Vector<T> vector = cache[unit - begin];
+      store_vector(out + unit * kSize, output_vector<kTask, kSoft>(p, r, vector, probabilities, unit * kSize), true);
+    }
+  } else if (aligned && logits_aligned) {
+    const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+    for (; unit + 3 * step < whole; unit += 4 * step) {
+      Vector<T> batch[4];
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t at = (unit + i * step) * kSize;
+        store_vector(out + at, output_vector<kTask, kSoft>(p, r, batch[i], probabilities, at), true);
+      }
+    }
+  }
+  TL_ROLLED
+  for (; unit < whole; unit += step) {
+    const Vector<T> vector = load_vector(logits + unit * kSize, logits_aligned);
+    store_vector(out + unit * kSize, output_vector<kTask, kSoft>(p, r, vector, probabilities, unit * kSize), aligned);
+  }
 }
 
 /// inner == 1. Each row belongs to plan.lanes threads, or to a cluster of plan.cluster blocks; the grid walks the rows.
@@ -284,6 +343,8 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
   const std::int64_t end = begin + p.plan.part < units ? begin + p.plan.part : units;
   const std::int64_t whole = end < full ? end : full;
   const int rest = static_cast<int>(p.classes - full * kSize);
+  // The unit after the whole ones, in the part and at the thread whose turn it is.
+  const bool owns_rest = end > whole && whole >= begin && (whole - begin) % lanes == lane;
   double block_sum = 0;
 
   for (std::int64_t group = block_in_grid() / cluster; group < groups; group += blocks_in_grid() / cluster) {
@@ -297,28 +358,13 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
 
     RunningClasses<C> running;
     if (!skipped) {
-      const bool aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
-      std::int64_t unit = begin + lane;
-      const std::int64_t step = lanes;
-      if (aligned) {
-        const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
-        for (; unit + 3 * step < whole; unit += 4 * step) {
-          Vector<T> batch[4];
-          TL_UNROLL
-          for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
-          if (p.plan.cached) {
-            TL_UNROLL
-            for (int i = 0; i < 4; ++i) cache[unit + i * step - begin] = batch[i];
-          }
-          absorb_classes<kTask, 4>(p, batch, probabilities, unit * kSize, step * kSize, running);
-        }
+      if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0})) {
+        absorb_row<kTask, kTask != ClassTask::kSoftmax>(p, logits, probabilities, begin + lane, whole, begin, cache,
+                                                        running);
+      } else if constexpr (kTask != ClassTask::kProbabilities) {
+        absorb_row<kTask, false>(p, logits, probabilities, begin + lane, whole, begin, cache, running);
       }
-      for (; unit < whole; unit += step) {
-        Vector<T> batch[1] = {load_vector(logits + unit * kSize, aligned)};
-        if (p.plan.cached) cache[unit - begin] = batch[0];
-        absorb_classes<kTask, 1>(p, batch, probabilities, unit * kSize, 0, running);
-      }
-      if (unit < end) {  // the incomplete vector at the row's end
+      if (owns_rest) {  // the incomplete vector at the row's end
         for (int i = 0; i < rest; ++i) {
           const std::int64_t index = full * kSize + i;
           C probability = C{0};
@@ -353,37 +399,25 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
     if (!skipped) r = conclude<kTask>(p, state, row, logits);
     if (p.output != nullptr) {
       T* const out = p.output + start;
-      const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-      const bool logits_aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
-      std::int64_t unit = begin + lane;
-      const std::int64_t step = lanes;
       if (skipped) {
-        for (; unit < whole; unit += step) store_vector(out + unit * kSize, Vector<T>{}, aligned);
-      } else if (p.plan.cached) {
-        for (; unit < whole; unit += step) {
-          const Vector<T> vector = cache[unit - begin];
-          store_vector(out + unit * kSize, output_vector<kTask>(p, r, vector, probabilities, unit * kSize), aligned);
-        }
-      } else {
-        if (aligned && logits_aligned) {
-          const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
-          for (; unit + 3 * step < whole; unit += 4 * step) {
-            Vector<T> batch[4];
-            TL_UNROLL
-            for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * step));
-            TL_UNROLL
-            for (int i = 0; i < 4; ++i) {
-              const std::int64_t at = (unit + i * step) * kSize;
-              store_vector(out + at, output_vector<kTask>(p, r, batch[i], probabilities, at), true);
-            }
-          }
-        }
-        for (; unit < whole; unit += step) {
-          const Vector<T> vector = load_vector(logits + unit * kSize, logits_aligned);
-          store_vector(out + unit * kSize, output_vector<kTask>(p, r, vector, probabilities, unit * kSize), aligned);
+        const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+        for (std::int64_t unit = begin + lane; unit < whole; unit += lanes)
+          store_vector(out + unit * kSize, Vector<T>{}, aligned);
+      } else if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0}) ||
+                 (kTask == ClassTask::kSoftmax && p.logarithmic)) {
+        write_row<kTask, true>(p, r, logits, probabilities, out, begin + lane, whole, begin, cache);
+      } else if constexpr (kTask != ClassTask::kProbabilities) {
+        write_row<kTask, false>(p, r, logits, probabilities, out, begin + lane, whole, begin, cache);
+      }
+      if constexpr (kTask == ClassTask::kIndices) {
+        // The label's class is written again by the thread that wrote its vector: no test in the loop over classes.
+        const std::int64_t unit = r.label / kSize;
+        if (!skipped && r.label >= 0 && unit >= begin && unit < whole && (unit - begin) % lanes == lane) {
+          const C value = class_output<kTask>(p, r, widen(load_global(logits + r.label)), r.label, C{0});
+          store_global(out + r.label, narrow<T>(value));
         }
       }
-      if (unit < end) {
+      if (owns_rest) {
         for (int i = 0; i < rest; ++i) {
           const std::int64_t index = full * kSize + i;
           C value = C{0};

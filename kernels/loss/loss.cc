@@ -233,6 +233,7 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
     p.classes = loss.classes;
     p.inner = loss.inner;
     p.smoothing = static_cast<Compute<T>>(loss.smoothing);
+    p.even_share = static_cast<Compute<T>>(loss.smoothing / static_cast<double>(loss.classes));
     p.upstream_each = loss.averaging == Averaging::kNone;
     if (indices) {
       LabelParameters<T> scan;

@@ -3,7 +3,9 @@
 // Accumulators: what a reduction keeps while it walks its elements. An accumulator of element type T has
 //   State       what lanes, warps and blocks combine; trivially copyable, a multiple of 4 bytes, at most 32
 //   Thread      what one thread keeps on a contiguous walk (several independent states hide latency)
-//   absorb      kCount vectors at once, `index` of the first element and `stride` between vectors, in the reduced order
+//   absorb      kCount vectors at once, `index` of the first element and `stride` between vectors, in the reduced
+//   order; false: not
+//               taken, go on with single vectors (those are always taken)
 //   step        one element into a State
 //   result      the number that the finish works on: float, double or int64
 // All are plain functions, so that the tests run them over every value of the small types.
@@ -86,7 +88,7 @@ struct Sum : FourSlots<Sum<T, kTerm>, typename SumType<T, kTerm>::Type> {
   static TL_HOST_DEVICE void step(State& state, C x, std::int64_t, const AccumulatorOptions&) { state += term(x); }
 
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
+  static TL_HOST_DEVICE bool absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
                                     std::int64_t, const AccumulatorOptions&) {
     // 16 terms of at most 2^14, or 8 of at most 2^15, fit 32 bits; int16 squares do not.
     constexpr bool kNarrow = std::is_integral_v<T> && (sizeof(T) == 1 || (sizeof(T) == 2 && kTerm != Term::kSquare));
@@ -108,6 +110,7 @@ struct Sum : FourSlots<Sum<T, kTerm>, typename SumType<T, kTerm>::Type> {
         thread.slot[v % 4] += part;
       }
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(State state, const AccumulatorOptions&) { return static_cast<Result>(state); }
 };
@@ -132,7 +135,7 @@ struct Extreme : FourSlots<Extreme<T, kMaximum>, Compute<T>> {
     state = combine(state, x);
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
+  static TL_HOST_DEVICE bool absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
                                     std::int64_t, const AccumulatorOptions&) {
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
@@ -141,6 +144,7 @@ struct Extreme : FourSlots<Extreme<T, kMaximum>, Compute<T>> {
       TL_UNROLL
       for (int i = 0; i < Vector<T>::kSize; ++i) thread.slot[v % 4] = combine(thread.slot[v % 4], x[i]);
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(State state, const AccumulatorOptions&) { return static_cast<Result>(state); }
 };
@@ -186,7 +190,7 @@ struct Product : FourSlots<Product<T>, Scaled> {
     state = normalize({state.mantissa * factor.mantissa, state.exponent + factor.exponent});
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
+  static TL_HOST_DEVICE bool absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
                                     std::int64_t, const AccumulatorOptions& options) {
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
@@ -206,6 +210,7 @@ struct Product : FourSlots<Product<T>, Scaled> {
         }
       }
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(State state, const AccumulatorOptions&) {
     const std::int64_t limited = state.exponent > 5000 ? 5000 : state.exponent < -5000 ? -5000 : state.exponent;
@@ -226,7 +231,7 @@ struct Product<T, true> : FourSlots<Product<T, true>, std::uint64_t> {
     state *= static_cast<State>(static_cast<std::int64_t>(x));
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
+  static TL_HOST_DEVICE bool absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
                                     std::int64_t, const AccumulatorOptions& options) {
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
@@ -235,6 +240,7 @@ struct Product<T, true> : FourSlots<Product<T, true>, std::uint64_t> {
       TL_UNROLL
       for (int i = 0; i < Vector<T>::kSize; ++i) step(thread.slot[v % 4], x[i], index, options);
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(State state, const AccumulatorOptions&) { return static_cast<Result>(state); }
 };
@@ -260,9 +266,12 @@ struct LogSumExp {
     Monoid::step(thread, x);
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Thread& thread, const Vector<T> (&vectors)[kCount], std::int64_t, std::int64_t,
+  static TL_HOST_DEVICE bool absorb(Thread& thread, const Vector<T> (&vectors)[kCount], std::int64_t, std::int64_t,
                                     const AccumulatorOptions&) {
-    Monoid::absorb(thread, vectors);
+    if (Monoid::absorb_plain(thread, vectors)) return true;
+    if (kCount > 1) return false;
+    Monoid::absorb(thread, vectors[0]);
+    return true;
   }
   static TL_HOST_DEVICE Result result(const State& state, const AccumulatorOptions&) {
     return ExpBase<C>::log_of_sum(state.maximum, ExpBase<C>::reference(state.maximum), state.sum);
@@ -315,7 +324,7 @@ struct ArgExtreme {
     step(thread.slot[0], x, index, options);
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Thread& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
+  static TL_HOST_DEVICE bool absorb(Thread& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
                                     std::int64_t stride, const AccumulatorOptions& options) {
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
@@ -333,6 +342,7 @@ struct ArgExtreme {
       State& slot = thread.slot[v % 4];
       slot = combine(slot, {order_of(index + v * stride + offset, options), best});
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(const State& state, const AccumulatorOptions& options) {
     return options.last ? kFarthest - state.order : state.order;
@@ -353,7 +363,7 @@ struct CountNonzero : FourSlots<CountNonzero<T>, std::uint64_t> {
     state += (x & static_cast<C>(options.mask)) != 0 ? 1U : 0U;
   }
   template <int kCount>
-  static TL_HOST_DEVICE void absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
+  static TL_HOST_DEVICE bool absorb(Slots<State>& thread, const Vector<T> (&vectors)[kCount], std::int64_t,
                                     std::int64_t, const AccumulatorOptions& options) {
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
@@ -364,6 +374,7 @@ struct CountNonzero : FourSlots<CountNonzero<T>, std::uint64_t> {
       for (int i = 0; i < Vector<T>::kSize; ++i) part += (x[i] & static_cast<C>(options.mask)) != 0 ? 1U : 0U;
       thread.slot[v % 4] += part;
     }
+    return true;
   }
   static TL_HOST_DEVICE Result result(State state, const AccumulatorOptions&) { return static_cast<Result>(state); }
 };

@@ -22,6 +22,7 @@ struct ReductionParameters {
   FoldedAxes axes;
   ReductionPlan plan;
   std::int64_t elements_each = 0;
+  double inverse_count = 1;  // 1 / elements_each, NaN-making infinity for none
   Dtype output_dtype = Dtype::kFloat32;
   Finish finish = Finish::kPlain;
   AccumulatorOptions options;
@@ -96,7 +97,7 @@ TL_DEVICE void finish_and_store(const ReductionParameters& p, std::int64_t index
       store_as(p.output, p.output_dtype, index, value);
       break;
     case Finish::kMean:
-      store_as(p.output, p.output_dtype, index, real / static_cast<Real>(p.elements_each));
+      store_as(p.output, p.output_dtype, index, real * static_cast<Real>(p.inverse_count));
       break;
     case Finish::kRoot:
       store_as(p.output, p.output_dtype, index, sqrt(real));
@@ -129,7 +130,7 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
       Vector<T> batch[4];
       TL_UNROLL
       for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * stride));
-      Accumulator::template absorb<4>(thread, batch, unit * kSize, stride * kSize, p.options);
+      if (!Accumulator::template absorb<4>(thread, batch, unit * kSize, stride * kSize, p.options)) break;
     }
     for (; unit < whole; unit += stride) {
       Vector<T> batch[1] = {load_global(vectors + unit)};

@@ -138,6 +138,7 @@ Status prepare(const Reduction& reduction, Recipe* recipe, ReductionParameters* 
     return status;
   }
   p->elements_each = p->axes.elements_each();
+  p->inverse_count = 1.0 / static_cast<double>(p->elements_each);
   p->output_dtype = reduction.result_dtype;
   p->finish = recipe->finish;
   p->options = recipe->options;

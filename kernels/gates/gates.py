@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Static gates over the compiled kernels: spills and registers from the ptxas logs, loads and instruction counts from the SASS.
+
+    gates.py BUILD/cuda --arch 90 [--nvdisasm PATH] [--cuobjdump PATH] [--table FILE]
+
+A loop's instructions per element are its SASS instructions, from the target of a backward branch to that branch, over the elements
+its 16-byte loads bring (for a loss that reads two tensors, elements of one of them). The main loop of a kernel is the loop without
+loops inside that loads most; where it has two passes, both count. Exit: 0 all gates hold, 1 one does not, 2 nothing to measure with.
+"""
+
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Loads adjacent in flight that a contiguous kernel's main loop must have, and instructions per element, by kernel and element type.
+# Budgets: at 4.3 TB/s a read-only bf16 pass has about 14 issue slots an element and an 8-bit one 7; see docs/kernels.md.
+BUDGETS = [
+    # kernel, type, most instructions per element
+    (r"reduce_rows<Sum<BFloat16, Term::kValue>>", 3.5),
+    (r"reduce_rows<LogSumExp<BFloat16>>", 6.0),
+    (r"reduce_rows<Sum<Float8E4M3, Term::kValue>>", 3.5),
+    (r"class_rows<ClassTask::kIndices, BFloat16>", 16.0),
+]
+
+ELEMENT_BYTES = {"double": 8, "float": 4, "Half": 2, "BFloat16": 2, "Float8E4M3": 1, "Float8E5M2": 1, "signed char": 1, "unsigned char": 1,
+                 "short": 2, "unsigned short": 2, "int": 4, "unsigned int": 4, "long": 8, "unsigned long": 8}
+
+
+def demangle(names):
+    if not names:
+        return {}
+    out = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout.splitlines()
+    return dict(zip(names, map(shorten, out)))
+
+
+def shorten(name):
+    name = re.sub(r"tensorlint::kernels::", "", name)
+    name = re.sub(r"^void ", "", name)
+    name = re.sub(r"\((ReductionParameters|\w+<[^()]*>)\)$", "", name)
+    name = re.sub(r"\(Term\)0", "Term::kValue", name)
+    name = re.sub(r"\(Term\)1", "Term::kAbsolute", name)
+    name = re.sub(r"\(Term\)2", "Term::kSquare", name)
+    name = re.sub(r"\(ClassTask\)0", "ClassTask::kIndices", name)
+    name = re.sub(r"\(ClassTask\)1", "ClassTask::kProbabilities", name)
+    name = re.sub(r"\(ClassTask\)2", "ClassTask::kSoftmax", name)
+    name = re.sub(r"std::int(\d+)_t", r"int\1", name)
+    return name.replace(" >", ">")
+
+
+def element_bytes(name):
+    types = [t for t in re.findall(r"double|float|Half|BFloat16|Float8E4M3|Float8E5M2|unsigned char|signed char|unsigned short|short|unsigned int|unsigned long|int|long", name)]
+    return ELEMENT_BYTES[types[-1]] if types else 4
+
+
+def read_ptxas(log, arch, found):
+    entry = None
+    for line in log.read_text(errors="replace").splitlines():
+        if match := re.search(r"Compiling entry function '(\w+)' for 'sm_(\d+)'", line):
+            entry = match.group(1) if match.group(2) == arch else None
+        elif entry and (match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line)):
+            found.setdefault(entry, {}).update(stack=int(match[1]), spills=int(match[2]) + int(match[3]))
+        elif entry and (match := re.search(r"Used (\d+) registers", line)):
+            found.setdefault(entry, {})["registers"] = int(match[1])
+
+
+def functions_of(sass):
+    """Name -> [(label or None, instruction text)]."""
+    functions, name, body = {}, None, []
+    for line in sass.splitlines():
+        if match := re.match(r"\s*\.text\.(\w+):", line):
+            name, body = match.group(1), []
+            functions[name] = body
+        elif name is not None:
+            if match := re.match(r"\s*(\.L_x_\d+):", line):
+                body.append((match.group(1), None))
+            elif match := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*?);", line):
+                body.append((None, match.group(1).strip()))
+    return functions
+
+
+def loops_of(body):
+    """Innermost loops as lists of instructions."""
+    at = {label: i for i, (label, _) in enumerate(body) if label}
+    ranges = []
+    for i, (_, text) in enumerate(body):
+        if text and (match := re.search(r"\bBRA(?:\.\w+)*\s.*?`\((\.L_x_\d+)\)", text)):
+            start = at.get(match.group(1))
+            if start is not None and start <= i:
+                ranges.append((start, i))
+    inner = [r for r in ranges if not any(o != r and r[0] <= o[0] and o[1] <= r[1] for o in ranges)]
+    return [[text for _, text in body[a:b + 1] if text and not text.startswith("NOP")] for a, b in inner]
+
+
+def vector_loads(loop):
+    return sum(1 for text in loop if re.search(r"\bLDG\.E(\.\w+)*\.128", text)), sum(1 for text in loop if re.search(r"\bLDS(\.\w+)*\.128", text))
+
+
+def measure(name, body):
+    size = element_bytes(name)
+    # Two tensors side by side in one loop: elements of one.
+    streams = 2 if name.startswith(("pointwise_loss", "softmax_gradient", "cosine")) or "kProbabilities" in name else 1
+    loops = []
+    for loop in loops_of(body):
+        wide, cached = vector_loads(loop)
+        loads = wide + cached
+        if loads:
+            stores = sum(1 for text in loop if re.search(r"\bSTG\.E(\.\w+)*\.128", text))
+            elements = loads * 16 / size / (streams if loads >= 2 else 1)
+            loops.append({"loads": wide, "cached": cached, "stores": stores, "per_element": len(loop) / elements,
+                          "mufu": sum(1 for text in loop if "MUFU" in text) / elements})
+    text = [t for _, t in body if t]
+    return {"loops": loops, "instructions": len(text), "wide_loads": sum(1 for t in text if re.search(r"\bLDG\.E(\.\w+)*\.128", t)),
+            "local": sum(1 for t in text if re.match(r"(@!?U?P\d+ )?(LDL|STL)\b", t)),
+            "float_atomics": sum(1 for t in text if re.search(r"\b(ATOM|ATOMG|RED|ATOMS)\S*\.(F16|F32|F64|BF16)", t))}
+
+
+def main_passes(name, m):
+    """Instructions per element of the passes: the best batch loop that only loads, plus, in class kernels, the writing one."""
+    reading = [l for l in m["loops"] if l["stores"] == 0 and l["loads"] >= 4] or [l for l in m["loops"] if l["stores"] == 0 and l["loads"]]
+    writing = [l for l in m["loops"] if l["stores"] > 0]
+    if name.startswith("class_rows"):
+        if not reading or not writing:
+            return None
+        return min(l["per_element"] for l in reading) + min(l["per_element"] for l in writing)
+    if name.startswith("pointwise_loss"):
+        both = [l["per_element"] for l in m["loops"]]
+        return min(both) if both else None
+    return min((l["per_element"] for l in reading), default=None)
+
+
+def tool(name, given):
+    path = given or shutil.which(name)
+    if path is None:
+        venv = pathlib.Path(sys.prefix).glob(f"lib/python*/site-packages/nvidia/cu*/bin/{name}")
+        path = next((str(p) for p in venv), None)
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("objects", type=pathlib.Path)
+    parser.add_argument("--arch", default="90")
+    parser.add_argument("--nvdisasm")
+    parser.add_argument("--cuobjdump")
+    parser.add_argument("--table", type=pathlib.Path, help="write the table of all kernels here (Markdown)")
+    options = parser.parse_args()
+    nvdisasm, cuobjdump = tool("nvdisasm", options.nvdisasm), tool("cuobjdump", options.cuobjdump)
+    if nvdisasm is None or cuobjdump is None:
+        print("gates: nvdisasm or cuobjdump not found (wheels nvidia-cuda-nvdisasm, nvidia-cuda-cuobjdump); nothing measured", file=sys.stderr)
+        return 2
+    objects = sorted(options.objects.glob("*instances*.o"))
+    if not objects:
+        print(f"gates: no objects in {options.objects}", file=sys.stderr)
+        return 2
+
+    found = {}
+    for path in objects:
+        read_ptxas(pathlib.Path(str(path) + ".log"), options.arch, found)
+
+    def disassemble(path):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([cuobjdump, "-xelf", f"sm_{options.arch}", str(path.resolve())], cwd=folder, check=True, capture_output=True)
+            text = ""
+            for cubin in sorted(pathlib.Path(folder).glob("*.cubin")):
+                text += subprocess.run([nvdisasm, "-c", str(cubin)], check=True, capture_output=True, text=True).stdout
+        return functions_of(text)
+
+    bodies = {}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for functions in pool.map(disassemble, objects):
+            bodies.update({name: body for name, body in functions.items() if name in found})
+    names = demangle(sorted(found))
+    failures, rows = [], []
+    for mangled, numbers in sorted(found.items(), key=lambda item: names[item[0]]):
+        name = names[mangled]
+        if mangled not in bodies:
+            failures.append(f"{name}: no SASS")
+            continue
+        m = measure(name, bodies[mangled])
+        passes = main_passes(name, m)
+        most = max((l["loads"] for l in m["loops"]), default=0)
+        rows.append((name, numbers["registers"], numbers["spills"], most, m["wide_loads"], passes, m["instructions"]))
+        if numbers["spills"] or numbers["stack"] or m["local"]:
+            failures.append(f"{name}: {numbers['spills']} spilled bytes, {numbers['stack']} bytes of stack, {m['local']} local accesses")
+        if m["float_atomics"]:
+            failures.append(f"{name}: {m['float_atomics']} floating-point atomics")
+        if name.startswith(("reduce_rows", "class_rows", "reduce_columns", "pointwise_loss")) and most < 4:
+            failures.append(f"{name}: {most} 128-bit loads in its widest loop, 4 wanted")
+        for pattern, budget in BUDGETS:
+            if name == pattern:
+                if passes is None or passes > budget:
+                    failures.append(f"{name}: {passes if passes is None else round(passes, 2)} instructions per element, budget {budget}")
+    for pattern, budget in BUDGETS:
+        hit = next((r for r in rows if r[0] == pattern), None)
+        if hit is None:
+            failures.append(f"{pattern}: not among the kernels")
+        else:
+            print(f"{pattern}: {'none' if hit[5] is None else format(hit[5], '.2f')} instructions per element, budget {budget}")
+    print(f"{len(rows)} kernels of sm_{options.arch}: {sum(1 for r in rows if r[2])} with spills, registers {min(r[1] for r in rows)} to {max(r[1] for r in rows)}")
+    if options.table:
+        lines = ["| kernel | registers | spilled bytes | 128-bit loads in the widest loop | in all | instructions per element | instructions |",
+                 "| --- | --- | --- | --- | --- | --- | --- |"]
+        for name, registers, spills, most, wide, passes, count in rows:
+            lines.append(f"| `{name}` | {registers} | {spills} | {most} | {wide} | {'-' if passes is None else format(passes, '.1f')} | {count} |")
+        options.table.write_text("\n".join(lines) + "\n")
+    for failure in failures:
+        print(f"gate: {failure}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
