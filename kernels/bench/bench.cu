@@ -378,7 +378,9 @@ std::vector<std::string> part_losses() {
                                                          {"huber", PointwiseKind::kHuber},
                                                          {"binary logits", PointwiseKind::kBinaryLogits},
                                                          {"kl divergence log", PointwiseKind::kKlDivergenceLog}};
-  for (const auto& [name, kind] : kinds) {
+  for (const auto& entry : kinds) {
+    const char* const name = entry.first;
+    const PointwiseKind kind = entry.second;
     const std::size_t bytes = std::size_t{512} << 20;
     DeviceMemory input(bytes), target(bytes), gradient(bytes), total(16);
     fill(input, Dtype::kBFloat16);

@@ -53,6 +53,10 @@ struct ExpBase<float> {
     const float to_finite = fabsf(to) <= 3.402823466e38F ? to : 0.0F;
     return exp2_fast(fmaf(from - to_finite, kLog2E, residue(to_finite, b) - residue(from, a)));
   }
+  /// The same between references that are powers of two: short, for the fast loop.
+  static TL_HOST_DEVICE float plain_rescale(const ExpReference<float>& from, const ExpReference<float>& to) {
+    return exp2_fast(from.shift - to.shift);
+  }
   /// ln of a sum relative to the reference of `maximum`.
   static TL_HOST_DEVICE float log_of_sum(float maximum, const ExpReference<float>& reference, float sum) {
     if (!(fabsf(maximum) <= 3.402823466e38F)) return logf(sum);
@@ -77,6 +81,9 @@ struct ExpBase<double> {
     return exp(x - reference.origin);
   }
   static TL_HOST_DEVICE double rescale(double from, double to) { return exp(from - reference(to).origin); }
+  static TL_HOST_DEVICE double plain_rescale(const ExpReference<double>& from, const ExpReference<double>& to) {
+    return exp(from.origin - to.origin);
+  }
   static TL_HOST_DEVICE double log_of_sum(double, const ExpReference<double>& reference, double sum) {
     return reference.origin + log(sum);
   }
@@ -133,7 +140,14 @@ struct ExpSum {
   /// keeps the long form out of it.
   template <int kCount, typename T>
   static TL_HOST_DEVICE bool absorb_plain(Running& running, const Vector<T> (&vectors)[kCount]) {
-    raise(running, largest_of(vectors, kCount, running.maximum));
+    const C maximum = largest_of(vectors, kCount, running.maximum);
+    if (maximum > running.maximum) {
+      const ExpReference<C> next = Base::reference(maximum);
+      if (!Base::is_plain(next)) return false;
+      if (running.maximum != Limits<C>::kLowest) running.sum *= Base::plain_rescale(running.reference, next);
+      running.maximum = maximum;
+      running.reference = next;
+    }
     if (!Base::is_plain(running.reference)) return false;
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
