@@ -125,7 +125,8 @@ class Checker {
     note_names(*model);
     const Analysis analysis = analyse(*model, analysis_options_);
     report.seconds.infer = lap();
-    RuleResults results = run_rules(analysis, selection_);
+    const Placement placement = place(analysis, placement_options(analysis_options_));
+    RuleResults results = run_rules(analysis, selection_, &placement);
     report.seconds.rules = lap();
     report.nodes = model->nodes.size();
     report.counts = results.counts;

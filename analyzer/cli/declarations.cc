@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "passes/placement/device_name.h"
+
 namespace tensorlint::cli {
 namespace {
 
@@ -96,15 +98,23 @@ Result<AnalysisOptions> parse_declarations(const Declarations& declarations) {
   }
   for (const std::string& text : declarations.devices) {
     const auto part = split(text);
-    if (!part && text.find('=') == std::string::npos && !text.empty()) {
-      options.default_device = text;
-    } else if (part && !part->text.empty()) {
-      options.values[std::string(part->name)].device = part->text;
+    const auto device = canonical_device(part ? part->text : std::string_view(text));
+    if (!device) return wrong("--device", text, "NAME or VALUE=NAME with a device such as cpu or cuda:0");
+    if (part) {
+      options.values[std::string(part->name)].device = *device;
     } else {
-      return wrong("--device", text, "NAME or VALUE=NAME");
+      options.default_device = *device;
     }
   }
   return options;
+}
+
+PlacementOptions placement_options(const AnalysisOptions& options) {
+  PlacementOptions placement;
+  placement.default_device = options.default_device;
+  for (const auto& [name, declaration] : options.values)
+    if (!declaration.device.empty()) placement.values[name] = declaration.device;
+  return placement;
 }
 
 std::vector<std::string> unknown_names(const AnalysisOptions& options, const Model& model) {

@@ -5,6 +5,7 @@
 
 #include "ir/result.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
 
 namespace tensorlint::cli {
 
@@ -17,6 +18,9 @@ struct Declarations {
 
 /// Errors: text that is none of these forms; names the option and the text.
 Result<AnalysisOptions> parse_declarations(const Declarations& declarations);
+
+/// The devices among the declarations.
+PlacementOptions placement_options(const AnalysisOptions& options);
 
 /// Names that are declared but that the model's main graph does not have.
 std::vector<std::string> unknown_names(const AnalysisOptions& options, const Model& model);

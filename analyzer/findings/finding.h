@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,15 @@ struct Fix {
   Applicability applicability = Applicability::kUnsafe;
 };
 
+/// An execution in which devices are mixed: what the open conditions and trip counts are, and where it happens.
+struct DeviceWitness {
+  std::vector<std::string> devices;                 ///< of the two sides
+  std::map<std::string, bool> conditions;           ///< by value name; others do not matter
+  std::map<std::string, std::int64_t> trip_counts;
+  std::int64_t iteration = 0;                       ///< from 1; 0 outside loops
+  std::vector<std::string> calls;                   ///< labels of the calling nodes, outermost first
+};
+
 /// What a rule found. Strings are as they came from the input: whatever prints them escapes (escape_for_people).
 struct Finding {
   std::string_view rule;  ///< name; static storage
@@ -59,6 +69,7 @@ struct Finding {
   std::vector<Note> notes;
   std::vector<Fix> fixes;
   std::string witness;  ///< kMay: a concrete case that fails
+  std::optional<DeviceWitness> devices;  ///< of rules about placement
   std::uint64_t order = 0;  ///< position of the node in the file; findings without a node come last
 };
 

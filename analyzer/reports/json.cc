@@ -31,6 +31,15 @@ Json to_json(const Note& note) {
           {"line", number_or_null(note.place.line)}};
 }
 
+Json to_json(const DeviceWitness& witness) {
+  Json json = {{"devices", Json::array()}, {"conditions", Json::object()}, {"trip_counts", Json::object()}, {"iteration", witness.iteration}, {"calls", Json::array()}};
+  for (const std::string& device : witness.devices) json["devices"].push_back(identifier(device));
+  for (const auto& [name, choice] : witness.conditions) json["conditions"][identifier(name)] = choice;
+  for (const auto& [name, count] : witness.trip_counts) json["trip_counts"][identifier(name)] = count;
+  for (const std::string& call : witness.calls) json["calls"].push_back(identifier(call));
+  return json;
+}
+
 Json to_json(const Finding& finding) {
   Json notes = Json::array(), fixes = Json::array();
   for (const Note& note : finding.notes) notes.push_back(to_json(note));
@@ -50,7 +59,11 @@ Json to_json(const Finding& finding) {
                {"message", prose(finding.message)},
                {"notes", std::move(notes)},
                {"fixes", std::move(fixes)}};
-  if (!finding.witness.empty()) json["witness"] = {{"case", prose(finding.witness)}};
+  if (finding.devices) {
+    json["witness"] = to_json(*finding.devices);
+  } else if (!finding.witness.empty()) {
+    json["witness"] = {{"case", prose(finding.witness)}};
+  }
   return json;
 }
 

@@ -29,6 +29,7 @@ struct RuleResults {
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection);
+/// Rules about devices need a `placement` of the same analysis; null: they say nothing.
+RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr);
 
 }  // namespace tensorlint

@@ -92,6 +92,11 @@ FindingBuilder& FindingBuilder::certainty(Certainty certainty, std::string_view 
   return *this;
 }
 
+FindingBuilder& FindingBuilder::devices(DeviceWitness witness) {
+  if (finding_ != nullptr) finding_->devices = std::move(witness);
+  return *this;
+}
+
 FindingBuilder& FindingBuilder::value(ValueId value) {
   if (finding_ != nullptr && value != ValueId::kAbsent) finding_->value = reporter_.analysis().model().name_of(value);
   return *this;

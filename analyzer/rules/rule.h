@@ -17,6 +17,7 @@
 #include "ir/ops/inference.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/loss_sites.h"
+#include "passes/placement/placement.h"
 
 namespace tensorlint {
 
@@ -106,6 +107,7 @@ class FindingBuilder {
  public:
   FindingBuilder(Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
   FindingBuilder& certainty(Certainty certainty, std::string_view witness = {});
+  FindingBuilder& devices(DeviceWitness witness);
   FindingBuilder& value(ValueId value);
   FindingBuilder& place(Place place);
   FindingBuilder& note(std::string message);
@@ -157,11 +159,14 @@ class Reporter {
 /// What several whole-graph rules need of a model, computed once and only when asked for.
 class ModelView {
  public:
-  ModelView(const Analysis& analysis, std::span<const LossSite> losses) : analysis_(analysis), losses_(losses) {}
+  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement)
+      : analysis_(analysis), losses_(losses), placement_(placement) {}
 
   const Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
   std::span<const LossSite> losses() const { return losses_; }
+  /// Where values live; null when nobody asked for it.
+  const Placement* placement() const { return placement_; }
 
   /// By value: some node or graph output uses it.
   const std::vector<bool>& used();
@@ -171,6 +176,7 @@ class ModelView {
  private:
   const Analysis& analysis_;
   std::span<const LossSite> losses_;
+  const Placement* placement_;
   std::vector<bool> used_, live_;
 };
 

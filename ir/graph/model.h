@@ -202,6 +202,8 @@ class Provenance {
   virtual std::vector<MetadataEntry> node_metadata(const Node& node) const = 0;
   /// metadata_props of the ValueInfoProto or initializer TensorProto of a value; empty when there are none.
   virtual std::vector<MetadataEntry> value_metadata(ValueId value) const = 0;
+  /// False when no node or value can have this key: then asking for each of them is needless. Costs one look at the file.
+  virtual bool mentions(std::string_view /*key*/) const { return false; }
 };
 
 /// A model as read: graphs, nodes, values and constants in flat arrays, names interned, bytes not copied.

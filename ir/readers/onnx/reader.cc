@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <deque>
 #include <utility>
 
@@ -91,8 +92,13 @@ class FileProvenance final : public Provenance {
     }
     return entries;
   }
+  bool mentions(std::string_view key) const override {
+    // A larger file is mapped and mostly weights: looking at all of it would read them from the disk.
+    return file_.size() > kSearched || ::memmem(file_.data(), file_.size(), key.data(), key.size()) != nullptr;
+  }
 
  private:
+  static constexpr std::size_t kSearched = std::size_t{64} << 20;
   std::string_view file_;
   std::vector<MetadataSpan> spans_;  ///< sorted by value, then by place in the file
 };

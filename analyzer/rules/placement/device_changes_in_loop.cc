@@ -1,0 +1,32 @@
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class DeviceChangesInLoop : public Rule {
+ public:
+  DeviceChangesInLoop()
+      : Rule({"TL-P402", "device-changes-in-loop", "placement", Severity::kError, "a value carried by a loop is on another device in a later iteration"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_placement_failures(view, out, {PlacementCause::kLoop});
+    const Placement* placement = view.placement();
+    if (placement == nullptr) return;
+    for (const auto& [node, why] : placement->limits()) out.report(Severity::kInfo, node, why);
+    if (!placement->failures().empty()) return;
+    for (const PlacementChange& change : placement->changes()) {
+      if (change.iteration == 0) continue;
+      out.report(Severity::kInfo, change.node,
+                 fmt::format("carried value {} is on {} at first and on {} {}", change.result, change.device, change.other, iteration_text(change.iteration)))
+          .certainty(Certainty::kMay);
+    }
+  }
+};
+
+const RegisterRule<DeviceChangesInLoop> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class DeviceDependsOnBranch : public Rule {
+ public:
+  DeviceDependsOnBranch()
+      : Rule({"TL-P403", "device-depends-on-branch", "placement", Severity::kError, "which branch runs decides where a value is"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_placement_failures(view, out, {PlacementCause::kBranch});
+    const Placement* placement = view.placement();
+    if (placement == nullptr || !placement->failures().empty()) return;
+    for (const PlacementChange& change : placement->changes()) {
+      if (change.iteration != 0) continue;
+      out.report(Severity::kInfo, change.node, fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result, change.device, change.other))
+          .certainty(Certainty::kMay);
+    }
+  }
+};
+
+const RegisterRule<DeviceDependsOnBranch> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

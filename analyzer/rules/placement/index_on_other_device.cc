@@ -1,0 +1,17 @@
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class IndexOnOtherDevice : public Rule {
+ public:
+  IndexOnOtherDevice()
+      : Rule({"TL-P404", "index-on-other-device", "placement", Severity::kError, "a tensor and what indexes it are on different devices"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override { report_placement_failures(view, out, {PlacementCause::kIndex}); }
+};
+
+const RegisterRule<IndexOnOtherDevice> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,30 @@
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class InvalidDeviceConfiguration : public Rule {
+ public:
+  InvalidDeviceConfiguration()
+      : Rule({"TL-P405", "invalid-device-configuration", "placement", Severity::kWarning, "a device, tag or device configuration that says nothing usable"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    if (view.placement() == nullptr) return;
+    for (const PlacementProblem& problem : view.placement()->problems()) {
+      const std::string message = escape_for_people(problem.message, 1000);
+      if (problem.node != NodeId::kNone) {
+        out.report(problem.node, message);
+      } else if (problem.value != ValueId::kAbsent) {
+        out.report_value(problem.value, message);
+      } else {
+        out.report_graph(GraphId::kMain, message);
+      }
+    }
+  }
+};
+
+const RegisterRule<InvalidDeviceConfiguration> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

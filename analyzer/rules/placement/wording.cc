@@ -1,0 +1,132 @@
+#include "analyzer/rules/placement/wording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/findings/escape.h"
+
+namespace tensorlint {
+namespace {
+
+std::string name_of(const Model& model, ValueId value) { return quoted_for_people(model.name_of(value)); }
+
+std::string side_text(const Model& model, const PlacementFailure& failure, ValueId value, const std::string& device) {
+  if (value != ValueId::kAbsent) return fmt::format("{} is on {}", name_of(model, value), device);
+  return fmt::format("`{}` runs on {}", escape_for_people(model.label(failure.node)), device);
+}
+
+std::string message_of(const Model& model, const PlacementFailure& failure) {
+  const PlacementWitness& witness = failure.witness;
+  std::string text;
+  if (failure.cause == PlacementCause::kClaim) {
+    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, failure.first), witness.other, witness.device);
+  } else if (failure.first == failure.second) {
+    text = fmt::format("the slices of {} are on {} and on {}", name_of(model, failure.first), witness.device, witness.other);
+  } else if (failure.cause == PlacementCause::kIndex) {
+    text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, failure.first), witness.device, name_of(model, failure.second), witness.other);
+  } else {
+    text = fmt::format("{}, {} is on {}", side_text(model, failure, failure.first, witness.device), name_of(model, failure.second), witness.other);
+  }
+  if (witness.iteration > 1) text += " " + iteration_text(witness.iteration);
+  return text;
+}
+
+/// The witness in words: "`flag` is true, `steps` is 3".
+std::string case_of(const PlacementWitness& witness) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const auto& [name, choice] : witness.conditions) add(fmt::format("{} is {}", quoted_for_people(name), choice));
+  for (const auto& [name, count] : witness.trip_counts) add(fmt::format("{} is {}", quoted_for_people(name), count));
+  if (witness.iteration > 0) add(iteration_text(witness.iteration));
+  return text;
+}
+
+std::string source_text(SourceKind source) {
+  switch (source) {
+    case SourceKind::kCommandLine: return "placed on the command line";
+    case SourceKind::kPlacementFile: return "placed by the placement file";
+    case SourceKind::kTag: return "tagged";
+    case SourceKind::kModelKey: return "placed by a key of the model";
+    case SourceKind::kDeviceConfiguration: return "placed by its device configuration";
+    case SourceKind::kNone: break;
+  }
+  return "without a device";
+}
+
+bool is_transfer(const Model& model, NodeId node) { return model.text(model.op(model.node(node)).name) == "Transfer"; }
+
+/// Where the device of one side comes from.
+void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value, const std::string& device, FindingBuilder& finding) {
+  const Model& model = view.model();
+  const DeviceSources& sources = view.placement()->sources();
+  if (value == ValueId::kAbsent) {
+    finding.note_at(failure.node, fmt::format("runs on {}: {}", device, source_text(sources.node_source(failure.node))));
+    return;
+  }
+  const Origin origin = view.placement()->origin(view.analysis(), value, device);
+  const std::string name = name_of(model, origin.value);
+  if (origin.node == NodeId::kNone) {
+    const Value& source = model.value(origin.value);
+    const std::string_view what = source.origin == ValueOrigin::kInitializer ? "initializer" : source.graph == GraphId::kMain ? "graph input" : "input of the body";
+    finding.note(fmt::format("{} lives on {}: {} {}", name, device, what, source_text(sources.value_source(origin.value))));
+  } else if (is_transfer(model, origin.node)) {
+    finding.note_at(origin.node, fmt::format("{} is moved to {} here", name, device));
+  } else if (sources.node_source(origin.node) != SourceKind::kNone) {
+    finding.note_at(origin.node, fmt::format("{} is made on {} here: the node is {}", name, device, source_text(sources.node_source(origin.node))));
+  } else {
+    finding.note_at(origin.node, fmt::format("{} is made on {} here", name, device));
+  }
+}
+
+/// One side comes from an initializer that nothing placed.
+bool from_unplaced_initializer(ModelView& view, const PlacementFailure& failure) {
+  const Placement& placement = *view.placement();
+  const auto is_unplaced = [&](ValueId value, const std::string& device) {
+    if (value == ValueId::kAbsent) return false;
+    const Origin origin = placement.origin(view.analysis(), value, device);
+    return origin.node == NodeId::kNone && view.model().value(origin.value).origin == ValueOrigin::kInitializer &&
+           placement.sources().value_source(origin.value) == SourceKind::kNone;
+  };
+  return is_unplaced(failure.first, failure.witness.device) || is_unplaced(failure.second, failure.witness.other);
+}
+
+DeviceWitness witness_of(const Model& model, const PlacementWitness& witness) {
+  DeviceWitness out;
+  out.devices = {witness.device, witness.other};
+  out.conditions = witness.conditions;
+  out.trip_counts = witness.trip_counts;
+  out.iteration = witness.iteration;
+  for (const NodeId call : witness.calls) out.calls.push_back(model.label(call));
+  return out;
+}
+
+}  // namespace
+
+std::string iteration_text(std::int64_t iteration) {
+  constexpr std::array<std::string_view, 6> kWords{"first", "second", "third", "fourth", "fifth", "sixth"};
+  if (iteration >= 1 && iteration <= static_cast<std::int64_t>(kWords.size())) return fmt::format("in the {} iteration", kWords[static_cast<std::size_t>(iteration - 1)]);
+  return fmt::format("in iteration {}", iteration);
+}
+
+void report_placement_failures(ModelView& view, Reporter& out, std::initializer_list<PlacementCause> causes) {
+  if (view.placement() == nullptr) return;
+  const Placement& placement = *view.placement();
+  const Model& model = view.model();
+  for (const PlacementFailure& failure : placement.failures()) {
+    if (std::find(causes.begin(), causes.end(), failure.cause) == causes.end()) continue;
+    const bool unplaced = placement.sources().only_single_values() && from_unplaced_initializer(view, failure);
+    if (unplaced && !out.first("unplaced initializers")) continue;
+    FindingBuilder finding = out.report(failure.node, message_of(model, failure));
+    finding.certainty(failure.certainty, case_of(failure.witness)).devices(witness_of(model, failure.witness));
+    add_origin(view, failure, failure.first, failure.witness.device, finding);
+    if (failure.second != failure.first) add_origin(view, failure, failure.second, failure.witness.other, finding);
+    for (std::size_t i = 0; i < failure.witness.loops.size(); ++i)
+      finding.note_at(failure.witness.loops[i], fmt::format("{} of this {}", iteration_text(failure.witness.iterations[i]), model.text(model.op(model.node(failure.witness.loops[i])).name)));
+    for (const NodeId call : failure.witness.calls) finding.note_at(call, "called from here");
+    if (unplaced) finding.note("only single values were placed: initializers that nothing places count as on the default device (`--device NAME` sets it); said once");
+  }
+}
+
+}  // namespace tensorlint

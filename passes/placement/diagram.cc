@@ -1,0 +1,78 @@
+#include "passes/placement/diagram.h"
+
+#include <algorithm>
+
+#include "ir/facts/hash.h"
+
+namespace tensorlint {
+
+std::size_t DiagramStore::Hash::operator()(const Node& node) const {
+  return static_cast<std::size_t>(mix(mix(node.variable, node.low), node.high));
+}
+
+DiagramStore::DiagramStore(std::size_t limit) : limit_(limit) {
+  intern({kLeaf, 0, 0});
+  intern({kLeaf, 1, 0});
+}
+
+Diagram DiagramStore::intern(Node node) {
+  if (const auto known = ids_.find(node); known != ids_.end()) return {known->second};
+  if (nodes_.size() >= limit_) {
+    full_ = true;
+    return kNever;
+  }
+  const auto id = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back(node);
+  ids_.emplace(node, id);
+  return {id};
+}
+
+Diagram DiagramStore::leaf(std::uint32_t value) { return value <= 1 ? Diagram{value} : intern({kLeaf, value, 0}); }
+
+Diagram DiagramStore::both(Diagram a, Diagram b) {
+  if (a == kNever || b == kNever) return kNever;
+  if (a == kAlways || a == b) return b;
+  if (b == kAlways) return a;
+  if (a.id > b.id) std::swap(a, b);
+  return map2(kBoth, a, b, [](std::uint32_t x, std::uint32_t y) { return x & y; });
+}
+
+Diagram DiagramStore::choose(Diagram condition, Diagram yes, Diagram no) {
+  if (condition == kAlways || yes == no) return yes;
+  if (condition == kNever) return no;
+  if (yes == kAlways && no == kNever) return condition;
+  if (full_) return kNever;
+  auto& memo = choose_memo_[std::uint64_t{yes.id} << 32 | no.id];
+  if (const auto known = memo.find(condition.id); known != memo.end()) return known->second;
+  const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});
+  const Diagram low = choose(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
+  const Diagram high = choose(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
+  const Diagram result = make(top, low, high);
+  choose_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
+  return result;
+}
+
+std::vector<Diagram> DiagramStore::nodes_of(Diagram d) const {
+  std::vector<Diagram> found{d};
+  std::unordered_map<std::uint32_t, bool> seen{{d.id, true}};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (is_leaf(found[i])) continue;
+    for (const Diagram next : {when_false(found[i]), when_true(found[i])})
+      if (seen.emplace(next.id, true).second) found.push_back(next);
+  }
+  return found;
+}
+
+std::optional<std::vector<std::pair<std::uint32_t, bool>>> DiagramStore::example(Diagram condition) const {
+  if (condition == kNever) return std::nullopt;
+  std::vector<std::pair<std::uint32_t, bool>> choices;
+  // Reduced: every diagram other than kNever holds for some choices.
+  while (!is_leaf(condition)) {
+    const bool choice = when_false(condition) == kNever;
+    choices.emplace_back(variable(condition), choice);
+    condition = choice ? when_true(condition) : when_false(condition);
+  }
+  return choices;
+}
+
+}  // namespace tensorlint
