@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/cli/check.h"
+#include "analyzer/cli/fix.h"
 #include "analyzer/version.h"
 
 namespace tensorlint::cli {
@@ -20,8 +21,7 @@ struct Unbuilt {
 };
 
 // Part of the contract, and built later: said so instead of being taken for a typing error.
-constexpr std::array kUnbuiltCommands{Unbuilt{"fix", "apply the fixes of findings"},
-                                      Unbuilt{"why", "how the facts of a value came about"},
+constexpr std::array kUnbuiltCommands{Unbuilt{"why", "how the facts of a value came about"},
                                       Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
@@ -61,6 +61,17 @@ int run(int argc, char** argv) {
   show_command->add_option("--format", show.format, "text (default) or json");
   add_declarations(show_command, show.declarations);
 
+  FixOptions fix;
+  bool copy_data = false;
+  CLI::App* fix_command = app.add_subcommand("fix", "apply the fixes of a model's findings");
+  fix_command->add_option("INPUT", fix.input, "an .onnx file")->required();
+  fix_command->add_option("-o", fix.output, "where the fixed model goes");
+  fix_command->add_flag("--in-place", fix.in_place, "replace the model");
+  fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
+  fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
+  fix_command->add_flag("--copy-data", copy_data, "not built yet");
+  add_declarations(fix_command, fix.declarations);
+
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
   std::string rule;
   CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
@@ -90,6 +101,7 @@ int run(int argc, char** argv) {
     return run_check(check);
   }
   if (show_command->parsed()) return run_show(show);
+  if (fix_command->parsed()) return copy_data ? refuse("the option --copy-data is not built yet") : run_fix(fix);
   if (rules_command->parsed()) return run_rules();
   return run_explain(rule);
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,13 +29,17 @@ Error cannot_write(std::string_view path) { return {fmt::format("cannot write {}
 
 }  // namespace
 
-std::optional<Error> write_file(const std::string& path, std::string_view text) {
+std::optional<Error> write_file(const std::string& path, std::string_view text) { return write_file(path, std::span(&text, 1)); }
+
+std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts) {
   struct ::stat known {};
-  const bool is_special = ::stat(path.c_str(), &known) == 0 && !S_ISREG(known.st_mode);
+  const bool exists = ::stat(path.c_str(), &known) == 0;
+  const bool is_special = exists && !S_ISREG(known.st_mode);
+  const auto write_parts = [&](int descriptor) { return std::ranges::all_of(parts, [&](std::string_view part) { return write_all(descriptor, part); }); };
   if (is_special) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) return cannot_write(path);
-    const bool good = write_all(descriptor, text);
+    const bool good = write_parts(descriptor);
     return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
   }
   std::string temporary = path + ".XXXXXX";
@@ -42,7 +47,7 @@ std::optional<Error> write_file(const std::string& path, std::string_view text) 
   if (descriptor < 0) return cannot_write(path);
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
-  const bool written = write_all(descriptor, text) && ::fchmod(descriptor, 0666 & ~mask) == 0;
+  const bool written = write_parts(descriptor) && ::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) == 0;
   if (::close(descriptor) == 0 && written && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
   ::unlink(temporary.c_str());

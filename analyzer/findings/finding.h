@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/graph/edit.h"
 #include "ir/ops/inference.h"
 
 namespace tensorlint {
@@ -41,6 +42,7 @@ struct Note {
 struct Fix {
   std::string message;  ///< imperative
   Applicability applicability = Applicability::kUnsafe;
+  std::vector<GraphEdit> edits{};  ///< what `tensorlint fix` does; empty: only people can tell how
 };
 
 /// An execution in which devices are mixed: what the open conditions and trip counts are, and where it happens.

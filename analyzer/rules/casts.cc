@@ -17,6 +17,17 @@ std::optional<DType> float_of(const Operand& operand) {
   return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
 }
 
+/// A new name for what becomes of a value before a node; it differs from node to node, so that fixes can be combined.
+std::string name_before(const Model& model, NodeId before, ValueId value, std::string_view what) {
+  return unused_name(model, fmt::format("{}_{}_{}", model.name_of(value), what, static_cast<std::uint32_t>(before)));
+}
+
+void redirect_operands(const Model& model, NodeId node, ValueId from, const std::string& to, std::vector<GraphEdit>& edits) {
+  const std::span<const ValueId> operands = model.operands(model.node(node));
+  for (std::uint32_t i = 0; i < operands.size(); ++i)
+    if (operands[i] == from) edits.push_back(SetOperand{node, i, to});
+}
+
 }  // namespace
 
 std::optional<CastFix> cast_to_float(const FailureCase& failure) {
@@ -31,9 +42,34 @@ std::optional<CastFix> cast_to_float(const FailureCase& failure) {
   return std::nullopt;
 }
 
-void propose_cast(FindingBuilder& finding, const CastFix& fix) {
+std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to) {
+  const std::string made = name_before(model, before, value, to_text(to));
+  const NewAttribute target{.name = "to", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(to)};
+  std::vector<GraphEdit> edits{InsertNode{before, {"", "Cast", made, {std::string(model.name_of(value))}, {made}, {target}}}};
+  redirect_operands(model, before, value, made, edits);
+  return edits;
+}
+
+std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value) {
+  const std::string made = name_before(model, before, value, "squeezed");
+  const std::string from(model.name_of(value));
+  std::vector<GraphEdit> edits;
+  // Until opset 12 the axes are an attribute, from 13 on an operand.
+  if (model.opset(model.node(before).graph, "") < 13) {
+    edits.push_back(InsertNode{before, {"", "Squeeze", made, {from}, {made}, {{.name = "axes", .kind = AttributeKind::kInts, .ints = {-1}}}}});
+  } else {
+    const std::string axes = unused_name(model, made + "_axes");
+    edits.push_back(InsertNode{before, {"", "Constant", axes, {}, {axes}, {{.name = "value_ints", .kind = AttributeKind::kInts, .ints = {-1}}}}});
+    edits.push_back(InsertNode{before, {"", "Squeeze", made, {from, axes}, {made}, {}}});
+  }
+  redirect_operands(model, before, value, made, edits);
+  return edits;
+}
+
+void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix) {
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
-              is_exact_in(fix.operand.fact().range, fix.to) ? Applicability::kSafe : Applicability::kUnsafe);
+              is_exact_in(fix.operand.fact().range, fix.to) ? Applicability::kSafe : Applicability::kUnsafe,
+              insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
 }
 
 bool is_exact_in(const Range& range, DType dtype) {

@@ -14,8 +14,14 @@ struct CastFix {
 /// dtypes are not known or not of these kinds.
 std::optional<CastFix> cast_to_float(const FailureCase& failure);
 
-/// Proposes the cast; safe where the operand's range fits the dtype without rounding.
-void propose_cast(FindingBuilder& finding, const CastFix& fix);
+/// Inserts a Cast of a value right before a node, for all operands of the node that are this value.
+std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to);
+
+/// Inserts a Squeeze of the last axis of a value right before a node, for all operands of the node that are this value.
+std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value);
+
+/// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
+void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix);
 
 /// Every integer in the range is a number of the floating dtype.
 bool is_exact_in(const Range& range, DType dtype);

@@ -135,8 +135,8 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   return *this;
 }
 
-FindingBuilder& FindingBuilder::fix(std::string message, Applicability applicability) {
-  if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability});
+FindingBuilder& FindingBuilder::fix(std::string message, Applicability applicability, std::vector<GraphEdit> edits) {
+  if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }
 

@@ -114,7 +114,8 @@ class FindingBuilder {
   FindingBuilder& note_at(NodeId node, std::string message);
   /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
   FindingBuilder& origin(const Operand& operand, Aspect aspect);
-  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe);
+  /// `edits` is what `tensorlint fix` does to the model; without them the fix is advice.
+  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe, std::vector<GraphEdit> edits = {});
 
  private:
   Finding* finding_;  // null: past the cap

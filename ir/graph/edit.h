@@ -59,7 +59,13 @@ struct ImportDomain {
   std::int64_t version = 1;
 };
 
-using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain>;
+/// Takes away what the graph's value_info says of a value; inputs and outputs keep their declarations.
+struct DropValueInfo {
+  GraphId graph = GraphId::kMain;
+  std::string value;
+};
+
+using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, DropValueInfo>;
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

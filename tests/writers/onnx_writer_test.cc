@@ -2,9 +2,7 @@
 // and every byte outside the edit stands.
 #include "ir/writers/onnx/writer.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -201,19 +199,6 @@ TEST(OnnxWriter, UnknownFieldsStand) {
   const auto edited = edit_onnx(bytes, *read, edits);
   ASSERT_TRUE(edited.ok());
   EXPECT_TRUE(edited->joined().ends_with(unknown));
-}
-
-TEST(OnnxWriter, AFileIsReplacedWholeOrNotAtAll) {
-  const fs::path folder = fs::temp_directory_path() / "tensorlint_writer_test";
-  fs::create_directories(folder);
-  const fs::path path = folder / "out.onnx";
-  const std::vector<std::string_view> parts = {"one", "two"};
-  ASSERT_TRUE(write_file(path.string(), parts).ok());
-  EXPECT_EQ(bytes_of(path), "onetwo");
-  EXPECT_FALSE(write_file(folder.string(), parts).ok());
-  EXPECT_FALSE(write_file((folder / "missing" / "out.onnx").string(), parts).ok());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << "a temporary file was left behind";
-  fs::remove_all(folder);
 }
 
 TEST(Edit, UnusedNamesAreUnused) {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/casts.h"
 
 namespace tensorlint {
 namespace {
@@ -22,7 +22,7 @@ class FloatClassIndex : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     const Operand target = failure.operands().front();
     word(failure, fmt::format("{} gets class indices {} of dtype {}", to_text(*failure.loss_kind()), target.name(), target.fact().dtypes.to_text()), out)
-        .fix(fmt::format("cast {} to int64", target.name()));
+        .fix(fmt::format("cast {} to int64", target.name()), Applicability::kUnsafe, insert_cast(failure.model(), failure.at.node, target.value(), DType::kInt64));
   }
 };
 

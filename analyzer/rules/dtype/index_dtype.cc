@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/casts.h"
 
 namespace tensorlint {
 namespace {
@@ -14,7 +14,9 @@ class IndexDtype : public Rule {
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    word(failure, failure.message(), out).fix(fmt::format("cast {} to int64", failure.operands().front().name()));
+    const Operand index = failure.operands().front();
+    word(failure, failure.message(), out)
+        .fix(fmt::format("cast {} to int64", index.name()), Applicability::kUnsafe, insert_cast(failure.model(), failure.at.node, index.value(), DType::kInt64));
   }
 
  private:

@@ -21,9 +21,10 @@ class IntegerOperandsInLoss : public Rule {
     FindingBuilder finding = word(failure, fmt::format("{} gets {} of dtype {}, it needs floating-point operands", to_text(*failure.loss_kind()),
                                                        operand.name(), operand.fact().dtypes.to_text()), out);
     if (const auto fix = cast_to_float(failure)) {
-      propose_cast(finding, *fix);
+      propose_cast(finding, failure, *fix);
     } else {
-      finding.fix(fmt::format("cast {} to float32", operand.name()));
+      finding.fix(fmt::format("cast {} to float32", operand.name()), Applicability::kUnsafe,
+                  insert_cast(failure.model(), failure.at.node, operand.value(), DType::kFloat32));
     }
   }
 

@@ -18,7 +18,7 @@ class IntegerTargetInRegressionLoss : public Rule {
     FindingBuilder finding =
         word(failure, fmt::format("{} compares {} values with the {} target {}", to_text(*failure.loss_kind()), to_text(fix.to),
                                   fix.operand.fact().dtypes.to_text(), fix.operand.name()), out);
-    propose_cast(finding, fix);
+    propose_cast(finding, failure, fix);
   }
 
  private:

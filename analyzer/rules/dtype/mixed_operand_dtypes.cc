@@ -13,7 +13,7 @@ class MixedOperandDtypes : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     FindingBuilder finding = word(failure, failure.message(), out);
     if (const auto fix = cast_to_float(failure)) {
-      propose_cast(finding, *fix);
+      propose_cast(finding, failure, *fix);
     } else {
       finding.fix("cast one of the operands, so that both have one dtype");
     }

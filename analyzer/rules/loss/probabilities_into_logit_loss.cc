@@ -30,7 +30,18 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has made probabilities already", to_text(loss.kind), binary ? "a sigmoid" : "softmax",
                                          prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("hand {} to the loss", call.operand(0).name()));
+        .fix(fmt::format("hand {} to the loss", call.operand(0).name()), Applicability::kUnsafe, hand_over(analysis, loss, call));
+  }
+
+  /// Without the normalising node in between; only where nothing else stands between it and the loss.
+  static std::vector<GraphEdit> hand_over(const Analysis& analysis, const LossSite& loss, const NodeCall& normaliser) {
+    const Model& model = analysis.model();
+    if (normaliser.result() != loss.prediction || model.node(loss.meeting).graph != normaliser.node().graph) return {};
+    std::vector<GraphEdit> edits;
+    const std::span<const ValueId> operands = model.operands(model.node(loss.meeting));
+    for (std::uint32_t i = 0; i < operands.size(); ++i)
+      if (operands[i] == loss.prediction) edits.push_back(SetOperand{loss.meeting, i, std::string(model.name_of(normaliser.operand(0).value()))});
+    return edits;
   }
 
   /// The node that computed the value, behind nodes that only move its elements.

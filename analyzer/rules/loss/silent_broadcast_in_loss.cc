@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/casts.h"
 
 namespace tensorlint {
 namespace {
@@ -31,7 +31,8 @@ class SilentBroadcastInLoss : public Rule {
                                          facts.shape_text(prediction.fact().shape), target.name(), facts.shape_text(target.fact().shape)))
         .origin(prediction, Aspect::kShape)
         .origin(target, Aspect::kShape)
-        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(), (column_is_prediction ? target : prediction).name()));
+        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(), (column_is_prediction ? target : prediction).name()),
+             Applicability::kUnsafe, insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value()));
   }
 
   /// `column` has the shape of `row` with an axis of extent 1 behind it, and more than one row: [N, 1] and [N].

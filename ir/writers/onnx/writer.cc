@@ -1,16 +1,11 @@
 #include "ir/writers/onnx/writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ir/writers/onnx/wire.h"
 
@@ -24,6 +19,8 @@ struct MessageEdit {
   std::map<std::uint64_t, std::string> before_child;           // by offset of the child's payload
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> replace;  // (field, occurrence) -> payload
   std::map<std::string, std::string, std::less<>> attributes;  // of a node, by name -> payload of the AttributeProto
+  std::set<std::string, std::less<>> dropped_value_infos;  // of a graph or function, by name
+  std::uint32_t value_info_field = 0;
   std::string append;
 };
 
@@ -104,10 +101,11 @@ class Splicer {
     emit(out, number, std::move(bytes));
   }
 
-  /// The name of the AttributeProto at these bytes.
-  std::string_view attribute_name(const Field& attribute) const {
-    for (std::uint64_t at = attribute.payload; at < attribute.end;) {
-      const auto field = next_field(at, attribute.end);
+  /// The name in the AttributeProto or ValueInfoProto at these bytes: field 1 of both.
+  std::string_view name_of(const Field& message) const {
+    static_assert(wire::kAttributeName == wire::kValueInfoName);
+    for (std::uint64_t at = message.payload; at < message.end;) {
+      const auto field = next_field(at, message.end);
       if (!field) return {};
       if (field->number == wire::kAttributeName && field->wire_type == 2) return file_.substr(field->payload, field->end - field->payload);
       at = field->end;
@@ -138,8 +136,13 @@ class Splicer {
         }
         const auto replaced = edit->replace.find({field->number, occurrences[field->number]++});
         if (replaced != edit->replace.end()) replacement = &replaced->second;
+        if (!edit->dropped_value_infos.empty() && field->number == edit->value_info_field && edit->dropped_value_infos.contains(name_of(*field))) {
+          out.keep(file_.substr(kept, field->begin - kept));
+          kept = field->end;
+          continue;
+        }
         if (!attributes.empty() && field->number == wire::kNodeAttribute) {
-          if (const auto set = attributes.find(attribute_name(*field)); set != attributes.end()) {
+          if (const auto set = attributes.find(name_of(*field)); set != attributes.end()) {
             out.keep(file_.substr(kept, field->begin - kept));
             emit(out, field->number, set->second);
             kept = field->end;
@@ -277,26 +280,19 @@ class EditPlan {
     return std::nullopt;
   }
 
+  std::optional<Error> plan(const DropValueInfo& drop) {
+    const Graph& graph = model_.graph(drop.graph);
+    MessageEdit& edit = messages_[graph.position.offset];
+    edit.value_info_field = graph.kind == GraphKind::kFunction ? wire::kFunctionValueInfo : wire::kGraphValueInfo;
+    edit.dropped_value_infos.insert(drop.value);
+    return std::nullopt;
+  }
+
   const Model& model_;
   std::map<std::uint64_t, MessageEdit> messages_;
   std::map<NodeId, std::uint32_t> grown_;  // operands of nodes that got new ones
   std::vector<std::string> imported_;
 };
-
-Error system_error(const std::string& path, std::string_view what) {
-  return Error{fmt::format("cannot {} `{}`: {}", what, path, std::strerror(errno)), {}};
-}
-
-/// Writes everything, also where the system takes it in pieces.
-bool write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), std::min<std::size_t>(bytes.size(), SSIZE_MAX));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -329,37 +325,6 @@ Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::sp
   for (const GraphEdit& edit : edits)
     if (auto error = plan.add(edit)) return *std::move(error);
   return Splicer(file, plan.messages()).run();
-}
-
-Result<std::uint64_t> write_file(const std::string& path, std::span<const std::string_view> parts) {
-  struct stat known {};
-  const bool exists = ::stat(path.c_str(), &known) == 0;
-  if (exists && !S_ISREG(known.st_mode)) return Error{fmt::format("cannot write `{}`: not a regular file", path), {}};
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkstemp(temporary.data());
-  if (descriptor < 0) return system_error(path, "write");
-  const auto give_up = [&](std::string_view what) {
-    const Error error = system_error(path, what);
-    ::close(descriptor);
-    ::unlink(temporary.c_str());
-    return error;
-  };
-  std::uint64_t size = 0;
-  for (const std::string_view part : parts) {
-    if (!write_all(descriptor, part)) return give_up("write");
-    size += part.size();
-  }
-  // mkstemp leaves the file to its owner alone; what stood there before, else the usual mask, decides instead.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) != 0) return give_up("set the permissions of");
-  if (::fsync(descriptor) != 0) return give_up("write");
-  if (::close(descriptor) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const Error error = system_error(path, "rename to");
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  return size;
 }
 
 }  // namespace tensorlint

@@ -32,8 +32,4 @@ class EditedBytes {
 /// Errors: an edit of a node or graph that is not in the file (a body of a library function, say), or on a malformed file.
 Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits);
 
-/// Writes to a temporary file beside `path` and renames it, so that a failure leaves what was there.
-/// Errors: the folder cannot be written to, the disk is full, `path` is a folder.
-Result<std::uint64_t> write_file(const std::string& path, std::span<const std::string_view> parts);
-
 }  // namespace tensorlint

@@ -1,0 +1,138 @@
+#include "analyzer/cli/fix.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "analyzer/cli/check.h"
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/findings/escape.h"
+#include "analyzer/fixes/fixer.h"
+#include "analyzer/reports/diff.h"
+#include "analyzer/rules/engine.h"
+#include "ir/readers/onnx/file_bytes.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/printer.h"
+#include "ir/writers/onnx/writer.h"
+
+namespace tensorlint::cli {
+namespace {
+
+constexpr TextOptions kDiffText{.max_elements = 16};
+
+std::string people(std::string_view text) { return escape_for_people(text, 2000); }
+
+/// The lines of a report, each escaped by itself.
+std::string people_lines(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += people(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+/// External data is named relative to the model's folder, so a model that moves would lose it.
+bool refers_to_other_files(const Model& model) {
+  for (const Value& value : model.values)
+    if (value.initializer != nullptr && value.initializer->external) return true;
+  return false;
+}
+
+std::string_view folder_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash);
+}
+
+/// The two paths lie in one folder, however it is written.
+bool same_folder(const std::string& a, const std::string& b) {
+  struct ::stat x {}, y {};
+  const std::string left(folder_of(a)), right(folder_of(b));
+  return ::stat(left.c_str(), &x) == 0 && ::stat(right.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/// An edited model, read and analysed again.
+struct Outcome {
+  EditedBytes edited;
+  std::shared_ptr<const std::string> bytes;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Analysis> analysis;
+};
+
+Result<Outcome> apply_once(std::string_view file, const Model& model, std::span<const GraphEdit> edits, const AnalysisOptions& options) {
+  Result<EditedBytes> edited = edit_onnx(file, model, edits);
+  if (!edited) return edited.error();
+  Outcome outcome{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};
+  outcome.bytes = std::make_shared<const std::string>(outcome.edited.joined());
+  Result<Model> fixed = read_onnx_bytes(*outcome.bytes, model.path, outcome.bytes);
+  if (!fixed) return Error{fmt::format("the fixed model cannot be read: {}", fixed.error().message), {}};
+  outcome.model = std::make_unique<Model>(std::move(*fixed));
+  outcome.analysis = std::make_unique<Analysis>(analyse(*outcome.model, options));
+  return outcome;
+}
+
+/// Carries the edits out and takes away the declarations that they made wrong.
+Result<Outcome> apply(std::string_view file, const Model& model, const Analysis& before, std::vector<GraphEdit> edits, const AnalysisOptions& options) {
+  Result<Outcome> outcome = apply_once(file, model, edits, options);
+  if (!outcome) return outcome;
+  const std::vector<GraphEdit> stale = drop_stale_declarations(before, *outcome->analysis);
+  if (stale.empty()) return outcome;
+  edits.insert(edits.end(), stale.begin(), stale.end());
+  return apply_once(file, model, edits, options);
+}
+
+}  // namespace
+
+int run_fix(const FixOptions& options) {
+  if (options.in_place == !options.output.empty() && !(options.diff && options.output.empty() && !options.in_place))
+    return refuse("fix needs either -o OUT or --in-place (or --diff alone, which writes nothing)");
+  if (options.input.ends_with(".onnxtxt")) return refuse("fixing models in text is not built yet");
+  const auto analysis_options = parse_declarations(options.declarations);
+  if (!analysis_options) return refuse(analysis_options.error().message);
+
+  const auto bytes = onnx::FileBytes::open(options.input);
+  if (!bytes) return refuse(bytes.error().message);
+  const std::string_view file = (*bytes)->bytes();
+  const Result<Model> model = read_onnx_bytes(file, options.input, *bytes);
+  if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
+  const std::string& target = options.in_place ? options.input : options.output;
+  if (!target.empty() && refers_to_other_files(*model) && !same_folder(options.input, target))
+    return refuse("the model keeps weights in files beside it; write the result into the same folder (copying the weights is not built yet)");
+
+  const Analysis analysis = analyse(*model, *analysis_options);
+  const RuleResults found = run_rules(analysis, RuleSelection());
+  const FixPlan plan = plan_fixes(found.findings, options.unsafe);
+  Result<Outcome> outcome = apply(file, *model, analysis, plan.edits, *analysis_options);
+  if (!outcome) return refuse(fmt::format("{}: {}", options.input, outcome.error().message));
+  if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
+  const RuleResults left = run_rules(*outcome->analysis, RuleSelection());
+
+  std::string text;
+  if (options.diff) text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, target.empty() ? options.input : target));
+  for (std::size_t i = 0; i < plan.fixed.size(); ++i)
+    text += fmt::format("fixed {} at node {}: {} ({})\n", plan.fixed[i]->rule, people(plan.fixed[i]->node), people(plan.fixes_used[i]->message),
+                        to_text(plan.fixes_used[i]->applicability));
+  for (const Finding& finding : left.findings)
+    if (finding.severity != Severity::kInfo) text += fmt::format("left: {} [{} {}] {}\n", to_text(finding.severity), finding.code, finding.rule, people(finding.message));
+  if (plan.unsafe_left > 0) text += fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
+  if (plan.conflicting > 0) text += fmt::format("{} left for a second run: the fixes change the same operand\n", plural(plan.conflicting, "finding"));
+  const bool write = !target.empty() && !plan.edits.empty();
+  if (write) {
+    if (const auto error = write_file(target, outcome->edited.parts())) return refuse(error->message);
+    text += fmt::format("wrote {} with {}\n", people(target), plan.fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", plan.fixed.size()));
+  } else if (plan.edits.empty()) {
+    text += "nothing was fixed, nothing is written\n";
+  }
+  if (const auto error = write_stdout(text)) return refuse(error->message);
+  return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
+}
+
+}  // namespace tensorlint::cli

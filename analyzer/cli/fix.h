@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "analyzer/cli/declarations.h"
+
+namespace tensorlint::cli {
+
+struct FixOptions {
+  std::string input, output;
+  bool in_place = false, unsafe = false, diff = false;
+  Declarations declarations;
+};
+
+/// Applies the fixes of an ONNX model's findings, checks the result again and writes it.
+/// Exit codes as of check, for what is left after fixing; nothing is written where nothing was fixed.
+int run_fix(const FixOptions& options);
+
+}  // namespace tensorlint::cli
