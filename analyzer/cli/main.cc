@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/fix.h"
+#include "analyzer/cli/why.h"
 #include "analyzer/version.h"
 
 namespace tensorlint::cli {
@@ -21,8 +22,7 @@ struct Unbuilt {
 };
 
 // Part of the contract, and built later: said so instead of being taken for a typing error.
-constexpr std::array kUnbuiltCommands{Unbuilt{"why", "how the facts of a value came about"},
-                                      Unbuilt{"run", "execute a model"},
+constexpr std::array kUnbuiltCommands{Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
 constexpr std::array kUnbuiltOptions{"--placement-file", "--torch-version", "--baseline", "--write-baseline", "--signatures", "--config"};
@@ -72,6 +72,12 @@ int run(int argc, char** argv) {
   fix_command->add_flag("--copy-data", copy_data, "not built yet");
   add_declarations(fix_command, fix.declarations);
 
+  WhyOptions why;
+  CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
+  why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required();
+  why_command->add_option("VALUE", why.value, "its name")->required();
+  add_declarations(why_command, why.declarations);
+
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
   std::string rule;
   CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
@@ -101,6 +107,7 @@ int run(int argc, char** argv) {
     return run_check(check);
   }
   if (show_command->parsed()) return run_show(show);
+  if (why_command->parsed()) return run_why(why);
   if (fix_command->parsed()) return copy_data ? refuse("the option --copy-data is not built yet") : run_fix(fix);
   if (rules_command->parsed()) return run_rules();
   return run_explain(rule);

@@ -1,0 +1,26 @@
+#include "analyzer/cli/why.h"
+
+#include <fmt/format.h>
+
+#include "analyzer/cli/check.h"
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/reports/why.h"
+
+namespace tensorlint::cli {
+
+int run_why(const WhyOptions& options) {
+  const auto analysis_options = parse_declarations(options.declarations);
+  if (!analysis_options) return refuse(analysis_options.error().message);
+  const Result<Model> model = load_model(options.model);
+  if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
+  ValueId value = ValueId::kAbsent;
+  for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
+    value = model->find_value(static_cast<GraphId>(graph), options.value);
+  if (value == ValueId::kAbsent) return refuse(fmt::format("{} has no value `{}`", options.model, options.value));
+  const Analysis analysis = analyse(*model, *analysis_options);
+  const auto error = write_stdout(why_text(analysis, value));
+  return error ? refuse(error->message) : kExitClean;
+}
+
+}  // namespace tensorlint::cli
