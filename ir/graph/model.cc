@@ -457,6 +457,11 @@ void ModelBuilder::fault(StructureFault fault) {
   if (impl_->fault_counts[graph]++ < kMaxFaultsPerGraph) model_.faults.push_back(std::move(fault));
 }
 
+bool ModelBuilder::keeps_faults(GraphId graph) const {
+  const auto index = static_cast<std::size_t>(graph);
+  return index >= impl_->fault_counts.size() || impl_->fault_counts[index] < kMaxFaultsPerGraph;
+}
+
 Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   const auto resolve = [this](GraphId graph, NameId name) {

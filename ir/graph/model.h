@@ -303,6 +303,8 @@ class ModelBuilder {
   NodeId add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name, std::span<const NameId> operands,
                   std::span<const NameId> results, std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length);
   void fault(StructureFault fault);  ///< dropped after 1,000 of one graph
+  /// Another fault of the graph is still kept: else its message need not be made.
+  bool keeps_faults(GraphId graph) const;
 
   /// Resolves operands, outputs and functions and hands the model over. Functions may be added in any order before.
   Model finish();

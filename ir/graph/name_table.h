@@ -135,7 +135,7 @@ class NameTable {
       hash = mix(hash, static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[0])) << 16 |
                            static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[text.size() / 2])) << 8 | static_cast<std::uint8_t>(text.back()));
     }
-    return static_cast<std::uint32_t>(hash ^ hash >> 32);
+    return static_cast<std::uint32_t>(hash);  // mix has folded the upper half in
   }
   template <typename Word>
   static Word load(const char* bytes) {

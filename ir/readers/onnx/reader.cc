@@ -205,7 +205,7 @@ class Reader {
   void node(std::string_view message, const Pending& pending);
   void attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out);
   GraphId queue_subgraph(std::string_view message, const Holder& holder);
-  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, bool is_twice, const Holder& holder, std::string_view message);
+  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder, std::string_view message);
   struct ValueInfo {
     NameId name = NameId::kEmpty;
     const TypeDecl* type = nullptr;
@@ -547,10 +547,11 @@ void Reader::integers(Cursor& cursor, std::string_view name, std::vector<std::in
 
 void Reader::attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out) {
   charge(kAttributeCost);
+  check_budget(message.data());
   Attribute self;
   std::int64_t kind_code = 0;
   unsigned present = 0;
-  bool is_twice = false;
+  AttributeKind twice = AttributeKind::kUndefined;
   ints_.clear();
   floats_.clear();
   strings_.clear();
@@ -561,7 +562,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   while (fields.next()) {
     const std::uint32_t field = fields.field();
     if (const AttributeKind kind = kind_of_field(field); kind != AttributeKind::kUndefined) {
-      is_twice = is_twice || (is_message(kind) && (present & bit(kind)) != 0);
+      if (is_message(kind) && (present & bit(kind)) != 0) twice = kind;
       present |= bit(kind);
     }
     switch (field) {
@@ -603,25 +604,27 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   if (!tensors.empty()) self.tensors = builder_.keep(std::move(tensors));
   if (!graphs.empty()) self.graphs = builder_.keep(std::move(graphs));
   if (!types.empty()) self.types = builder_.keep(std::move(types));
-  check_kind(self, kind_code, present, is_twice, holder, message);
+  check_kind(self, kind_code, present, twice, holder, message);
   out.push_back(self);
 }
 
-void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, bool is_twice, const Holder& holder, std::string_view message) {
-  const auto malformed = [&](std::string text) {
-    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = holder.graph, .node = holder.node, .message = std::move(text), .position = at(message)});
+void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder, std::string_view message) {
+  const auto malformed = [&]<typename... Args>(fmt::format_string<Args...> text, Args&&... args) {
+    if (!builder_.keeps_faults(holder.graph)) return;
+    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = holder.graph, .node = holder.node,
+           .message = fmt::format(text, std::forward<Args>(args)...), .position = at(message)});
   };
   if (self.name.empty()) malformed("an attribute has no name");
   constexpr std::int64_t kLastKind = static_cast<std::int64_t>(AttributeKind::kTypeProtos);
   if (kind_code < 0 || kind_code > kLastKind) {
-    malformed(fmt::format("attribute `{}` has the unknown kind {}", self.name, kind_code));
+    malformed("attribute `{}` has the unknown kind {}", self.name, kind_code);
     return;
   }
   self.kind = static_cast<AttributeKind>(kind_code);
-  if (is_twice) malformed(fmt::format("attribute `{}` gives its {} twice", self.name, to_text(static_cast<AttributeKind>(std::bit_width(present) - 1))));
+  if (twice != AttributeKind::kUndefined) malformed("attribute `{}` gives its {} twice", self.name, to_text(twice));
   if (!self.reference.empty()) {
-    if (!holder.in_function) malformed(fmt::format("attribute `{}` refers to attribute `{}` of a function, outside of any", self.name, self.reference));
-    if (present != 0) malformed(fmt::format("attribute `{}` has a value and refers to `{}`", self.name, self.reference));
+    if (!holder.in_function) malformed("attribute `{}` refers to attribute `{}` of a function, outside of any", self.name, self.reference);
+    if (present != 0) malformed("attribute `{}` has a value and refers to `{}`", self.name, self.reference);
     return;
   }
   if (self.kind == AttributeKind::kUndefined) {
@@ -629,17 +632,17 @@ void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned presen
     if (std::popcount(present) == 1) {
       self.kind = static_cast<AttributeKind>(std::countr_zero(present));
     } else {
-      malformed(fmt::format("attribute `{}` has no kind and {} values", self.name, std::popcount(present)));
+      malformed("attribute `{}` has no kind and {} values", self.name, std::popcount(present));
     }
     return;
   }
   const unsigned others = present & ~bit(self.kind);
   if (others != 0) {
-    malformed(fmt::format("attribute `{}` is declared {} and has a value of kind {}", self.name, to_text(self.kind),
-                          to_text(static_cast<AttributeKind>(std::countr_zero(others)))));
+    malformed("attribute `{}` is declared {} and has a value of kind {}", self.name, to_text(self.kind),
+                          to_text(static_cast<AttributeKind>(std::countr_zero(others))));
   } else if ((present & bit(self.kind)) == 0 && !is_list(self.kind) && is_message(self.kind)) {
     // A scalar that is left out is 0 or empty: what writers of proto3 do.
-    malformed(fmt::format("attribute `{}` is declared {} and has no value", self.name, to_text(self.kind)));
+    malformed("attribute `{}` is declared {} and has no value", self.name, to_text(self.kind));
   }
 }
 
@@ -831,6 +834,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
 
   const std::string_view name = model().text(self.name);
   std::optional<std::string> problem;
+  if (!builder_.keeps_faults(graph)) return &self;
   if (is_segment) {
     problem = fmt::format("tensor `{}` is stored in segments, which nothing supports", name);
   } else if (second_field != 0) {
