@@ -100,7 +100,7 @@ class SchemaCheck {
   bool check_arity() {
     const std::size_t count = call_.operands.size();
     bool good = true;
-    if (count > schema_.max_inputs || count < schema_.min_inputs) {
+    if ((count > schema_.max_inputs && !schema_.open) || count < schema_.min_inputs) {
       const std::size_t wanted = count < schema_.min_inputs ? schema_.min_inputs : schema_.max_inputs;
       in_.fail(kOperandCount, {}, fmt::format("{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
       good = false;
@@ -111,7 +111,7 @@ class SchemaCheck {
       in_.fail(kOperandCount, {}, fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
       good = false;
     }
-    if (call_.result_count > schema_.max_outputs || call_.result_count < schema_.min_outputs) {
+    if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {
       const std::size_t wanted = call_.result_count < schema_.min_outputs ? schema_.min_outputs : schema_.max_outputs;
       in_.fail(kResultCount, {}, fmt::format("{} gives {} {} result{}, {} asked for", call_.name, call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", call_.result_count));
       good = false;
@@ -125,7 +125,7 @@ class SchemaCheck {
       const FormalAttribute* formal = schema_.attribute(attribute.name);
       if (formal == nullptr) {
         // Names with two leading underscores are for runtimes' private use (onnx.defs.OpSchema.Verify).
-        if (attribute.name.starts_with("__")) continue;
+        if (attribute.name.starts_with("__") || schema_.open) continue;
         in_.fail(kKnownAttribute, {}, fmt::format("{} has no attribute `{}` in opset {}", call_.name, attribute.name, call_.opset));
         good = false;
       } else if (attribute.kind != formal->kind) {
@@ -157,7 +157,7 @@ class SchemaCheck {
     const DTypeSet dtypes = innermost_dtypes(*call_.facts, fact);
     const DTypeSet possible = dtypes & allowed_dtypes(allowed, fact.kind);
     const bool map_allowed = holds_map(*call_.facts, fact) && (fact.kind == ValueKind::kMap ? allowed.map : allowed.sequence_map);
-    if (possible.empty() && !dtypes.empty() && !map_allowed) {
+    if (possible.empty() && !dtypes.empty() && !map_allowed && !schema_.open) {
       in_.fail(kAllowedType, {static_cast<int>(index)}, fmt::format("{} takes {} as `{}`, {{{}}} is {}", call_.name, allowed_text(allowed), formal->name, index, type_text(fact)));
       return;
     }

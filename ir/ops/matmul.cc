@@ -8,6 +8,10 @@ const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes, "last ext
 const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kShapes, "operands have at least one axis"};
 const Constraint kMatMulBroadcast{"matmul_broadcast", ConstraintKind::kShapes, "axes before the last two broadcast"};
 
+const Constraint kGemmRank{"gemm_rank", ConstraintKind::kShapes, "both factors have 2 axes"};
+const Constraint kGemmInner{"gemm_inner", ConstraintKind::kShapes, "inner extents are equal, after transposition"};
+const Constraint kGemmAddend{"gemm_addend", ConstraintKind::kShapes, "the addend stretches to the product's shape"};
+
 std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b) {
   for (const auto& [operand, shape] : {std::pair(a, x), std::pair(b, y)}) {
     if (!shape.empty()) continue;
@@ -33,6 +37,32 @@ std::optional<Dims> matmul_shape(Inference& in, int a, int b) {
   const auto x = in.shape(a), y = in.shape(b);
   if (!x || !y) return std::nullopt;
   return matmul_shape(in, *x, *y, a, b);
+}
+
+std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
+  DimPool& pool = in.dims();
+  const auto x = in.shape(a), y = in.shape(b);
+  for (const int operand : {a, b}) {
+    const auto shape = in.shape(operand);
+    if (!shape || shape->size() == 2) continue;
+    in.fail(kGemmRank, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs 2", operand, shape_text(pool, *shape), shape->size(), in.call().name));
+    return unknown_dims(2, Unknown::kTainted);
+  }
+  const bool turn_a = in.int_attribute("transA", 0) != 0, turn_b = in.int_attribute("transB", 0) != 0;
+  Dims result = unknown_dims(2);
+  if (x) result[0] = (*x)[turn_a ? 1 : 0];
+  if (y) result[1] = (*y)[turn_b ? 0 : 1];
+  if (x && y) same_extent(in, (*x)[turn_a ? 0 : 1], (*y)[turn_b ? 1 : 0], a, b, kGemmInner, "inner extents");
+  const auto addend = c < 0 ? std::nullopt : in.shape(c);
+  // Until opset 6 the addend was stretched on request only.
+  if (!addend || in.failed() || (in.call().domain.empty() && in.opset() < 7)) return result;
+  // The product is no operand: its rows are A's, its columns B's.
+  const auto misfit = [&](Dim extent, Dim target) { return !pool.bounds_from_two(extent).contains(1) && pool.differ(extent, target); };
+  const bool columns = !addend->empty() && misfit(addend->back(), result[1]);
+  if (addend->size() <= 2 && !columns && !(addend->size() == 2 && misfit(addend->front(), result[0]))) return result;
+  if (addend->size() > 2 || !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
+    in.fail(kGemmAddend, {c, columns ? b : a}, fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend), shape_text(pool, result)));
+  return result;
 }
 
 }  // namespace tensorlint

@@ -15,4 +15,11 @@ std::optional<Dims> matmul_shape(Inference& in, int a, int b);
 /// The same for shapes that the caller has rearranged (transposed); operands only name them.
 std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b);
 
+extern const Constraint kGemmRank;    ///< both factors have 2 axes
+extern const Constraint kGemmInner;   ///< inner extents are equal, after transposition
+extern const Constraint kGemmAddend;  ///< the addend stretches to the product's shape
+
+/// Shape of Gemm's result under attributes transA and transB. Operands by index; c -1: none.
+std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c);
+
 }  // namespace tensorlint

@@ -45,9 +45,13 @@ int OpSchema::input_index(std::string_view parameter) const { return index_of(in
 int OpSchema::output_index(std::string_view parameter) const { return index_of(outputs, parameter); }
 
 const OpSchema* find_schema(std::string_view domain, std::string_view name, int opset) {
-  const auto all = versions(domain, name);
-  const auto later = std::ranges::upper_bound(all, opset, std::ranges::less(), &OpSchema::since_version);
-  return later == all.begin() ? nullptr : &*std::prev(later);
+  const auto in_force = [&](std::span<const OpSchema> all) {
+    const auto later = std::ranges::upper_bound(all, opset, std::ranges::less(), &OpSchema::since_version);
+    return later == all.begin() ? nullptr : &*std::prev(later);
+  };
+  const OpSchema* found = in_force(versions(domain, name));
+  // Runtimes write some operators into opsets of ai.onnx older than ONNX's own version of these.
+  return found != nullptr ? found : in_force(handwritten_versions(canonical(domain), name));
 }
 
 const OpSchema* find_any_version(std::string_view domain, std::string_view name) {

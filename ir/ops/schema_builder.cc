@@ -37,7 +37,8 @@ SchemaBuilder::SchemaBuilder(std::string_view domain, std::string_view name, int
               .types = {},
               .function_body = {},
               .function_opset = 0,
-              .index = 0} {}
+              .index = 0,
+              .open = false} {}
 
 std::uint16_t SchemaBuilder::variable_index(std::string_view variable) const {
   const auto found = std::ranges::find(types_, variable, &TypeConstraint::name);
@@ -82,6 +83,16 @@ SchemaBuilder& SchemaBuilder::attribute(std::string_view name, AttributeKind kin
 
 SchemaBuilder& SchemaBuilder::required_attribute(std::string_view name, AttributeKind kind) {
   attributes_.push_back({name, kind, true, false, {}});
+  return *this;
+}
+
+SchemaBuilder& SchemaBuilder::mixed_types() {
+  (outputs_.empty() ? inputs_ : outputs_).back().homogeneous = false;
+  return *this;
+}
+
+SchemaBuilder& SchemaBuilder::open() {
+  schema_.open = true;
   return *this;
 }
 

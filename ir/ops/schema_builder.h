@@ -20,6 +20,8 @@ class SchemaBuilder {
   SchemaBuilder& attribute(std::string_view name, AttributeKind kind);  ///< optional, no default
   SchemaBuilder& attribute(std::string_view name, AttributeKind kind, std::string_view default_value);
   SchemaBuilder& required_attribute(std::string_view name, AttributeKind kind);
+  SchemaBuilder& mixed_types();  ///< the last input or output, variadic, takes operands of different types
+  SchemaBuilder& open();         ///< see OpSchema::open
 
  private:
   friend struct HandwrittenTable;

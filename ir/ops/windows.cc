@@ -91,9 +91,25 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   return *excess <= 0 ? raised : starts;
 }
 
-std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias) {
+namespace {
+
+/// [N, d..., C] as [N, C, d...].
+Dims channels_first(std::span<const Dim> dims) {
+  Dims result = copy_dims(dims);
+  if (result.size() > 2) std::rotate(result.begin() + 1, result.end() - 1, result.end());
+  return result;
+}
+
+/// [N, C, d...] as [N, d..., C].
+Dims channels_to_end(Dims dims) {
+  if (dims.size() > 2) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+/// Conv's result for data [N, C, d...].
+std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> data, int x, int w, int bias) {
   DimPool& pool = in.dims();
-  const auto data = in.shape(x), filters = in.shape(w);
+  const auto filters = in.shape(w);
   const std::int64_t group = in.int_attribute("group", 1);
   if (group < 1) in.fail(kConvGroups, {}, fmt::format("`group` of {} is {}, at least 1 needed", in.call().name, group));
   const auto ranked = data ? data : filters;
@@ -143,6 +159,50 @@ std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias) {
     }
     if (data) result[i + 2] = window_count(in, *windows, i, (*data)[i + 2], extent, true);
   }
+  return result;
+}
+
+}  // namespace
+
+std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias, bool channels_last) {
+  if (!channels_last) return conv_of(in, in.shape(x), x, w, bias);
+  std::optional<Dims> data;
+  if (const auto shape = in.shape(x)) data = channels_first(*shape);
+  auto result = conv_of(in, data, x, w, bias);
+  if (result) result = channels_to_end(std::move(*result));
+  return result;
+}
+
+std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
+  const auto shape = in.shape(0);
+  if (!shape) return std::nullopt;
+  if (shape->size() < 3) {
+    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", shape->size(), in.call().name));
+    return std::nullopt;
+  }
+  const Dims data = channels_last ? channels_first(*shape) : copy_dims(*shape);
+  const std::size_t spatial = data.size() - 2;
+  Dims result = unknown_dims(data.size());
+  result[0] = data[0];
+  result[1] = data[1];
+  const auto windows = read_windows(in, spatial);
+  const auto kernel = spatial_attribute(in, "kernel_shape", spatial, 0, 1);
+  if (windows && kernel && in.attribute("kernel_shape") != nullptr)
+    for (std::size_t i = 0; i < spatial; ++i) result[i + 2] = window_count(in, *windows, i, data[i + 2], in.dims().constant((*kernel)[i]), false);
+  return channels_last ? channels_to_end(std::move(result)) : result;
+}
+
+std::optional<Dims> global_pool_shape(Inference& in, bool channels_last) {
+  const auto data = in.shape(0);
+  if (!data) return std::nullopt;
+  if (data->size() < 2) {
+    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", data->size(), in.call().name));
+    return std::nullopt;
+  }
+  Dims result(data->size(), in.dims().constant(1));
+  const std::size_t channels = channels_last ? data->size() - 1 : 1;
+  result[0] = (*data)[0];
+  result[channels] = (*data)[channels];
   return result;
 }
 

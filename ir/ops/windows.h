@@ -39,12 +39,20 @@ Dim dilated(DimPool& pool, Dim kernel, std::int64_t dilation);
 /// larger than the padded extent. Pools of some runtimes round up there, so these get an unknown dim.
 Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim extent, Dim kernel, bool must_fit);
 
-/// Shape of Conv's result; fails on channels, groups, ranks, bias. Operands by index; bias -1: none.
-/// Source: ONNX Conv, opsets 1, 11, 22.
 extern const Constraint kConvChannels;
 extern const Constraint kConvGroups;
 extern const Constraint kConvKernelShape;
 extern const Constraint kConvBias;
-std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias);
+
+/// Shape of Conv's result; fails on channels, groups, ranks, bias. Operands by index; bias -1: none.
+/// `channels_last`: data and result are [N, d..., C]. Filters are [M, C/group, k...] always.
+/// Source: ONNX Conv, opsets 1, 11, 22.
+std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias, bool channels_last = false);
+
+/// Shape of a pool's result with `kernel_shape` windows over operand 0; fails kWindowRank, kWindowAttributes.
+std::optional<Dims> pool_shape(Inference& in, bool channels_last = false);
+
+/// The same over all spatial axes at once: extents of 1.
+std::optional<Dims> global_pool_shape(Inference& in, bool channels_last = false);
 
 }  // namespace tensorlint

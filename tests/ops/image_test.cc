@@ -16,6 +16,8 @@ TEST(Resize, Shapes) {
   const auto keeping = [](const char* policy) { return Op("Resize", 18).in("float32[8, 4]").absent().absent().constant({4, 4}).with("keep_aspect_ratio_policy", policy).infer().result(); };
   EXPECT_EQ(keeping("not_larger"), "float32[4, 2]");
   EXPECT_EQ(keeping("not_smaller"), "float32[8, 4]");
+  // Halves are rounded up: 0.75 * 2.
+  EXPECT_EQ(Op("Resize", 18).in("float32[2, 4]").absent().absent().constant({1, 3}).with("keep_aspect_ratio_policy", "not_smaller").infer().result(), "float32[2, 3]");
   EXPECT_EQ(Op("Upsample", 9).in("float32[1, 1, 2, 2]").floats({1, 1, 2, 3}).infer().result(), "float32[1, 1, 4, 6]");
 }
 

@@ -147,6 +147,7 @@ void linear_attention(Inference& in) {
   check_shape(in, 3, state, kAttentionCache, "past state", 2);
   in.set_shape(0, Dims{batch, length, pool.mul(pool.constant(query_count), value.size)});
   in.set_shape(1, state);
+  if (!in.has(3)) in.set_dtype(1, in.result(0).dtypes);
 }
 
 void causal_conv(Inference& in) {

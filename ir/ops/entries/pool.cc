@@ -1,6 +1,4 @@
 // Pools. Source: ONNX MaxPool (1 to 22), AveragePool (1 to 22), LpPool (1 to 22), GlobalAveragePool, GlobalMaxPool, GlobalLpPool.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,28 +7,14 @@
 namespace tensorlint {
 namespace {
 
-/// Shape of all results of a pool.
-void pool_shape(Inference& in) {
-  const auto data = in.shape(0);
-  if (!data) return;
-  if (data->size() < 3) {
-    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", data->size(), in.call().name));
-    return;
-  }
-  const std::size_t spatial = data->size() - 2;
-  Dims result = unknown_dims(data->size());
-  result[0] = (*data)[0];
-  result[1] = (*data)[1];
-  const auto windows = read_windows(in, spatial);
-  const auto kernel = spatial_attribute(in, "kernel_shape", spatial, 0, 1);
-  if (windows && kernel && in.attribute("kernel_shape") != nullptr)
-    for (std::size_t i = 0; i < spatial; ++i) result[i + 2] = window_count(in, *windows, i, (*data)[i + 2], in.dims().constant((*kernel)[i]), false);
-  for (std::size_t i = 0; i < in.result_count(); ++i) in.set_shape(static_cast<int>(i), result);
+void pool(Inference& in) {
+  const auto shape = pool_shape(in);
+  for (std::size_t i = 0; shape && i < in.result_count(); ++i) in.set_shape(static_cast<int>(i), *shape);
 }
 
 /// The second result holds flat indices into the operand, which count no padding.
 void max_pool(Inference& in) {
-  pool_shape(in);
+  pool(in);
   if (in.result_count() < 2) return;
   const auto data = in.shape(0);
   const Bounds count = data ? in.dims().bounds(element_count(in.dims(), *data)) : Bounds{0, INT64_MAX};
@@ -38,21 +22,12 @@ void max_pool(Inference& in) {
 }
 
 void lp_pool(Inference& in) {
-  pool_shape(in);
+  pool(in);
   in.set_range(0, {0, HUGE_VAL, true});
 }
 
 void global_pool(Inference& in) {
-  const auto data = in.shape(0);
-  if (!data) return;
-  if (data->size() < 2) {
-    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", data->size(), in.call().name));
-    return;
-  }
-  Dims result(data->size(), in.dims().constant(1));
-  result[0] = (*data)[0];
-  result[1] = (*data)[1];
-  in.set_shape(0, result);
+  if (const auto shape = global_pool_shape(in)) in.set_shape(0, *shape);
 }
 
 /// A maximum of at least one element stays within the operand's range. (An average rounds, and may overflow on its way.)
@@ -68,14 +43,14 @@ void global_lp_pool(Inference& in) {
   in.set_range(0, {0, HUGE_VAL, true});
 }
 
-OpEntry pool(std::string_view name, InferFunction function) {
+OpEntry pool_entry(std::string_view name, InferFunction function) {
   return OpEntry(name).infer(function).constraint(kWindowAttributes).constraint(kWindowRank);
 }
 
 const RegisterOps kPools{
-    pool("MaxPool", max_pool),
-    pool("AveragePool", pool_shape),
-    pool("LpPool", lp_pool),
+    pool_entry("MaxPool", max_pool),
+    pool_entry("AveragePool", pool),
+    pool_entry("LpPool", lp_pool),
     OpEntry("GlobalAveragePool").infer(global_pool).constraint(kWindowRank),
     OpEntry("GlobalMaxPool").infer(global_max_pool).constraint(kWindowRank),
     OpEntry("GlobalLpPool").infer(global_lp_pool).constraint(kWindowRank),

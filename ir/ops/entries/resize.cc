@@ -81,8 +81,7 @@ void keep_ratio(Inference& in, std::span<const Dim> data, const std::vector<int>
     const std::int64_t exact = (2 * product + best->extent) / (2 * best->extent);
     const double wide = static_cast<double>(best->size) / static_cast<double>(best->extent) * static_cast<double>(extent) + 0.5;
     const float narrow = std::round(static_cast<float>(best->size) / static_cast<float>(best->extent) * static_cast<float>(extent));
-    const bool half = (2 * product) % best->extent == 0 && (2 * product / best->extent) % 2 == 1;
-    if (!half && static_cast<std::int64_t>(wide) == exact && static_cast<std::int64_t>(narrow) == exact) result[static_cast<std::size_t>(axis)] = pool.constant(exact);
+    if (static_cast<std::int64_t>(wide) == exact && static_cast<std::int64_t>(narrow) == exact) result[static_cast<std::size_t>(axis)] = pool.constant(exact);
   }
 }
 
