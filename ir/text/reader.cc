@@ -27,6 +27,7 @@ using text::Token;
 using text::TokenKind;
 
 constexpr unsigned kMaxDepth = 64;
+constexpr std::size_t kMaxOpsetImports = 1000;  // every operator looks through them; real models have a handful
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 /// What a model may take per byte of its text, and beside it, as for binary models: a text of tiny pieces grows most.
 constexpr std::uint64_t kBudgetPerByte = 36;
@@ -342,6 +343,7 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
   do {
     const Token domain = lexer_.peek();
     OpsetImport import;
+    if (imports.size() == kMaxOpsetImports) return fail(domain.position, fmt::format("more than {} opset imports", kMaxOpsetImports));
     std::string_view text;
     if (!charge(kItemCost) || !string(text, "a domain in quotes") || !expect(':', "behind the domain") ||
         !integer(import.version, "the version of the opset"))

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -382,6 +383,21 @@ TEST(TextReader, ReportsMalformedTypesAndAttributesAsFaults) {
   EXPECT_EQ(model.faults[3].message, "attribute `q` has no kind and no value");
   EXPECT_EQ(model.faults[3].node, NodeId{0});
   EXPECT_EQ(model.faults[4].message, "an attribute has no name");
+}
+
+TEST(TextReader, TellsManyNamesApartThatDifferAtTheEnd) {
+  // Hashes that miss the end of a name make this 20 s.
+  std::string text = "g () => () {";
+  for (int i = 100000; i < 200000; ++i) text += " value_" + std::to_string(i) + " = A ()\n";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(parsed(text + "}").nodes.size(), 100000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(TextReader, LimitsOpsetImports) {
+  std::string text = "<opset_import: [\"\" : 1";
+  for (int i = 0; i < 1000; ++i) text += ", \"" + std::to_string(i) + "\" : 1";
+  EXPECT_NE(error_of(text + "]> g () => () {}").find("more than 1000 opset imports"), std::string::npos);
 }
 
 TEST(TextReader, RefusesWhatIsNoRegularFile) {
