@@ -1,0 +1,268 @@
+// What is where: sorting, searching, counting and masks. Source: ONNX ArgMax, ArgMin (opsets 1-13), TopK (1 with k as an attribute, 10, 11, 24),
+// OneHot (9-28), NonZero (9, 13), Unique (11, 28), Compress (9-28), EyeLike (9, 22), Trilu (14), CumSum (11, 14), CumProd (26),
+// ReverseSequence (10, 28).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops/attributes.h"
+#include "ir/ops/contents.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kArgAxis{"arg_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kTopAxis{"top_k_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kTopCount{"top_k_count", ConstraintKind::kDomain, "0 <= k <= extent"};
+const Constraint kOneHotAxis{"one_hot_axis_in_range", ConstraintKind::kAxisRange, "-rank - 1 <= axis <= rank"};
+const Constraint kOneHotValues{"one_hot_values", ConstraintKind::kShapes, "values are a pair, depth is one number"};
+const Constraint kUniqueAxis{"unique_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kCompressAxis{"compress_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShapes, "the condition is a 1-d tensor"};
+const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kShapes, "the operand is a matrix"};
+const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
+const Constraint kTriluRank{"trilu_rank", ConstraintKind::kShapes, "the operand has at least two axes"};
+const Constraint kCumulativeAxis{"cumulative_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShapes, "one length for each element of the batch axis, of at least two axes"};
+const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute, "time and batch axis are 0 and 1, or 1 and 0"};
+
+/// [0, extent - 1], or all non-negative numbers where there is no bound.
+Range index_range(const DimPool& pool, Dim extent) {
+  const Bounds bounds = pool.bounds(extent);
+  return {0, bounds.hi > std::int64_t{1} << 53 ? 9223372036854775808.0 : std::max(0.0, static_cast<double>(bounds.hi) - 1), false};
+}
+
+void arg_extreme(Inference& in) {
+  const auto data = in.shape(0);
+  in.set_range(0, index_range(in.dims(), Dim()));
+  if (!data) return;
+  const bool keepdims = in.int_attribute("keepdims", 1) != 0;
+  const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kArgAxis);
+  if (!axis) {
+    if (keepdims) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
+    return;
+  }
+  Dims result = copy_dims(*data);
+  in.set_range(0, index_range(in.dims(), result[static_cast<std::size_t>(*axis)]));
+  if (keepdims) {
+    result[static_cast<std::size_t>(*axis)] = in.dims().constant(1);
+  } else {
+    result.erase(result.begin() + *axis);
+  }
+  in.set_shape(0, result);
+}
+
+void top_k(Inference& in) {
+  DimPool& pool = in.dims();
+  in.set_range(0, in.operand(0).range);
+  in.set_range(1, index_range(pool, Dim()));
+  const auto data = in.shape(0);
+  if (!data) return;
+  const auto axis = normalise_axis(in, in.int_attribute("axis", -1), static_cast<int>(data->size()), 0, kTopAxis);
+  if (!axis) {
+    for (const int r : {0, 1}) in.set_shape(r, unknown_dims(data->size(), Unknown::kTainted));
+    return;
+  }
+  Dim count;
+  if (const auto attribute = in.int_attribute("k")) {
+    count = pool.constant(*attribute);
+  } else if (in.call().schema->input_index("K") >= 0) {
+    const auto elements = in.elements("K");
+    if (elements && elements->size() == 1) count = elements->front();
+  }
+  Dims result = copy_dims(*data);
+  Dim& extent = result[static_cast<std::size_t>(*axis)];
+  in.set_range(1, index_range(pool, extent));
+  const bool too_many = !count.is_unknown() && pool.bounds(pool.sub(count, extent)).lo > 0;
+  if (too_many || pool.bounds(count).hi < 0)
+    in.fail(kTopCount, {0}, fmt::format("k is {}, axis {} of {{0}} has extent {}", pool.to_text(count), *axis, pool.to_text(extent)));
+  // The same number of elements in both results, even where it is not known.
+  extent = count.is_unknown() || pool.bounds(count).lo < 0 ? in.fresh(0, *axis, Unknown::kDataDependent) : count;
+  for (const int r : {0, 1}) in.set_shape(r, result);
+}
+
+void one_hot(Inference& in) {
+  DimPool& pool = in.dims();
+  in.set_range(0, in.operand("values").range);
+  const auto values = in.shape("values"), depth_shape = in.shape("depth"), indices = in.shape("indices");
+  if (values && (values->size() != 1 || pool.never_equal(values->front(), pool.constant(2))))
+    in.fail(kOneHotValues, {2}, fmt::format("the values {{2}} of shape {} have to be a pair", shape_text(pool, *values)));
+  if (depth_shape && pool.never_equal(element_count(pool, *depth_shape), pool.constant(1)))
+    in.fail(kOneHotValues, {1}, fmt::format("the depth {{1}} of shape {} has to be one number", shape_text(pool, *depth_shape)));
+  Dim depth(Unknown::kDataDependent);
+  if (const auto elements = in.elements("depth"); elements && elements->size() == 1) depth = elements->front();
+  if (const auto floats = in.float_constants("depth"); floats && floats->size() == 1 && std::fabs(floats->front()) < 0x1p53)
+    depth = pool.constant(static_cast<std::int64_t>(floats->front()));
+  if (pool.bounds(depth).lo < 0) depth = Dim(Unknown::kDataDependent);
+  if (!indices) return;
+  const auto rank = static_cast<std::int64_t>(indices->size());
+  const std::int64_t axis = in.int_attribute("axis", -1);
+  Dims result = copy_dims(*indices);
+  if (axis < -rank - 1 || axis > rank) {
+    in.fail(kOneHotAxis, {0}, fmt::format("axis {} outside [{}, {}] for {{0}} of rank {}", axis, -rank - 1, rank, rank));
+    in.set_shape(0, unknown_dims(indices->size() + 1, Unknown::kTainted));
+    return;
+  }
+  result.insert(result.begin() + (axis < 0 ? axis + rank + 1 : axis), depth);
+  in.set_shape(0, result);
+}
+
+void non_zero(Inference& in) {
+  DimPool& pool = in.dims();
+  const auto data = in.shape(0);
+  in.set_range(0, index_range(pool, Dim()));
+  Dim count;
+  if (data) {
+    Range range = index_range(pool, pool.constant(0));
+    for (const Dim extent : *data) range = join(range, index_range(pool, extent));
+    in.set_range(0, range);
+    const Range& values = in.operand(0).range;
+    // NaN is not 0.
+    if (values.lo > 0 || values.hi < 0) count = element_count(pool, *data);
+    if (const Content* content = content_of(in, 0)) {
+      const auto elements = constant_extents(pool, content->integers);
+      const auto is_zero = [](auto value) { return value == 0; };
+      const auto zeros = content->floats.empty() ? (elements ? std::optional(std::count_if(elements->begin(), elements->end(), is_zero)) : std::nullopt)
+                                                 : std::optional(std::count_if(content->floats.begin(), content->floats.end(), is_zero));
+      if (zeros) count = pool.constant(static_cast<std::int64_t>(content->size()) - *zeros);
+    }
+  }
+  if (count.is_unknown()) count = in.fresh(0, 1, Unknown::kDataDependent);
+  in.set_shape(0, Dims{data ? pool.constant(static_cast<std::int64_t>(data->size())) : Dim(), count});
+}
+
+void unique(Inference& in) {
+  DimPool& pool = in.dims();
+  const auto data = in.shape(0);
+  const auto axis = in.int_attribute("axis");
+  in.set_range(0, in.operand(0).range);
+  for (const int r : {1, 2, 3})
+    if (static_cast<std::size_t>(r) < in.result_count()) in.set_range(r, index_range(pool, Dim()));
+  Dim whole, count;
+  std::optional<int> along;
+  if (axis && data) {
+    along = normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kUniqueAxis);
+    if (along) whole = (*data)[static_cast<std::size_t>(*along)];
+  } else if (data) {
+    whole = element_count(pool, *data);
+    const Content* content = content_of(in, 0);
+    auto elements = content != nullptr && content->floats.empty() ? constant_extents(pool, content->integers) : std::nullopt;
+    if (elements) {
+      std::sort(elements->begin(), elements->end());
+      count = pool.constant(std::unique(elements->begin(), elements->end()) - elements->begin());
+    }
+  }
+  // Not more than there are elements; nothing is unique in nothing.
+  if (pool.is_constant(whole, 0) || pool.is_constant(whole, 1)) count = whole;
+  if (count.is_unknown()) count = in.fresh(0, 0, Unknown::kDataDependent, pool.bounds(whole).lo >= 1 ? 1 : 0);
+  if (along) {
+    Dims shape = copy_dims(*data);
+    shape[static_cast<std::size_t>(*along)] = count;
+    in.set_shape(0, shape);
+  } else if (!axis) {
+    in.set_shape(0, Dims{count});
+  } else if (data) {
+    in.set_shape(0, unknown_dims(data->size(), in.failed() ? Unknown::kTainted : Unknown::kDataDependent));
+  }
+  if (in.result_count() > 1) in.set_shape(1, Dims{count});
+  if (in.result_count() > 2) in.set_shape(2, Dims{whole});
+  if (in.result_count() > 3) in.set_shape(3, Dims{count});
+}
+
+void compress(Inference& in) {
+  DimPool& pool = in.dims();
+  in.set_range(0, in.operand(0).range);
+  const auto data = in.shape(0), condition = in.shape(1);
+  if (condition && condition->size() != 1) in.fail(kCompressCondition, {1}, fmt::format("the condition {{1}} has rank {}, it has to be a list", condition->size()));
+  const auto axis = in.int_attribute("axis");
+  std::optional<int> along;
+  if (axis && data) {
+    along = normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kCompressAxis);
+    if (!along) {
+      in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
+      return;
+    }
+  }
+  Dim count;
+  if (data && !in.failed()) {
+    const auto picked = in.constants(1);
+    const auto whole = pool.as_constant(along ? (*data)[static_cast<std::size_t>(*along)] : element_count(pool, *data));
+    // A condition that is longer than the axis is cut off by some runtimes and refused by others.
+    if (picked && whole && static_cast<std::int64_t>(picked->size()) <= *whole)
+      count = pool.constant(std::count_if(picked->begin(), picked->end(), [](std::int64_t value) { return value != 0; }));
+  }
+  if (count.is_unknown()) count = Dim(Unknown::kDataDependent);
+  if (along) {
+    Dims shape = copy_dims(*data);
+    shape[static_cast<std::size_t>(*along)] = count;
+    in.set_shape(0, shape);
+  } else if (!axis) {
+    in.set_shape(0, Dims{count});
+  }
+}
+
+void eye_like(Inference& in) {
+  unary_shape(in);
+  in.set_range(0, {0, 1, false});
+  const auto data = in.shape(0);
+  if (data && data->size() != 2) in.fail(kEyeRank, {0}, fmt::format("{{0}} has rank {}, EyeLike needs a matrix", data->size()));
+  if (const auto dtype = dtype_attribute(in, "dtype", kEyeDtype)) {
+    in.set_dtype(0, *dtype);
+  } else if (!in.attribute("dtype")) {
+    in.set_dtype(0, in.operand(0).kind == ValueKind::kTensor ? in.operand(0).dtypes & in.result().dtypes : in.result().dtypes);
+  }
+}
+
+void trilu(Inference& in) {
+  unary_shape(in);
+  in.set_range(0, join(in.operand(0).range, {0, 0, false}));
+  const auto data = in.shape(0);
+  if (data && data->size() < 2) in.fail(kTriluRank, {0}, fmt::format("{{0}} has rank {}, Trilu needs at least two axes", data->size()));
+}
+
+void cumulative(Inference& in) {
+  unary_shape(in);
+  const auto axis = in.constant("axis");
+  if (const auto data = in.shape(0); data && axis) normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kCumulativeAxis);
+}
+
+void reverse_sequence(Inference& in) {
+  unary_shape(in);
+  in.set_range(0, in.operand(0).range);
+  const std::int64_t batch = in.int_attribute("batch_axis", 1), time = in.int_attribute("time_axis", 0);
+  if (batch < 0 || batch > 1 || time != 1 - batch) {
+    in.fail(kReverseAxes, {}, fmt::format("batch_axis {} and time_axis {} have to be 0 and 1 or 1 and 0", batch, time));
+    return;
+  }
+  const auto data = in.shape(0), lengths = in.shape(1);
+  if (data && data->size() < 2) {
+    in.fail(kReverseShapes, {0}, fmt::format("{{0}} has rank {}, ReverseSequence needs at least two axes", data->size()));
+  } else if (lengths && lengths->size() != 1) {
+    in.fail(kReverseShapes, {1}, fmt::format("the lengths {{1}} have rank {}, they have to be a list", lengths->size()));
+  } else if (data && lengths) {
+    same_extent(in, (*data)[static_cast<std::size_t>(batch)], lengths->front(), 0, 1, kReverseShapes, fmt::format("batch axis {} and lengths differ", batch));
+  }
+}
+
+OpEntry arg(std::string_view name) { return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis); }
+
+const RegisterOps kSelections{
+    arg("ArgMax"),
+    arg("ArgMin"),
+    OpEntry("TopK").infer(top_k).host("K").constraint(kTopAxis).constraint(kTopCount),
+    OpEntry("OneHot").infer(one_hot).host("depth").constraint(kOneHotAxis).constraint(kOneHotValues),
+    OpEntry("NonZero").infer(non_zero),
+    OpEntry("Unique").infer(unique).constraint(kUniqueAxis),
+    OpEntry("Compress").infer(compress).constraint(kCompressAxis).constraint(kCompressCondition),
+    OpEntry("EyeLike").infer(eye_like).constraint(kEyeRank).constraint(kEyeDtype),
+    OpEntry("Trilu").infer(trilu).host("k").constraint(kTriluRank),
+    OpEntry("CumSum").infer(cumulative).host("axis").constraint(kCumulativeAxis),
+    OpEntry("CumProd").infer(cumulative).host("axis").constraint(kCumulativeAxis),
+    OpEntry("ReverseSequence").infer(reverse_sequence).constraint(kReverseShapes).constraint(kReverseAxes),
+};
+
+}  // namespace
+}  // namespace tensorlint

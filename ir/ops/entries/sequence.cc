@@ -1,0 +1,279 @@
+// Sequences and optionals. Source: ONNX SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt, SequenceLength,
+// ConcatFromSequence (opset 11), SplitToSequence (11, 24), Optional, OptionalGetElement, OptionalHasElement (15, 18, 28).
+// The fact of a sequence covers each of its elements; its length is a 1-d shape.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/ops/attributes.h"
+#include "ir/ops/contents.h"
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kEmptyDtype{"sequence_empty_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
+const Constraint kInsertDtype{"sequence_insert_dtype", ConstraintKind::kMixedDtypes, "the tensor has the dtype of the sequence"};
+const Constraint kPosition{"sequence_position", ConstraintKind::kIndexRange, "-n <= position < n; SequenceInsert takes n too"};
+const Constraint kPartsAxis{"split_to_sequence_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kPartsSizes{"split_to_sequence_sizes", ConstraintKind::kDomain, "a scalar size is positive; sizes are not negative and sum up to the extent"};
+const Constraint kJoinAxis{"concat_from_sequence_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank; with new_axis up to the rank"};
+const Constraint kNoElements{"concat_from_sequence_empty", ConstraintKind::kDomain, "the sequence has elements"};
+
+/// Length of a sequence operand.
+Dim length_of(Inference& in, int operand) {
+  const Fact& fact = in.operand(operand);
+  if (fact.kind != ValueKind::kSequence || fact.shape == ShapeId::kUnranked) return Dim(Unknown::kNotTracked);
+  const auto dims = in.facts().dims_of(fact.shape);
+  return dims.size() == 1 ? dims.front() : Dim(Unknown::kNotTracked);
+}
+
+void set_sequence(Inference& in, FactId element, Dim length) {
+  Fact& result = in.result();
+  result.kind = ValueKind::kSequence;
+  result.element = element;
+  const Dim dims[] = {length};
+  result.shape = in.facts().intern_shape(dims);
+}
+
+void sequence_construct(Inference& in) {
+  FactId element = in.operand_id(0);
+  for (int i = 1; i < static_cast<int>(in.operand_count()); ++i) element = in.facts().join(element, in.operand_id(i));
+  set_sequence(in, element, in.dims().constant(static_cast<std::int64_t>(in.operand_count())));
+}
+
+void sequence_empty(Inference& in) {
+  Fact element;
+  element.kind = ValueKind::kTensor;
+  element.dtypes = in.attribute("dtype") == nullptr ? DTypeSet(DType::kFloat32) : DTypeSet::all();
+  if (const auto dtype = dtype_attribute(in, "dtype", kEmptyDtype)) element.dtypes = *dtype;
+  element.range = range_of(element.dtypes);
+  set_sequence(in, in.facts().intern(element), in.dims().constant(0));
+}
+
+/// The position, where it is given and known.
+std::optional<std::int64_t> position_of(Inference& in, int operand) {
+  const auto values = in.has(operand) ? in.constants(operand) : std::nullopt;
+  return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
+}
+
+/// Fails where the position lies outside of [-n, n), or of [-n, n] for an insertion.
+void check_position(Inference& in, int operand, Dim length, bool insertion) {
+  DimPool& pool = in.dims();
+  const auto position = position_of(in, operand);
+  const std::int64_t most = pool.bounds(length).hi;
+  if (!position || length.is_unknown()) return;
+  if ((*position < 0 ? *position >= -most : *position < most) || (insertion && *position == most)) return;
+  in.fail(kPosition, {operand, 0}, fmt::format("position {} is outside {{0}}, which has {} elements", *position, pool.to_text(length)));
+}
+
+void sequence_insert(Inference& in) {
+  const Fact& sequence = in.operand(0);
+  if (sequence.kind != ValueKind::kSequence) return;
+  const Dim length = length_of(in, 0);
+  check_position(in, 2, length, true);
+  const Fact &held = in.facts().fact(sequence.element), &tensor = in.operand(1);
+  if (held.kind == ValueKind::kTensor && tensor.kind == ValueKind::kTensor && (held.dtypes & tensor.dtypes).empty())
+    in.fail(kInsertDtype, {1, 0}, fmt::format("{{1}} is {}, the elements of {{0}} are {}", tensor.dtypes.to_text(), held.dtypes.to_text()));
+  const FactId element = in.dims().is_constant(length, 0) ? in.operand_id(1) : in.facts().join(sequence.element, in.operand_id(1));
+  set_sequence(in, element, in.dims().add(length, in.dims().constant(1)));
+}
+
+void sequence_erase(Inference& in) {
+  const Fact& sequence = in.operand(0);
+  if (sequence.kind != ValueKind::kSequence) return;
+  const Dim length = length_of(in, 0);
+  check_position(in, 1, length, false);
+  if (in.dims().is_constant(length, 0) && !in.failed()) in.fail(kPosition, {0}, "an element of {0} is erased, which is empty");
+  const Dim left = in.dims().sub(length, in.dims().constant(1));
+  set_sequence(in, sequence.element, in.dims().bounds(left).hi < 0 ? Dim(Unknown::kTainted) : left);
+}
+
+void sequence_at(Inference& in) {
+  const Fact& sequence = in.operand(0);
+  if (sequence.kind != ValueKind::kSequence) return;
+  check_position(in, 1, length_of(in, 0), false);
+  const DTypeSet dtypes = in.result().dtypes;
+  if (sequence.element != FactId::kTop) in.set_fact(0, sequence.element);
+  if (in.result().kind == ValueKind::kTensor && in.result().dtypes == DTypeSet::all()) in.set_dtype(0, dtypes);
+}
+
+void sequence_length(Inference& in) {
+  in.set_shape(0, {});
+  in.set_range(0, {0, 9223372036854775808.0, false});
+  const Dim length = length_of(in, 0);
+  if (!length.is_unknown()) in.set_elements(0, {length});
+}
+
+/// Number of parts, and the extent that all of them have along the axis.
+struct Parts {
+  Dim count, extent;
+};
+
+Parts read_parts(Inference& in, Dim whole) {
+  DimPool& pool = in.dims();
+  if (!in.has(1)) return {whole, pool.constant(1)};
+  const auto shape = in.shape(1);
+  const auto sizes = in.elements(1);
+  if (!shape || shape->size() > 1) return {Dim(Unknown::kDataDependent), Dim(Unknown::kDataDependent)};
+  if (shape->empty()) {
+    const Dim size = sizes && sizes->size() == 1 ? sizes->front() : Dim(Unknown::kDataDependent);
+    if (pool.bounds(size).hi <= 0) {
+      in.fail(kPartsSizes, {1}, fmt::format("the parts {{1}} have the size {}, it has to be positive", pool.to_text(size)));
+      return {Dim(Unknown::kTainted), Dim(Unknown::kTainted)};
+    }
+    if (size.is_unknown() || pool.bounds(size).lo < 1) return {Dim(Unknown::kDataDependent), Dim(Unknown::kDataDependent)};
+    const bool even = pool.is_constant(pool.mod(whole, size), 0);
+    const bool one = pool.bounds(pool.sub(whole, size)).hi <= 0 && pool.bounds(whole).lo >= 1;
+    return {pool.ceil_div(whole, size), even ? size : one ? whole : Dim(Unknown::kDataDependent)};
+  }
+  Parts parts{shape->front(), Dim(Unknown::kDataDependent)};
+  if (!sizes || sizes->empty()) return parts;
+  Dim sum = pool.constant(0);
+  bool same = true;
+  for (const Dim size : *sizes) {
+    sum = pool.add(sum, size);
+    same = same && pool.equal(size, sizes->front());
+    if (pool.bounds(size).hi < 0 && !in.failed()) in.fail(kPartsSizes, {1, 0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
+  }
+  if (!in.failed() && pool.never_equal(sum, whole))
+    in.fail(kPartsSizes, {1, 0}, fmt::format("the sizes {{1}} sum up to {}, the extent of {{0}} is {}", pool.to_text(sum), pool.to_text(whole)));
+  if (same) parts.extent = sizes->front();
+  return parts;
+}
+
+void split_to_sequence(Inference& in) {
+  Fact element;
+  element.kind = ValueKind::kTensor;
+  element.dtypes = in.operand(0).kind == ValueKind::kTensor ? in.operand(0).dtypes : DTypeSet::all();
+  element.range = in.operand(0).range;
+  Dim length;
+  if (const auto data = in.shape(0)) {
+    const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kPartsAxis);
+    if (axis) {
+      Dims shape = copy_dims(*data);
+      const Parts parts = read_parts(in, shape[static_cast<std::size_t>(*axis)]);
+      length = parts.count;
+      // keepdims counts only where every part has one slice.
+      if (!in.has(1) && in.int_attribute("keepdims", 1) == 0) {
+        shape.erase(shape.begin() + *axis);
+      } else {
+        shape[static_cast<std::size_t>(*axis)] = parts.extent;
+      }
+      element.shape = in.facts().intern_shape(shape);
+    }
+  }
+  set_sequence(in, in.facts().intern(element), length);
+}
+
+void concat_from_sequence(Inference& in) {
+  const Fact& sequence = in.operand(0);
+  if (sequence.kind != ValueKind::kSequence) return;
+  DimPool& pool = in.dims();
+  const Dim length = length_of(in, 0);
+  if (pool.is_constant(length, 0)) {
+    in.fail(kNoElements, {0}, "the sequence {0} has no elements to concatenate");
+    return;
+  }
+  const Fact& element = in.facts().fact(sequence.element);
+  if (element.kind != ValueKind::kTensor) return;
+  in.set_dtype(0, element.dtypes == DTypeSet::all() ? in.result().dtypes : element.dtypes);
+  in.set_range(0, element.range);
+  if (element.shape == ShapeId::kUnranked) return;
+  Dims shape = copy_dims(in.facts().dims_of(element.shape));
+  const bool stacks = in.int_attribute("new_axis", 0) != 0;
+  const auto rank = static_cast<std::int64_t>(shape.size()) + (stacks ? 1 : 0);
+  const std::int64_t axis = in.int_attribute("axis", 0);
+  if (axis < -rank || axis >= rank) {
+    in.fail(kJoinAxis, {0}, fmt::format("axis {} outside the elements of {{0}}, which have rank {}", axis, shape.size()));
+    return;
+  }
+  const auto at = axis < 0 ? axis + rank : axis;
+  if (stacks) {
+    shape.insert(shape.begin() + at, length);
+  } else {
+    // A known extent is that of every element.
+    Dim& extent = shape[static_cast<std::size_t>(at)];
+    extent = pool.mul(extent, length);
+  }
+  in.set_shape(0, shape);
+}
+
+/// What the `type` attribute of Optional declares, without its names.
+FactId declared(FactStore& facts, const TypeDecl* type) {
+  // Types nest a few levels at most: readers cap it. From the inside out.
+  std::vector<const TypeDecl*> levels;
+  for (; type != nullptr && levels.size() < 16; type = type->element) levels.push_back(type);
+  FactId inner = FactId::kTop;
+  for (auto it = levels.rbegin(); it != levels.rend(); ++it) {
+    Fact fact;
+    switch ((*it)->kind) {
+      case TypeKind::kTensor: fact.kind = ValueKind::kTensor; break;
+      case TypeKind::kSparseTensor: fact.kind = ValueKind::kSparseTensor; break;
+      case TypeKind::kSequence: fact.kind = ValueKind::kSequence; break;
+      case TypeKind::kOptional: fact.kind = ValueKind::kOptional; break;
+      default: return FactId::kTop;
+    }
+    if (fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) {
+      if (is_known_dtype((*it)->element_code)) fact.dtypes = static_cast<DType>((*it)->element_code);
+      fact.range = range_of(fact.dtypes);
+      if ((*it)->ranked && (*it)->dims.size() <= kMaxRank) {
+        Dims dims;
+        for (const DimDecl& dim : (*it)->dims) dims.push_back(dim.has_extent && dim.extent >= 0 ? facts.dims().constant(dim.extent) : Dim());
+        fact.shape = facts.intern_shape(dims);
+      }
+    } else {
+      fact.element = inner;
+    }
+    inner = facts.intern(fact);
+  }
+  return inner;
+}
+
+void optional(Inference& in) {
+  Fact& result = in.result();
+  result.kind = ValueKind::kOptional;
+  result.element = FactId::kTop;
+  if (in.has(0)) {
+    result.element = in.operand_id(0);
+  } else if (const Attribute* type = in.attribute("type"); type != nullptr) {
+    result.element = declared(in.facts(), type->type);
+    in.depends_on_tensor();
+  }
+}
+
+void optional_get_element(Inference& in) {
+  const Fact& operand = in.operand(0);
+  // From opset 18 on a tensor or sequence counts as an optional that holds it.
+  if (operand.kind == ValueKind::kOptional) {
+    in.set_fact(0, operand.element);
+  } else if (operand.kind != ValueKind::kUnknown) {
+    in.set_same(0, 0);
+  }
+}
+
+void optional_has_element(Inference& in) {
+  in.set_shape(0, {});
+  if (!in.has(0)) {
+    in.set_elements(0, {in.dims().constant(0)});
+  } else if (in.operand(0).kind == ValueKind::kTensor || in.operand(0).kind == ValueKind::kSequence) {
+    in.set_elements(0, {in.dims().constant(1)});
+  }
+}
+
+const RegisterOps kSequences{
+    OpEntry("SequenceConstruct").infer(sequence_construct),
+    OpEntry("SequenceEmpty").infer(sequence_empty).constraint(kEmptyDtype),
+    OpEntry("SequenceInsert").infer(sequence_insert).host("position").constraint(kInsertDtype).constraint(kPosition),
+    OpEntry("SequenceErase").infer(sequence_erase).host("position").constraint(kPosition),
+    OpEntry("SequenceAt").infer(sequence_at).host("position").constraint(kPosition),
+    OpEntry("SequenceLength").infer(sequence_length),
+    OpEntry("SplitToSequence").infer(split_to_sequence).host("split").constraint(kPartsAxis).constraint(kPartsSizes),
+    OpEntry("ConcatFromSequence").infer(concat_from_sequence).constraint(kJoinAxis).constraint(kNoElements),
+    OpEntry("Optional").infer(optional),
+    OpEntry("OptionalGetElement").infer(optional_get_element),
+    OpEntry("OptionalHasElement").infer(optional_has_element),
+};
+
+}  // namespace
+}  // namespace tensorlint

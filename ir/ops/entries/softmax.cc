@@ -1,0 +1,42 @@
+// Normalisations along an axis to probabilities. Source: ONNX Softmax, LogSoftmax, Hardmax, opsets 1, 11, 13. Until opset 12 the axes from
+// `axis` on are normalised together; the shape is the operand's in every version.
+#include <cmath>
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+
+void normalise(Inference& in, double lo, double hi) {
+  unary_shape(in);
+  const Range& range = in.operand(0).range;
+  // An infinite element, or all of them minus infinity, gives NaN.
+  in.set_range(0, {lo, hi, range.nan || std::isinf(range.lo) || std::isinf(range.hi)});
+  const auto rank = in.rank(0);
+  const std::int64_t axis = in.int_attribute("axis", in.opset() < 13 ? 1 : -1);
+  // Opset 1 lets the flattened matrix have one column, so that axis may be the rank; a scalar runs as one element.
+  const bool tolerated = rank && (*rank == 0 || (in.opset() < 11 && axis == *rank));
+  if (rank && !tolerated) normalise_axis(in, axis, *rank, 0, kSoftmaxAxis);
+}
+
+void softmax(Inference& in) { normalise(in, 0, 1); }
+void log_softmax(Inference& in) { normalise(in, -HUGE_VAL, 0); }
+
+void hardmax(Inference& in) {
+  normalise(in, 0, 1);
+  in.result().range.nan = false;
+}
+
+OpEntry normalisation(std::string_view name, InferFunction function) { return OpEntry(name).trait(OpTrait::kSoftmax).infer(function).constraint(kSoftmaxAxis); }
+
+const RegisterOps kSoftmaxes{
+    normalisation("Softmax", softmax),
+    normalisation("LogSoftmax", log_softmax).trait(OpTrait::kLogProbabilities),
+    normalisation("Hardmax", hardmax),
+};
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "ir/ops/inference.h"
+
+namespace tensorlint {
+namespace {
+
+TEST(Registry, OneEntryForEachVersion) {
+  const OpEntry* before = nullptr;
+  for (const OpEntry& entry : all_entries()) {
+    const bool same = before != nullptr && before->domain() == entry.domain() && before->name() == entry.name();
+    EXPECT_FALSE(same && before->last_version() >= entry.first_version()) << entry.name() << " has two entries for one version";
+    before = &entry;
+  }
+}
+
+TEST(Registry, EntriesAreOfOperators) {
+  for (const OpEntry& entry : all_entries()) {
+    EXPECT_NE(find_any_version(entry.domain(), entry.name()), nullptr) << entry.name();
+    EXPECT_TRUE(entry.inference() != nullptr || entry.uses_body() || entry.has(OpTrait::kControlFlow)) << entry.name() << " infers nothing";
+    for (const std::string_view operand : entry.host_operands()) {
+      bool known = false;
+      for (const OpSchema& schema : all_schemas())
+        known = known || (schema.domain == entry.domain() && schema.name == entry.name() && schema.input_index(operand) >= 0);
+      EXPECT_TRUE(known || entry.domain() == "tensorlint") << entry.name() << " has no operand " << operand;
+    }
+  }
+}
+
+TEST(Registry, LabelsAreUnique) {
+  std::map<std::string_view, const Constraint*> labels;
+  for (const Constraint* constraint : all_constraints()) {
+    EXPECT_TRUE(labels.emplace(constraint->label, constraint).second) << constraint->label << " is the label of two constraints";
+    EXPECT_FALSE(constraint->text.empty()) << constraint->label;
+  }
+}
+
+}  // namespace
+}  // namespace tensorlint
