@@ -669,6 +669,9 @@ class Solver {
   bool types_clash(FactId a_id, FactId b_id) const {
     const Fact &a = facts_.fact(a_id), &b = facts_.fact(b_id);
     if (a.kind == ValueKind::kUnknown || b.kind == ValueKind::kUnknown) return false;
+    // An optional and what it holds may take turns (backend test loop16_seq_none).
+    if (a.kind == ValueKind::kOptional && b.kind != ValueKind::kOptional) return types_clash(a.element, b_id);
+    if (b.kind == ValueKind::kOptional && a.kind != ValueKind::kOptional) return types_clash(a_id, b.element);
     if (a.kind != b.kind) return true;
     const bool tensor = a.kind == ValueKind::kTensor || a.kind == ValueKind::kSparseTensor;
     return tensor ? !a.dtypes.intersects(b.dtypes) : a.element != FactId::kTop && b.element != FactId::kTop && types_clash(a.element, b.element);

@@ -160,6 +160,18 @@ TEST(Solver, ACarriedValueKeepsItsType) {
   EXPECT_EQ(solved.failures(), Labels{"loop: carried_keeps_type"});
 }
 
+TEST(Solver, AnOptionalAndWhatItHoldsMayTakeTurns) {
+  const Solved solved(with_header(R"(g (optional(float[3]) o, float[3] x, int64 trips) => (z) <bool go = {1}> {
+    z = Loop(trips, go, o) <
+      body = b (int64 i, bool c, optional(float[3]) v) => (bool c_out, float[3] v_out) {
+        c_out = Identity(c)
+        v_out = Identity(x)
+      }
+    >
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+}
+
 TEST(Solver, AFailureInsideABodyNamesItsIteration) {
   // The carried value doubles its rows: the Add only fits in the first iteration.
   const Solved solved(with_header(R"(g (float[2, 3] x) => (z) <int64 trips = {3}, bool go = {1}> {
