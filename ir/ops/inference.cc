@@ -383,8 +383,14 @@ void Inference::may_fail(const Constraint& constraint, std::vector<int> operands
 
 void Inference::finish() {
   results_.resize(call_.result_count);
-  for (Fact& fact : results_)
-    if (fact.range.is_everything() && fact.kind == ValueKind::kTensor) fact.range = range_of(fact.dtypes);
+  for (Fact& fact : results_) {
+    if (fact.kind != ValueKind::kTensor) continue;
+    // Bounds of elements that are not known are wider than the dtype: nothing lies outside it.
+    const Range widest = range_of(fact.dtypes);
+    if (widest.is_everything()) continue;
+    const Range narrowed{std::max(fact.range.lo, widest.lo), std::min(fact.range.hi, widest.hi), false};
+    fact.range = narrowed.lo <= narrowed.hi ? narrowed : widest;
+  }
   for (const Fact& fact : results_) out_.results.push_back(call_.facts->intern(fact));
 }
 
