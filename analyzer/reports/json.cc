@@ -9,6 +9,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/version.h"
+#include "passes/losses/loss_sites.h"
 
 namespace tensorlint {
 namespace {
@@ -162,10 +163,17 @@ std::string show_json(const Analysis& analysis) {
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g)
     graphs.push_back({{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}});
+  Json losses = Json::array();
+  for (const LossSite& loss : find_losses(analysis))
+    losses.push_back({{"kind", to_text(loss.kind)},
+                      {"node", identifier(model.label(loss.meeting))},
+                      {"prediction", identifier(model.name_of(loss.prediction_source))},
+                      {"target", identifier(model.name_of(loss.target_source))}});
   return dumped({{"schema", 1},
                  {"path", identifier(model.path)},
                  {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
-                 {"graphs", std::move(graphs)}});
+                 {"graphs", std::move(graphs)},
+                 {"losses", std::move(losses)}});
 }
 
 }  // namespace tensorlint

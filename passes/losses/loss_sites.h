@@ -14,6 +14,7 @@ enum class LossKind : std::uint8_t {
   kMse,
   kL1,
   kHuber,  ///< SmoothL1 too
+  kLogCosh,
   kBinaryCrossEntropy,
   kBinaryCrossEntropyWithLogits,
   kKlDivergence,
@@ -36,12 +37,15 @@ struct LossSite {
   LossKind kind;
   LossEvidence evidence;
   NodeId meeting = NodeId::kNone;  ///< the node at which prediction and target meet
-  /// Operands of the loss. Where a pattern is symmetric, the one that is computed from more of the model is the prediction.
+  /// Operands of the loss; in a written-out loss the meeting may use what is computed from them. Where a pattern is symmetric, the one that is computed from more of the model is the prediction.
   ValueId prediction = ValueId::kAbsent, target = ValueId::kAbsent;
+  /// The same behind casts and stretching: what the program hands to the loss.
+  ValueId prediction_source = ValueId::kAbsent, target_source = ValueId::kAbsent;
   std::vector<NodeId> nodes;  ///< sorted; `meeting` is one of them
 };
 
-/// The loss that an exporter's metadata names (`aten.mse_loss.default` in `namespace` or `pkg.torch.onnx.class_hierarchy`).
+/// The loss that an exporter's metadata names (`aten.mse_loss.default`, or `torch.nn.modules.loss.HuberLoss`
+/// around what it consists of, in `namespace` or `pkg.torch.onnx.class_hierarchy`).
 std::optional<LossKind> loss_named(std::string_view metadata);
 
 /// Losses of the main graph and its functions: operators, what exporters make of losses, and what metadata names.

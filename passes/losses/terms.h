@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+/// Operators that losses are written with.
+enum class LossOp : std::uint8_t {
+  kOther,
+  kSub, kAdd, kMul, kDiv, kPow, kAbs, kNeg, kSqrt,
+  kLog, kExp, kCosh, kSigmoid, kSoftplus, kSoftmax, kLogSoftmax,
+  kMax, kClip, kWhere, kCompare,
+  kReduceMean, kReduceSum,
+  kCast, kCastLike, kExpand, kIdentity, kSqueeze, kUnsqueeze, kReshape, kShape, kConstant,
+  kGatherElements,
+  /// Model-local functions that compute log(sigmoid(x)), log(x + 1), x * log(y): known by their bodies, not their names.
+  kLogSigmoidFunction, kLog1pFunction, kXlogyFunction,
+};
+
+/// The logarithm of a probability: of `argument`, of 1 - `argument`, or of sigmoid(`logit`).
+struct LogTerm {
+  ValueId argument = ValueId::kAbsent;  ///< kAbsent: the sigmoid has no value of its own
+  ValueId logit = ValueId::kAbsent;     ///< kAbsent: not known to be a sigmoid
+  bool complement = false;
+};
+
+/// Reads a graph as formulas. Looks at operators and constants only, so that it sees the same formula where facts are
+/// missing because a node of it fails. Every question costs a bounded number of steps.
+class Terms {
+ public:
+  explicit Terms(const Analysis& analysis);
+
+  const Analysis& analysis() const { return analysis_; }
+  LossOp op(NodeId node) const { return node == NodeId::kNone ? LossOp::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)]; }
+  /// The node that computes a value; kNone for inputs, initializers and kAbsent.
+  NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
+  LossOp op_of(ValueId value) const { return op(maker(value)); }
+  /// kAbsent where the node has fewer.
+  ValueId operand(NodeId node, std::size_t index) const;
+  ValueId result(NodeId node) const;
+  /// Some of the nodes that use a value: enough for what programs make of a loss's parts.
+  std::span<const NodeId> users(ValueId value) const;
+
+  /// The value behind nodes that copy, cast or stretch it.
+  ValueId source(ValueId value) const;
+  /// The one number that a constant holds.
+  std::optional<double> number(ValueId value) const;
+  bool is_number(ValueId value, double expected) const { return number(value) == expected; }
+  /// A constant of shape [1], as exporters write numbers of their own; a program's numbers are scalars.
+  bool is_constant_of_rank_one(ValueId value) const;
+
+  /// t for 1 - t, t - 1 and -t + 1; kAbsent for anything else.
+  ValueId complement(ValueId value) const;
+  std::optional<LogTerm> log_term(ValueId value) const;
+  /// t for t * log(t), with or without selections for zeros and NaN.
+  ValueId times_own_log(ValueId value) const;
+
+  /// What a product is made of: itself, its factors, their factors, ... Signs do not matter.
+  std::vector<ValueId> factors(ValueId product) const;
+
+ private:
+  LossOp classify(const Operator& op) const;
+  LossOp classify_function(GraphId function) const;
+  const Tensor* constant(ValueId value) const;
+
+  const Analysis& analysis_;
+  const Model& model_;
+  std::vector<LossOp> ops_;  // by operator
+};
+
+}  // namespace tensorlint
