@@ -249,7 +249,11 @@ class Finder {
       const ValueId factor = a == terms_.result(difference) ? b : a;
       const NodeId made_by = terms_.maker(factor);
       if (from_log && factor == argument) {
-        add(LossKind::kKlDivergence, LossEvidence::kPattern, difference, right, argument, {terms_.maker(left), user});
+        Nodes nodes{terms_.maker(left), user};
+        // Zero where t is: a selection by t itself.
+        for (const NodeId select : terms_.users(terms_.result(user)))
+          if (terms_.op(select) == LossOp::kWhere) nodes.insert(nodes.end(), {select, terms_.maker(terms_.operand(select, 0))});
+        add(LossKind::kKlDivergence, LossEvidence::kPattern, difference, right, argument, std::move(nodes));
         return true;
       }
       if (terms_.op(made_by) == LossOp::kExp && terms_.operand(made_by, 0) == left) {
