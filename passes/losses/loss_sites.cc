@@ -441,10 +441,11 @@ class Finder {
   /// What the exporter wrote about a node says that it is part of such a loss.
   bool is_named(NodeId node, LossKind kind) {
     if (model_.provenance == nullptr) return false;
-    if (!mentions_losses_) mentions_losses_ = model_.provenance->mentions("namespace") || model_.provenance->mentions("pkg.torch.onnx.class_hierarchy");
+    constexpr std::string_view kScope = "namespace", kHierarchy = "pkg.torch.onnx.class_hierarchy";
+    if (!mentions_losses_) mentions_losses_ = model_.provenance->mentions(kScope) || model_.provenance->mentions(kHierarchy);
     if (!*mentions_losses_) return false;
     for (const MetadataEntry& entry : model_.provenance->node_metadata(model_.node(node)))
-      if ((entry.key == "namespace" || entry.key == "pkg.torch.onnx.class_hierarchy") && loss_named(entry.value) == kind) return true;
+      if ((entry.key == kScope || entry.key == kHierarchy) && loss_named(entry.value) == kind) return true;
     return false;
   }
 
@@ -541,7 +542,8 @@ class Finder {
       for (std::size_t i = 1; i < model_.values.size(); ++i) {
         const Value& known = model_.values[i];
         if (known.origin != ValueOrigin::kInitializer || known.initializer == nullptr) continue;
-        parametric_[i] = analysis_.fact(static_cast<ValueId>(i)).dtypes.proves(DTypeSet::floats()) && known.initializer->element_count().value_or(2) > 1;
+        const bool floats = analysis_.fact(static_cast<ValueId>(i)).dtypes.proves(DTypeSet::floats());
+        parametric_[i] = floats && known.initializer->element_count().value_or(2) > 1;
       }
       for (const Node& node : model_.nodes) {
         const auto operands = model_.operands(node);

@@ -37,7 +37,8 @@ struct LossSite {
   LossKind kind;
   LossEvidence evidence;
   NodeId meeting = NodeId::kNone;  ///< the node at which prediction and target meet
-  /// Operands of the loss; in a written-out loss the meeting may use what is computed from them. Where a pattern is symmetric, the one that is computed from more of the model is the prediction.
+  /// Operands of the loss; in a written-out loss the meeting may use what is computed from them. Where a pattern is
+  /// symmetric, the one that parameters go into is the prediction.
   ValueId prediction = ValueId::kAbsent, target = ValueId::kAbsent;
   /// The same behind casts and stretching: what the program hands to the loss.
   ValueId prediction_source = ValueId::kAbsent, target_source = ValueId::kAbsent;
