@@ -118,8 +118,6 @@ class Checker {
     report.seconds.load = lap();
     if (!model) {
       report.error = model.error().message;
-      if (const Position position = model.error().position; position.line > 0)
-        report.error_place = {.file = report.path, .line = position.line, .column = position.column, .source = {}};
       return;
     }
     note_names(*model);

@@ -14,7 +14,6 @@ struct InputReport {
   std::string path;
   bool checked = false;
   std::string error;  ///< why it could not be checked
-  Place error_place;  ///< in the input; empty where no place is to blame
   std::size_t nodes = 0;
   std::vector<Finding> findings;  ///< sorted; at most as many as asked for
   SeverityCounts counts;          ///< of all that was found

@@ -80,10 +80,7 @@ class TextReport {
   }
 
   void add_failure(const InputReport& input) {
-    const std::string where = input.error_place.known() ? place_text(input.error_place) : escape_for_people(input.path);
-    line("{}: {}: {}", painted("cannot check", colour_of(Severity::kError)), where, escape_for_people(input.error, kMessageLength));
-    add_source(input.error_place);
-    out_ += '\n';
+    line("{} {}: {}\n", painted("cannot check", colour_of(Severity::kError)), escape_for_people(input.path), escape_for_people(input.error, kMessageLength));
   }
 
   void add_source(const Place& place) {

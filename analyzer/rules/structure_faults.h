@@ -4,7 +4,10 @@
 
 namespace tensorlint {
 
-/// Reports what the reader found wrong with the structure of the file, for one rule.
+/// Reports one thing that is wrong with the structure of the file.
+void report_fault(Reporter& out, const StructureFault& fault);
+
+/// Reports those that the reader found and that one rule means.
 void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&));
 
 }  // namespace tensorlint

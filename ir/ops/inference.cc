@@ -200,7 +200,6 @@ Aspect aspect_of(ConstraintKind kind) {
     case ConstraintKind::kIndexRange:
     case ConstraintKind::kClassRange:
     case ConstraintKind::kDomain: return Aspect::kValue;
-    case ConstraintKind::kDevice: return Aspect::kDevice;
     default: return Aspect::kShape;
   }
 }

@@ -32,7 +32,6 @@ enum class ConstraintKind : std::uint8_t {
   kBranchTypes,        ///< If: the branches' results cannot be of one type
   kLoopCarriedType,    ///< Loop, Scan: a carried value changes its type
   kDeclaredType,       ///< a declaration contradicts what is inferred
-  kDevice,
 };
 
 /// The aspect that a failed constraint of this kind is about, and taints.

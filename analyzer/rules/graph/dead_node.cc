@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
@@ -12,13 +14,22 @@ class DeadNode : public Rule {
     const std::vector<bool>& live = view.live();
     const std::vector<bool>& used = view.used();
     for (std::size_t n = 0; n < live.size(); ++n) {
-      if (live[n]) continue;
+      if (live[n] || is_explained(view, static_cast<NodeId>(n))) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
       for (const ValueId value : model.results(model.nodes[n])) feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
       if (!feeds_another)
         out.report(static_cast<NodeId>(n), "no result of the node is used").fix("remove the node, and what only feeds it", Applicability::kSafe);
     }
+  }
+
+ private:
+  /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has theirs.
+  static bool is_explained(ModelView& view, NodeId node) {
+    const Model& model = view.model();
+    for (const ValueId output : model.graph(model.node(node).graph).outputs)
+      if (output == ValueId::kAbsent || model.value(output).origin == ValueOrigin::kUndefined) return true;
+    return std::any_of(model.faults.begin(), model.faults.end(), [node](const StructureFault& fault) { return fault.node == node; });
   }
 };
 

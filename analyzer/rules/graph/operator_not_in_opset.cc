@@ -10,8 +10,8 @@ class OperatorNotInOpset : public Rule {
   int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kNotInOpset ? kGeneric : 0; }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    if (!out.first(failure.call().op_name())) return;
-    word(failure, failure.message(), out);
+    // Every node that calls the operator has the same mistake: said once.
+    if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
   }
 };
 

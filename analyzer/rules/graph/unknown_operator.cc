@@ -11,8 +11,7 @@ class UnknownOperator : public Rule {
 
   void report(const FailureCase& failure, Reporter& out) const override {
     // Every node that calls the operator has the same mistake: said once.
-    if (!out.first(failure.call().op_name())) return;
-    word(failure, failure.message(), out);
+    if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
   }
 };
 

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""The command line as people and scripts use it: exit codes, streams, formats, bad usage and bad input."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from json_schema import problems  # noqa: E402
+
+BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
+BAD = "tests/rules/shape/reduction-axis-out-of-range/bad_axis.onnxtxt"
+OK = "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt"
+WARNING = "tests/rules/loss/silent-broadcast-in-loss/bad_pow.onnxtxt"
+HINT = "tests/rules/graph/dead-node/bad_dead.onnxtxt"
+LABELS = """<ir_version: 10, opset_import: ["" : 21]>
+classify (float[N, 3] scores, int64[N] labels) => (loss)
+{
+  [loss] loss = SoftmaxCrossEntropyLoss (scores, labels)
+}
+"""
+
+
+def run(*arguments, cwd=ROOT, env=None):
+    return subprocess.run([BINARY, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **(env or {})})
+
+
+def schema(name):
+    return json.loads((ROOT / "docs/schema" / f"{name}.schema.json").read_text())
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def check_json(self, *arguments):
+        result = run("check", "--format", "json", *arguments)
+        document = json.loads(result.stdout)
+        self.assertEqual(problems(document, schema("check")), [])
+        return result.returncode, document
+
+    # ---- exit codes
+
+    def test_exit_codes(self):
+        missing = self.folder / "missing.onnx"
+        for expected, arguments in [(0, [OK]), (1, [BAD]), (1, [BAD, OK]), (2, [missing]), (2, [BAD, missing]), (1, [WARNING]),
+                                    (0, [WARNING, "--fail-on", "error"]), (0, [HINT]), (1, [HINT, "--fail-on", "info"])]:
+            with self.subTest(arguments=arguments):
+                result = run("check", *arguments)
+                self.assertEqual(result.returncode, expected, result.stdout + result.stderr)
+
+    def test_one_broken_input_leaves_the_others_checked(self):
+        broken = self.write("broken.onnx", b"\x08\x0a\xff\xff\xff")
+        code, document = self.check_json(broken, BAD, OK)
+        self.assertEqual(code, 2)
+        self.assertEqual([item["status"] for item in document["inputs"]], ["failed", "checked", "checked"])
+        self.assertIn("at byte 2", document["inputs"][0]["error"])
+        self.assertEqual([finding["code"] for finding in document["findings"]], ["TL-S201"])
+
+    def test_inputs_that_are_no_models(self):
+        os.mkfifo(self.folder / "pipe.onnx")
+        (self.folder / "empty.onnx").touch()
+        (self.folder / "folder").mkdir()
+        for name in ["pipe.onnx", "empty.onnx", "folder", "none-*.onnx", "train.py", "net.cpp"]:
+            with self.subTest(name=name):
+                result = run("check", self.folder / name)
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(name, result.stdout)
+                self.assertIn("1 file could not be checked", result.stdout)
+
+    def test_usage_errors(self):
+        for arguments in [[], ["check"], ["check", "--no-such-option", OK], ["chekc", OK], ["check", OK, "--format", "xml"], ["check", OK, "--fail-on", "never"],
+                          ["check", OK, "--select", "no-such-rule"], ["check", OK, "--ignore", "TL-"], ["check", OK, "--device", "="], ["check", OK, "--input", "x"],
+                          ["check", OK, "--input", "scores=float33[2]"], ["check", OK, "--input", "scores=float32[2"], ["check", OK, "--range", "scores=3:1"],
+                          ["check", OK, "--range", "nothing=0:1"], ["check", OK, "--format", "text", "--format", "json"], ["check", OK, "--jobs", "many"],
+                          ["show"], ["show", OK, "--format", "xml"], ["show", self.folder / "missing.onnx"], ["explain", "no-such-rule"]]:
+            with self.subTest(arguments=arguments):
+                result = run(*arguments)
+                self.assertEqual(result.returncode, 2, result.stdout)
+                self.assertTrue(result.stderr.startswith("tensorlint: "), result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_what_is_not_built_yet_says_so(self):
+        for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"], ["fix", OK, "-o", "x"],
+                          ["check", OK, "--format", "sarif"], ["check", OK, "--baseline", "b"], ["check", OK, "--placement", "runtime"],
+                          ["check", OK, "--", "-std=c++20"]]:
+            with self.subTest(arguments=arguments):
+                result = run(*arguments)
+                self.assertEqual(result.returncode, 2)
+                self.assertIn("not built yet", result.stderr)
+
+    # ---- inputs
+
+    def test_folders_and_globs(self):
+        shutil.copy(ROOT / BAD, self.folder / "b.onnxtxt")
+        (self.folder / "sub").mkdir()
+        shutil.copy(ROOT / OK, self.folder / "sub/a.onnxtxt")
+        self.write("notes.txt", "no model")
+        (self.folder / "sub/up").symlink_to(self.folder)
+        for argument in [self.folder, self.folder / "*"]:
+            with self.subTest(argument=argument):
+                code, document = self.check_json(*([argument] if argument == self.folder else [self.folder / "*.onnxtxt", self.folder / "s*"]))
+                self.assertEqual(code, 1)
+                self.assertEqual([pathlib.Path(item["path"]).name for item in document["inputs"]], ["b.onnxtxt", "a.onnxtxt"])
+
+    def test_declarations(self):
+        model = self.write("labels.onnxtxt", LABELS)
+        self.assertEqual(run("check", model).returncode, 0)
+        self.assertEqual(run("check", model, "--range", "labels=0:2").returncode, 0)
+        code, document = self.check_json(model, "--input", "labels=float32[N]")
+        self.assertEqual((code, [f["rule"] for f in document["findings"]]), (1, ["float-class-index"]))
+        code, document = self.check_json(model, "--input", "labels=[7,2]")
+        self.assertEqual((code, [f["rule"] for f in document["findings"]]), (1, ["loss-shape-mismatch"]))
+        self.assertEqual(run("check", model, "--input", "nobody=int64[2]").returncode, 2)
+
+    def test_selection(self):
+        for arguments, expected in [([], 1), (["--ignore", "reduction-axis-out-of-range"], 0), (["--ignore", "TL-S201,cycle"], 0), (["--select", "shape"], 1),
+                                    (["--select", "TL-S2"], 1), (["--select", "dtype"], 0), (["--select", "TL-S201", "--ignore", "shape"], 0)]:
+            with self.subTest(arguments=arguments):
+                self.assertEqual(run("check", BAD, *arguments).returncode, expected)
+
+    # ---- reports
+
+    def test_json_names_the_place(self):
+        _, document = self.check_json(BAD)
+        finding = document["findings"][0]
+        self.assertEqual((finding["rule"], finding["code"], finding["severity"], finding["certainty"]), ("reduction-axis-out-of-range", "TL-S201", "error", "must"))
+        self.assertEqual((finding["path"], finding["graph"], finding["node"], finding["op"], finding["value"]), (BAD, "main", "average", "ReduceMean", "y"))
+        self.assertEqual((finding["file"], finding["line"], finding["column"]), (BAD, 4, 3))
+        self.assertEqual(document["summary"], {"error": 1, "warning": 0, "info": 0})
+
+    def test_places_in_the_users_program(self):
+        _, document = self.check_json("samples/regression_bad.onnx")
+        finding = document["findings"][0]
+        self.assertEqual((finding["rule"], finding["file"], finding["node"]), ("integer-target-in-regression-loss", "samples/regression_step.py", "node_Sub_1"))
+        line = (ROOT / finding["file"]).read_text().splitlines()[finding["line"] - 1]
+        self.assertIn("mse_loss", line)
+        text = run("check", "samples/regression_bad.onnx").stdout
+        self.assertIn(line.strip(), text)
+
+    def test_output_files(self):
+        target = self.folder / "report.json"
+        target.write_text("old")
+        result = run("check", BAD, "--format", "json", "-o", target)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertEqual(problems(json.loads(target.read_text()), schema("check")), [])
+        other = self.folder / "other.json"
+        result = run("check", BAD, "--format", "text", "--format", f"json={other}")
+        self.assertIn("TL-S201", result.stdout)
+        self.assertEqual(other.read_text(), target.read_text())
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["other.json", "report.json"])
+        result = run("check", BAD, "-o", self.folder / "no/such/folder")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("cannot write", result.stderr)
+
+    def test_the_number_of_findings_is_capped(self):
+        nodes = "\n".join(f"  [n{i}] y{i} = Softmax (x)" for i in range(1500))
+        model = self.write("many.onnxtxt", f'<ir_version: 10, opset_import: ["" : 21]>\nmany (int64[2] x) => ({", ".join(f"y{i}" for i in range(1500))})\n{{\n{nodes}\n}}\n')
+        code, document = self.check_json(model, "--max-findings", "3")
+        self.assertEqual((code, len(document["findings"])), (1, 3))
+        self.assertEqual(document["summary"], {"error": 1500, "warning": 0, "info": 0, "omitted": 1497})
+        self.assertIn("1497 further findings", run("check", model, "--max-findings", "3").stdout)
+
+    def test_reports_do_not_depend_on_jobs(self):
+        first = run("check", "samples", "tests/rules", "--jobs", "1", "--format", "json")
+        second = run("check", "samples", "tests/rules", "--jobs", "4", "--format", "json")
+        self.assertEqual(first.stdout, second.stdout)
+
+    def test_timings(self):
+        _, document = self.check_json(BAD, "--timings")
+        self.assertGreater(document["inputs"][0]["peak_rss_bytes"], 0)
+        self.assertIn("infer", run("check", BAD, "--timings").stdout)
+
+    def test_names_cannot_reach_the_terminal_raw(self):
+        name = 'a\x1b[31m\u202eb\x07\\\x9b'
+        model = self.write("odd \x1b[2J.onnxtxt", f'<ir_version: 10, opset_import: ["" : 21]>\ng (int64[2] "{name}") => (y)\n{{\n  ["{name}"] y = Softmax ("{name}")\n}}\n')
+        for arguments in [["check"], ["check", "--format", "json"], ["show"], ["show", "--format", "json"]]:
+            result = run(*arguments, model)
+            for character in "\x1b\u202e\x07\x9b":
+                self.assertNotIn(character, result.stdout + result.stderr)
+
+    def test_no_colour_outside_a_terminal(self):
+        self.assertNotIn("\x1b", run("check", BAD, env={"TERM": "xterm-256color"}).stdout)
+
+    # ---- the other commands
+
+    def test_show(self):
+        result = run("show", "--format", "json", OK)
+        document = json.loads(result.stdout)
+        self.assertEqual(problems(document, schema("show")), [])
+        self.assertEqual(document["values"]["y"], {"dtype": ["float32"], "shape": ["N"], "device": document["values"]["y"]["device"], "range": [None, None]})
+        self.assertEqual(document["values"]["axes"]["range"], [-1, -1])
+        text = run("show", OK)
+        self.assertEqual(text.returncode, 0)
+        self.assertIn("scores: float32[N, 5]", text.stdout)
+        for sample in sorted((ROOT / "samples").glob("*.onnx")):
+            self.assertEqual(problems(json.loads(run("show", "--format", "json", sample).stdout), schema("show")), [], sample)
+
+    def test_rules_and_explain(self):
+        lines = run("rules").stdout.splitlines()
+        self.assertGreater(len(lines), 30)
+        for line in lines:
+            code, name = line.split()[:2]
+            self.assertTrue(run("explain", name).stdout.startswith(f"# {name} ({code})"))
+        self.assertEqual(run("explain", "TL-S201").stdout, (ROOT / "docs/rules/reduction-axis-out-of-range.md").read_text())
+
+    def test_help_and_version(self):
+        for arguments in [["--help"], ["check", "--help"], ["--version"]]:
+            result = run(*arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(run("--version").stdout, r"^tensorlint \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

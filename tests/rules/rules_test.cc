@@ -1,0 +1,157 @@
+// Walks the registry of rules: each has a page and fixtures, and each fixture gives what stands beside it.
+#include "analyzer/rules/rule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "analyzer/findings/input_report.h"
+#include "analyzer/reports/text.h"
+#include "analyzer/rules/engine.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/reader.h"
+#include "passes/placement/placement.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFixtures = "tests/rules";  // relative, since reports name it
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool is_fixture(const fs::path& path) { return path.extension() == ".onnxtxt" || path.extension() == ".onnx"; }
+
+std::vector<fs::path> fixtures_of(const RuleInfo& rule) {
+  std::vector<fs::path> found;
+  const fs::path folder = kFixtures / rule.group / rule.name;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (is_fixture(entry.path())) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+using Expected = std::multimap<std::uint32_t, std::string>;
+
+/// `# expect: TL-S201, TL-D103`: these findings on this line; on line 1 those without a line.
+Expected expectations(const Model& model) {
+  Expected expected;
+  for (const Comment& comment : model.comments) {
+    if (!comment.text.starts_with("expect: ")) continue;
+    std::istringstream codes(std::string(comment.text.substr(8)));
+    for (std::string code; std::getline(codes >> std::ws, code, ',');) expected.emplace(comment.line, code);
+  }
+  return expected;
+}
+
+Expected found_codes(const std::vector<Finding>& findings) {
+  Expected found;
+  for (const Finding& finding : findings) found.emplace(std::max(1U, finding.place.line), std::string(finding.code));
+  return found;
+}
+
+std::string listed(const Expected& codes) {
+  std::vector<std::string> lines;
+  for (const auto& [line, code] : codes) lines.push_back("line " + std::to_string(line) + ": " + code + "\n");
+  std::sort(lines.begin(), lines.end());
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return text;
+}
+
+InputReport checked(const Model& model) {
+  const Analysis analysis = analyse(model, {});
+  const Placement placement = place(analysis, PlacementOptions());
+  RuleResults results = run_rules(analysis, {}, &placement);
+  InputReport report;
+  report.path = model.path;
+  report.checked = true;
+  report.nodes = model.nodes.size();
+  report.findings = std::move(results.findings);
+  report.counts = results.counts;
+  return report;
+}
+
+class RuleTest : public testing::TestWithParam<const Rule*> {};
+
+TEST_P(RuleTest, HasAPage) {
+  const RuleInfo& rule = GetParam()->info();
+  const std::string_view page = rule_page(rule.name);
+  EXPECT_TRUE(page.starts_with("# " + std::string(rule.name) + " (" + std::string(rule.code) + ")\n")) << rule.name << " has no page, or another title";
+  for (const std::string_view part : {"\n## Example\n", "\n## Fix\n", "\n## When to ignore it\n"})
+    EXPECT_NE(page.find(part), std::string_view::npos) << rule.name << ": the page lacks" << part;
+}
+
+TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
+  const RuleInfo& rule = GetParam()->info();
+  bool has_bad = false, has_ok = false;
+  for (const fs::path& path : fixtures_of(rule)) {
+    SCOPED_TRACE(path.string());
+    const bool text = path.extension() == ".onnxtxt";
+    const Result<Model> model = text ? read_onnx_text_file(path.string()) : read_onnx_file(path.string());
+    ASSERT_TRUE(model) << model.error().message;
+    const InputReport report = checked(*model);
+    const bool fires = std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) { return finding.code == rule.code; });
+    if (text) {
+      EXPECT_EQ(listed(found_codes(report.findings)), listed(expectations(*model)));
+    }
+    if (path.filename().string().starts_with("ok_")) {
+      has_ok = true;
+      EXPECT_FALSE(fires);
+      EXPECT_EQ(report.counts.total(), 0U) << check_text({&report, 1}, false, false);
+      continue;
+    }
+    ASSERT_TRUE(path.filename().string().starts_with("bad_"));
+    has_bad = true;
+    EXPECT_TRUE(fires);
+    fs::path expected = path;
+    expected.replace_extension(".expected.txt");
+    const std::string output = check_text({&report, 1}, false, false);
+    if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(expected, std::ios::binary) << output;
+    EXPECT_EQ(output, read_text(expected));
+  }
+  EXPECT_TRUE(has_bad) << rule.name << " has no bad_ fixture";
+  EXPECT_TRUE(has_ok) << rule.name << " has no ok_ fixture";
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(all_rules().begin(), all_rules().end()), [](const auto& info) {
+  std::string name(info.param->info().name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Rules, HaveTheirOwnNamesAndCodes) {
+  std::map<std::string_view, int> uses;
+  for (const Rule* rule : all_rules()) {
+    EXPECT_EQ(++uses[rule->info().name], 1) << rule->info().name;
+    EXPECT_EQ(++uses[rule->info().code], 1) << rule->info().code;
+    EXPECT_EQ(find_rule(rule->info().name), rule);
+    EXPECT_EQ(find_rule(rule->info().code), rule);
+  }
+}
+
+TEST(Rules, ClaimEveryKindOfFailure) {
+  const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
+  ASSERT_TRUE(model);
+  const Analysis analysis = analyse(*model, {});
+  for (int kind = 0; kind <= static_cast<int>(ConstraintKind::kDeclaredType); ++kind) {
+    const Constraint constraint{"some_constraint", static_cast<ConstraintKind>(kind), "holds"};
+    const NodeFailure failure{.node = static_cast<NodeId>(0), .failure = {&constraint, Certainty::kMust, {}, "it does not hold", {}}, .calls = {}};
+    const FailureCase found{.analysis = analysis, .at = failure, .loss = nullptr, .loss_metadata = {}};
+    const auto claims = [&](const Rule* rule) { return rule->claim(found) > 0; };
+    EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;
+  }
+}
+
+}  // namespace
+}  // namespace tensorlint
