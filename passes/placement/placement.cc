@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -20,6 +21,8 @@ namespace {
 constexpr int kMaxNesting = 192;       // of bodies and calls: the placer's own recursion
 constexpr std::size_t kMaxVariables = 1024;
 constexpr std::size_t kMaxSummaries = 64;  // of one function
+constexpr std::int64_t kExactIterations = 4;  // from then on, choices of earlier iterations are forgotten
+constexpr std::size_t kMaxOutcomes = 16;      // of a forgotten choice
 constexpr int kMaxPasses = 8;          // until every trip count has enough classes
 
 /// Where a value is, for given choices: what the leaves of a diagram number.
@@ -685,6 +688,98 @@ class Placer {
     return text;
   }
 
+  /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations made,
+  /// which would be one more in each. Choices from outside the loop stay as they are. `inside`: when the loop goes on.
+  void forget_choices(std::vector<Placed>& state, Diagram inside, std::size_t old_symbols, ValueId named) {
+    std::vector<std::vector<std::uint32_t>> outcomes{{}};
+    std::map<std::vector<std::uint32_t>, std::uint32_t> outcome_ids{{{}, 0}};
+    const auto outcome = [&](std::vector<std::uint32_t> leaves) {
+      const auto [at, added] = outcome_ids.emplace(std::move(leaves), static_cast<std::uint32_t>(outcomes.size()));
+      if (added) outcomes.push_back(at->first);
+      return at->second;
+    };
+    const std::uint32_t key = next_key_;
+    next_key_ += 3;
+    std::vector<Diagram> parts;
+    for (const Placed& placed : state) {
+      parts.push_back(placed.device);
+      if (placed.content.kind == Element::Kind::kFormula) parts.push_back(placed.content.formula);
+    }
+    Diagram joint = store_.leaf(0);
+    for (const Diagram part : parts)
+      joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
+        std::vector<std::uint32_t> leaves = outcomes[known];
+        leaves.push_back(leaf);
+        return outcome(std::move(leaves));
+      });
+    // Leaves are sets of outcomes from here on; 0 is the empty one.
+    std::vector<std::set<std::uint32_t>> sets{{}};
+    std::map<std::set<std::uint32_t>, std::uint32_t> set_ids{{{}, 0}};
+    const auto set_of = [&](std::set<std::uint32_t> items) {
+      const auto [at, added] = set_ids.emplace(std::move(items), static_cast<std::uint32_t>(sets.size()));
+      if (added) sets.push_back(at->first);
+      return at->second;
+    };
+    joint = store_.choose(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return set_of({item}); }), kNever);
+    std::map<std::uint32_t, Diagram> done;
+    const std::function<Diagram(Diagram)> forget = [&](Diagram d) -> Diagram {
+      if (store_.is_leaf(d)) return d;
+      if (const auto known = done.find(d.id); known != done.end()) return known->second;
+      const Diagram low = forget(store_.when_false(d)), high = forget(store_.when_true(d));
+      const bool keep = variables_[store_.variable(d)].symbol < old_symbols && low != kNever && high != kNever;
+      const Diagram result = keep ? store_.choose(store_.choice(store_.variable(d)), high, low)
+                                  : store_.map2(key + 2, low, high, [&](std::uint32_t a, std::uint32_t b) {
+                                     std::set<std::uint32_t> items = sets[a];
+                                     items.insert(sets[b].begin(), sets[b].end());
+                                     return set_of(std::move(items));
+                                   });
+      done.emplace(d.id, result);
+      return result;
+    };
+    joint = forget(joint);
+    std::size_t most = 1;
+    store_.for_each_leaf(joint, [&](std::uint32_t leaf) { most = std::max(most, sets[leaf].size()); });
+    if (most > kMaxOutcomes || store_.is_full()) return;
+    std::vector<Diagram> selectors;
+    for (std::size_t i = 1; i < most; ++i) {
+      const auto selector = above(fresh(named).symbol, 0, false);
+      if (!selector) return;
+      selectors.push_back(*selector);
+    }
+    const auto part = [&](std::size_t index) {
+      std::map<std::uint32_t, Diagram> chosen;
+      store_.for_each_leaf(joint, [&](std::uint32_t leaf) {
+        // By content, so that the same set is told apart in the same way in every iteration.
+        std::vector<std::vector<std::uint32_t>> items;
+        for (const std::uint32_t item : sets[leaf]) items.push_back(outcomes[item]);
+        std::sort(items.begin(), items.end());
+        Diagram d = items.empty() ? kNever : store_.leaf(items.back()[index]);
+        for (std::size_t i = items.size(); i-- > 1;) d = store_.choose(selectors[i - 1], store_.leaf(items[i - 1][index]), d);
+        chosen[leaf] = d;
+      });
+      const std::function<Diagram(Diagram)> decode = [&](Diagram d) -> Diagram {
+        if (store_.is_leaf(d)) return chosen[store_.value(d)];
+        return store_.choose(store_.choice(store_.variable(d)), decode(store_.when_true(d)), decode(store_.when_false(d)));
+      };
+      return decode(joint);
+    };
+    std::size_t at = 0;
+    for (Placed& placed : state) {
+      placed.device = part(at++);
+      if (placed.content.kind == Element::Kind::kFormula) placed.content.formula = part(at++);
+    }
+  }
+
+  bool depends_on_new(std::span<const Placed> state, std::size_t old_symbols) const {
+    const auto is_new = [&](Diagram d) {
+      const std::vector<Diagram> nodes = store_.nodes_of(d);
+      return std::any_of(nodes.begin(), nodes.end(), [&](Diagram node) { return !store_.is_leaf(node) && variables_[store_.variable(node)].symbol >= old_symbols; });
+    };
+    return std::any_of(state.begin(), state.end(), [&](const Placed& placed) {
+      return is_new(placed.device) || (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula));
+    });
+  }
+
   struct Iterated {
     std::vector<Placed> carried;                 // after the loop
     std::vector<std::pair<Diagram, bool>> slices; // of each scan output: where all of them are; false: none was made
@@ -701,8 +796,6 @@ class Placer {
     std::vector<Diagram> entered{kAlways};  // by iteration from 1: when it is begun
     std::map<std::vector<std::uint64_t>, std::int64_t> seen;
     const std::size_t old_symbols = symbols_.size(), old_variables = variables_.size();
-    seen.emplace(signature(loop.carried, kAlways, old_symbols, old_variables), 0);
-
     std::int64_t last = kMaxContexts;
     const Classes* classes = nullptr;
     if (loop.trips) last = std::min(last, *loop.trips);
@@ -710,9 +803,9 @@ class Placer {
       const auto known = classes_.find(loop.key);
       if (known != classes_.end()) classes = &known->second;
     }
-    if (classes != nullptr) last = std::min(last, classes->count());
     std::optional<Classes> period;
-    Diagram going = loop.start;
+    Diagram going = loop.start, goes_on = kAlways;
+    bool uses_number = false;
     bool told_apart = true;
     const auto may_begin = [&](std::int64_t k) -> Diagram {
       if (!loop.symbol) return kAlways;
@@ -723,11 +816,29 @@ class Placer {
 
     std::int64_t k = 1;
     for (; k <= last; ++k) {
-      going = store_.both(going, may_begin(k));
-      const Diagram inside = store_.both(guard, going);
+      const Diagram begun = store_.both(going, may_begin(k));
+      const Diagram inside = store_.both(guard, begun);
       if (inside == kNever || store_.is_full()) break;
+      std::vector<Placed> before = states.back();
+      if (k > kExactIterations && depends_on_new(before, old_symbols)) forget_choices(before, inside, old_symbols, body.inputs[loop.lead]);
+      if (!period && !uses_number) {
+        const auto [at, added] = seen.emplace(signature(before, goes_on, old_symbols, old_variables), k - 1);
+        if (!added) {
+          period = Classes{at->second, k - 1 - at->second};
+          if (loop.trips) {
+            const std::int64_t whole = period->count();
+            if (*loop.trips > whole) last = std::min(last, whole + (*loop.trips - period->prefix) % period->cycle);
+          } else if (!loop.symbol) {
+            last = std::min(last, k - 1 + period->cycle);
+          } else {
+            if (classes == nullptr) classes = &(classes_[loop.key] = *period);
+            last = std::max(k - 1, std::min(last, classes->count()));
+          }
+          if (k > last) break;
+        }
+      }
+      going = begun;
       loops_.push_back({loop.id, k});
-      const std::vector<Placed>& before = states.back();
       for (std::size_t i = 0; i < body.inputs.size(); ++i) {
         const ValueId input = body.inputs[i];
         Placed placed{unknown(), {}};
@@ -745,7 +856,7 @@ class Placer {
         set(input, placed, inside);
       }
       visit_graph(loop.body, inside);
-      const bool uses_number = loops_.back().uses_number;
+      uses_number = uses_number || loops_.back().uses_number;
       const std::vector<Placed> outputs = outputs_of(loop.body);
       std::vector<Placed> after(count, Placed{unknown(), {}});
       for (std::size_t i = 0; i < count && loop.lead_out + i < outputs.size(); ++i) {
@@ -761,35 +872,23 @@ class Placer {
       states.push_back(after);
       entered.push_back(going);
 
-      Diagram goes_on = kAlways;
+      goes_on = kAlways;
       if (loop.lead_out == 1 && !body.outputs.empty() && body.outputs[0] != ValueId::kAbsent) {
         const auto next = condition(body.outputs[0]);
         told_apart = told_apart && next.has_value();
         goes_on = next.value_or(kAlways);
       }
-      if (!period && !uses_number) {
-        const auto [at, added] = seen.emplace(signature(after, goes_on, old_symbols, old_variables), k);
-        if (!added) {
-          period = Classes{at->second, k - at->second};
-          if (loop.trips) {
-            const std::int64_t whole = period->count();
-            if (*loop.trips > whole) last = std::min(last, whole + (*loop.trips - period->prefix) % period->cycle);
-          } else if (!loop.symbol) {
-            last = std::min(last, k + period->cycle);
-          } else if (classes == nullptr) {
-            classes = &(classes_[loop.key] = *period);
-            last = std::min(last, classes->count());
-          }
-        }
-      }
       going = store_.both(going, goes_on);
     }
-    if (loop.symbol && period && classes != nullptr) {
-      Classes& all = classes_[loop.key];
-      const Classes before = all;
-      all.prefix = std::max(all.prefix, period->prefix);
-      all.cycle = std::min<std::int64_t>(std::lcm(all.cycle, period->cycle), kMaxContexts);
-      needs_another_pass_ = needs_another_pass_ || all.count() != before.count();
+    if (loop.symbol) {
+      // A loop that ends by its condition before it repeats tells as many trip counts apart as it has iterations.
+      const Classes own = period.value_or(Classes{static_cast<std::int64_t>(states.size()) - 1, 1});
+      const auto [at, added] = classes_.emplace(loop.key, own);
+      Classes& all = at->second;
+      const std::int64_t before = all.count();
+      all.prefix = std::min(std::max(all.prefix, own.prefix), kMaxContexts);
+      all.cycle = std::min(std::lcm(all.cycle, own.cycle), kMaxContexts);
+      needs_another_pass_ = needs_another_pass_ || all.count() != before;
     }
     const bool cut_short = !period && k > last && last == kMaxContexts && (!loop.trips || *loop.trips > kMaxContexts);
     if (cut_short || !told_apart) {
@@ -1083,6 +1182,7 @@ class Placer {
   std::map<std::pair<NodeId, std::size_t>, PlacementChange> changes_;
   std::map<std::pair<NodeId, std::size_t>, std::array<std::uint64_t, 2>> branch_devices_;
   std::set<NodeId> limited_;
+  std::uint32_t next_key_ = kClaimBase;
   std::vector<LoopFrame> loops_;
   std::vector<NodeId> calls_;
   std::vector<Attribute> caller_attributes_;
