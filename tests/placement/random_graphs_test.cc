@@ -23,7 +23,11 @@
 namespace tensorlint {
 namespace {
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kGraphs = 500;           // some forty times slower there
+#else
 constexpr std::size_t kGraphs = 20'000;
+#endif
 constexpr std::size_t kMaxExecutions = 400;   // of one graph; graphs with more are not counted
 constexpr int kMaxTrips = 8;                   // an open trip count is 0..8
 
