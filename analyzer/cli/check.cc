@@ -14,11 +14,13 @@
 
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
+#include "analyzer/cli/placement_file.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/rules/engine.h"
+#include "analyzer/rules/placement/wording.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -67,8 +69,8 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
 /// Checks one input after another; the threads share nothing but the list.
 class Checker {
  public:
-  Checker(const CheckOptions& options, const AnalysisOptions& analysis, const RuleSelection& selection)
-      : options_(options), analysis_options_(analysis), selection_(selection) {}
+  Checker(const CheckOptions& options, const AnalysisOptions& analysis, const PlacementOptions& placement, const RuleSelection& selection)
+      : options_(options), analysis_options_(analysis), placement_options_(placement), selection_(selection) {}
 
   std::vector<InputReport> run(const std::vector<InputFile>& files) {
     std::vector<InputReport> reports(files.size());
@@ -123,8 +125,15 @@ class Checker {
     note_names(*model);
     const Analysis analysis = analyse(*model, analysis_options_);
     report.seconds.infer = lap();
-    const Placement placement = place(analysis, placement_options(analysis_options_));
-    RuleResults results = run_rules(analysis, selection_, &placement);
+    const Placement placement = place(analysis, placement_options_);
+    std::optional<RuntimeCost> cost;
+    if (options_.runtime_placement) {
+      cost = runtime_cost(analysis, placement_options_);
+      report.cost_unknown = cost->unknown;
+      if (!cost->cases.empty())
+        report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())), to_transfer_cost(analysis, cost->dearest(analysis.facts())));
+    }
+    RuleResults results = run_rules(analysis, selection_, &placement, cost ? &*cost : nullptr);
     report.seconds.rules = lap();
     report.nodes = model->nodes.size();
     report.counts = results.counts;
@@ -149,6 +158,7 @@ class Checker {
 
   const CheckOptions& options_;
   const AnalysisOptions& analysis_options_;
+  const PlacementOptions& placement_options_;
   const RuleSelection& selection_;
   std::atomic<bool> internal_error_{false};
   std::mutex mutex_;
@@ -208,7 +218,13 @@ int run_check(const CheckOptions& options) {
   const auto fail_on = severity_named(options.fail_on);
   if (!fail_on) return refuse(fmt::format("--fail-on takes error, warning or info, not `{}`", options.fail_on));
 
-  Checker checker(options, *analysis_options, *selection);
+  PlacementOptions placement = placement_options(*analysis_options);
+  if (!options.placement_file.empty()) {
+    auto rules = read_placement_file(options.placement_file);
+    if (!rules) return refuse(rules.error().message);
+    placement.rules = std::move(*rules);
+  }
+  Checker checker(options, *analysis_options, placement, *selection);
   const std::vector<InputReport> reports = checker.run(expand_inputs(options.inputs));
 
   for (const Output& output : *outputs) {
@@ -234,7 +250,8 @@ int run_show(const ShowOptions& options) {
   if (const auto unknown = unknown_names(*analysis_options, *model); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.model, unknown.front()));
   const Analysis analysis = analyse(*model, *analysis_options);
-  const auto error = write_stdout(options.format == "json" ? show_json(analysis) : show_text(analysis));
+  const Placement placement = place(analysis, placement_options(*analysis_options));
+  const auto error = write_stdout(options.format == "json" ? show_json(analysis, placement) : show_text(analysis, placement));
   return error ? refuse(error->message) : kExitClean;
 }
 

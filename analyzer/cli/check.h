@@ -21,6 +21,8 @@ struct CheckOptions {
   std::size_t max_findings = 1000;
   unsigned jobs = 0;  ///< 0: as many as there are processors
   bool timings = false;
+  std::string placement_file;
+  bool runtime_placement = false;  ///< the runtime copies between devices: count what that costs
 };
 
 int run_check(const CheckOptions& options);

@@ -25,7 +25,7 @@ struct Unbuilt {
 constexpr std::array kUnbuiltCommands{Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
-constexpr std::array kUnbuiltOptions{"--placement-file", "--torch-version", "--baseline", "--write-baseline", "--signatures", "--config"};
+constexpr std::array kUnbuiltOptions{"--torch-version", "--baseline", "--write-baseline", "--signatures", "--config"};
 
 void add_declarations(CLI::App* command, Declarations& declarations) {
   command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime");
+  check_command->add_option("--placement-file", check.placement_file, "TOML file that says where nodes and values live");
   add_declarations(check_command, check.declarations);
   for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i) check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
 
@@ -102,8 +103,8 @@ int run(int argc, char** argv) {
   if (check_command->parsed()) {
     for (const char* option : kUnbuiltOptions)
       if (check_command->count(option) > 0) return refuse(fmt::format("the option {} is not built yet", option));
-    if (placement == "runtime") return refuse("--placement runtime is not built yet");
-    if (placement != "explicit") return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement));
+    if (placement != "explicit" && placement != "runtime") return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement));
+    check.runtime_placement = placement == "runtime";
     return run_check(check);
   }
   if (show_command->parsed()) return run_show(show);

@@ -45,6 +45,13 @@ struct Fix {
   std::vector<GraphEdit> edits{};  ///< what `tensorlint fix` does; empty: only people can tell how
 };
 
+/// What copies between devices cost. Bytes are a number, a formula in the extents' names, or empty where not known.
+struct TransferCost {
+  std::uint64_t copies = 0, setup_copies = 0;  ///< setup: once, when the model is loaded
+  std::string bytes, setup_bytes;
+  std::map<std::string, bool> conditions;      ///< for which this holds
+};
+
 /// An execution in which devices are mixed: what the open conditions and trip counts are, and where it happens.
 struct DeviceWitness {
   std::vector<std::string> devices;                 ///< of the two sides
@@ -72,6 +79,7 @@ struct Finding {
   std::vector<Fix> fixes;
   std::string witness;  ///< kMay: a concrete case that fails
   std::optional<DeviceWitness> devices;  ///< of rules about placement
+  std::optional<TransferCost> cost;      ///< of rules about copies
   std::uint64_t order = 0;  ///< position of the node in the file; findings without a node come last
 };
 

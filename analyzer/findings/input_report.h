@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/findings/finding.h"
@@ -17,6 +19,8 @@ struct InputReport {
   std::size_t nodes = 0;
   std::vector<Finding> findings;  ///< sorted; at most as many as asked for
   SeverityCounts counts;          ///< of all that was found
+  std::optional<std::pair<TransferCost, TransferCost>> cost;  ///< with `--placement runtime`: of the cheapest and dearest run
+  std::string cost_unknown;       ///< why there is no cost
 
   struct Seconds {
     double load = 0, infer = 0, rules = 0, total = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,23 @@ Json to_json(const Note& note) {
           {"line", number_or_null(note.place.line)}};
 }
 
+/// A number where it is one, a formula as text, null where it is not known.
+Json bytes_json(const std::string& bytes) {
+  if (bytes.empty()) return {};
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number);
+  return error == std::errc() && end == bytes.data() + bytes.size() ? Json(number) : Json(identifier(bytes));
+}
+
+Json to_json(const TransferCost& cost) {
+  Json json = {{"copies", cost.copies}, {"bytes", bytes_json(cost.bytes)}, {"setup_copies", cost.setup_copies}, {"setup_bytes", bytes_json(cost.setup_bytes)}};
+  if (!cost.conditions.empty()) {
+    json["conditions"] = Json::object();
+    for (const auto& [name, choice] : cost.conditions) json["conditions"][identifier(name)] = choice;
+  }
+  return json;
+}
+
 Json to_json(const DeviceWitness& witness) {
   Json json = {{"devices", Json::array()}, {"conditions", Json::object()}, {"trip_counts", Json::object()}, {"iteration", witness.iteration}, {"calls", Json::array()}};
   for (const std::string& device : witness.devices) json["devices"].push_back(identifier(device));
@@ -60,6 +78,7 @@ Json to_json(const Finding& finding) {
                {"message", prose(finding.message)},
                {"notes", std::move(notes)},
                {"fixes", std::move(fixes)}};
+  if (finding.cost) json["cost"] = to_json(*finding.cost);
   if (finding.devices) {
     json["witness"] = to_json(*finding.devices);
   } else if (!finding.witness.empty()) {
@@ -92,7 +111,7 @@ Json dtypes_json(DTypeSet dtypes) {
   return names;
 }
 
-Json fact_json(FactStore& facts, const Fact& fact) {
+Json fact_json(FactStore& facts, const Fact& fact, const std::vector<std::string>& device_names) {
   Json json = Json::object();
   const bool tensor = fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor || fact.kind == ValueKind::kUnknown;
   if (!tensor) {
@@ -113,7 +132,7 @@ Json fact_json(FactStore& facts, const Fact& fact) {
     json["shape"] = std::move(shape);
   }
   Json devices = Json::array();
-  for (const std::string& name : facts.device_names(fact.devices)) devices.push_back(identifier(name));
+  for (const std::string& name : device_names) devices.push_back(identifier(name));
   json["device"] = std::move(devices);
   json["range"] = range_json(fact.range, fact.dtypes);
   return json;
@@ -134,6 +153,11 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
     } else {
       json["error"] = prose(input.error);
     }
+    if (input.cost) {
+      json["cost"] = input.cost->first.conditions.empty() ? to_json(input.cost->first) : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
+    } else if (!input.cost_unknown.empty()) {
+      json["cost"] = nullptr;
+    }
     if (timings) {
       json["seconds"] = {{"load", input.seconds.load}, {"infer", input.seconds.infer}, {"rules", input.seconds.rules}, {"total", input.seconds.total}};
       json["peak_rss_bytes"] = input.peak_rss_bytes;
@@ -152,13 +176,13 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
                  {"summary", std::move(summary)}});
 }
 
-std::string show_json(const Analysis& analysis) {
+std::string show_json(const Analysis& analysis, const Placement& placement) {
   const Model& model = analysis.model();
   std::vector<Json> values(model.graphs.size(), Json::object());
   for (std::size_t id = 1; id < model.values.size(); ++id) {
     const Value& value = model.values[id];
     if (value.name == NameId::kEmpty) continue;
-    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = fact_json(analysis.facts(), analysis.fact(static_cast<ValueId>(id)));
+    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = fact_json(analysis.facts(), analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g)

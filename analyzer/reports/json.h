@@ -5,6 +5,7 @@
 
 #include "analyzer/findings/input_report.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
 
 namespace tensorlint {
 
@@ -12,6 +13,6 @@ namespace tensorlint {
 std::string check_json(std::span<const InputReport> inputs, bool timings);
 
 /// The facts of every value (docs/schema/show.schema.json), with a newline at its end.
-std::string show_json(const Analysis& analysis);
+std::string show_json(const Analysis& analysis, const Placement& placement);
 
 }  // namespace tensorlint

@@ -143,7 +143,7 @@ std::string check_text(std::span<const InputReport> inputs, bool timings, bool c
   return report.finish();
 }
 
-std::string show_text(const Analysis& analysis) {
+std::string show_text(const Analysis& analysis, const Placement& placement) {
   const Model& model = analysis.model();
   FactStore& facts = analysis.facts();
   std::string out;
@@ -152,6 +152,7 @@ std::string show_text(const Analysis& analysis) {
     fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(analysis.fact_id(value)), kMessageLength));
     const bool bounded = fact.kind == ValueKind::kTensor && !fact.range.is_everything() && fact.range != range_of(fact.dtypes);
     if (bounded) fmt::format_to(std::back_inserter(out), " in {}", fact.range.to_text());
+    if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty()) fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
     out += '\n';
   };
   for (std::size_t g = 0; g < model.graphs.size(); ++g) {

@@ -5,6 +5,7 @@
 
 #include "analyzer/findings/input_report.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
 
 namespace tensorlint {
 
@@ -13,6 +14,6 @@ namespace tensorlint {
 std::string check_text(std::span<const InputReport> inputs, bool timings, bool colour);
 
 /// Every value with its facts, graph by graph, in file order.
-std::string show_text(const Analysis& analysis);
+std::string show_text(const Analysis& analysis, const Placement& placement);
 
 }  // namespace tensorlint

@@ -87,13 +87,13 @@ bool RuleSelection::ignore(std::string_view pattern) {
   return for_each_match(pattern, [this](const RuleInfo& info) { ignored_.insert(info.code); });
 }
 
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement) {
+RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement, const RuntimeCost* cost) {
   Places places(analysis.model());
   Reporter out(analysis, places);
   const std::vector<LossSite> losses = find_losses(analysis);
   report_failures(analysis, losses, selection, out);
   check_nodes(analysis, selection, out);
-  ModelView view(analysis, losses, placement);
+  ModelView view(analysis, losses, placement, cost);
   for (const Rule* rule : all_rules()) {
     if (!selection.allows(rule->info())) continue;
     out.set_rule(rule->info());

@@ -29,7 +29,8 @@ struct RuleResults {
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.
-/// Rules about devices need a `placement` of the same analysis; null: they say nothing.
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr);
+/// Rules about devices need a `placement` of the same analysis; null: they say nothing. With a `cost` the runtime
+/// copies between devices: rules say what that costs instead of where operands are apart.
+RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr, const RuntimeCost* cost = nullptr);
 
 }  // namespace tensorlint

@@ -97,6 +97,11 @@ FindingBuilder& FindingBuilder::devices(DeviceWitness witness) {
   return *this;
 }
 
+FindingBuilder& FindingBuilder::cost(TransferCost cost) {
+  if (finding_ != nullptr) finding_->cost = std::move(cost);
+  return *this;
+}
+
 FindingBuilder& FindingBuilder::value(ValueId value) {
   if (finding_ != nullptr && value != ValueId::kAbsent) finding_->value = reporter_.analysis().model().name_of(value);
   return *this;

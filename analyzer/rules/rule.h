@@ -18,6 +18,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/loss_sites.h"
 #include "passes/placement/placement.h"
+#include "passes/placement/runtime_cost.h"
 
 namespace tensorlint {
 
@@ -108,6 +109,7 @@ class FindingBuilder {
   FindingBuilder(Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
   FindingBuilder& certainty(Certainty certainty, std::string_view witness = {});
   FindingBuilder& devices(DeviceWitness witness);
+  FindingBuilder& cost(TransferCost cost);
   FindingBuilder& value(ValueId value);
   FindingBuilder& place(Place place);
   FindingBuilder& note(std::string message);
@@ -160,14 +162,16 @@ class Reporter {
 /// What several whole-graph rules need of a model, computed once and only when asked for.
 class ModelView {
  public:
-  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement)
-      : analysis_(analysis), losses_(losses), placement_(placement) {}
+  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement, const RuntimeCost* cost)
+      : analysis_(analysis), losses_(losses), placement_(placement), cost_(cost) {}
 
   const Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
   std::span<const LossSite> losses() const { return losses_; }
   /// Where values live; null when nobody asked for it.
   const Placement* placement() const { return placement_; }
+  /// What copies cost; not null where the runtime makes them instead of failing.
+  const RuntimeCost* runtime_cost() const { return cost_; }
 
   /// By value: some node or graph output uses it.
   const std::vector<bool>& used();
@@ -178,6 +182,7 @@ class ModelView {
   const Analysis& analysis_;
   std::span<const LossSite> losses_;
   const Placement* placement_;
+  const RuntimeCost* cost_;
   std::vector<bool> used_, live_;
 };
 

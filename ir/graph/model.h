@@ -194,6 +194,32 @@ struct StructureFault {
   Position position;
 };
 
+/// onnx.DeviceConfigurationProto: names the devices that nodes refer to by index.
+struct DeviceConfiguration {
+  std::string_view name;
+  std::int64_t device_count = 0;
+  std::vector<std::string_view> devices;  ///< names; perhaps none
+};
+
+/// onnx.ShardingSpecProto of one operand or result.
+struct ShardingSpec {
+  struct Shards {
+    std::int64_t axis = 0;
+    std::vector<std::int64_t> counts;  ///< num_shards of each part of the axis
+  };
+  std::string_view tensor;
+  std::vector<std::int64_t> devices;   ///< indices of devices or of groups
+  std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>> groups;
+  std::vector<Shards> axes;
+};
+
+/// onnx.NodeDeviceConfigurationProto
+struct NodeDeviceConfiguration {
+  std::string_view configuration;
+  std::vector<ShardingSpec> specs;
+  bool malformed = false;  ///< its bytes are no such message; then the rest says nothing
+};
+
 /// Reads what is only needed when a finding is made; each reader brings its own.
 class Provenance {
  public:
@@ -204,6 +230,8 @@ class Provenance {
   virtual std::vector<MetadataEntry> value_metadata(ValueId value) const = 0;
   /// False when no node or value can have this key: then asking for each of them is needless. Costs one look at the file.
   virtual bool mentions(std::string_view /*key*/) const { return false; }
+  /// Only asked for where Model::has_node_device_configurations.
+  virtual std::vector<NodeDeviceConfiguration> device_configurations(const Node& /*node*/) const { return {}; }
 };
 
 /// A model as read: graphs, nodes, values and constants in flat arrays, names interned, bytes not copied.
@@ -213,6 +241,8 @@ struct Model {
   std::int64_t ir_version = 0;
   std::string_view producer_name, producer_version;
   std::vector<MetadataEntry> metadata;  ///< model-level metadata_props
+  std::vector<DeviceConfiguration> device_configurations;
+  bool has_node_device_configurations = false;
   std::vector<std::vector<OpsetImport>> opset_imports;  ///< [0]: the model's; then one per function that has its own
   std::vector<Graph> graphs;  ///< [0]: main; subgraphs and functions after it
   std::vector<Node> nodes;

@@ -126,7 +126,6 @@ class Solver {
   FactId fact_of(const Tensor& tensor) {
     Fact fact;
     fact.kind = ValueKind::kTensor;
-    fact.devices = facts_.on(options_.default_device);
     if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
     Dims dims;
     for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
@@ -159,7 +158,6 @@ class Solver {
   /// Fact of a declared type. `site` names the dims that have neither number nor name.
   FactId fact_of(const TypeDecl& type, std::uint64_t site) {
     Fact fact;
-    fact.devices = facts_.on(options_.default_device);
     switch (type.kind) {
       case TypeKind::kNone:
       case TypeKind::kOpaque: return FactId::kTop;
@@ -243,7 +241,6 @@ class Solver {
       fact.shape = facts_.intern_shape(dims);
     }
     if (declared.range) fact.range = *declared.range;
-    if (!declared.device.empty()) fact.devices = facts_.on(declared.device);
     return facts_.intern(fact);
   }
 
@@ -276,7 +273,6 @@ class Solver {
     Dims dims;
     for (const std::int64_t extent : sparse->dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
     fact.shape = facts_.intern_shape(dims);
-    fact.devices = facts_.on(options_.default_device);
     // A constant of the model is used like a dense tensor (onnx.GraphProto.sparse_initializer).
     fact.kind = ValueKind::kTensor;
     return facts_.intern(fact);
@@ -722,7 +718,6 @@ class Solver {
     fact.dtypes = dtype;
     fact.shape = facts_.intern_shape({});
     fact.range = range;
-    fact.devices = facts_.on("cpu");
     return facts_.intern(fact);
   }
 

@@ -1259,7 +1259,7 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
 Placement place(const Analysis& analysis, const PlacementOptions& options) {
   std::map<std::uint64_t, Classes> classes;
   for (int pass = 1;; ++pass) {
-    Placement placement(analysis.model(), options);
+    Placement placement(analysis, options);
     placement.any_source_ = placement.sources_.any() || options.default_device != "cpu";
     if (!placement.any_source_) return placement;
     if (Placer(analysis, placement, classes).run() || pass == kMaxPasses) return placement;

@@ -74,7 +74,7 @@ class Placement {
  private:
   friend class Placer;
   friend Placement place(const Analysis& analysis, const PlacementOptions& options);
-  Placement(const Model& model, const PlacementOptions& options) : sources_(model, options) {}
+  Placement(const Analysis& analysis, const PlacementOptions& options) : sources_(analysis, options) {}
 
   bool on(ValueId value, int device) const { return ((devices_[static_cast<std::size_t>(value)] >> device) & 1U) != 0; }
 

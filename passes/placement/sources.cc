@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "passes/placement/device_name.h"
 
@@ -16,14 +18,58 @@ bool is_transfer(const Model& model, const Operator& op) {
   return model.text(op.domain) == "tensorlint" && model.text(op.name) == "Transfer";
 }
 
+/// `*` stands for any text, `?` for one byte; an empty glob matches nothing. Linear in the text but for restarts at stars.
+bool matches(std::string_view glob, std::string_view text) {
+  if (glob.empty()) return false;
+  std::size_t g = 0, t = 0, star = std::string_view::npos, from = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      from = t;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+/// The module scopes that PyTorch's exporter leaves: "['', 'layers', 'layers.0', 'add']", the last being the node.
+std::vector<std::string_view> scopes_of(const Model& model, const Node& node) {
+  std::vector<std::string_view> scopes;
+  if (model.provenance == nullptr) return scopes;
+  for (const MetadataEntry& entry : model.provenance->node_metadata(node)) {
+    if (entry.key != "pkg.torch.onnx.name_scopes") continue;
+    std::string_view text = entry.value;
+    while (true) {
+      const std::size_t open = text.find('\'');
+      const std::size_t close = open == std::string_view::npos ? open : text.find('\'', open + 1);
+      if (close == std::string_view::npos) break;
+      scopes.push_back(text.substr(open + 1, close - open - 1));
+      text.remove_prefix(close + 1);
+    }
+    if (!scopes.empty()) scopes.pop_back();
+  }
+  return scopes;
+}
+
 }  // namespace
 
-DeviceSources::DeviceSources(const Model& model, const PlacementOptions& options) {
+DeviceSources::DeviceSources(const Analysis& analysis, const PlacementOptions& options) {
+  const Model& model = analysis.model();
   default_ = number(options.default_device);
   read_command_line(model, options);
   const bool single_values = any_;
+  read_rules(model, options);
   if (model.provenance != nullptr && model.provenance->mentions(kTagKey)) read_tags(model);
   read_model_keys(model);
+  read_device_configurations(analysis);
   const bool moves = std::any_of(model.operators.begin(), model.operators.end(), [&](const Operator& op) { return is_transfer(model, op); });
   any_ = any_ || moves;
   const auto from_elsewhere = [](SourceKind kind) { return kind != SourceKind::kNone && kind != SourceKind::kCommandLine; };
@@ -96,6 +142,39 @@ void DeviceSources::read_command_line(const Model& model, const PlacementOptions
   }
 }
 
+void DeviceSources::read_rules(const Model& model, const PlacementOptions& options) {
+  if (options.rules.empty()) return;
+  reserve(model);
+  std::vector<bool> used(options.rules.size());
+  const bool any_module = std::any_of(options.rules.begin(), options.rules.end(), [](const PlacementRule& rule) { return !rule.modules.empty(); });
+  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+    const Node& node = model.nodes[n];
+    const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
+    for (std::size_t r = 0; r < options.rules.size(); ++r) {
+      const PlacementRule& rule = options.rules[r];
+      const auto is_result = [&](ValueId value) { return value != ValueId::kAbsent && matches(rule.values, model.name_of(value)); };
+      const auto results = model.results(node);
+      const bool found = (node.name != NameId::kEmpty && matches(rule.nodes, model.text(node.name))) || std::any_of(results.begin(), results.end(), is_result) ||
+                         std::any_of(scopes.begin(), scopes.end(), [&](std::string_view scope) { return matches(rule.modules, scope); });
+      if (!found) continue;
+      used[r] = true;
+      // Control flow and calls run nowhere themselves: their bodies' nodes have names of their own.
+      if (!is_transfer(model, model.op(node))) place_node(static_cast<NodeId>(n), number(rule.device), SourceKind::kPlacementFile);
+    }
+  }
+  for (std::size_t v = 1; v < model.values.size(); ++v) {
+    const Value& value = model.values[v];
+    if (value.origin != ValueOrigin::kInput && value.origin != ValueOrigin::kInitializer) continue;
+    for (std::size_t r = 0; r < options.rules.size(); ++r) {
+      if (!matches(options.rules[r].values, model.text(value.name))) continue;
+      used[r] = true;
+      place_value(static_cast<ValueId>(v), number(options.rules[r].device), SourceKind::kPlacementFile);
+    }
+  }
+  for (std::size_t r = 0; r < used.size(); ++r)
+    if (!used[r]) problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("line {} of the placement file places nothing: no name or module matches", options.rules[r].line)});
+}
+
 void DeviceSources::read_tags(const Model& model) {
   reserve(model);
   const auto tag_of = [](const std::vector<MetadataEntry>& entries) -> const MetadataEntry* {
@@ -164,6 +243,94 @@ void DeviceSources::read_model_keys(const Model& model) {
   for (const auto& [name, device] : devices)
     if (!used.contains(name))
       problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("the model key `{}{}` places nothing: no value or node has that name", kModelKeyPrefix, name)});
+}
+
+namespace {
+
+/// Checks one sharding specification against its node and configuration; empty when it is sound.
+std::string fault_of(const Analysis& analysis, const Node& node, const DeviceConfiguration& configuration, const ShardingSpec& spec) {
+  const Model& model = analysis.model();
+  ValueId tensor = ValueId::kAbsent;
+  for (const auto& list : {model.operands(node), model.results(node)})
+    for (const ValueId value : list)
+      if (value != ValueId::kAbsent && model.name_of(value) == spec.tensor) tensor = value;
+  if (tensor == ValueId::kAbsent) return fmt::format("a sharding names `{}`, which is no operand or result of the node", spec.tensor);
+  const auto is_device = [&](std::int64_t index) { return index >= 0 && index < configuration.device_count; };
+  for (const auto& [key, group] : spec.groups) {
+    std::vector<std::int64_t> sorted = group;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return fmt::format("group {} of the sharding of `{}` has a device twice", key, spec.tensor);
+    for (const std::int64_t device : group)
+      if (!is_device(device)) return fmt::format("group {} of the sharding of `{}` has device {}, `{}` has {}", key, spec.tensor, device, configuration.name, configuration.device_count);
+  }
+  for (const std::int64_t device : spec.devices) {
+    const bool is_group = std::any_of(spec.groups.begin(), spec.groups.end(), [&](const auto& group) { return group.first == device; });
+    if (!is_group && !is_device(device)) return fmt::format("the sharding of `{}` has device {}, `{}` has {}", spec.tensor, device, configuration.name, configuration.device_count);
+  }
+  const Fact& fact = analysis.fact(tensor);
+  const bool ranked = fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked;
+  for (const ShardingSpec::Shards& axis : spec.axes) {
+    std::optional<std::int64_t> extent;
+    if (ranked) {
+      const auto dims = analysis.facts().dims_of(fact.shape);
+      const auto rank = static_cast<std::int64_t>(dims.size());
+      if (axis.axis < -rank || axis.axis >= rank) return fmt::format("`{}` is sharded along axis {}, its rank is {}", spec.tensor, axis.axis, rank);
+      extent = analysis.facts().dims().as_constant(dims[static_cast<std::size_t>(axis.axis < 0 ? axis.axis + rank : axis.axis)]);
+    }
+    for (const std::int64_t count : axis.counts) {
+      if (count < 1) return fmt::format("axis {} of `{}` is cut into {} shards", axis.axis, spec.tensor, count);
+      if (axis.counts.size() == 1 && extent && *extent % count != 0) return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor, *extent, count);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void DeviceSources::read_device_configurations(const Analysis& analysis) {
+  const Model& model = analysis.model();
+  std::map<std::string_view, const DeviceConfiguration*> known;
+  for (const DeviceConfiguration& configuration : model.device_configurations) {
+    const auto problem = [&](std::string message) { problems_.push_back({NodeId::kNone, ValueId::kAbsent, std::move(message)}); };
+    if (!known.emplace(configuration.name, &configuration).second) problem(fmt::format("the device configuration `{}` is defined twice", configuration.name));
+    if (configuration.device_count < 1) problem(fmt::format("the device configuration `{}` has {} devices", configuration.name, configuration.device_count));
+    if (!configuration.devices.empty() && static_cast<std::int64_t>(configuration.devices.size()) != configuration.device_count)
+      problem(fmt::format("the device configuration `{}` says that it has {} devices and names {}", configuration.name, configuration.device_count, configuration.devices.size()));
+  }
+  if (!model.has_node_device_configurations || model.provenance == nullptr) return;
+  reserve(model);
+  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+    const Node& node = model.nodes[n];
+    const auto id = static_cast<NodeId>(n);
+    for (const NodeDeviceConfiguration& used : model.provenance->device_configurations(node)) {
+      const auto problem = [&](std::string message) { problems_.push_back({id, ValueId::kAbsent, std::move(message)}); };
+      if (used.malformed) {
+        problem("a device configuration of the node is malformed");
+        continue;
+      }
+      const auto found = known.find(used.configuration);
+      if (found == known.end()) {
+        problem(fmt::format("the node refers to the device configuration `{}`, which the model does not have", used.configuration));
+        continue;
+      }
+      const DeviceConfiguration& configuration = *found->second;
+      std::vector<std::int64_t> devices;
+      bool sound = true;
+      for (const ShardingSpec& spec : used.specs) {
+        if (std::string fault = fault_of(analysis, node, configuration, spec); !fault.empty()) {
+          problem(std::move(fault));
+          sound = false;
+        }
+        if (!spec.groups.empty() || !spec.axes.empty() || spec.devices.size() != 1) sound = false;  // on several devices: no one place
+        devices.insert(devices.end(), spec.devices.begin(), spec.devices.end());
+      }
+      // One device for every tensor that the node names: that is where it runs.
+      if (!sound || devices.empty() || std::adjacent_find(devices.begin(), devices.end(), std::not_equal_to<>()) != devices.end()) continue;
+      if (static_cast<std::uint64_t>(devices[0]) >= configuration.devices.size()) continue;
+      const auto device = canonical_device(configuration.devices[static_cast<std::size_t>(devices[0])]);
+      if (device && !is_transfer(model, model.op(node))) place_node(id, number(*device), SourceKind::kDeviceConfiguration);
+    }
+  }
 }
 
 }  // namespace tensorlint

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "passes/dataflow/analysis.h"
 
 namespace tensorlint {
 
@@ -38,7 +39,8 @@ class DeviceSources {
  public:
   static constexpr int kUnplaced = -1;
 
-  DeviceSources(const Model& model, const PlacementOptions& options);
+  /// Facts are asked for ranks and extents of sharded tensors only.
+  DeviceSources(const Analysis& analysis, const PlacementOptions& options);
 
   /// False when nothing but the default device places anything.
   bool any() const { return any_; }
@@ -60,8 +62,10 @@ class DeviceSources {
 
  private:
   void read_command_line(const Model& model, const PlacementOptions& options);
+  void read_rules(const Model& model, const PlacementOptions& options);
   void read_tags(const Model& model);
   void read_model_keys(const Model& model);
+  void read_device_configurations(const Analysis& analysis);
   bool place_value(ValueId id, int device, SourceKind source);
   bool place_node(NodeId id, int device, SourceKind source);
   void reserve(const Model& model);

@@ -14,7 +14,7 @@ class DeviceChangesInLoop : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {PlacementCause::kLoop});
     const Placement* placement = view.placement();
-    if (placement == nullptr) return;
+    if (placement == nullptr || view.runtime_cost() != nullptr) return;
     for (const auto& [node, why] : placement->limits()) out.report(Severity::kInfo, node, why);
     if (!placement->failures().empty()) return;
     for (const PlacementChange& change : placement->changes()) {

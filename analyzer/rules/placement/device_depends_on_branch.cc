@@ -13,7 +13,7 @@ class DeviceDependsOnBranch : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {PlacementCause::kBranch});
     const Placement* placement = view.placement();
-    if (placement == nullptr || !placement->failures().empty()) return;
+    if (placement == nullptr || view.runtime_cost() != nullptr || !placement->failures().empty()) return;
     for (const PlacementChange& change : placement->changes()) {
       if (change.iteration != 0) continue;
       out.report(Severity::kInfo, change.node, fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result, change.device, change.other))

@@ -104,6 +104,15 @@ DeviceWitness witness_of(const Model& model, const PlacementWitness& witness) {
 
 }  // namespace
 
+std::string bytes_text(const Analysis& analysis, Dim bytes) {
+  const DimPool& dims = analysis.facts().dims();
+  return dims.as_constant(bytes) || dims.is_named(bytes) ? dims.to_text(bytes) : std::string();
+}
+
+TransferCost to_transfer_cost(const Analysis& analysis, const CostCase& run) {
+  return {run.cost.copies, run.cost.setup_copies, bytes_text(analysis, run.cost.bytes), bytes_text(analysis, run.cost.setup_bytes), run.conditions};
+}
+
 std::string iteration_text(std::int64_t iteration) {
   constexpr std::array<std::string_view, 6> kWords{"first", "second", "third", "fourth", "fifth", "sixth"};
   if (iteration >= 1 && iteration <= static_cast<std::int64_t>(kWords.size())) return fmt::format("in the {} iteration", kWords[static_cast<std::size_t>(iteration - 1)]);
@@ -111,7 +120,7 @@ std::string iteration_text(std::int64_t iteration) {
 }
 
 void report_placement_failures(ModelView& view, Reporter& out, std::initializer_list<PlacementCause> causes) {
-  if (view.placement() == nullptr) return;
+  if (view.placement() == nullptr || view.runtime_cost() != nullptr) return;
   const Placement& placement = *view.placement();
   const Model& model = view.model();
   for (const PlacementFailure& failure : placement.failures()) {

@@ -10,6 +10,10 @@ namespace tensorlint {
 /// Reports the failures of a placement that have one of these causes, with where both sides come from and the witness.
 void report_placement_failures(ModelView& view, Reporter& out, std::initializer_list<PlacementCause> causes);
 
+/// A number, a formula in the extents' names, or nothing.
+std::string bytes_text(const Analysis& analysis, Dim bytes);
+TransferCost to_transfer_cost(const Analysis& analysis, const CostCase& run);
+
 /// "in the second iteration", "in iteration 7"
 std::string iteration_text(std::int64_t iteration);
 

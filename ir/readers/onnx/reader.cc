@@ -73,7 +73,95 @@ std::vector<MetadataEntry> metadata_of(std::string_view message, std::uint32_t f
   return entries;
 }
 
-constexpr std::uint32_t kNodeMetadata = 9, kValueInfoMetadata = 4, kTensorMetadata = 16;
+std::vector<std::int64_t> integers_of(Cursor& fields, std::vector<std::int64_t> known, std::string_view name) {
+  if (fields.type() == WireType::length_delimited) {
+    for (Cursor packed = fields.inside(fields.view(name)); !packed.at_end();) known.push_back(packed.packed_integer());
+  } else {
+    known.push_back(fields.integer(name));
+  }
+  return known;
+}
+
+ShardingSpec::Shards shards_of(Cursor fields) {
+  ShardingSpec::Shards shards;
+  while (fields.next()) {
+    switch (fields.field()) {
+      case 1: shards.axis = fields.integer("ShardedDimProto.axis"); break;
+      case 2: {
+        std::int64_t count = 0;
+        for (Cursor part = fields.inside(fields.view("ShardedDimProto.simple_sharding")); part.next();) {
+          if (part.field() == 3) {
+            count = part.integer("SimpleShardedDimProto.num_shards");
+          } else {
+            part.skip();
+          }
+        }
+        shards.counts.push_back(count);
+        break;
+      }
+      default: fields.skip(); break;
+    }
+  }
+  return shards;
+}
+
+ShardingSpec sharding_spec(Cursor fields) {
+  ShardingSpec spec;
+  while (fields.next()) {
+    switch (fields.field()) {
+      case 1: spec.tensor = fields.view("ShardingSpecProto.tensor_name"); break;
+      case 2: spec.devices = integers_of(fields, std::move(spec.devices), "ShardingSpecProto.device"); break;
+      case 3: {
+        auto& [key, values] = spec.groups.emplace_back();
+        for (Cursor entry = fields.inside(fields.view("ShardingSpecProto.index_to_device_group_map")); entry.next();) {
+          if (entry.field() == 1) {
+            key = entry.integer("IntIntListEntryProto.key");
+          } else if (entry.field() == 2) {
+            values = integers_of(entry, std::move(values), "IntIntListEntryProto.value");
+          } else {
+            entry.skip();
+          }
+        }
+        break;
+      }
+      case 4: spec.axes.push_back(shards_of(fields.inside(fields.view("ShardingSpecProto.sharded_dim")))); break;
+      default: fields.skip(); break;
+    }
+  }
+  return spec;
+}
+
+NodeDeviceConfiguration node_device_configuration(Cursor fields) {
+  NodeDeviceConfiguration configuration;
+  try {
+    while (fields.next()) {
+      switch (fields.field()) {
+        case 1: configuration.configuration = fields.view("NodeDeviceConfigurationProto.configuration_id"); break;
+        case 2: configuration.specs.push_back(sharding_spec(fields.inside(fields.view("NodeDeviceConfigurationProto.sharding_spec")))); break;
+        default: fields.skip(); break;
+      }
+    }
+  } catch (const WireFault&) {
+    configuration = {};
+    configuration.malformed = true;
+  }
+  return configuration;
+}
+
+DeviceConfiguration device_configuration(Cursor fields) {
+  DeviceConfiguration configuration;
+  while (fields.next()) {
+    switch (fields.field()) {
+      case 1: configuration.name = fields.view("DeviceConfigurationProto.name"); break;
+      case 2: configuration.device_count = fields.integer32("DeviceConfigurationProto.num_devices"); break;
+      case 3: configuration.devices.push_back(fields.view("DeviceConfigurationProto.device")); break;
+      default: fields.skip(); break;
+    }
+  }
+  return configuration;
+}
+
+constexpr std::uint32_t kNodeMetadata = 9, kNodeDeviceConfigurations = 10, kValueInfoMetadata = 4, kTensorMetadata = 16;
 
 class FileProvenance final : public Provenance {
  public:
@@ -91,6 +179,18 @@ class FileProvenance final : public Provenance {
       entries.insert(entries.end(), more.begin(), more.end());
     }
     return entries;
+  }
+  std::vector<NodeDeviceConfiguration> device_configurations(const Node& node) const override {
+    std::vector<NodeDeviceConfiguration> found;
+    const std::string_view message = file_.substr(node.position.offset, node.byte_length);
+    for (Cursor cursor(message, message.data()); cursor.next();) {
+      if (cursor.field() == kNodeDeviceConfigurations) {
+        found.push_back(node_device_configuration(cursor.inside(cursor.view("device_configurations"))));
+      } else {
+        cursor.skip();
+      }
+    }
+    return found;
   }
   bool mentions(std::string_view key) const override {
     // A larger file is mapped and mostly weights: looking at all of it would read them from the disk.
@@ -271,6 +371,12 @@ void Reader::read_model_fields() {
         case 14:
           model().metadata.push_back(metadata_entry(fields.inside(fields.view("ModelProto.metadata_props"))));
           charge(3 * sizeof(MetadataEntry));
+          pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
+          check_budget(fields.field_start());
+          break;
+        case 26:
+          model().device_configurations.push_back(device_configuration(fields.inside(fields.view("ModelProto.configuration"))));
+          charge(sizeof(DeviceConfiguration) * 3 + sizeof(std::string_view) * 3 * model().device_configurations.back().devices.size());
           pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
           break;
@@ -516,6 +622,10 @@ void Reader::node(std::string_view message, const Pending& pending) {
       case 7: domain = builder_.name(fields.view("NodeProto.domain")); break;
       case 8: overload = builder_.name(fields.view("NodeProto.overload")); break;
       case 9: skip_metadata(fields, "NodeProto.metadata_props"); break;
+      case kNodeDeviceConfigurations:
+        fields.view("NodeProto.device_configurations");
+        model().has_node_device_configurations = true;
+        break;
       default: fields.skip(); break;
     }
   }

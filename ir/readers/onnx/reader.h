@@ -18,7 +18,8 @@ namespace tensorlint {
 /// than 16 MiB + 36 bytes per byte of the file that is not weights.
 /// What is wrong within a well-formed file (tensors, types, attributes, names) becomes Model::faults instead.
 ///
-/// Not decoded: training_info, quantization annotations, device configurations, documentation strings.
+/// Not decoded: training_info, quantization annotations, documentation strings; device configurations of nodes only when
+/// Provenance is asked for them.
 Result<Model> read_onnx_file(const std::string& path);
 
 /// The same from memory. `bytes` is not copied: `owner` (may be null for static bytes) is kept by the model.

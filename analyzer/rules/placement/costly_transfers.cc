@@ -1,0 +1,36 @@
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class CostlyTransfers : public Rule {
+ public:
+  CostlyTransfers()
+      : Rule({"TL-P407", "costly-transfers", "placement", Severity::kInfo, "a runtime has to copy tensors between devices in every run"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    const RuntimeCost* cost = view.runtime_cost();
+    if (cost == nullptr) return;
+    if (cost->cases.empty()) {
+      out.report_graph(GraphId::kMain, fmt::format("the copies of a run are not counted: {}", cost->unknown));
+      return;
+    }
+    const CostCase& dearest = cost->dearest(view.analysis().facts());
+    for (const auto& [node, copies] : dearest.nodes) {
+      if (copies.in_loop > 0) continue;
+      const std::string bytes = bytes_text(view.analysis(), copies.bytes);
+      out.report(node, fmt::format("{} is copied from {} to {} in every run{}", quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
+                                   bytes.empty() ? std::string() : fmt::format(" ({} bytes{})", bytes, copies.copies > 1 ? " with what else the node reads" : "")))
+          .value(copies.value)
+          .cost({copies.copies, 0, bytes, "0", dearest.conditions});
+    }
+  }
+};
+
+const RegisterRule<CostlyTransfers> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/dataflow/analysis.h"
+#include "passes/placement/sources.h"
+
+namespace tensorlint {
+
+/// Copies that a runtime makes in one run; `setup`: once, when the model is loaded, for initializers.
+struct CopyCost {
+  std::uint64_t copies = 0, setup_copies = 0;
+  Dim bytes, setup_bytes;  ///< in the symbols of the extents; unknown where an extent is
+
+  bool any() const { return copies + setup_copies > 0; }
+};
+
+/// Copies that one node causes: it reads what is not where it runs.
+struct NodeCopies {
+  std::uint64_t copies = 0;
+  Dim bytes;
+  std::uint64_t in_loop = 0;  ///< of these, made in a loop's second iteration or later
+  std::string from, to;       ///< of the first one
+  ValueId value = ValueId::kAbsent;
+};
+
+/// One run of the model for given conditions.
+struct CostCase {
+  std::map<std::string, bool> conditions;
+  CopyCost cost;
+  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>> directions;  ///< home, target: copies, bytes
+  std::map<NodeId, NodeCopies> nodes;
+};
+
+struct RuntimeCost {
+  std::vector<CostCase> cases;  ///< one per open conditions that decide, at least one; empty where `unknown` says why
+  std::string unknown;
+  const CostCase& cheapest(const FactStore& facts) const;
+  const CostCase& dearest(const FactStore& facts) const;
+};
+
+/// Counts the copies of each run when every node runs where it is tagged, else where its first data operand is: one copy
+/// per tensor and destination, a copied tensor stays where it was copied. Runs the model with places in place of numbers,
+/// so trip counts have to be constants; at most kMaxCostCases combinations of conditions and kMaxCostVisits nodes.
+inline constexpr std::size_t kMaxCostCases = 256;
+inline constexpr std::uint64_t kMaxCostVisits = 2'000'000;
+RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options);
+
+}  // namespace tensorlint
