@@ -15,7 +15,7 @@ namespace tensorlint {
 enum class Dialect : std::uint8_t { kOnnx, kAten, kTensorlint };
 
 /// What of a value is meant: what failed, what is tainted, whose origin is asked for.
-enum class Aspect : std::uint8_t { kDtype = 1, kShape = 2, kValue = 4, kDevice = 8 };
+enum class Aspect : std::uint8_t { kDtype = 1, kShape = 2, kValue = 4 };
 
 /// Aspects of a value that follow from something that failed: nothing is reported about these.
 struct Taint {

@@ -32,8 +32,6 @@ std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) 
   switch (aspect) {
     case Aspect::kDtype: return fact.kind == ValueKind::kTensor && fact.dtypes.size() == 1 ? fact.dtypes.to_text() : std::string();
     case Aspect::kShape: return fact.shape != ShapeId::kUnranked ? analysis.facts().shape_text(fact.shape) : std::string();
-    case Aspect::kDevice:
-      return fact.devices.is_unknown() ? std::string() : fmt::format("on {}", fmt::join(analysis.facts().device_names(fact.devices), " or "));
     case Aspect::kValue: return fact.range.is_everything() ? std::string() : fact.range.to_text();
   }
   return {};

@@ -29,7 +29,6 @@ std::uint64_t hash_of(const Fact& fact) {
   std::uint64_t hash = static_cast<std::uint64_t>(fact.kind) << 8 | static_cast<std::uint64_t>(fact.key);
   hash = mix(hash, std::uint64_t{fact.dtypes.bits()} << 32 | static_cast<std::uint64_t>(fact.shape));
   hash = mix(hash, static_cast<std::uint64_t>(fact.content) << 32 | static_cast<std::uint64_t>(fact.element));
-  hash = mix(hash, fact.devices.bits);
   hash = mix(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
   return mix(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
 }
@@ -120,7 +119,6 @@ struct FactStore::Impl {
   InternTable<DimList> shapes;
   InternTable<Content> contents;
   InternTable<Fact> facts;
-  std::vector<std::string> devices;
 };
 
 FactStore::FactStore() : impl_(std::make_unique<Impl>()) {
@@ -163,26 +161,6 @@ const Fact& FactStore::fact(FactId id) const {
   return impl_->facts[id == FactId::kAbsent ? 0 : static_cast<std::uint32_t>(id)];
 }
 
-int FactStore::device(std::string_view name) {
-  constexpr std::size_t kMaxDevices = 63;
-  std::vector<std::string>& devices = impl_->devices;
-  const auto found = std::find(devices.begin(), devices.end(), name);
-  if (found != devices.end()) return static_cast<int>(found - devices.begin());
-  if (devices.size() == kMaxDevices) return static_cast<int>(kMaxDevices) - 1;
-  devices.emplace_back(name);
-  return static_cast<int>(devices.size()) - 1;
-}
-
-std::string_view FactStore::device_name(int device) const { return impl_->devices[static_cast<std::size_t>(device)]; }
-
-std::vector<std::string> FactStore::device_names(DeviceSet devices) const {
-  std::vector<std::string> names;
-  if (devices.is_unknown()) return names;
-  for (std::size_t i = 0; i < impl_->devices.size(); ++i)
-    if ((devices.bits >> i) & 1U) names.push_back(impl_->devices[i]);
-  return names;
-}
-
 FactId FactStore::join(FactId a_id, FactId b_id) {
   if (a_id == b_id) return a_id;
   if (a_id == FactId::kAbsent || b_id == FactId::kAbsent) return FactId::kTop;
@@ -192,7 +170,6 @@ FactId FactStore::join(FactId a_id, FactId b_id) {
   result.kind = a.kind;
   result.key = a.key == b.key ? a.key : DType::kUndefined;
   result.dtypes = a.dtypes | b.dtypes;
-  result.devices = {a.devices.bits | b.devices.bits};
   result.range = tensorlint::join(a.range, b.range);
   result.element = join(a.element, b.element);  // nesting of types is capped by the readers
   const auto joined = [this](Dim x, Dim y) { return dims_.equal(x, y) ? x : Dim(Unknown::kJoined); };
@@ -234,10 +211,7 @@ std::string FactStore::to_text(FactId id) const {
     case ValueKind::kSparseTensor: break;
   }
   std::string text = value.kind == ValueKind::kSparseTensor ? "sparse " : "";
-  text += value.dtypes.to_text() + shape_text(value.shape);
-  const std::vector<std::string> names = device_names(value.devices);
-  if (!names.empty()) text += fmt::format(" on {}", fmt::join(names, " or "));
-  return text;
+  return text + value.dtypes.to_text() + shape_text(value.shape);
 }
 
 }  // namespace tensorlint

@@ -41,13 +41,6 @@ struct Range {
 Range range_of(DTypeSet dtypes);
 Range join(const Range& a, const Range& b);
 
-/// Where a tensor may live: a set of devices that the FactStore numbers. Empty set: no execution gets here.
-struct DeviceSet {
-  std::uint64_t bits = ~std::uint64_t{0};  ///< all: unknown
-  bool is_unknown() const { return bits == ~std::uint64_t{0}; }
-  friend bool operator==(DeviceSet, DeviceSet) = default;
-};
-
 /// Elements of a small tensor, row-major: integers (and bools) as dims, floats as numbers; one of the two is empty.
 /// An element that is not known is an unknown Dim; float contents are kept only where every element is known.
 struct Content {
@@ -61,7 +54,7 @@ struct Content {
 inline constexpr std::size_t kMaxContent = 1024;
 
 /// What is known of a value in every execution. Interned in a FactStore; equality is an id compare.
-/// Tensors (dense, sparse): dtypes, shape, devices, range, content. Sequences and optionals: `element` is what they hold
+/// Tensors (dense, sparse): dtypes, shape, range, content. Sequences and optionals: `element` is what they hold
 /// (for a sequence the join over its elements), `shape` of a sequence is its length as a 1-d shape. Maps: key and element.
 struct Fact {
   ValueKind kind = ValueKind::kUnknown;
@@ -70,7 +63,6 @@ struct Fact {
   ShapeId shape = ShapeId::kUnranked;
   ContentId content = ContentId::kNone;
   FactId element = FactId::kTop;
-  DeviceSet devices;
   Range range;
   friend bool operator==(const Fact&, const Fact&) = default;
 };
@@ -98,12 +90,6 @@ class FactStore {
 
   FactId intern(const Fact& fact);
   const Fact& fact(FactId id) const;  ///< top for kAbsent. Stable.
-
-  /// Number of a device name, added on first use; at most 63, further names share the last number.
-  int device(std::string_view name);
-  std::string_view device_name(int device) const;
-  DeviceSet on(std::string_view name) { return {std::uint64_t{1} << device(name)}; }
-  std::vector<std::string> device_names(DeviceSet devices) const;  ///< empty when unknown
 
   /// Least fact that covers both. Dims and elements that differ become unknown (kJoined).
   FactId join(FactId a, FactId b);

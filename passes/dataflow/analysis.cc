@@ -53,7 +53,6 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
       case Aspect::kDtype: return x.kind == y.kind && x.dtypes == y.dtypes;
       case Aspect::kShape: return x.shape == y.shape && x.shape != ShapeId::kUnranked;
       case Aspect::kValue: return x.range == y.range && x.content == y.content;
-      case Aspect::kDevice: return x.devices == y.devices;
     }
     return false;
   };

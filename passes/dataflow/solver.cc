@@ -282,7 +282,6 @@ class Solver {
     Taint taint(Aspect::kDtype);
     taint |= Aspect::kShape;
     taint |= Aspect::kValue;
-    taint |= Aspect::kDevice;
     return taint;
   }
 

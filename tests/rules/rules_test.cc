@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "analyzer/findings/input_report.h"
@@ -16,6 +17,7 @@
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "passes/placement/placement.h"
+#include "passes/placement/runtime_cost.h"
 
 namespace tensorlint {
 namespace {
@@ -69,10 +71,14 @@ std::string listed(const Expected& codes) {
   return text;
 }
 
+/// A fixture with the comment `# placement: runtime` is checked as by that option.
 InputReport checked(const Model& model) {
   const Analysis analysis = analyse(model, {});
   const Placement placement = place(analysis, PlacementOptions());
-  RuleResults results = run_rules(analysis, {}, &placement);
+  std::optional<RuntimeCost> cost;
+  for (const Comment& comment : model.comments)
+    if (comment.text == "placement: runtime") cost = runtime_cost(analysis, PlacementOptions());
+  RuleResults results = run_rules(analysis, {}, &placement, cost ? &*cost : nullptr);
   InputReport report;
   report.path = model.path;
   report.checked = true;
