@@ -10,8 +10,8 @@
 #include <exception>
 #include <mutex>
 #include <set>
-#include <thread>
 
+#include "analyzer/cli/batch.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/placement_file.h"
@@ -72,20 +72,19 @@ class Checker {
   Checker(const CheckOptions& options, const AnalysisOptions& analysis, const PlacementOptions& placement, const RuleSelection& selection)
       : options_(options), analysis_options_(analysis), placement_options_(placement), selection_(selection) {}
 
+  /// Reports in the order of the files; after an interruption only of those that were checked.
   std::vector<InputReport> run(const std::vector<InputFile>& files) {
     std::vector<InputReport> reports(files.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i = next++; i < files.size(); i = next++) reports[i] = check(files[i]);
-    };
-    const std::size_t wanted = options_.jobs > 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::thread> helpers;
-    for (std::size_t i = 1; i < std::min(wanted, files.size()); ++i) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
-    return reports;
+    const BatchResult batch = run_batch({files.size(), options_.jobs}, [&](std::size_t i) { reports[i] = check(files[i]); });
+    interrupted_ = batch.interrupted;
+    if (batch.done_count() == files.size()) return reports;
+    std::vector<InputReport> done;
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if (batch.done[i]) done.push_back(std::move(reports[i]));
+    return done;
   }
 
+  bool was_interrupted() const { return interrupted_; }
   bool had_internal_error() const { return internal_error_; }
   /// A declared name that some model has.
   bool is_known(const std::string& name) const { return known_names_.contains(name); }
@@ -161,6 +160,7 @@ class Checker {
   const PlacementOptions& placement_options_;
   const RuleSelection& selection_;
   std::atomic<bool> internal_error_{false};
+  bool interrupted_ = false;
   std::mutex mutex_;
   std::set<std::string> known_names_;
 };
@@ -225,7 +225,8 @@ int run_check(const CheckOptions& options) {
     placement.rules = std::move(*rules);
   }
   Checker checker(options, *analysis_options, placement, *selection);
-  const std::vector<InputReport> reports = checker.run(expand_inputs(options.inputs));
+  const std::vector<InputFile> files = expand_inputs(options.inputs);
+  const std::vector<InputReport> reports = checker.run(files);
 
   for (const Output& output : *outputs) {
     const bool colour = output.file.empty() && wants_colour();
@@ -234,6 +235,10 @@ int run_check(const CheckOptions& options) {
     if (error) return refuse(error->message);
   }
   if (checker.had_internal_error()) return kExitInternal;
+  if (checker.was_interrupted()) {
+    fmt::print(stderr, "tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files.size());
+    return kExitInterrupted;
+  }
   const int code = exit_code(reports, *fail_on);
   if (code == kExitNotChecked) return code;
   for (const auto& [name, declaration] : analysis_options->values)

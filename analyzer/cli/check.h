@@ -9,7 +9,7 @@
 namespace tensorlint::cli {
 
 /// Exit codes of the command line: a contract.
-inline constexpr int kExitClean = 0, kExitFindings = 1, kExitNotChecked = 2, kExitInternal = 3;
+inline constexpr int kExitClean = 0, kExitFindings = 1, kExitNotChecked = 2, kExitInternal = 3, kExitInterrupted = 130;
 
 struct CheckOptions {
   std::vector<std::string> inputs;

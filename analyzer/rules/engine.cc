@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_map>
 
 namespace tensorlint {
 namespace {
@@ -31,15 +32,27 @@ const Rule* best_claim(const FailureCase& failure) {
   return best;
 }
 
-const LossSite* site_of(std::span<const LossSite> losses, NodeId node) {
-  for (const LossSite& loss : losses)
-    if (std::binary_search(loss.nodes.begin(), loss.nodes.end(), node)) return &loss;
-  return nullptr;
-}
+/// The loss that a node belongs to: the first one where several claim it.
+class LossOfNode {
+ public:
+  explicit LossOfNode(std::span<const LossSite> losses) {
+    for (const LossSite& loss : losses)
+      for (const NodeId node : loss.nodes) sites_.emplace(node, &loss);
+  }
+  const LossSite* operator()(NodeId node) const {
+    const auto found = sites_.find(node);
+    return found == sites_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::unordered_map<NodeId, const LossSite*> sites_;
+};
 
 void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection, Reporter& out) {
+  if (analysis.failures().empty()) return;
+  const LossOfNode site_of(losses);
   for (const NodeFailure& failure : analysis.failures()) {
-    FailureCase found{.analysis = analysis, .at = failure, .loss = site_of(losses, failure.node), .loss_metadata = {}};
+    FailureCase found{.analysis = analysis, .at = failure, .loss = site_of(failure.node), .loss_metadata = {}};
     if (found.loss == nullptr) {
       found.loss_metadata = out.places().metadata(failure.node, "namespace");
       if (!loss_named(found.loss_metadata)) found.loss_metadata = out.places().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");

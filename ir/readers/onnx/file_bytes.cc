@@ -146,6 +146,14 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   return std::shared_ptr<const FileBytes>(file);
 }
 
+void FileBytes::release(std::string_view part) const {
+  if (guard_ == nullptr || part.empty()) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(part.data()) & ~(page - 1);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(part.data() + part.size()) & ~(page - 1);
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // of a file's pages only the mapping goes
+}
+
 std::optional<Error> FileBytes::check_unchanged() const {
   if (guard_ != nullptr && guard_->lost.load(std::memory_order_relaxed)) return changed(path_);
   if (descriptor_ < 0) return std::nullopt;

@@ -21,6 +21,8 @@ constexpr int kMaxGraphDepth = 64;
 constexpr int kMaxTypeDepth = 16;
 constexpr std::size_t kMaxOpsetImports = 1024;
 constexpr std::int64_t kOldestIrVersion = 3;
+constexpr std::size_t kWeights = std::size_t{64} << 10;            // a tensor of at least so many bytes is weights
+constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{8} << 20;  // so few calls cost nothing, so little memory counts
 
 // Memory that a model may take: kFreeBytes + kBytesPerByte for each byte that is not weights. The smallest honest node
 // (16 bytes: an operator of three letters, two operands and a result of one letter) costs 35 bytes a byte while its
@@ -247,7 +249,10 @@ constexpr bool is_list(AttributeKind kind) {
 
 class Reader {
  public:
-  Reader(std::string_view file, std::string path) : file_(file), start_(file.data()) { model().path = std::move(path); }
+  /// `mapping`: what `file` is the bytes of, null for bytes in memory.
+  Reader(std::string_view file, std::string path, const FileBytes* mapping) : file_(file), start_(file.data()), released_(start_), mapping_(mapping) {
+    model().path = std::move(path);
+  }
 
   /// Throws WireFault.
   Model read() {
@@ -290,6 +295,13 @@ class Reader {
       throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes", static_cast<std::uint64_t>(place - start_)};
   }
 
+  /// Called at the end of weights: lets go of the pages since the last call, or since the walk began at `released_`.
+  void weights_end(const char* place) {
+    if (mapping_ == nullptr || place - released_ < kReleasedAtOnce) return;
+    mapping_->release({released_, static_cast<std::size_t>(place - released_)});
+    released_ = place;
+  }
+
   void fault(StructureFault fault) {
     charge(kFaultCost + fault.message.size());
     builder_.fault(std::move(fault));
@@ -323,6 +335,8 @@ class Reader {
 
   std::string_view file_;
   const char* start_;
+  const char* released_;
+  const FileBytes* mapping_;
   ModelBuilder builder_;
   std::deque<Pending> pending_;
   std::uint64_t charged_ = 0, paid_ = 0;
@@ -464,7 +478,7 @@ void Reader::graph_fields(const Pending& pending) {
         continue;
       case 5:
       case 15:
-        fields.view("GraphProto.initializer");
+        if (fields.view("GraphProto.initializer").size() >= kWeights) weights_end(fields.position());
         if (first_initializer == nullptr) first_initializer = fields.field_start();
         last_initializer = fields.position();
         continue;
@@ -562,6 +576,7 @@ void Reader::function_fields(const Pending& pending) {
 
 void Reader::initializers(const Pending& pending, const char* first, const char* last) {
   if (first == nullptr) return;
+  released_ = first;
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
     if (fields.field() != 5 && fields.field() != 15) {
       fields.skip();
@@ -921,6 +936,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         self.raw = fields.view("TensorProto.raw_data");
         self.has_raw = true;
         paid_ -= self.raw.size();
+        if (self.raw.size() >= kWeights) weights_end(fields.position());
         break;
       case 13: {
         const MetadataEntry entry = metadata_entry(fields.inside(fields.view("TensorProto.external_data")));
@@ -1024,12 +1040,14 @@ std::string_view known_format(std::string_view bytes) {
 }  // namespace
 }  // namespace onnx
 
-Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner) {
+namespace {
+
+Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner, const onnx::FileBytes* mapping) {
   if (bytes.empty()) return Error{fmt::format("`{}` is empty", path), {}};
   if (const std::string_view format = onnx::known_format(bytes); !format.empty())
     return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
   try {
-    onnx::Reader reader(bytes, std::move(path));
+    onnx::Reader reader(bytes, std::move(path), mapping);
     Model model = reader.read();
     if (owner != nullptr) model.storage.push_back(std::move(owner));
     return model;
@@ -1038,10 +1056,16 @@ Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::sha
   }
 }
 
+}  // namespace
+
+Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner) {
+  return read_bytes(bytes, std::move(path), std::move(owner), nullptr);
+}
+
 Result<Model> read_onnx_file(const std::string& path) {
   Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
   if (!file) return file.error();
-  Result<Model> model = read_onnx_bytes((*file)->bytes(), path, *file);
+  Result<Model> model = read_bytes((*file)->bytes(), path, *file, file->get());
   // Bytes that moved while they were walked explain any other fault.
   if (auto changed = (*file)->check_unchanged()) return *std::move(changed);
   return model;
