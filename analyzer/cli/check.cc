@@ -8,13 +8,18 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "analyzer/cli/batch.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
-#include "analyzer/cli/placement_file.h"
+#include "analyzer/cli/settings.h"
+#include "analyzer/config/config.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
@@ -66,18 +71,27 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   return outputs;
 }
 
+/// A suppression of the configuration over all inputs.
+struct SuppressionUse {
+  bool asked = false;  ///< some input could have used it
+  bool used = false;
+};
+
 /// Checks one input after another; the threads share nothing but the list.
 class Checker {
  public:
-  Checker(const CheckOptions& options, const AnalysisOptions& analysis, const PlacementOptions& placement, const RuleSelection& selection)
-      : options_(options), analysis_options_(analysis), placement_options_(placement), selection_(selection) {}
+  Checker(const CheckOptions& options, const Settings& settings, Baseline* written) : options_(options), settings_(settings), written_(written) {}
 
-  /// Reports in the order of the files; after an interruption only of those that were checked.
-  std::vector<InputReport> run(const std::vector<InputFile>& files) {
+  /// Reports in the order of the files; after an interruption only of those that were checked. `configs`: of each file,
+  /// null for none.
+  std::vector<InputReport> run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs) {
     std::vector<InputReport> reports(files.size());
-    const BatchResult batch = run_batch({files.size(), options_.jobs}, [&](std::size_t i) { reports[i] = check(files[i]); });
+    const BatchResult batch = run_batch({files.size(), options_.jobs}, [&](std::size_t i) { reports[i] = check(files[i], configs[i]); });
     interrupted_ = batch.interrupted;
-    if (batch.done_count() == files.size()) return reports;
+    if (batch.done_count() == files.size()) {
+      report_unused(configs, reports);
+      return reports;
+    }
     std::vector<InputReport> done;
     for (std::size_t i = 0; i < files.size(); ++i)
       if (batch.done[i]) done.push_back(std::move(reports[i]));
@@ -86,18 +100,24 @@ class Checker {
 
   bool was_interrupted() const { return interrupted_; }
   bool had_internal_error() const { return internal_error_; }
-  /// A declared name that some model has.
+  /// A name that an option declares and that some model has.
   bool is_known(const std::string& name) const { return known_names_.contains(name); }
+  /// What a row [[models]] declares that none of its models has; empty for none.
+  std::string unknown_in_config() const {
+    for (const auto& [where, known] : config_names_)
+      if (!known) return fmt::format("{}: no model that the row is about has a value `{}` in its main graph", where.first, where.second);
+    return {};
+  }
 
  private:
-  InputReport check(const InputFile& file) {
+  InputReport check(const InputFile& file, const std::shared_ptr<const Config>& config) {
     InputReport report;
     report.path = file.path;
     report.error = file.error;
     if (!file.error.empty()) return report;
     const Clock::time_point start = Clock::now();
     try {
-      check_model(report);
+      check_model(settings_.of(file.path, config), report);
     } catch (const std::exception& fault) {
       internal_error_ = true;
       report.checked = false;
@@ -108,7 +128,7 @@ class Checker {
     return report;
   }
 
-  void check_model(InputReport& report) {
+  void check_model(const InputSettings& settings, InputReport& report) {
     Clock::time_point start = Clock::now();
     const auto lap = [&start] {
       const double seconds = seconds_since(start);
@@ -121,82 +141,123 @@ class Checker {
       report.error = model.error().message;
       return;
     }
-    note_names(*model);
-    const Analysis analysis = analyse(*model, analysis_options_);
+    note_names(*model, settings);
+    const Analysis analysis = analyse(*model, settings.analysis);
     report.seconds.infer = lap();
-    const Placement placement = place(analysis, placement_options_);
+    const Placement placement = place(analysis, settings.placement);
     std::optional<RuntimeCost> cost;
     if (options_.runtime_placement) {
-      cost = runtime_cost(analysis, placement_options_);
+      cost = runtime_cost(analysis, settings.placement);
       report.cost_unknown = cost->unknown;
       if (!cost->cases.empty())
         report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())), to_transfer_cost(analysis, cost->dearest(analysis.facts())));
     }
-    RuleResults results = run_rules(analysis, selection_, &placement, cost ? &*cost : nullptr);
+    RuleResults results = run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
     report.seconds.rules = lap();
     report.nodes = model->nodes.size();
     report.counts = results.counts;
+    report.fail_on = settings.fail_on;
     report.findings = std::move(results.findings);
-    if (report.findings.size() > options_.max_findings) keep_most_severe(report.findings);
+    note_suppressions(settings, results, report);
+    compare_with_baseline(settings, report);
+    if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
     report.checked = true;
   }
 
-  void keep_most_severe(std::vector<Finding>& findings) const {
+  void note_suppressions(const InputSettings& settings, const RuleResults& results, InputReport& report) {
+    report.suppressed = results.suppressed_by_comments;
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < settings.suppressions.size(); ++i) {
+      report.suppressed += results.suppressed[i];
+      SuppressionUse& use = uses_[settings.config.get()][settings.suppressions[i]];
+      const auto& codes = settings.selection.suppressions()[i].codes;
+      use.used = use.used || results.suppressed[i] > 0;
+      // A rule that did not run tells nothing.
+      use.asked = use.asked || std::ranges::all_of(codes, [&](std::string_view code) { return settings.selection.allows(code); });
+    }
+    report_unused_ = report_unused_ || settings.selection.allows(find_rule("unused-suppression")->info());
+  }
+
+  void compare_with_baseline(const InputSettings& settings, InputReport& report) {
+    const SeverityCounts before = count(report.findings);
+    if (written_ != nullptr) {
+      const std::lock_guard lock(mutex_);
+      written_->add(report.path, report.findings);
+      report.in_baseline = report.findings.size();
+      report.findings.clear();
+    } else if (settings.baseline != nullptr) {
+      const Baseline::Known known = settings.baseline->take_out(report.path, report.findings);
+      report.in_baseline = known.found;
+      report.gone = known.gone;
+    }
+    report.counts -= before;
+    report.counts += count(report.findings);
+  }
+
+  /// Suppressions of a configuration that no input used stand in the report of its first input.
+  void report_unused(const std::vector<std::shared_ptr<const Config>>& configs, std::vector<InputReport>& reports) {
+    const RuleInfo& rule = find_rule("unused-suppression")->info();
+    if (!report_unused_) return;
+    for (std::size_t input = 0; input < configs.size(); ++input) {
+      const auto uses = uses_.find(configs[input].get());
+      if (uses == uses_.end() || !reports[input].checked) continue;
+      for (const auto& [index, use] : uses->second) {
+        if (use.used || !use.asked) continue;
+        const Suppression& suppression = configs[input]->suppressions[index].suppression;
+        Finding finding;
+        finding.rule = rule.name;
+        finding.code = rule.code;
+        finding.severity = rule.severity;
+        for (const auto& [word, severity] : configs[input]->severities)
+          if (word == rule.name || word == rule.code) finding.severity = severity;
+        finding.path = suppression.place.file;
+        finding.place = suppression.place;
+        finding.message = fmt::format("the suppression of {} suppresses nothing", quoted_for_people(suppression.rules));
+        finding.fixes.push_back({.message = "remove it", .applicability = Applicability::kSafe});
+        ++reports[input].counts[finding.severity];
+        reports[input].findings.push_back(std::move(finding));
+      }
+      uses_.erase(uses);
+    }
+  }
+
+  static void keep_most_severe(std::vector<Finding>& findings, std::size_t limit) {
     std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
-    findings.resize(options_.max_findings);
+    findings.resize(limit);
     sort_and_deduplicate(findings);
   }
 
-  void note_names(const Model& model) {
-    if (analysis_options_.values.empty()) return;
-    const std::vector<std::string> unknown = unknown_names(analysis_options_, model);
+  void note_names(const Model& model, const InputSettings& settings) {
+    const AnalysisOptions& declared = settings_.declared();
+    if (declared.values.empty() && settings.names.empty()) return;
+    const auto has = [&](const std::string& name) { return model.find_value(GraphId::kMain, name) != ValueId::kAbsent; };
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, declaration] : analysis_options_.values)
-      if (std::find(unknown.begin(), unknown.end(), name) == unknown.end()) known_names_.insert(name);
+    for (const auto& [name, declaration] : declared.values)
+      if (has(name)) known_names_.insert(name);
+    for (const ConfigName& entry : settings.names) {
+      bool& known = config_names_[{fmt::format("{}:{}", settings.config->path, entry.line), entry.name}];
+      known = known || has(entry.name);
+    }
   }
 
   const CheckOptions& options_;
-  const AnalysisOptions& analysis_options_;
-  const PlacementOptions& placement_options_;
-  const RuleSelection& selection_;
+  const Settings& settings_;
+  Baseline* written_;  // null: none is written
   std::atomic<bool> internal_error_{false};
   bool interrupted_ = false;
   std::mutex mutex_;
   std::set<std::string> known_names_;
+  std::map<std::pair<std::string, std::string>, bool> config_names_;  // by place and name: some model has it
+  std::map<const Config*, std::map<std::size_t, SuppressionUse>> uses_;
+  bool report_unused_ = false;
 };
 
-/// `a,b` given once or in several options.
-template <typename Visit>
-void for_each_word(const std::vector<std::string>& texts, Visit visit) {
-  for (const std::string& text : texts) {
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
-      if (const std::string_view word = rest.substr(0, comma); !word.empty()) visit(word);
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    }
-  }
-}
-
-Result<RuleSelection> parse_selection(const CheckOptions& options) {
-  RuleSelection selection;
-  std::string unknown;
-  for_each_word(options.select, [&](std::string_view word) {
-    if (!selection.select(word)) unknown = word;
-  });
-  for_each_word(options.ignore, [&](std::string_view word) {
-    if (!selection.ignore(word)) unknown = word;
-  });
-  if (!unknown.empty()) return Error{fmt::format("no rule is called `{}`; `tensorlint rules` lists them", unknown), {}};
-  return selection;
-}
-
-int exit_code(const std::vector<InputReport>& reports, Severity fail_on) {
+int exit_code(const std::vector<InputReport>& reports) {
   int code = kExitClean;
   for (const InputReport& report : reports) {
     if (!report.checked) return kExitNotChecked;
     const auto worst = report.counts.worst();
-    if (worst && *worst >= fail_on) code = kExitFindings;
+    if (worst && *worst >= report.fail_on) code = kExitFindings;
   }
   return code;
 }
@@ -211,22 +272,21 @@ int refuse(std::string_view message) {
 int run_check(const CheckOptions& options) {
   const auto outputs = parse_outputs(options);
   if (!outputs) return refuse(outputs.error().message);
-  const auto analysis_options = parse_declarations(options.declarations);
-  if (!analysis_options) return refuse(analysis_options.error().message);
-  const auto selection = parse_selection(options);
-  if (!selection) return refuse(selection.error().message);
-  const auto fail_on = severity_named(options.fail_on);
-  if (!fail_on) return refuse(fmt::format("--fail-on takes error, warning or info, not `{}`", options.fail_on));
-
-  PlacementOptions placement = placement_options(*analysis_options);
-  if (!options.placement_file.empty()) {
-    auto rules = read_placement_file(options.placement_file);
-    if (!rules) return refuse(rules.error().message);
-    placement.rules = std::move(*rules);
-  }
-  Checker checker(options, *analysis_options, placement, *selection);
+  SettingsOptions settings_options = options.settings;
+  settings_options.keep_all = !options.write_baseline.empty();
+  auto settings = Settings::make(settings_options);
+  if (!settings) return refuse(settings.error().message);
+  std::optional<Baseline> written;
+  if (!options.write_baseline.empty()) written.emplace(options.write_baseline);
   const std::vector<InputFile> files = expand_inputs(options.inputs);
-  const std::vector<InputReport> reports = checker.run(files);
+  std::vector<std::shared_ptr<const Config>> configs;
+  for (const InputFile& file : files) {
+    auto config = settings->config_for(file.path);
+    if (!config) return refuse(config.error().message);
+    configs.push_back(std::move(*config));
+  }
+  Checker checker(options, *settings, written ? &*written : nullptr);
+  const std::vector<InputReport> reports = checker.run(files, configs);
 
   for (const Output& output : *outputs) {
     const bool colour = output.file.empty() && wants_colour();
@@ -239,23 +299,26 @@ int run_check(const CheckOptions& options) {
     fmt::print(stderr, "tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files.size());
     return kExitInterrupted;
   }
-  const int code = exit_code(reports, *fail_on);
-  if (code == kExitNotChecked) return code;
-  for (const auto& [name, declaration] : analysis_options->values)
+  const int code = exit_code(reports);
+  if (code == kExitNotChecked) return written ? refuse("the baseline is not written, since some input could not be checked") : code;
+  for (const auto& [name, declaration] : settings->declared().values)
     if (!checker.is_known(name)) return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
+  if (const std::string unknown = checker.unknown_in_config(); !unknown.empty()) return refuse(unknown);
+  if (written)
+    if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
   return code;
 }
 
 int run_show(const ShowOptions& options) {
   if (options.format != "text" && options.format != "json") return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
-  const auto analysis_options = parse_declarations(options.declarations);
-  if (!analysis_options) return refuse(analysis_options.error().message);
+  const auto settings = settings_of(options.model, options.settings);
+  if (!settings) return refuse(settings.error().message);
   const Result<Model> model = load_model(options.model);
   if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
-  if (const auto unknown = unknown_names(*analysis_options, *model); !unknown.empty())
+  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.model, unknown.front()));
-  const Analysis analysis = analyse(*model, *analysis_options);
-  const Placement placement = place(analysis, placement_options(*analysis_options));
+  const Analysis analysis = analyse(*model, settings->analysis);
+  const Placement placement = place(analysis, settings->placement);
   const auto error = write_stdout(options.format == "json" ? show_json(analysis, placement) : show_text(analysis, placement));
   return error ? refuse(error->message) : kExitClean;
 }

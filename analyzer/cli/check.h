@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analyzer/cli/declarations.h"
+#include "analyzer/cli/settings.h"
 #include "analyzer/findings/finding.h"
 
 namespace tensorlint::cli {
@@ -15,13 +16,10 @@ struct CheckOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> formats;  ///< text, json, ... each perhaps with =FILE
   std::string output;                ///< -o: file of the one format without =FILE
-  Declarations declarations;
-  std::vector<std::string> select, ignore;
-  std::string fail_on = "warning";
-  std::size_t max_findings = 1000;
+  SettingsOptions settings;
+  std::string write_baseline;        ///< file; empty: none is written
   unsigned jobs = 0;  ///< 0: as many as there are processors
   bool timings = false;
-  std::string placement_file;
   bool runtime_placement = false;  ///< the runtime copies between devices: count what that costs
 };
 
@@ -30,7 +28,7 @@ int run_check(const CheckOptions& options);
 struct ShowOptions {
   std::string model;
   std::string format = "text";
-  Declarations declarations;
+  SettingsOptions settings;
 };
 
 int run_show(const ShowOptions& options);

@@ -117,10 +117,11 @@ PlacementOptions placement_options(const AnalysisOptions& options) {
   return placement;
 }
 
-std::vector<std::string> unknown_names(const AnalysisOptions& options, const Model& model) {
+std::vector<std::string> unknown_names(const Declarations& declarations, const Model& model) {
   std::vector<std::string> unknown;
-  for (const auto& [name, declaration] : options.values)
-    if (model.find_value(GraphId::kMain, name) == ValueId::kAbsent) unknown.push_back(name);
+  for (const auto* texts : {&declarations.inputs, &declarations.ranges, &declarations.devices})
+    for (const std::string& text : *texts)
+      if (const auto part = split(text); part && model.find_value(GraphId::kMain, part->name) == ValueId::kAbsent) unknown.emplace_back(part->name);
   return unknown;
 }
 

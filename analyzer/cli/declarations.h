@@ -23,6 +23,6 @@ Result<AnalysisOptions> parse_declarations(const Declarations& declarations);
 PlacementOptions placement_options(const AnalysisOptions& options);
 
 /// Names that are declared but that the model's main graph does not have.
-std::vector<std::string> unknown_names(const AnalysisOptions& options, const Model& model);
+std::vector<std::string> unknown_names(const Declarations& declarations, const Model& model);
 
 }  // namespace tensorlint::cli

@@ -95,8 +95,8 @@ int run_fix(const FixOptions& options) {
   if (options.in_place == !options.output.empty() && !(options.diff && options.output.empty() && !options.in_place))
     return refuse("fix needs either -o OUT or --in-place (or --diff alone, which writes nothing)");
   if (options.input.ends_with(".onnxtxt")) return refuse("fixing models in text is not built yet");
-  const auto analysis_options = parse_declarations(options.declarations);
-  if (!analysis_options) return refuse(analysis_options.error().message);
+  const auto settings = settings_of(options.input, options.settings);
+  if (!settings) return refuse(settings.error().message);
 
   const auto bytes = onnx::FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
@@ -107,13 +107,13 @@ int run_fix(const FixOptions& options) {
   if (!target.empty() && refers_to_other_files(*model) && !same_folder(options.input, target))
     return refuse("the model keeps weights in files beside it; write the result into the same folder (copying the weights is not built yet)");
 
-  const Analysis analysis = analyse(*model, *analysis_options);
-  const RuleResults found = run_rules(analysis, RuleSelection());
+  const Analysis analysis = analyse(*model, settings->analysis);
+  const RuleResults found = run_rules(analysis, settings->selection);
   const FixPlan plan = plan_fixes(found.findings, options.unsafe);
-  Result<Outcome> outcome = apply(file, *model, analysis, plan.edits, *analysis_options);
+  Result<Outcome> outcome = apply(file, *model, analysis, plan.edits, settings->analysis);
   if (!outcome) return refuse(fmt::format("{}: {}", options.input, outcome.error().message));
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
-  const RuleResults left = run_rules(*outcome->analysis, RuleSelection());
+  const RuleResults left = run_rules(*outcome->analysis, settings->selection);
 
   std::string text;
   if (options.diff) text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, target.empty() ? options.input : target));

@@ -2,14 +2,14 @@
 
 #include <string>
 
-#include "analyzer/cli/declarations.h"
+#include "analyzer/cli/settings.h"
 
 namespace tensorlint::cli {
 
 struct FixOptions {
   std::string input, output;
   bool in_place = false, unsafe = false, diff = false;
-  Declarations declarations;
+  SettingsOptions settings;
 };
 
 /// Applies the fixes of an ONNX model's findings, checks the result again and writes it.

@@ -25,9 +25,11 @@ struct Unbuilt {
 constexpr std::array kUnbuiltCommands{Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
-constexpr std::array kUnbuiltOptions{"--torch-version", "--baseline", "--write-baseline", "--signatures", "--config"};
+constexpr std::array kUnbuiltOptions{"--torch-version", "--signatures"};
 
-void add_declarations(CLI::App* command, Declarations& declarations) {
+void add_settings(CLI::App* command, SettingsOptions& settings) {
+  Declarations& declarations = settings.declarations;
+  command->add_option("--config", settings.config, "configuration (default: the nearest tensorlint.toml at or above the model)");
   command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
   command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false);
   command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false);
@@ -45,22 +47,24 @@ int run(int argc, char** argv) {
   check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required();
   check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")->allow_extra_args(false);
   check_command->add_option("-o", check.output, "file for the report");
-  check_command->add_option("--select", check.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false);
-  check_command->add_option("--ignore", check.ignore, "not these rules")->allow_extra_args(false);
-  check_command->add_option("--fail-on", check.fail_on, "least severity that makes the exit code 1: error, warning (default), info");
-  check_command->add_option("--max-findings", check.max_findings, "findings shown per input (default 1000)");
+  check_command->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false);
+  check_command->add_option("--ignore", check.settings.ignore, "not these rules")->allow_extra_args(false);
+  check_command->add_option("--fail-on", check.settings.fail_on, "least severity that makes the exit code 1: error, warning (default), info");
+  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)");
   check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime");
-  check_command->add_option("--placement-file", check.placement_file, "TOML file that says where nodes and values live");
-  add_declarations(check_command, check.declarations);
+  check_command->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live");
+  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows");
+  check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on");
+  add_settings(check_command, check.settings);
   for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i) check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
 
   ShowOptions show;
   CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
   show_command->add_option("MODEL", show.model, "an .onnx or .onnxtxt file")->required();
   show_command->add_option("--format", show.format, "text (default) or json");
-  add_declarations(show_command, show.declarations);
+  add_settings(show_command, show.settings);
 
   FixOptions fix;
   bool copy_data = false;
@@ -71,13 +75,13 @@ int run(int argc, char** argv) {
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
   fix_command->add_flag("--copy-data", copy_data, "not built yet");
-  add_declarations(fix_command, fix.declarations);
+  add_settings(fix_command, fix.settings);
 
   WhyOptions why;
   CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
   why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required();
   why_command->add_option("VALUE", why.value, "its name")->required();
-  add_declarations(why_command, why.declarations);
+  add_settings(why_command, why.settings);
 
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
   std::string rule;

@@ -10,15 +10,15 @@
 namespace tensorlint::cli {
 
 int run_why(const WhyOptions& options) {
-  const auto analysis_options = parse_declarations(options.declarations);
-  if (!analysis_options) return refuse(analysis_options.error().message);
+  const auto settings = settings_of(options.model, options.settings);
+  if (!settings) return refuse(settings.error().message);
   const Result<Model> model = load_model(options.model);
   if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
   ValueId value = ValueId::kAbsent;
   for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
     value = model->find_value(static_cast<GraphId>(graph), options.value);
   if (value == ValueId::kAbsent) return refuse(fmt::format("{} has no value `{}`", options.model, options.value));
-  const Analysis analysis = analyse(*model, *analysis_options);
+  const Analysis analysis = analyse(*model, settings->analysis);
   const auto error = write_stdout(why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;
 }

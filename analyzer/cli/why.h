@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "analyzer/cli/declarations.h"
+#include "analyzer/cli/settings.h"
 
 namespace tensorlint::cli {
 
 struct WhyOptions {
   std::string model, value;
-  Declarations declarations;
+  SettingsOptions settings;
 };
 
 /// Prints how the facts of a value came about. A name of the main graph wins; else the first body or function that has it.

@@ -43,6 +43,13 @@ SeverityCounts& SeverityCounts::operator+=(const SeverityCounts& other) {
   return *this;
 }
 
+SeverityCounts& SeverityCounts::operator-=(const SeverityCounts& other) {
+  error -= other.error;
+  warning -= other.warning;
+  info -= other.info;
+  return *this;
+}
+
 SeverityCounts count(const std::vector<Finding>& findings) {
   SeverityCounts counts;
   for (const Finding& finding : findings) ++counts[finding.severity];

@@ -92,6 +92,7 @@ struct SeverityCounts {
   /// The most severe that was counted; nullopt for none.
   std::optional<Severity> worst() const;
   SeverityCounts& operator+=(const SeverityCounts& other);
+  SeverityCounts& operator-=(const SeverityCounts& other);
 };
 
 SeverityCounts count(const std::vector<Finding>& findings);

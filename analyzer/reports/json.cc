@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/findings/fingerprint.h"
 #include "analyzer/version.h"
 #include "passes/losses/loss_sites.h"
 
@@ -77,7 +78,8 @@ Json to_json(const Finding& finding) {
                {"column", number_or_null(finding.place.column)},
                {"message", prose(finding.message)},
                {"notes", std::move(notes)},
-               {"fixes", std::move(fixes)}};
+               {"fixes", std::move(fixes)},
+               {"fingerprint", fingerprint(finding)}};
   if (finding.cost) json["cost"] = to_json(*finding.cost);
   if (finding.devices) {
     json["witness"] = to_json(*finding.devices);
@@ -145,7 +147,7 @@ std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::err
 std::string check_json(std::span<const InputReport> inputs, bool timings) {
   Json input_list = Json::array(), findings = Json::array();
   SeverityCounts counts;
-  std::size_t omitted = 0;
+  std::size_t omitted = 0, suppressed = 0, in_baseline = 0, gone = 0;
   for (const InputReport& input : inputs) {
     Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
     if (input.checked) {
@@ -166,9 +168,14 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
     for (const Finding& finding : input.findings) findings.push_back(to_json(finding));
     counts += input.counts;
     omitted += input.omitted();
+    suppressed += input.suppressed;
+    in_baseline += input.in_baseline;
+    gone += input.gone;
   }
   Json summary = {{"error", counts.error}, {"warning", counts.warning}, {"info", counts.info}};
   if (omitted > 0) summary["omitted"] = omitted;  // found and counted, but past --max-findings
+  if (suppressed > 0) summary["suppressed"] = suppressed;
+  if (in_baseline + gone > 0) summary["baseline"] = {{"known", in_baseline}, {"gone", gone}};
   return dumped({{"schema", 1},
                  {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
                  {"inputs", std::move(input_list)},

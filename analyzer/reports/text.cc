@@ -31,6 +31,9 @@ class TextReport {
       if (number > kShownHints) line("{} more of {} in {}", number - kShownHints, code, escape_for_people(input.path));
     if (input.omitted() > 0) line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
     counts_ += input.counts;
+    suppressed_ += input.suppressed;
+    in_baseline_ += input.in_baseline;
+    gone_ += input.gone;
     (input.checked ? checked_ : failed_) += 1;
     nodes_ += input.nodes;
   }
@@ -49,6 +52,9 @@ class TextReport {
     add_count(counts_.warning, "warning", "warnings");
     add_count(counts_.info, "hint", "hints");
     if (summary.empty()) summary = "no findings";
+    if (suppressed_ > 0) summary += fmt::format("; {} suppressed", suppressed_);
+    if (in_baseline_ > 0) summary += fmt::format("; {} in the baseline", in_baseline_);
+    if (gone_ > 0) summary += fmt::format("; {} of the baseline gone", gone_);
     if (failed_ > 0) summary += fmt::format("; {} file{} could not be checked", failed_, failed_ == 1 ? "" : "s");
     line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s", summary);
     return std::move(out_);
@@ -99,7 +105,7 @@ class TextReport {
     if (finding.place.known()) {
       line("  {} {}", painted("-->", "2"), place_text(finding.place));
       add_source(finding.place);
-      line("   in {}{}", node, finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path)));
+      if (!finding.node.empty() || !finding.graph.empty()) line("   in {}{}", node, finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path)));
     } else {
       line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
     }
@@ -130,7 +136,7 @@ class TextReport {
   bool colour_;
   std::string out_;
   SeverityCounts counts_;
-  std::size_t checked_ = 0, failed_ = 0, nodes_ = 0;
+  std::size_t checked_ = 0, failed_ = 0, nodes_ = 0, suppressed_ = 0, in_baseline_ = 0, gone_ = 0;
 };
 
 }  // namespace

@@ -1,24 +1,16 @@
 #include "analyzer/rules/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <unordered_map>
+
+#include "analyzer/findings/escape.h"
 
 namespace tensorlint {
 namespace {
-
-template <typename Visit>
-bool for_each_match(std::string_view pattern, Visit visit) {
-  bool any = false;
-  for (const Rule* rule : all_rules()) {
-    const RuleInfo& info = rule->info();
-    const bool is_code_prefix = pattern.size() >= 4 && pattern.starts_with("TL-") && info.code.starts_with(pattern);
-    if (info.name != pattern && info.group != pattern && !is_code_prefix) continue;
-    visit(info);
-    any = true;
-  }
-  return any;
-}
 
 const Rule* best_claim(const FailureCase& failure) {
   const Rule* best = nullptr;
@@ -89,20 +81,91 @@ void check_nodes(const Analysis& analysis, const RuleSelection& selection, Repor
   }
 }
 
+/// Takes away what the suppressions cover and reports the comments that cover nothing.
+void apply_suppressions(const Analysis& analysis, const RuleSelection& selection, Reporter& out, RuleResults& results) {
+  const CommentSuppressions comments = suppressions_of(analysis.model());
+  results.suppressed.assign(selection.suppressions().size(), 0);
+  std::vector<bool> used(comments.good.size(), false);
+  std::erase_if(results.findings, [&](const Finding& finding) {
+    for (std::size_t i = 0; i < comments.good.size(); ++i) {
+      if (!comments.good[i].covers(finding)) continue;
+      used[i] = true;
+      ++results.suppressed_by_comments;
+      return true;
+    }
+    for (std::size_t i = 0; i < selection.suppressions().size(); ++i) {
+      if (!selection.suppressions()[i].covers(finding)) continue;
+      ++results.suppressed[i];
+      return true;
+    }
+    return false;
+  });
+  const RuleInfo& rule = find_rule("unused-suppression")->info();
+  if (!selection.allows(rule)) return;
+  out.set_rule(rule);
+  for (const BadSuppression& bad : comments.bad) out.report_graph(GraphId::kMain, bad.message).place(out.places().in_text({.line = bad.place.line, .column = 0}));
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const Suppression& comment = comments.good[i];
+    // A rule that did not run tells nothing.
+    const bool asked = std::ranges::all_of(comment.codes, [&](std::string_view code) { return selection.allows(code); });
+    if (used[i] || !asked) continue;
+    out.report_graph(GraphId::kMain, fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
+        .place(out.places().in_text({.line = comment.place.line, .column = 0}))
+        .fix("remove the comment", Applicability::kSafe);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string_view> rules_matching(std::string_view pattern) {
+  std::vector<std::string_view> codes;
+  for (const Rule* rule : all_rules()) {
+    const RuleInfo& info = rule->info();
+    const bool is_code_prefix = pattern.size() >= 4 && pattern.starts_with("TL-") && info.code.starts_with(pattern);
+    if (info.name == pattern || info.group == pattern || is_code_prefix) codes.push_back(info.code);
+  }
+  return codes;
+}
+
+std::span<const std::string_view> rule_words() {
+  static const std::vector<std::string_view> words = [] {
+    std::set<std::string_view> distinct;
+    for (const Rule* rule : all_rules()) distinct.insert({rule->info().name, rule->info().group});
+    return std::vector<std::string_view>(distinct.begin(), distinct.end());
+  }();
+  return words;
+}
 
 bool RuleSelection::select(std::string_view pattern) {
   chosen_ = true;
-  return for_each_match(pattern, [this](const RuleInfo& info) { selected_.insert(info.code); });
+  const auto codes = rules_matching(pattern);
+  selected_.insert(codes.begin(), codes.end());
+  return !codes.empty();
 }
 
 bool RuleSelection::ignore(std::string_view pattern) {
-  return for_each_match(pattern, [this](const RuleInfo& info) { ignored_.insert(info.code); });
+  const auto codes = rules_matching(pattern);
+  ignored_.insert(codes.begin(), codes.end());
+  return !codes.empty();
+}
+
+bool RuleSelection::set_severity(std::string_view pattern, Severity severity) {
+  const auto codes = rules_matching(pattern);
+  for (const std::string_view code : codes) {
+    const auto known = severities_.find(code);
+    if (known == severities_.end() || codes.size() <= known->second.rules) severities_.insert_or_assign(code, Override{severity, codes.size()});
+  }
+  return !codes.empty();
+}
+
+std::optional<Severity> RuleSelection::severity(std::string_view code) const {
+  const auto found = severities_.find(code);
+  return found == severities_.end() ? std::nullopt : std::optional(found->second.severity);
 }
 
 RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement, const RuntimeCost* cost) {
   Places places(analysis.model());
-  Reporter out(analysis, places);
+  Reporter out(analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   const std::vector<LossSite> losses = find_losses(analysis);
   report_failures(analysis, losses, selection, out);
   check_nodes(analysis, selection, out);
@@ -114,6 +177,10 @@ RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, 
   }
   RuleResults results;
   results.findings = out.take();
+  sort_and_deduplicate(results.findings);
+  apply_suppressions(analysis, selection, out, results);
+  std::vector<Finding> added = out.take();
+  results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
   sort_and_deduplicate(results.findings);
   results.counts = count(results.findings);
   results.counts += out.omitted();

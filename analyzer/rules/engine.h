@@ -1,31 +1,63 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/findings/finding.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/suppression.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint {
 
-/// The rules that may report: all of them unless chosen.
+/// Codes of the rules that a word means: a rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group
+/// (`shape`). Empty when it means none.
+std::vector<std::string_view> rules_matching(std::string_view pattern);
+
+/// The words that people use for rules: names and groups.
+std::span<const std::string_view> rule_words();
+
+/// Which rules may report, all of them unless chosen, and as what.
 class RuleSelection {
  public:
-  /// A rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group (`shape`). False when nothing matches.
+  /// Patterns are those of rules_matching. False when nothing matches.
   bool select(std::string_view pattern);
   bool ignore(std::string_view pattern);
-  bool allows(const RuleInfo& rule) const { return (!chosen_ || selected_.contains(rule.code)) && !ignored_.contains(rule.code); }
+  /// The pattern that means fewer rules wins, else the later one.
+  bool set_severity(std::string_view pattern, Severity severity);
+  void suppress(Suppression suppression) { suppressions_.push_back(std::move(suppression)); }
+  /// Keeps up to `limit` findings of one rule instead of Reporter::kMaxFindingsPerRule: for those who compare them all.
+  void keep(std::size_t limit) { limit_ = limit; }
+
+  bool allows(const RuleInfo& rule) const { return allows(rule.code); }
+  bool allows(std::string_view code) const { return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code); }
+  std::optional<Severity> severity(std::string_view code) const;
+  const std::vector<Suppression>& suppressions() const { return suppressions_; }
+  std::size_t limit() const { return limit_; }
 
  private:
+  struct Override {
+    Severity severity;
+    std::size_t rules;  ///< that the pattern means
+  };
   bool chosen_ = false;
   std::set<std::string_view> selected_, ignored_;
+  std::map<std::string_view, Override> severities_;
+  std::vector<Suppression> suppressions_;
+  std::size_t limit_ = Reporter::kMaxFindingsPerRule;
 };
 
 struct RuleResults {
   std::vector<Finding> findings;  ///< sorted, each said once
   SeverityCounts counts;          ///< of all that was found, also past the caps
+  std::vector<std::size_t> suppressed;   ///< findings taken away, by suppression of the selection
+  std::size_t suppressed_by_comments = 0;
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.

@@ -144,7 +144,8 @@ FindingBuilder& FindingBuilder::fix(std::string message, Applicability applicabi
 }
 
 Finding* Reporter::add(Severity severity, GraphId graph) {
-  if (per_rule_[rule_->code]++ >= kMaxFindingsPerRule) {
+  if (const auto chosen = severities_(rule_->code)) severity = *chosen;
+  if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
     return nullptr;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/findings/finding.h"
@@ -127,7 +129,11 @@ class FindingBuilder {
 /// Takes the findings of one input. A rule reports under its own name.
 class Reporter {
  public:
-  Reporter(const Analysis& analysis, Places& places) : analysis_(analysis), places_(places) {}
+  using Severities = std::function<std::optional<Severity>(std::string_view code)>;
+
+  /// `severities`: what the user made of a rule, nullopt for what the rule says. Of each rule up to `limit` findings are kept.
+  Reporter(const Analysis& analysis, Places& places, Severities severities, std::size_t limit)
+      : analysis_(analysis), places_(places), severities_(std::move(severities)), limit_(limit) {}
 
   void set_rule(const RuleInfo& rule) { rule_ = &rule; }
   FindingBuilder report(Severity severity, NodeId node, std::string message);
@@ -152,6 +158,8 @@ class Reporter {
 
   const Analysis& analysis_;
   Places& places_;
+  Severities severities_;
+  std::size_t limit_;
   const RuleInfo* rule_ = nullptr;
   std::deque<Finding> findings_;
   std::map<std::string_view, std::size_t> per_rule_;

@@ -165,6 +165,7 @@ struct OpsetImport {
 struct Comment {
   std::uint32_t line = 0;  ///< from 1
   std::string_view text;
+  bool alone = false;  ///< nothing but blanks stands before it on its line
 };
 
 struct MetadataEntry {

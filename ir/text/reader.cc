@@ -1086,12 +1086,15 @@ Result<Model> read_onnx_text_file(const std::string& path) {
 std::vector<Comment> comments_of(std::string_view text) {
   std::vector<Comment> comments;
   std::uint32_t line = 1;
-  bool in_string = false;
+  bool in_string = false, alone = true;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') {
       ++line;
-    } else if (c == '"') {
+      alone = true;
+      continue;
+    }
+    if (c == '"') {
       in_string = !in_string;
     } else if (in_string && c == '\\') {
       if (++i < text.size() && text[i] == '\n') ++line;
@@ -1100,9 +1103,10 @@ std::vector<Comment> comments_of(std::string_view text) {
       std::string_view comment = text.substr(i + 1, end - i - 1);
       while (!comment.empty() && (comment.front() == ' ' || comment.front() == '\t')) comment.remove_prefix(1);
       while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r')) comment.remove_suffix(1);
-      comments.push_back({line, comment});
+      comments.push_back({line, comment, alone});
       i = end - 1;
     }
+    if (c != ' ' && c != '\t') alone = false;
   }
   return comments;
 }

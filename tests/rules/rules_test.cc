@@ -49,8 +49,9 @@ using Expected = std::multimap<std::uint32_t, std::string>;
 Expected expectations(const Model& model) {
   Expected expected;
   for (const Comment& comment : model.comments) {
-    if (!comment.text.starts_with("expect: ")) continue;
-    std::istringstream codes(std::string(comment.text.substr(8)));
+    const std::size_t mark = comment.text.starts_with("expect: ") ? 0 : comment.text.find("# expect: ");  // behind another comment
+    if (mark == std::string_view::npos) continue;
+    std::istringstream codes(std::string(comment.text.substr(comment.text.find(": ", mark) + 2)));
     for (std::string code; std::getline(codes >> std::ws, code, ',');) expected.emplace(comment.line, code);
   }
   return expected;

@@ -1,0 +1,168 @@
+#include "analyzer/cli/settings.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "analyzer/cli/placement_file.h"
+#include "analyzer/config/glob.h"
+#include "analyzer/config/small_file.h"
+#include "analyzer/config/suggestion.h"
+
+namespace tensorlint::cli {
+namespace {
+
+/// Findings kept of one rule where all of them are compared or suppressed: enough for any model that people look at.
+constexpr std::size_t kAllFindings = 100'000;
+
+/// `a,b` given once or in several options.
+template <typename Visit>
+void for_each_word(const std::vector<std::string>& texts, Visit visit) {
+  for (const std::string& text : texts) {
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::size_t comma = rest.find(',');
+      if (const std::string_view word = rest.substr(0, comma); !word.empty()) visit(word);
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    }
+  }
+}
+
+std::string assigned(const ConfigEntry& entry) { return entry.name.empty() ? entry.text : fmt::format("{}={}", entry.name, entry.text); }
+
+/// What the options of the same names would say.
+void add_declarations(const ConfigDeclarations& from, Declarations& to) {
+  for (const ConfigEntry& entry : from.inputs) to.inputs.push_back(assigned(entry));
+  for (const ConfigEntry& entry : from.ranges) to.ranges.push_back(assigned(entry));
+  if (from.device) to.devices.push_back(assigned(*from.device));
+  for (const ConfigEntry& entry : from.devices) to.devices.push_back(assigned(entry));
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+}  // namespace
+
+Result<Settings> Settings::make(const SettingsOptions& options) {
+  Settings settings;
+  settings.options_ = options;
+  auto declared = parse_declarations(options.declarations);
+  if (!declared) return declared.error();
+  settings.declared_ = std::move(*declared);
+  if (options.fail_on) {
+    settings.fail_on_ = severity_named(*options.fail_on);
+    if (!settings.fail_on_) return Error{fmt::format("--fail-on takes error, warning or info, not `{}`", *options.fail_on), {}};
+  }
+  for (const auto* words : {&options.select, &options.ignore}) {
+    std::string unknown;
+    for_each_word(*words, [&](std::string_view word) {
+      if (unknown.empty() && rules_matching(word).empty()) unknown = word;
+    });
+    if (!unknown.empty()) {
+      const std::string meant = suggestion(unknown, rule_words());
+      return Error{fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant), {}};
+    }
+  }
+  Config files;  // those that options name; empty for none
+  files.baseline = options.baseline;
+  files.placement_file = options.placement_file;
+  if (auto error = settings.accept(files)) return std::move(*error);
+  if (!options.config.empty()) {
+    auto config = read_config(options.config);
+    if (!config) return config.error();
+    settings.given_ = std::make_shared<const Config>(std::move(*config));
+    if (auto error = settings.accept(*settings.given_)) return std::move(*error);
+  }
+  return settings;
+}
+
+std::optional<Error> Settings::accept(const Config& config) {
+  const auto check = [&](const ConfigEntry& entry, std::vector<std::string> Declarations::* list, std::string_view form) -> std::optional<Error> {
+    Declarations one;
+    (one.*list).push_back(assigned(entry));
+    if (parse_declarations(one)) return std::nullopt;
+    return Error{fmt::format("{}:{}: `{}` is not of the form {}", config.path, entry.line, entry.text, form), {}};
+  };
+  for (const ConfigDeclarations& declarations : config.declarations) {
+    for (const ConfigEntry& entry : declarations.inputs)
+      if (auto error = check(entry, &Declarations::inputs, "dtype[dims]")) return error;
+    for (const ConfigEntry& entry : declarations.ranges)
+      if (auto error = check(entry, &Declarations::ranges, "lo:hi with lo <= hi")) return error;
+    for (const ConfigEntry& entry : declarations.devices)
+      if (auto error = check(entry, &Declarations::devices, "of a device, such as cpu or cuda:0")) return error;
+    if (declarations.device)
+      if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0")) return error;
+  }
+  if (!config.baseline.empty() && !options_.keep_all && !baselines_.contains(config.baseline)) {
+    auto baseline = Baseline::read(config.baseline);
+    if (!baseline) return baseline.error();
+    baselines_[config.baseline] = std::make_shared<const Baseline>(std::move(*baseline));
+  }
+  if (!config.placement_file.empty() && !placement_files_.contains(config.placement_file)) {
+    auto rules = read_placement_file(config.placement_file);
+    if (!rules) return rules.error();
+    placement_files_[config.placement_file] = std::move(*rules);
+  }
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& input) {
+  if (given_ != nullptr) return given_;
+  auto config = finder_.config_for(input);
+  if (config && *config != nullptr)
+    if (auto error = accept(**config)) return std::move(*error);
+  return config;
+}
+
+InputSettings Settings::of(const std::string& input, const std::shared_ptr<const Config>& config) const {
+  InputSettings settings;
+  settings.config = config;
+  const Config none;
+  const Config& file = config != nullptr ? *config : none;
+  const std::string path = config != nullptr ? relative_path(input, file.folder) : input;
+
+  Declarations declarations;
+  for (const ConfigDeclarations& part : file.declarations) {
+    if (!matches_path(part.path, path)) continue;
+    add_declarations(part, declarations);
+    if (part.path.empty()) continue;
+    for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
+      for (const ConfigEntry& entry : *entries) settings.names.push_back({entry.name, entry.line});
+  }
+  append(declarations.inputs, options_.declarations.inputs);
+  append(declarations.ranges, options_.declarations.ranges);
+  append(declarations.devices, options_.declarations.devices);
+  // Every part was parsed before.
+  settings.analysis = parse_declarations(declarations).value();
+  settings.placement = placement_options(settings.analysis);
+  const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;
+  if (!placement_file.empty()) settings.placement.rules = placement_files_.at(placement_file);
+
+  const auto& select = options_.select.empty() ? file.select : options_.select;
+  for_each_word(select, [&](std::string_view word) { settings.selection.select(word); });
+  for (const auto* ignore : {&file.ignore, &options_.ignore})
+    for_each_word(*ignore, [&](std::string_view word) { settings.selection.ignore(word); });
+  for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
+  for (std::size_t i = 0; i < file.suppressions.size(); ++i) {
+    if (!matches_path(file.suppressions[i].path, path)) continue;
+    settings.selection.suppress(file.suppressions[i].suppression);
+    settings.suppressions.push_back(i);
+  }
+
+  settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
+  settings.max_findings = options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
+  const std::string& baseline = options_.baseline.empty() ? file.baseline : options_.baseline;
+  if (!baseline.empty() && !options_.keep_all) settings.baseline = baselines_.at(baseline);
+  if (options_.keep_all || settings.baseline != nullptr || !settings.suppressions.empty()) settings.selection.keep(kAllFindings);
+  return settings;
+}
+
+Result<InputSettings> settings_of(const std::string& input, const SettingsOptions& options) {
+  auto settings = Settings::make(options);
+  if (!settings) return settings.error();
+  const auto config = settings->config_for(input);
+  if (!config) return config.error();
+  return settings->of(input, *config);
+}
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/declarations.h"
+#include "analyzer/config/baseline.h"
+#include "analyzer/config/config.h"
+#include "analyzer/rules/engine.h"
+#include "ir/result.h"
+#include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
+
+namespace tensorlint::cli {
+
+/// What the command line says where the configuration may say it too.
+struct SettingsOptions {
+  Declarations declarations;
+  std::vector<std::string> select, ignore;
+  std::optional<std::string> fail_on;
+  std::optional<std::size_t> max_findings;
+  std::string config, baseline, placement_file;  ///< files; empty: not given
+  bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
+};
+
+/// A value that a row [[models]] declares.
+struct ConfigName {
+  std::string name;
+  std::uint32_t line = 0;
+};
+
+/// What holds for one input.
+struct InputSettings {
+  AnalysisOptions analysis;
+  PlacementOptions placement;
+  RuleSelection selection;
+  Severity fail_on = Severity::kWarning;
+  std::size_t max_findings = 1000;
+  std::shared_ptr<const Config> config;            ///< null: none
+  std::vector<std::size_t> suppressions;           ///< of the configuration, by index; in the selection's order
+  std::vector<ConfigName> names;                   ///< declared for this input in particular
+  std::shared_ptr<const Baseline> baseline;        ///< null: none
+};
+
+/// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
+/// declaration of the same value and the other options win.
+class Settings {
+ public:
+  /// Errors: options that cannot be understood, files that cannot be read.
+  static Result<Settings> make(const SettingsOptions& options);
+
+  /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known form.
+  Result<std::shared_ptr<const Config>> config_for(const std::string& input);
+  /// `config`: what config_for gave.
+  InputSettings of(const std::string& input, const std::shared_ptr<const Config>& config) const;
+
+  /// Values that options declare.
+  const AnalysisOptions& declared() const { return declared_; }
+
+ private:
+  /// Declarations, and the files that the configuration names.
+  std::optional<Error> accept(const Config& config);
+
+  SettingsOptions options_;
+  AnalysisOptions declared_;
+  std::optional<Severity> fail_on_;
+  std::shared_ptr<const Config> given_;
+  ConfigFinder finder_;
+  std::map<std::string, std::shared_ptr<const Baseline>> baselines_;          ///< by path
+  std::map<std::string, std::vector<PlacementRule>> placement_files_;         ///< by path
+};
+
+/// The settings of a command about one model.
+Result<InputSettings> settings_of(const std::string& input, const SettingsOptions& options);
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,87 @@
+#include "analyzer/config/baseline.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analyzer/config/small_file.h"
+#include "analyzer/findings/escape.h"
+#include "analyzer/findings/fingerprint.h"
+#include "analyzer/version.h"
+
+namespace tensorlint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr int kSchema = 1;
+
+}  // namespace
+
+Baseline::Baseline(std::string path) : path_(std::move(path)) {}
+
+std::string Baseline::key(const std::string& input) const { return relative_path(input, folder_of(path_)); }
+
+Result<Baseline> Baseline::read(const std::string& path) {
+  const Result<std::string> text = read_small_file(path, kMaxBytes);
+  if (!text) return Error{fmt::format("baseline {}: {}", path, text.error().message), {}};
+  const auto wrong = [&](std::string_view what) { return Error{fmt::format("baseline {}: {}", path, what), {}}; };
+  const Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.contains("schema") || !json.contains("findings") || !json["findings"].is_array())
+    return wrong("not a baseline as --write-baseline makes it");
+  if (json["schema"] != kSchema) return wrong("written by another version of tensorlint; renew it with --write-baseline");
+  Baseline baseline(path);
+  for (const Json& row : json["findings"]) {
+    const auto text_of = [&](const char* name) { return row.is_object() && row.contains(name) && row[name].is_string() ? row[name].get<std::string>() : std::string(); };
+    const std::string input = text_of("path"), print = text_of("fingerprint");
+    const bool counted = row.is_object() && row.contains("count") && row["count"].is_number_unsigned();
+    if (input.empty() || print.empty() || !counted) return wrong("a finding has no path, fingerprint or count");
+    baseline.inputs_[input][print] = {text_of("rule"), text_of("message"), row["count"].get<std::size_t>()};
+  }
+  return baseline;
+}
+
+void Baseline::add(const std::string& input, std::span<const Finding> findings) {
+  auto& entries = inputs_[key(input)];
+  for (const Finding& finding : findings) {
+    Entry& entry = entries[fingerprint(finding)];
+    if (entry.count++ == 0) entry = {std::string(finding.rule), escape_for_people(finding.message, 500), 1};
+  }
+}
+
+std::string Baseline::to_json() const {
+  Json findings = Json::array();
+  for (const auto& [input, entries] : inputs_)
+    for (const auto& [print, entry] : entries)
+      findings.push_back({{"path", input}, {"rule", entry.rule}, {"fingerprint", print}, {"count", entry.count}, {"message", entry.message}});
+  const Json json = {{"schema", kSchema}, {"tool", {{"name", "tensorlint"}, {"version", kVersion}}}, {"findings", std::move(findings)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::size_t Baseline::size() const {
+  std::size_t total = 0;
+  for (const auto& [input, entries] : inputs_)
+    for (const auto& [print, entry] : entries) total += entry.count;
+  return total;
+}
+
+Baseline::Known Baseline::take_out(const std::string& input, std::vector<Finding>& findings) const {
+  Known known;
+  const auto entries = inputs_.find(key(input));
+  if (entries == inputs_.end()) return known;
+  std::map<std::string, std::size_t> left;
+  for (const auto& [print, entry] : entries->second) left[print] = entry.count;
+  std::erase_if(findings, [&](const Finding& finding) {
+    const auto found = left.find(fingerprint(finding));
+    if (found == left.end() || found->second == 0) return false;
+    --found->second;
+    ++known.found;
+    return true;
+  });
+  for (const auto& [print, count] : left) known.gone += count;
+  return known;
+}
+
+}  // namespace tensorlint

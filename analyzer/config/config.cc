@@ -1,0 +1,274 @@
+#include "analyzer/config/config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <toml++/toml.h>
+
+#include "analyzer/config/small_file.h"
+#include "analyzer/config/suggestion.h"
+#include "analyzer/rules/engine.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFileName = "tensorlint.toml";
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+
+using MaybeError = std::optional<Error>;
+
+/// Reads one file; every method gives the first thing that is wrong.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const std::string& path) : path_(path) {
+    out_.path = path;
+    out_.folder = folder_of(path);
+  }
+
+  Result<Config> read() {
+    const Result<std::string> text = read_small_file(path_, kMaxBytes);
+    if (!text) return Error{fmt::format("{}: {}", path_, text.error().message), {}};
+    toml::table file;
+    try {
+      file = toml::parse(*text, path_);
+    } catch (const toml::parse_error& error) {
+      return wrong(error.source(), std::string(error.description()));
+    }
+    if (const MaybeError error = read_file(file)) return *error;
+    return std::move(out_);
+  }
+
+ private:
+  Error wrong(const toml::source_region& source, std::string message) const {
+    return {fmt::format("{}:{}:{}: {}", path_, source.begin.line, source.begin.column, message), {}};
+  }
+
+  Error unknown_key(const toml::key& key, std::span<const std::string_view> known, std::string_view where) const {
+    return wrong(key.source(), fmt::format("unknown key `{}`{}{}", key.str(), where, suggestion(key.str(), known)));
+  }
+
+  MaybeError read_file(const toml::table& file) {
+    static constexpr std::array<std::string_view, 13> kKeys{"select", "ignore", "fail-on", "max-findings", "baseline", "placement-file", "severity",
+                                                            "inputs", "ranges", "devices", "device", "models", "suppress"};
+    out_.declarations.emplace_back();
+    MaybeError error;
+    for (const auto& [key, node] : file) {
+      if (key == "select") {
+        error = read_rules(node, out_.select);
+      } else if (key == "ignore") {
+        error = read_rules(node, out_.ignore);
+      } else if (key == "fail-on") {
+        error = read_severity(node, out_.fail_on.emplace());
+      } else if (key == "max-findings") {
+        error = read_count(node, out_.max_findings.emplace());
+      } else if (key == "baseline") {
+        error = read_path(node, out_.baseline);
+      } else if (key == "placement-file") {
+        error = read_path(node, out_.placement_file);
+      } else if (key == "severity") {
+        error = read_severities(node);
+      } else if (key == "models") {
+        error = read_rows(node, [this](const toml::table& row) { return read_model(row); });
+      } else if (key == "suppress") {
+        error = read_rows(node, [this](const toml::table& row) { return read_suppression(row); });
+      } else if (!read_declaration(key.str(), node, out_.declarations.front(), error)) {
+        error = unknown_key(key, kKeys, "");
+      }
+      if (error) return error;
+    }
+    return std::nullopt;
+  }
+
+  MaybeError read_text(const toml::node& node, std::string& out) const {
+    const auto* text = node.as_string();
+    if (text == nullptr || text->get().empty()) return wrong(node.source(), "text is wanted here");
+    out = text->get();
+    return std::nullopt;
+  }
+
+  /// A file, relative to the configuration's folder.
+  MaybeError read_path(const toml::node& node, std::string& out) const {
+    const MaybeError error = read_text(node, out);
+    if (!error) out = (fs::path(out_.folder) / out).lexically_normal().string();
+    return error;
+  }
+
+  MaybeError read_count(const toml::node& node, std::size_t& out) const {
+    const auto* number = node.as_integer();
+    if (number == nullptr || number->get() < 0) return wrong(node.source(), "a number from 0 is wanted here");
+    out = static_cast<std::size_t>(number->get());
+    return std::nullopt;
+  }
+
+  MaybeError read_severity(const toml::node& node, Severity& out) const {
+    std::string text;
+    if (const MaybeError error = read_text(node, text)) return error;
+    const auto severity = severity_named(text);
+    if (!severity) return wrong(node.source(), fmt::format("`{}` is no severity; there are error, warning and info", text));
+    out = *severity;
+    return std::nullopt;
+  }
+
+  MaybeError check_rule(const toml::node& node, std::string_view word) const {
+    if (!rules_matching(word).empty()) return std::nullopt;
+    return wrong(node.source(), fmt::format("no rule is called `{}`{}", word, suggestion(word, rule_words())));
+  }
+
+  /// One rule, or a list of them.
+  MaybeError read_rules(const toml::node& node, std::vector<std::string>& out) const {
+    const toml::array* list = node.as_array();
+    const std::size_t count = list == nullptr ? 1 : list->size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const toml::node& word = list == nullptr ? node : *list->get(i);
+      if (const MaybeError error = read_text(word, out.emplace_back())) return error;
+      if (const MaybeError error = check_rule(word, out.back())) return error;
+    }
+    return std::nullopt;
+  }
+
+  MaybeError read_severities(const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return wrong(node.source(), "a table `rule = \"severity\"` is wanted here");
+    for (const auto& [rule, value] : *table) {
+      if (rules_matching(rule.str()).empty())
+        return wrong(rule.source(), fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rule_words())));
+      Severity severity{};
+      if (const MaybeError error = read_severity(value, severity)) return error;
+      out_.severities.emplace_back(rule.str(), severity);
+    }
+    return std::nullopt;
+  }
+
+  template <typename Read>
+  MaybeError read_rows(const toml::node& node, Read read) {
+    const toml::array* rows = node.as_array();
+    if (rows == nullptr) return wrong(node.source(), "rows in double brackets, [[...]], are wanted here");
+    for (const toml::node& row : *rows) {
+      if (!row.is_table()) return wrong(row.source(), "rows in double brackets, [[...]], are wanted here");
+      if (const MaybeError error = read(*row.as_table())) return error;
+    }
+    return std::nullopt;
+  }
+
+  MaybeError read_entries(const toml::node& node, std::vector<ConfigEntry>& out) const {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return wrong(node.source(), "a table `value = \"...\"` is wanted here");
+    for (const auto& [name, value] : *table) {
+      ConfigEntry entry{.name = std::string(name.str()), .text = {}, .line = value.source().begin.line};
+      if (const MaybeError error = read_text(value, entry.text)) return error;
+      out.push_back(std::move(entry));
+    }
+    return std::nullopt;
+  }
+
+  /// False when the key is none of a declaration's.
+  bool read_declaration(std::string_view key, const toml::node& node, ConfigDeclarations& out, MaybeError& error) const {
+    if (key == "inputs") {
+      error = read_entries(node, out.inputs);
+    } else if (key == "ranges") {
+      error = read_entries(node, out.ranges);
+    } else if (key == "devices") {
+      error = read_entries(node, out.devices);
+    } else if (key == "device") {
+      out.device = ConfigEntry{.name = {}, .text = {}, .line = node.source().begin.line};
+      error = read_text(node, out.device->text);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  MaybeError read_model(const toml::table& row) {
+    static constexpr std::array<std::string_view, 5> kKeys{"path", "inputs", "ranges", "devices", "device"};
+    ConfigDeclarations declarations;
+    for (const auto& [key, node] : row) {
+      MaybeError error;
+      if (key == "path") {
+        error = read_text(node, declarations.path);
+      } else if (!read_declaration(key.str(), node, declarations, error)) {
+        error = unknown_key(key, kKeys, " of a row [[models]]");
+      }
+      if (error) return error;
+    }
+    if (declarations.path.empty()) return wrong(row.source(), "a row [[models]] says with `path` which models it is about");
+    out_.declarations.push_back(std::move(declarations));
+    return std::nullopt;
+  }
+
+  MaybeError read_suppression(const toml::table& row) {
+    static constexpr std::array<std::string_view, 5> kKeys{"rule", "path", "node", "graph", "reason"};
+    ConfigSuppression found;
+    Suppression& suppression = found.suppression;
+    std::vector<std::string> rules;
+    for (const auto& [key, node] : row) {
+      MaybeError error;
+      if (key == "rule") {
+        error = read_rules(node, rules);
+      } else if (key == "path") {
+        error = read_text(node, found.path);
+      } else if (key == "node") {
+        error = read_text(node, suppression.node);
+      } else if (key == "graph") {
+        error = read_text(node, suppression.graph);
+      } else if (key == "reason") {
+        error = read_text(node, suppression.reason);
+      } else {
+        error = unknown_key(key, kKeys, " of a row [[suppress]]");
+      }
+      if (error) return error;
+    }
+    if (rules.empty()) return wrong(row.source(), "a row [[suppress]] says with `rule` what is not to be reported");
+    if (suppression.reason.empty()) return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
+    suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
+    for (const std::string& rule : rules) {
+      const auto codes = rules_matching(rule);
+      suppression.codes.insert(codes.begin(), codes.end());
+    }
+    suppression.place = {.file = path_, .line = row.source().begin.line, .column = static_cast<std::uint32_t>(row.source().begin.column), .source = {}};
+    out_.suppressions.push_back(std::move(found));
+    return std::nullopt;
+  }
+
+  const std::string& path_;
+  Config out_;
+};
+
+}  // namespace
+
+Result<Config> read_config(const std::string& path) { return ConfigReader(path).read(); }
+
+Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string& input) {
+  std::error_code error;
+  const std::string folder = folder_of(input);
+  std::vector<std::string> passed;
+  std::shared_ptr<const Config> found;
+  for (fs::path full = fs::absolute(folder, error).lexically_normal();; full = full.parent_path()) {
+    if (!full.has_filename() && full.has_relative_path()) full = full.parent_path();  // a trailing slash
+    if (const auto known = folders_.find(full.string()); known != folders_.end()) {
+      found = known->second;
+      break;
+    }
+    passed.push_back(full.string());
+    std::error_code ignored;
+    const fs::path candidate = full / kFileName;
+    if (fs::exists(candidate, ignored)) {
+      const std::string shown = relative_path(candidate.string(), ".");
+      Result<Config> config = read_config(shown.starts_with("../../..") ? candidate.string() : shown);
+      if (!config) return config.error();
+      found = std::make_shared<const Config>(std::move(*config));
+      break;
+    }
+    if (fs::exists(full / ".git", ignored) || !full.has_relative_path()) break;
+  }
+  for (const std::string& path : passed) folders_[path] = found;
+  return found;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,43 @@
+#include "analyzer/config/suggestion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kLongestWord = 64;
+
+/// Letters to insert, remove or change (Levenshtein).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)}));
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+  if (word.empty() || word.size() > kLongestWord) return {};
+  std::string_view best;
+  // A third of the letters wrong is no typing error any more.
+  std::size_t limit = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t far = distance(word, candidate);
+    if (far >= limit) continue;
+    limit = far;
+    best = candidate;
+  }
+  return best.empty() ? std::string() : fmt::format("; did you mean `{}`?", best);
+}
+
+}  // namespace tensorlint

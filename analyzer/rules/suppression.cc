@@ -1,0 +1,81 @@
+#include "analyzer/rules/suppression.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "analyzer/config/glob.h"
+#include "analyzer/config/suggestion.h"
+#include "analyzer/rules/engine.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::string_view kMark = "tensorlint:", kIgnore = "ignore";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Line that a comment is about: its own, or the next one that is no comment.
+std::uint32_t line_meant(std::span<const Comment> comments, std::size_t index) {
+  std::uint32_t line = comments[index].line;
+  while (index < comments.size() && comments[index].alone && comments[index].line == line) {
+    ++line;
+    ++index;
+  }
+  return line;
+}
+
+/// Fills in rules and reason; returns what is wrong.
+std::optional<std::string> parse(std::string_view text, Suppression& out) {
+  if (!text.starts_with(kIgnore)) return "a suppression is written `# tensorlint: ignore[rule] reason`";
+  text = trimmed(text.substr(kIgnore.size()));
+  const std::size_t close = text.find(']');
+  if (!text.starts_with('[') || close == std::string_view::npos) return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
+  std::string_view rules = text.substr(1, close - 1);
+  out.rules = trimmed(rules);
+  out.reason = trimmed(text.substr(close + 1));
+  while (!rules.empty()) {
+    const std::size_t comma = rules.find(',');
+    const std::string_view rule = trimmed(rules.substr(0, comma));
+    const std::vector<std::string_view> codes = rules_matching(rule);
+    if (codes.empty()) return fmt::format("no rule is called `{}`{}", rule, suggestion(rule, rule_words()));
+    out.codes.insert(codes.begin(), codes.end());
+    rules.remove_prefix(comma == std::string_view::npos ? rules.size() : comma + 1);
+  }
+  if (out.codes.empty()) return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
+  if (out.reason.empty()) return fmt::format("the suppression of `{}` gives no reason, so it does not count", out.rules);
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Suppression::covers(const Finding& finding) const {
+  if (!codes.contains(finding.code)) return false;
+  if (line != 0 && (finding.place.line != line || finding.place.file != place.file)) return false;
+  return matches_name(node, finding.node) && matches_name(graph, finding.graph);
+}
+
+CommentSuppressions suppressions_of(const Model& model) {
+  CommentSuppressions found;
+  for (std::size_t i = 0; i < model.comments.size(); ++i) {
+    const Comment& comment = model.comments[i];
+    if (!comment.text.starts_with(kMark)) continue;
+    Suppression suppression;
+    suppression.place = {.file = model.path, .line = comment.line, .column = 0, .source = {}};
+    suppression.line = line_meant(model.comments, i);
+    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), suppression)) {
+      found.bad.push_back({std::move(suppression.place), std::move(*wrong)});
+    } else {
+      found.good.push_back(std::move(suppression));
+    }
+  }
+  return found;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,181 @@
+#include "analyzer/config/config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "analyzer/config/baseline.h"
+#include "analyzer/config/glob.h"
+#include "analyzer/config/suggestion.h"
+#include "analyzer/findings/fingerprint.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("tensorlint_config_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string write(std::string_view text) const {
+    const fs::path path = folder_ / "tensorlint.toml";
+    std::ofstream(path, std::ios::binary) << text;
+    return path.string();
+  }
+  std::string error_of(std::string_view text) const {
+    const Result<Config> config = read_config(write(text));
+    return config ? "no error" : config.error().message.substr(folder_.string().size() + 1);
+  }
+
+  fs::path folder_;
+};
+
+TEST(Glob, OfNamesTakesAnyText) {
+  EXPECT_TRUE(matches_name("", "anything"));
+  EXPECT_TRUE(matches_name("/loss/*", "/loss/a/b"));
+  EXPECT_TRUE(matches_name("*_?", "Add_1"));
+  EXPECT_FALSE(matches_name("*_?", "Add_12"));
+  EXPECT_FALSE(matches_name("loss", "/loss"));
+  EXPECT_TRUE(matches_name("*a*b*c*", "xxaxxbxxc"));
+  const std::string stars(200, '*'), text(5000, 'a');
+  EXPECT_FALSE(matches_name("*a" + stars + "b", text));
+}
+
+TEST(Glob, OfPathsKeepsFoldersApart) {
+  EXPECT_TRUE(matches_path("*.onnx", "a/b/model.onnx"));
+  EXPECT_TRUE(matches_path("exports/*.onnx", "exports/m.onnx"));
+  EXPECT_FALSE(matches_path("exports/*.onnx", "exports/old/m.onnx"));
+  EXPECT_TRUE(matches_path("exports/**", "exports/old/m.onnx"));
+  EXPECT_TRUE(matches_path("exports/**/m.onnx", "exports/m.onnx"));
+  EXPECT_TRUE(matches_path("exports/**/m.onnx", "exports/a/b/m.onnx"));
+  EXPECT_FALSE(matches_path("exports/**/m.onnx", "exports/a/b/xm.onnx"));
+  EXPECT_TRUE(matches_path("**/m.onnx", "m.onnx"));
+  EXPECT_FALSE(matches_path("a/?.onnx", "a//.onnx"));
+}
+
+TEST(Suggestion, NamesTheNearest) {
+  constexpr std::string_view kWords[] = {"select", "ignore", "severity"};
+  EXPECT_EQ(suggestion("igonre", kWords), "; did you mean `ignore`?");
+  EXPECT_EQ(suggestion("baseline", kWords), "");
+}
+
+TEST_F(ConfigTest, ReadsEveryKey) {
+  const Result<Config> config = read_config(write(R"(
+select = ["dtype", "TL-S2"]
+ignore = "dead-node"
+fail-on = "error"
+max-findings = 7
+baseline = "known/baseline.json"
+device = "cuda:0"
+[severity]
+dtype = "info"
+index-dtype = "error"
+[inputs]
+images = "float32[N,3]"
+[ranges]
+labels = "0:9"
+[devices]
+mask = "cpu"
+[[models]]
+path = "exports/*.onnx"
+ranges = { ids = "0:99" }
+[[suppress]]
+rule = ["cycle", "dead-node"]
+path = "old/**"
+node = "/loss/*"
+graph = "main"
+reason = "kept for comparison"
+)"));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->select, (std::vector<std::string>{"dtype", "TL-S2"}));
+  EXPECT_EQ(config->ignore, std::vector<std::string>{"dead-node"});
+  EXPECT_EQ(config->fail_on, Severity::kError);
+  EXPECT_EQ(config->max_findings, 7U);
+  EXPECT_EQ(config->baseline, (folder_ / "known/baseline.json").string());
+  ASSERT_EQ(config->declarations.size(), 2U);
+  EXPECT_EQ(config->declarations[0].inputs.at(0).text, "float32[N,3]");
+  EXPECT_EQ(config->declarations[0].device->text, "cuda:0");
+  EXPECT_EQ(config->declarations[1].path, "exports/*.onnx");
+  EXPECT_EQ(config->declarations[1].ranges.at(0).name, "ids");
+  ASSERT_EQ(config->suppressions.size(), 1U);
+  EXPECT_EQ(config->suppressions[0].suppression.codes, (std::set<std::string_view>{"TL-G606", "TL-G612"}));
+  EXPECT_EQ(config->suppressions[0].suppression.place.line, 20U);
+}
+
+TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(error_of("igonre = []"), "tensorlint.toml:1:1: unknown key `igonre`; did you mean `ignore`?");
+  EXPECT_EQ(error_of("\nignore = [\"dead-nod\"]"), "tensorlint.toml:2:11: no rule is called `dead-nod`; did you mean `dead-node`?");
+  EXPECT_EQ(error_of("ignore = 3"), "tensorlint.toml:1:10: text is wanted here");
+  EXPECT_EQ(error_of("[severity]\ncycle = \"fatal\""), "tensorlint.toml:2:9: `fatal` is no severity; there are error, warning and info");
+  EXPECT_EQ(error_of("[severity]\ncycel = \"info\""), "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
+  EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: a number from 0 is wanted here");
+  EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""), "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
+  EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""), "tensorlint.toml:1:1: a row [[suppress]] says with `rule` what is not to be reported");
+  EXPECT_EQ(error_of("[[suppress]]\nrules = \"cycle\""), "tensorlint.toml:2:1: unknown key `rules` of a row [[suppress]]; did you mean `rule`?");
+  EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""), "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
+  EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""), "tensorlint.toml:1:1: rows in double brackets, [[...]], are wanted here");
+  EXPECT_TRUE(error_of("select = [").starts_with("tensorlint.toml:1:")) << error_of("select = [");
+  EXPECT_TRUE(error_of(std::string(5000, '[')).starts_with("tensorlint.toml:1:"));
+}
+
+TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {
+  write("fail-on = \"info\"");
+  fs::create_directories(folder_ / "models/a");
+  fs::create_directories(folder_ / "other/.git");
+  ConfigFinder finder;
+  const auto near = finder.config_for((folder_ / "models/a/m.onnx").string());
+  ASSERT_TRUE(near);
+  ASSERT_NE(*near, nullptr);
+  EXPECT_EQ((*near)->fail_on, Severity::kInfo);
+  EXPECT_EQ(finder.config_for((folder_ / "models/b.onnx").string()).value(), *near);
+  EXPECT_EQ(finder.config_for((folder_ / "other/m.onnx").string()).value(), nullptr);
+}
+
+Finding finding(std::string node, std::string value) {
+  Finding found;
+  found.rule = "dead-node";
+  found.code = "TL-G612";
+  found.path = "m.onnx";
+  found.graph = "main";
+  found.node = std::move(node);
+  found.op = "Add";
+  found.value = std::move(value);
+  found.message = "no result of the node is used";
+  return found;
+}
+
+TEST(Fingerprint, StaysWhenNumbersChange) {
+  const std::string one = fingerprint(finding("/layers.3/Add_12", "val_17"));
+  EXPECT_EQ(one.size(), 16U);
+  EXPECT_EQ(one, fingerprint(finding("/layers.3/Add_7", "val_9")));
+  EXPECT_EQ(fingerprint(finding("Add", "x")), fingerprint(finding("Add_1", "x")));
+  EXPECT_EQ(fingerprint(finding("#4(Add)", "12")), fingerprint(finding("#19(Add)", "35")));
+  EXPECT_NE(one, fingerprint(finding("/head/Add_12", "val_17")));
+  EXPECT_NE(fingerprint(finding("a", "bc")), fingerprint(finding("ab", "c")));
+}
+
+TEST(Baseline, KnowsAsManyAsItHas) {
+  Baseline baseline("some/folder/baseline.json");
+  const std::vector<Finding> old{finding("Add_1", "a"), finding("Add_2", "a"), finding("Mul_1", "b")};
+  baseline.add("some/models/m.onnx", old);
+  EXPECT_EQ(baseline.size(), 3U);
+  EXPECT_NE(baseline.to_json().find("\"../models/m.onnx\""), std::string::npos);
+  std::vector<Finding> now{finding("Add_5", "a"), finding("Add_6", "a"), finding("Add_7", "a")};
+  const Baseline::Known known = baseline.take_out("some/folder/../models/m.onnx", now);
+  EXPECT_EQ(known.found, 2U);
+  EXPECT_EQ(known.gone, 1U);
+  ASSERT_EQ(now.size(), 1U);
+  EXPECT_EQ(now[0].node, "Add_7");
+}
+
+}  // namespace
+}  // namespace tensorlint
