@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,6 +24,8 @@
 namespace tensorlint::cli {
 namespace {
 
+/// Fixing goes on while fixes bring new findings to light that can be fixed too.
+constexpr int kMaxRounds = 16;
 constexpr TextOptions kDiffText{.max_elements = 16};
 
 std::string people(std::string_view text) { return escape_for_people(text, 2000); }
@@ -62,6 +65,7 @@ bool same_folder(const std::string& a, const std::string& b) {
 /// An edited model, read and analysed again.
 struct Outcome {
   EditedBytes edited;
+  std::shared_ptr<const std::string> base;  ///< what `edited` refers to, where that is no file
   std::shared_ptr<const std::string> bytes;
   std::unique_ptr<Model> model;
   std::unique_ptr<Analysis> analysis;
@@ -70,7 +74,7 @@ struct Outcome {
 Result<Outcome> apply_once(std::string_view file, const Model& model, std::span<const GraphEdit> edits, const AnalysisOptions& options) {
   Result<EditedBytes> edited = edit_onnx(file, model, edits);
   if (!edited) return edited.error();
-  Outcome outcome{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};
+  Outcome outcome{.edited = std::move(*edited), .base = nullptr, .bytes = nullptr, .model = nullptr, .analysis = nullptr};
   outcome.bytes = std::make_shared<const std::string>(outcome.edited.joined());
   Result<Model> fixed = read_onnx_bytes(*outcome.bytes, model.path, outcome.bytes);
   if (!fixed) return Error{fmt::format("the fixed model cannot be read: {}", fixed.error().message), {}};
@@ -108,27 +112,40 @@ int run_fix(const FixOptions& options) {
     return refuse("the model keeps weights in files beside it; write the result into the same folder (copying the weights is not built yet)");
 
   const Analysis analysis = analyse(*model, settings->analysis);
-  const RuleResults found = run_rules(analysis, settings->selection);
-  const FixPlan plan = plan_fixes(found.findings, options.unsafe);
-  Result<Outcome> outcome = apply(file, *model, analysis, plan.edits, settings->analysis);
-  if (!outcome) return refuse(fmt::format("{}: {}", options.input, outcome.error().message));
+  const auto findings_of = [&](const Analysis& of) {
+    const Placement placement = place(of, settings->placement);
+    return run_rules(of, settings->selection, &placement);
+  };
+  RuleResults left = findings_of(analysis);
+  FixPlan plan = plan_fixes(left.findings, options.unsafe);
+  std::vector<std::string> fixed;
+  std::optional<Outcome> outcome;
+  // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the next round.
+  for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
+    for (std::size_t i = 0; i < plan.fixed.size(); ++i)
+      fixed.push_back(fmt::format("fixed {} at node {}: {} ({})\n", plan.fixed[i]->rule, people(plan.fixed[i]->node), people(plan.fixes_used[i]->message),
+                                  to_text(plan.fixes_used[i]->applicability)));
+    Result<Outcome> next = outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
+                                   : apply(file, *model, analysis, plan.edits, settings->analysis);
+    if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
+    next->base = outcome ? outcome->bytes : nullptr;
+    outcome = std::move(*next);
+    left = findings_of(*outcome->analysis);
+    plan = plan_fixes(left.findings, options.unsafe);
+  }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
-  const RuleResults left = run_rules(*outcome->analysis, settings->selection);
 
   std::string text;
-  if (options.diff) text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, target.empty() ? options.input : target));
-  for (std::size_t i = 0; i < plan.fixed.size(); ++i)
-    text += fmt::format("fixed {} at node {}: {} ({})\n", plan.fixed[i]->rule, people(plan.fixed[i]->node), people(plan.fixes_used[i]->message),
-                        to_text(plan.fixes_used[i]->applicability));
+  if (options.diff && outcome) text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, target.empty() ? options.input : target));
+  for (const std::string& line : fixed) text += line;
   for (const Finding& finding : left.findings)
     if (finding.severity != Severity::kInfo) text += fmt::format("left: {} [{} {}] {}\n", to_text(finding.severity), finding.code, finding.rule, people(finding.message));
   if (plan.unsafe_left > 0) text += fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
-  if (plan.conflicting > 0) text += fmt::format("{} left for a second run: the fixes change the same operand\n", plural(plan.conflicting, "finding"));
-  const bool write = !target.empty() && !plan.edits.empty();
-  if (write) {
+  if (!plan.edits.empty()) text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
+  if (!target.empty() && outcome) {
     if (const auto error = write_file(target, outcome->edited.parts())) return refuse(error->message);
-    text += fmt::format("wrote {} with {}\n", people(target), plan.fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", plan.fixed.size()));
-  } else if (plan.edits.empty()) {
+    text += fmt::format("wrote {} with {}\n", people(target), fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", fixed.size()));
+  } else if (!outcome) {
     text += "nothing was fixed, nothing is written\n";
   }
   if (const auto error = write_stdout(text)) return refuse(error->message);

@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
   show_command->add_option("MODEL", show.model, "an .onnx or .onnxtxt file")->required();
   show_command->add_option("--format", show.format, "text (default) or json");
+  show_command->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(show_command, show.settings);
 
   FixOptions fix;
@@ -75,6 +76,7 @@ int run(int argc, char** argv) {
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
   fix_command->add_flag("--copy-data", copy_data, "not built yet");
+  fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(fix_command, fix.settings);
 
   WhyOptions why;

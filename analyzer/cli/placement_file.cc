@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <toml++/toml.h>
 
 #include "passes/placement/device_name.h"
@@ -44,6 +46,7 @@ Result<PlacementRule> read_row(const std::string& path, const toml::table& row) 
 }  // namespace
 
 Result<std::vector<PlacementRule>> read_placement_file(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) return Error{fmt::format("{} is a folder, not a placement file", path), {}};
   toml::table file;
   try {
     file = toml::parse_file(path);

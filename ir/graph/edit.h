@@ -53,10 +53,16 @@ struct AddInitializer {
   std::vector<std::int64_t> elements;
 };
 
-/// Imports a domain into the model, unless that is there already.
+/// Imports a domain into the model, or into the function that `graph` is or belongs to; nothing where it is there already.
 struct ImportDomain {
   std::string domain;
   std::int64_t version = 1;
+  GraphId graph = GraphId::kMain;
+};
+
+/// An entry of the model's metadata_props.
+struct AddModelMetadata {
+  std::string key, value;
 };
 
 /// Takes away what the graph's value_info says of a value; inputs and outputs keep their declarations.
@@ -65,7 +71,7 @@ struct DropValueInfo {
   std::string value;
 };
 
-using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, DropValueInfo>;
+using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, DropValueInfo>;
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

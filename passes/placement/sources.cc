@@ -171,8 +171,14 @@ void DeviceSources::read_rules(const Model& model, const PlacementOptions& optio
       place_value(static_cast<ValueId>(v), number(options.rules[r].device), SourceKind::kPlacementFile);
     }
   }
-  for (std::size_t r = 0; r < used.size(); ++r)
-    if (!used[r]) problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("line {} of the placement file places nothing: no name or module matches", options.rules[r].line)});
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    if (used[r]) continue;
+    const PlacementRule& rule = options.rules[r];
+    std::string globs;
+    for (const std::string* glob : {&rule.nodes, &rule.values, &rule.modules})
+      if (!glob->empty()) globs += fmt::format("{}`{}`", globs.empty() ? "" : ", ", *glob);
+    problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("line {} of the placement file places nothing: no name or module matches {}", rule.line, globs)});
+  }
 }
 
 void DeviceSources::read_tags(const Model& model) {

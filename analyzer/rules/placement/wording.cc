@@ -6,6 +6,7 @@
 #include <array>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/placement/transfers.h"
 
 namespace tensorlint {
 namespace {
@@ -134,6 +135,7 @@ void report_placement_failures(ModelView& view, Reporter& out, std::initializer_
     for (std::size_t i = 0; i < failure.witness.loops.size(); ++i)
       finding.note_at(failure.witness.loops[i], fmt::format("{} of this {}", iteration_text(failure.witness.iterations[i]), model.text(model.op(model.node(failure.witness.loops[i])).name)));
     for (const NodeId call : failure.witness.calls) finding.note_at(call, "called from here");
+    propose_transfers(finding, view, failure);
     if (unplaced) finding.note("only single values were placed: initializers that nothing places count as on the default device (`--device NAME` sets it); said once");
   }
 }

@@ -7,7 +7,8 @@
 namespace tensorlint::wire {
 
 // Field numbers of onnx.proto (IR version 14) that the writer makes or looks into.
-inline constexpr std::uint32_t kModelOpsetImport = 8, kOpsetDomain = 1, kOpsetVersion = 2;
+inline constexpr std::uint32_t kModelOpsetImport = 8, kOpsetDomain = 1, kOpsetVersion = 2, kFunctionOpsetImport = 9;
+inline constexpr std::uint32_t kModelMetadata = 14, kEntryKey = 1, kEntryValue = 2;
 inline constexpr std::uint32_t kGraphNode = 1, kGraphInitializer = 5, kFunctionNode = 7;
 inline constexpr std::uint32_t kGraphValueInfo = 13, kFunctionValueInfo = 12, kValueInfoName = 1;
 inline constexpr std::uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5, kNodeDomain = 7;

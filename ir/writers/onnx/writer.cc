@@ -268,14 +268,27 @@ class EditPlan {
   }
 
   std::optional<Error> plan(const ImportDomain& import) {
-    const auto& imports = model_.opset_imports[0];
+    // A function with imports of its own sees none of the model's.
+    GraphId owner = import.graph;
+    while (model_.graph(owner).kind == GraphKind::kSubgraph) owner = model_.graph(owner).parent;
+    const std::uint32_t list = model_.graph(owner).opsets;
+    const bool into_function = model_.graph(owner).kind == GraphKind::kFunction && list != 0;
+    const auto& imports = model_.opset_imports[list];
     const bool known = std::ranges::any_of(imports, [&](const OpsetImport& one) { return model_.text(one.domain) == import.domain; });
-    if (known || std::ranges::find(imported_, import.domain) != imported_.end()) return std::nullopt;
-    imported_.push_back(import.domain);
+    if (known || !imported_.emplace(list, import.domain).second) return std::nullopt;
     wire::Encoder payload, out;
     payload.text(wire::kOpsetDomain, import.domain);
     payload.number(wire::kOpsetVersion, import.version);
-    out.text(wire::kModelOpsetImport, payload.take());
+    out.text(into_function ? wire::kFunctionOpsetImport : wire::kModelOpsetImport, payload.take());
+    messages_[into_function ? model_.graph(owner).position.offset : 0].append += out.take();
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const AddModelMetadata& entry) {
+    wire::Encoder payload, out;
+    payload.text(wire::kEntryKey, entry.key);
+    payload.text(wire::kEntryValue, entry.value);
+    out.text(wire::kModelMetadata, payload.take());
     messages_[0].append += out.take();
     return std::nullopt;
   }
@@ -291,7 +304,7 @@ class EditPlan {
   const Model& model_;
   std::map<std::uint64_t, MessageEdit> messages_;
   std::map<NodeId, std::uint32_t> grown_;  // operands of nodes that got new ones
-  std::vector<std::string> imported_;
+  std::set<std::pair<std::uint32_t, std::string>> imported_;  // by list of imports
 };
 
 }  // namespace

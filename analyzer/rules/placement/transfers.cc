@@ -1,0 +1,154 @@
+#include "analyzer/rules/placement/transfers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/findings/escape.h"
+#include "passes/placement/host_operands.h"
+
+namespace tensorlint {
+namespace {
+
+/// What a fix moves: `operands` of one node that are the same value.
+struct Move {
+  ValueId value = ValueId::kAbsent;
+  std::vector<std::uint32_t> operands;
+};
+
+bool is_only_on(const std::vector<std::string>& devices, const std::string& device) { return devices.size() == 1 && devices[0] == device; }
+
+bool is_loop(const Model& model, NodeId node) {
+  const std::string_view name = model.text(model.op(model.node(node)).name);
+  return name == "Loop" || name == "Scan";
+}
+
+/// The outermost loop around `node` that does not change `value`, else the node itself.
+NodeId place_of_transfer(const Model& model, NodeId node, ValueId value) {
+  NodeId before = node;
+  for (GraphId graph = model.node(node).graph; graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph; graph = model.graph(graph).parent)
+    if (is_loop(model, model.graph(graph).owner)) before = model.graph(graph).owner;
+  return before;
+}
+
+/// No other value and no node is called so: a key of the model may name it.
+bool is_only_one_of_its_name(const Model& model, ValueId value) {
+  const NameId name = model.value(value).name;
+  for (std::size_t v = 1; v < model.values.size(); ++v)
+    if (static_cast<ValueId>(v) != value && model.values[v].name == name) return false;
+  return std::ranges::none_of(model.nodes, [&](const Node& node) { return node.name == name; });
+}
+
+class Proposal {
+ public:
+  Proposal(ModelView& view, const PlacementFailure& failure) : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(failure.node) {}
+
+  void gather(const PlacementFailure& failure) {
+    const std::span<const ValueId> operands = model_.operands(model_.node(node_));
+    if (failure.cause == PlacementCause::kClaim) {
+      if (failure.witness.iteration > 1) return;
+      target_ = failure.witness.device;
+      const Graph& body = model_.graph(model_.value(failure.first).graph);
+      const auto input = std::ranges::find(body.inputs, failure.first);
+      const auto at = static_cast<std::uint32_t>(input - body.inputs.begin());
+      if (input != body.inputs.end() && at < operands.size() && operands[at] != ValueId::kAbsent) moves_.push_back({operands[at], {at}});
+      return;
+    }
+    if (failure.first == failure.second) return;
+    const OperandPlacement roles = roles_of_operands();
+    target_ = best_target(roles, operands);
+    for (std::uint32_t i = 0; i < operands.size() && !target_.empty(); ++i) {
+      if (operands[i] == ValueId::kAbsent) continue;
+      const std::vector<std::string> devices = placement_.devices(operands[i]);
+      if (devices.empty() || is_only_on(devices, target_)) continue;
+      if (roles.is_host(i) && std::ranges::all_of(devices, [&](const std::string& device) { return device == target_ || device == "cpu"; })) continue;
+      const auto known = std::ranges::find(moves_, operands[i], &Move::value);
+      if (known != moves_.end()) {
+        known->operands.push_back(i);
+      } else {
+        moves_.push_back({operands[i], {i}});
+      }
+    }
+  }
+
+  void propose(FindingBuilder& finding) {
+    if (moves_.empty()) return;
+    std::string message;
+    std::vector<GraphEdit> edits;
+    for (const Move& move : moves_) {
+      if (!message.empty()) message += ", ";
+      message += places_initializer(move) ? place_initializer(move, edits) : transfer(move, edits);
+    }
+    finding.fix(std::move(message), Applicability::kSafe, std::move(edits));
+  }
+
+ private:
+  OperandPlacement roles_of_operands() const {
+    const Operator& op = model_.op(model_.node(node_));
+    return operand_placement(model_, op, find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
+  }
+
+  /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
+  std::string best_target(const OperandPlacement& roles, std::span<const ValueId> operands) const {
+    if (const int tag = placement_.sources().node(node_); tag != DeviceSources::kUnplaced) return placement_.sources().names()[static_cast<std::size_t>(tag)];
+    std::vector<std::pair<std::string, int>> votes;  // in the order of the operands
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == ValueId::kAbsent || roles.is_host(i)) continue;
+      const std::vector<std::string> devices = placement_.devices(operands[i]);
+      for (const std::string& device : devices) {
+        auto known = std::ranges::find(votes, device, &std::pair<std::string, int>::first);
+        if (known == votes.end()) known = votes.insert(votes.end(), {device, 0});
+        known->second += devices.size() == 1 ? 1 : 0;
+      }
+    }
+    const auto rank = [](const std::pair<std::string, int>& vote) { return std::pair(vote.second, vote.first != "cpu"); };
+    const auto best = std::ranges::max_element(votes, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    return best == votes.end() ? std::string() : best->first;
+  }
+
+  bool places_initializer(const Move& move) const {
+    const Value& value = model_.value(move.value);
+    return value.origin == ValueOrigin::kInitializer && value.graph == GraphId::kMain && !value.is_output && placement_.sources().value_source(move.value) == SourceKind::kNone &&
+           analysis_.users(move.value).size() == move.operands.size() && is_only_one_of_its_name(model_, move.value);
+  }
+
+  std::string place_initializer(const Move& move, std::vector<GraphEdit>& edits) const {
+    edits.push_back(AddModelMetadata{fmt::format("tensorlint.device:{}", model_.name_of(move.value)), target_});
+    return fmt::format("place initializer {} on {}", quoted_for_people(model_.name_of(move.value)), target_);
+  }
+
+  std::string transfer(const Move& move, std::vector<GraphEdit>& edits) const {
+    const NodeId before = place_of_transfer(model_, node_, move.value);
+    std::string suffix = target_;
+    std::ranges::replace(suffix, ':', '_');
+    const std::string from(model_.name_of(move.value));
+    // Differs from node to node, so that fixes can be combined.
+    const std::string made = unused_name(model_, fmt::format("{}_on_{}_{}", from, suffix, static_cast<std::uint32_t>(node_)));
+    const NewAttribute device{.name = "device", .kind = AttributeKind::kString, .s = target_};
+    edits.push_back(InsertNode{before, {"tensorlint", "Transfer", made, {from}, {made}, {device}}});
+    edits.push_back(ImportDomain{"tensorlint", 1, model_.node(before).graph});
+    for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
+    const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
+    return before == node_ ? what : fmt::format("{} before `{}`, which does not change it", what, escape_for_people(model_.label(before)));
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  const Placement& placement_;
+  NodeId node_;
+  std::string target_;
+  std::vector<Move> moves_;
+};
+
+}  // namespace
+
+void propose_transfers(FindingBuilder& finding, ModelView& view, const PlacementFailure& failure) {
+  Proposal proposal(view, failure);
+  proposal.gather(failure);
+  proposal.propose(finding);
+}
+
+}  // namespace tensorlint

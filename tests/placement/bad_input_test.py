@@ -1,0 +1,121 @@
+"""Placement files, device names and ONNX device configurations that are wrong: one clear sentence each, never a crash."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import onnx
+
+TOOL = os.environ["TENSORLINT_BINARY"]
+MODEL = '<ir_version: 11, opset_import: ["": 21]>\ng (float[6, 4] x, float[6, 4] w) => (float[6, 4] y) { [add] y = Add (x, w) }'
+
+
+class BadInputTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.model = self.folder / "model.onnx"
+        onnx.save(onnx.parser.parse_model(MODEL), self.model)
+
+    def check(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([TOOL, "check", "--format", "json", *arguments, str(self.model)], capture_output=True, text=True, timeout=60, check=False)
+
+    def test_placement_files_that_are_refused(self) -> None:
+        rows = self.folder / "place.toml"
+        for text, said in [
+            ("[[place]\n", "place.toml:1:"),
+            ('[[place]]\ndevcie = "cpu"\nnodes = "*"\n', "unknown key `devcie`"),
+            ('[[rows]]\ndevice = "cpu"\n', "unknown key `rows`"),
+            ('[[place]]\nnodes = "*"\n', "the row names no device"),
+            ('[[place]]\ndevice = "cpu"\n', "the row has none of nodes, values, modules"),
+            ('[[place]]\ndevice = "gpu five"\nnodes = "*"\n', "`gpu five` names no device"),
+            ('[[place]]\ndevice = "cuda:-1"\nnodes = "*"\n', "`cuda:-1` names no device"),
+            ("[[place]]\ndevice = 3\nnodes = '*'\n", "`device` is no text"),
+            ('place = "cpu"\n', "`place` is no list of rows"),
+            ("place = [1]\n", "a row of `place` is no table"),
+        ]:
+            with self.subTest(text):
+                rows.write_text(text)
+                done = self.check("--placement-file", str(rows))
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+        self.assertEqual(self.check("--placement-file", str(self.folder / "none.toml")).returncode, 2)
+        self.assertEqual(self.check("--placement-file", str(self.folder)).returncode, 2)
+
+    def test_a_row_that_matches_nothing_is_a_warning(self) -> None:
+        rows = self.folder / "place.toml"
+        rows.write_text('[[place]]\nnodes = "layer.*"\ndevice = "cuda:0"\n')
+        done = self.check("--placement-file", str(rows))
+        findings = json.loads(done.stdout)["findings"]
+        self.assertEqual([(f["rule"], f["severity"]) for f in findings], [("invalid-device-configuration", "warning")])
+        self.assertIn("`layer.*`", findings[0]["message"])
+
+    def test_devices_on_the_command_line(self) -> None:
+        for text in ["cuda:x", "x=", "=cpu", "x=cuda:99999999999", ""]:
+            with self.subTest(text):
+                self.assertEqual(self.check("--device", text).returncode, 2)
+        self.assertEqual(self.check("--device", "nothing=cpu").returncode, 2)
+
+    # ---- configuration and device_configurations
+
+    def configured(self, change: str, **spec: object) -> list[str]:
+        """The messages about a model whose node has one sharding spec."""
+        model = onnx.parser.parse_model(MODEL)
+        configuration = model.configuration.add(name="two", num_devices=2)
+        configuration.device.extend(["cuda:0", "cuda:1"])
+        if change == "count":
+            configuration.num_devices = 3
+        if change == "twice":
+            model.configuration.add(name="two", num_devices=1)
+        used = model.graph.node[0].device_configurations.add(configuration_id="three" if change == "name" else "two")
+        sharding = used.sharding_spec.add(tensor_name=str(spec.get("tensor", "x")))
+        sharding.device.extend(spec.get("devices", [0]))  # type: ignore[arg-type]
+        for key, group in spec.get("groups", {}).items():  # type: ignore[attr-defined]
+            entry = sharding.index_to_device_group_map.add(key=key)
+            entry.value.extend(group)
+        for axis, shards in spec.get("axes", []):  # type: ignore[attr-defined]
+            sharding.sharded_dim.add(axis=axis).simple_sharding.add(num_shards=shards)
+        onnx.save(model, self.model)
+        done = self.check()
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return [f["message"] for f in json.loads(done.stdout)["findings"] if f["rule"] == "invalid-device-configuration"]
+
+    def test_sound_configurations(self) -> None:
+        for spec in [{}, {"axes": [(0, 2)], "devices": [0, 1]}, {"axes": [(-1, 2)], "devices": [0, 1]}, {"devices": [-5], "groups": {-5: [0, 1]}}]:
+            with self.subTest(spec):
+                self.assertEqual(self.configured("", **spec), [])
+
+    def test_broken_configurations(self) -> None:
+        for change, spec, said in [
+            ("name", {}, "refers to the device configuration `three`"),
+            ("count", {}, "says that it has 3 devices and names 2"),
+            ("twice", {}, "`two` is defined twice"),
+            ("", {"tensor": "z"}, "names `z`, which is no operand or result"),
+            ("", {"devices": [2]}, "has device 2, `two` has 2"),
+            ("", {"devices": [-1]}, "has device -1, `two` has 2"),
+            ("", {"devices": [-5], "groups": {-5: [0, 7]}}, "group -5 of the sharding of `x` has device 7"),
+            ("", {"devices": [-5], "groups": {-5: [1, 1]}}, "has a device twice"),
+            ("", {"axes": [(2, 2)]}, "sharded along axis 2, its rank is 2"),
+            ("", {"axes": [(-3, 2)]}, "sharded along axis -3, its rank is 2"),
+            ("", {"axes": [(0, 4)]}, "axis 0 of `x` has extent 6, which 4 shards do not divide"),
+            ("", {"axes": [(0, 0)]}, "is cut into 0 shards"),
+        ]:
+            with self.subTest(said):
+                messages = self.configured(change, **spec)
+                self.assertEqual(len(messages), 1, messages)
+                self.assertIn(said, messages[0])
+
+    def test_configured_devices_place_nodes(self) -> None:
+        """A node whose tensors are all on one device runs there; the operand comes from the cpu."""
+        self.configured("", devices=[1])
+        findings = json.loads(self.check().stdout)["findings"]
+        self.assertEqual([f["rule"] for f in findings], ["operands-on-different-devices"])
+        self.assertIn("cuda:1", findings[0]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
