@@ -16,7 +16,8 @@
 #define TL_KERNEL __global__
 #define TL_DEVICE __device__ __forceinline__
 #define TL_HOST_DEVICE __host__ __device__ __forceinline__
-#define TL_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
+/// `blocks`: how many must fit an SM. Without it ptxas aims at an occupancy of its own and spills to get there.
+#define TL_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define TL_UNROLL _Pragma("unroll")
 #define TL_ROLLED _Pragma("unroll 1")
 /// Shared array `name` of `count` elements of a trivial type.
@@ -38,7 +39,7 @@
 #define TL_KERNEL inline
 #define TL_DEVICE inline
 #define TL_HOST_DEVICE inline
-#define TL_LAUNCH_BOUNDS(threads)
+#define TL_LAUNCH_BOUNDS(threads, blocks)
 #define TL_UNROLL
 #define TL_ROLLED
 #define TL_SHARED(T, name, count)                             \

@@ -47,6 +47,7 @@ struct Divisor {
 #endif
     return static_cast<std::int64_t>(high >> shift);
   }
+  TL_HOST_DEVICE std::int64_t remainder(std::int64_t n) const { return n - quotient(n) * value; }
 };
 
 }  // namespace tensorlint::kernels

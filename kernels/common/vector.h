@@ -154,6 +154,40 @@ TL_DEVICE void store_vector(T* to, const Vector<T>& vector, bool aligned) {
   for (int i = 0; i < Vector<T>::kSize; ++i) store_global(to + i, vector.element(i));
 }
 
+/// Neighbouring elements that one thread takes at once: a vector, or (kWidth 1) a single element.
+template <typename T, int kWidth>
+using Strip = std::conditional_t<kWidth == 1, T, Vector<T>>;
+
+template <typename T, int kWidth>
+TL_DEVICE Strip<T, kWidth> load_strip(const T* from, bool aligned) {
+  static_assert(kWidth == 1 || kWidth == Vector<T>::kSize);
+  if constexpr (kWidth == 1) {
+    (void)aligned;
+    return load_global(from);
+  } else {
+    return load_vector(from, aligned);
+  }
+}
+
+template <typename T, int kWidth>
+TL_HOST_DEVICE void unpack_strip(const Strip<T, kWidth>& strip, Compute<T> (&x)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    x[0] = widen(strip);
+  } else {
+    unpack(strip, x);
+  }
+}
+
+template <typename T, int kWidth>
+TL_DEVICE void store_strip(T* to, const Compute<T> (&x)[kWidth], bool aligned) {
+  if constexpr (kWidth == 1) {
+    (void)aligned;
+    store_global(to, narrow<T>(x[0]));
+  } else {
+    store_vector(to, pack<T>(x), aligned);
+  }
+}
+
 inline bool is_aligned(const void* pointer, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
 }

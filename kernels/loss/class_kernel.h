@@ -6,6 +6,7 @@
 // across lanes and classes down.
 
 #include "kernels/common/combine.h"
+#include "kernels/common/divisor.h"
 #include "kernels/common/launch.h"
 #include "kernels/loss/plan.h"
 #include "kernels/loss/pointwise_kernel.h"
@@ -58,6 +59,8 @@ struct ClassParameters {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
   std::int64_t inner = 1;
+  Divisor by_inner;    // set where inner is above 1
+  Divisor by_classes;  // negative log likelihood
   double scale = 1;
   C smoothing = C{0};
   C even_share = C{0};  // smoothing / classes
@@ -221,6 +224,7 @@ TL_DEVICE void absorb_row(const ClassParameters<T>& p, const T* logits, const T*
   const std::int64_t step = p.plan.lanes;
   if (aligned) {
     const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+    TL_ROLLED
     for (; unit + 3 * step < whole; unit += 4 * step) {
       Vector<T> batch[4];
       TL_UNROLL
@@ -295,12 +299,14 @@ TL_DEVICE void write_row(const ClassParameters<T>& p, const RowResult<Compute<T>
   const bool logits_aligned = reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
   const std::int64_t step = p.plan.lanes;
   if (p.plan.cached && aligned) {
+    TL_ROLLED
     for (; unit < whole; unit += step) {
       const Vector<T> vector = cache[unit - begin];
       store_vector(out + unit * kSize, output_vector<kTask, kSoft>(p, r, vector, probabilities, unit * kSize), true);
     }
   } else if (aligned && logits_aligned) {
     const Vector<T>* const vectors = reinterpret_cast<const Vector<T>*>(logits);
+    TL_ROLLED
     for (; unit + 3 * step < whole; unit += 4 * step) {
       Vector<T> batch[4];
       TL_UNROLL
@@ -319,9 +325,15 @@ TL_DEVICE void write_row(const ClassParameters<T>& p, const RowResult<Compute<T>
   }
 }
 
+/// Blocks of the class kernels that fit an SM: as many as keep 64 KiB of a row each; float64 needs the registers.
+template <typename T>
+constexpr int kRowBlocks = sizeof(T) == 8 ? 1 : 3;
+template <typename T>
+constexpr int kColumnBlocks = sizeof(T) == 8 ? 1 : 2;
+
 /// inner == 1. Each row belongs to plan.lanes threads, or to a cluster of plan.cluster blocks; the grid walks the rows.
 template <ClassTask kTask, typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kRowBlocks<T>) class_rows(const ClassParameters<T> p) {
   using C = Compute<T>;
   using State = ClassState<C>;
   constexpr int kSize = Vector<T>::kSize;
@@ -347,6 +359,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
   const bool owns_rest = end > whole && whole >= begin && (whole - begin) % lanes == lane;
   double block_sum = 0;
 
+  TL_ROLLED
   for (std::int64_t group = block_in_grid() / cluster; group < groups; group += blocks_in_grid() / cluster) {
     const std::int64_t row = group * rows_at_once + tid / lanes;
     const bool active = row < p.rows;
@@ -401,6 +414,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
       T* const out = p.output + start;
       if (skipped) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+        TL_ROLLED
         for (std::int64_t unit = begin + lane; unit < whole; unit += lanes)
           store_vector(out + unit * kSize, Vector<T>{}, aligned);
       } else if (kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0}) ||
@@ -442,68 +456,247 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_rows(const ClassParameters<T> p)
   }
 }
 
-/// Positions of one block of class_columns, and threads down the classes.
-constexpr unsigned kPositions = 32;
-constexpr unsigned kClassDepth = kThreads / kPositions;
+/// Labels of a RowResult: the position has none, or counts for nothing and its outputs are zeros.
+constexpr std::int64_t kNoLabel = -1;
+constexpr std::int64_t kSkipped = -2;
+
+/// `kCount` classes of a strip of kWidth positions, `step` apart from class `index` on.
+template <ClassTask kTask, int kWidth, int kCount, typename T>
+TL_DEVICE void absorb_strips(const ClassParameters<T>& p, const Strip<T, kWidth> (&logits)[kCount],
+                             const Strip<T, kWidth> (&probabilities)[kCount], std::int64_t index, std::int64_t step,
+                             bool soft, RunningClasses<Compute<T>> (&running)[kWidth]) {
+  using C = Compute<T>;
+  C x[kCount][kWidth];
+  TL_UNROLL
+  for (int c = 0; c < kCount; ++c) unpack_strip<T, kWidth>(logits[c], x[c]);
+  C largest[kWidth];
+  bool raised = false;
+  TL_UNROLL
+  for (int k = 0; k < kWidth; ++k) {
+    largest[k] = x[0][k];
+    TL_UNROLL
+    for (int c = 1; c < kCount; ++c) largest[k] = max_number(largest[k], x[c][k]);
+    raised = raised || largest[k] > running[k].exponentials.maximum;
+  }
+  if (raised) {  // seldom, once the first classes have been seen
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) ExpSum<C>::raise(running[k].exponentials, largest[k]);
+  }
+  TL_UNROLL
+  for (int k = 0; k < kWidth; ++k) {
+    C part = ExpBase<C>::term(x[0][k], running[k].exponentials.reference);
+    TL_UNROLL
+    for (int c = 1; c < kCount; ++c) part += ExpBase<C>::term(x[c][k], running[k].exponentials.reference);
+    running[k].exponentials.sum += part;
+  }
+  if (kTask != ClassTask::kSoftmax && soft) {
+    TL_UNROLL
+    for (int c = 0; c < kCount; ++c) {
+      C t[kWidth] = {};
+      if constexpr (kTask == ClassTask::kProbabilities) unpack_strip<T, kWidth>(probabilities[c], t);
+      TL_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        const C q = soft_target<kTask>(p, index + c * step, t[k]);
+        running[k].dot += q * x[c][k];
+        running[k].mass += q;
+      }
+    }
+  }
+}
+
+/// Outputs of one class for a strip of positions, without a label's own part.
+template <ClassTask kTask, int kWidth, typename T>
+TL_DEVICE void output_strip(const ClassParameters<T>& p, const RowResult<Compute<T>> (&r)[kWidth], unsigned skipped,
+                            const Strip<T, kWidth>& logits, const Strip<T, kWidth>& probabilities, std::int64_t index,
+                            bool soft, T* to, bool aligned) {
+  using C = Compute<T>;
+  C out[kWidth];
+  unpack_strip<T, kWidth>(logits, out);
+  if (kTask == ClassTask::kSoftmax && p.logarithmic) {
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k)
+      out[k] = -(ExpBase<C>::log_of_sum_minus(out[k], r[k].reference, C{1}) + r[k].log_offset);
+  } else {
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) out[k] = ExpBase<C>::term(out[k], r[k].reference) * r[k].factor;
+  }
+  if (kTask != ClassTask::kSoftmax && soft) {
+    C t[kWidth] = {};
+    if constexpr (kTask == ClassTask::kProbabilities) unpack_strip<T, kWidth>(probabilities, t);
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) out[k] -= r[k].gain * soft_target<kTask>(p, index, t[k]);
+  }
+  if (skipped != 0) {
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) out[k] = (skipped >> k & 1U) != 0 ? C{0} : out[k];
+  }
+  store_strip<T, kWidth>(to, out, aligned);
+}
+
+/// The tiles of one block: plan.units strips of kWidth neighbouring positions side by side, the threads above each other
+/// go down the classes. Between the passes thread t merges and concludes position t of the tile. Returns this thread's
+/// part of the sum of losses.
+template <ClassTask kTask, int kWidth, typename T, typename Scratch, typename Results>
+TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch, const Results& results) {
+  using C = Compute<T>;
+  using State = ClassState<C>;
+  using S = Strip<T, kWidth>;
+  const unsigned tid = thread_in_block();
+  const unsigned units = p.plan.units;
+  const unsigned depth = kThreads / units;
+  const std::int64_t strips = p.rows * p.inner / kWidth;
+  const std::int64_t tiles = (strips + units - 1) / units;
+  const bool soft = kTask == ClassTask::kProbabilities || (kTask == ClassTask::kIndices && p.smoothing != C{0});
+  // First class of a position, from the beginning of the tensor.
+  const auto start_of = [&](std::int64_t position) {
+    return p.by_inner.quotient(position) * (p.classes - 1) * p.inner + position;
+  };
+  double sum = 0;
+  TL_ROLLED
+  for (std::int64_t tile = block_in_grid(); tile < tiles; tile += blocks_in_grid()) {
+    const std::int64_t strip = tile * units + tid % units;
+    const bool active = strip < strips;
+    const std::int64_t first = active ? strip * kWidth : 0;
+    const std::int64_t start = start_of(first);
+    const T* const logits = p.logits + start;
+    const T* const probabilities = kTask == ClassTask::kProbabilities ? p.second + start : nullptr;
+    const bool aligned = kWidth == 1 || reinterpret_cast<std::uintptr_t>(logits) % 16 == 0;
+    const bool soft_aligned = kWidth == 1 || reinterpret_cast<std::uintptr_t>(probabilities) % 16 == 0;
+    bool counted = active;
+    if constexpr (kTask == ClassTask::kIndices) {
+      counted = false;
+      TL_ROLLED
+      for (int k = 0; k < kWidth && active && !counted; ++k) counted = counts(p, label_at(p.labels, first + k));
+    }
+    const std::int64_t classes = counted ? p.classes : 0;
+    const std::int64_t step = depth;
+
+    RunningClasses<C> running[kWidth];
+    std::int64_t index = tid / units;
+    if (aligned && soft_aligned) {
+      TL_ROLLED
+      for (; index + 3 * step < classes; index += 4 * step) {
+        S x[4];
+        S t[4] = {};
+        TL_UNROLL
+        for (int c = 0; c < 4; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
+        if constexpr (kTask == ClassTask::kProbabilities) {
+          TL_UNROLL
+          for (int c = 0; c < 4; ++c) t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
+        }
+        absorb_strips<kTask, kWidth, 4>(p, x, t, index, step, soft, running);
+      }
+    }
+    TL_ROLLED
+    for (; index < classes; index += step) {
+      const S x[1] = {load_strip<T, kWidth>(logits + index * p.inner, aligned)};
+      S t[1] = {};
+      if constexpr (kTask == ClassTask::kProbabilities)
+        t[0] = load_strip<T, kWidth>(probabilities + index * p.inner, soft_aligned);
+      absorb_strips<kTask, kWidth, 1>(p, x, t, index, step, soft, running);
+    }
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) {
+      scratch[k * kThreads + tid] =
+          State{ExpSum<C>::collapse(running[k].exponentials), running[k].dot, running[k].mass};
+    }
+    block_barrier();
+
+    const unsigned own_k = tid / units;
+    const std::int64_t own_strip = tile * units + tid % units;
+    if (own_k < kWidth && own_strip < strips) {
+      const std::int64_t position = own_strip * kWidth + own_k;
+      RowResult<C> r{};
+      bool skip = false;
+      if constexpr (kTask == ClassTask::kIndices) skip = !counts(p, label_at(p.labels, position));
+      if (!skip) {
+        State state = scratch[own_k * kThreads + tid % units];
+        TL_ROLLED
+        for (unsigned level = 1; level < depth; ++level) {
+          const State other = scratch[own_k * kThreads + level * units + tid % units];
+          state = MergeClasses<C>::combine(state, other);
+        }
+        r = conclude<kTask>(p, state, position, p.logits + start_of(position));
+      } else {
+        r.label = kSkipped;
+      }
+      if constexpr (kTask != ClassTask::kSoftmax) {
+        if (p.losses != nullptr) store_global(p.losses + position, narrow<T>(r.loss));
+        sum += static_cast<double>(r.loss);
+      }
+      results[tid] = r;
+    }
+    block_barrier();
+    if (p.output == nullptr) continue;
+
+    if (active) {
+      RowResult<C> r[kWidth];
+      unsigned skipped = 0;
+      TL_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        r[k] = results[k * units + tid % units];
+        if (r[k].label == kSkipped) skipped |= 1U << k;
+      }
+      T* const out = p.output + start;
+      const bool out_aligned = kWidth == 1 || reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+      index = tid / units;
+      if (aligned && soft_aligned && out_aligned && counted) {
+        TL_ROLLED
+        for (; index + 3 * step < p.classes; index += 4 * step) {
+          S x[4];
+          S t[4] = {};
+          TL_UNROLL
+          for (int c = 0; c < 4; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
+          if constexpr (kTask == ClassTask::kProbabilities) {
+            TL_UNROLL
+            for (int c = 0; c < 4; ++c)
+              t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
+          }
+          TL_UNROLL
+          for (int c = 0; c < 4; ++c) {
+            output_strip<kTask, kWidth>(p, r, skipped, x[c], t[c], index + c * step, soft,
+                                        out + (index + c * step) * p.inner, true);
+          }
+        }
+      }
+      TL_ROLLED
+      for (; index < p.classes; index += step) {
+        S x{};
+        S t{};
+        if (counted) {
+          x = load_strip<T, kWidth>(logits + index * p.inner, aligned);
+          if constexpr (kTask == ClassTask::kProbabilities)
+            t = load_strip<T, kWidth>(probabilities + index * p.inner, soft_aligned);
+        }
+        output_strip<kTask, kWidth>(p, r, skipped, x, t, index, soft, out + index * p.inner, out_aligned);
+      }
+    }
+    if constexpr (kTask == ClassTask::kIndices) {
+      block_barrier();  // each label's class is written again, now with its own part
+      if (own_k < kWidth && own_strip < strips) {
+        const RowResult<C> r = results[tid];
+        if (r.label >= 0) {
+          const std::int64_t at = start_of(own_strip * kWidth + own_k) + r.label * p.inner;
+          store_global(p.output + at,
+                       narrow<T>(class_output<kTask>(p, r, widen(load_global(p.logits + at)), r.label, C{0})));
+        }
+      }
+    }
+  }
+  return sum;
+}
 
 /// inner > 1.
 template <ClassTask kTask, typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) class_columns(const ClassParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kColumnBlocks<T>) class_columns(const ClassParameters<T> p) {
   using C = Compute<T>;
-  using State = ClassState<C>;
-  TL_SHARED(State, scratch, kThreads);
+  constexpr int kSize = Vector<T>::kSize;
+  TL_SHARED(ClassState<C>, scratch, kThreads * kSize);
+  TL_SHARED(RowResult<C>, results, kColumnUnits * kSize);
   TL_SHARED(double, sum_scratch, kWarps);
   TL_SHARED(unsigned, flag, 1);
-  const unsigned tid = thread_in_block();
-  const unsigned depth = tid / kPositions;
-  const std::int64_t positions = p.rows * p.inner;
-  const std::int64_t tiles = (positions + kPositions - 1) / kPositions;
-  double block_sum = 0;
-  for (std::int64_t tile = block_in_grid(); tile < tiles; tile += blocks_in_grid()) {
-    const std::int64_t position = tile * kPositions + tid % kPositions;
-    const bool active = position < positions;
-    const std::int64_t row = active ? position / p.inner : 0;
-    const std::int64_t start = row * p.classes * p.inner + (active ? position - row * p.inner : 0);
-    bool skipped = !active;
-    if constexpr (kTask == ClassTask::kIndices) skipped = skipped || !counts(p, label_at(p.labels, position));
-    RunningClasses<C> running;
-    if (!skipped) {
-      for (std::int64_t index = depth; index < p.classes; index += kClassDepth) {
-        const std::int64_t at = start + index * p.inner;
-        C probability = C{0};
-        if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(p.second + at));
-        absorb_class<kTask>(p, widen(load_global(p.logits + at)), probability, index, running);
-      }
-    }
-    scratch[tid] = State{ExpSum<C>::collapse(running.exponentials), running.dot, running.mass};
-    block_barrier();
-    State state = scratch[tid % kPositions];
-    for (unsigned level = 1; level < kClassDepth; ++level) {
-      const State other = scratch[level * kPositions + tid % kPositions];
-      state = MergeClasses<C>::combine(state, other);
-    }
-    block_barrier();  // before the next tile writes
-    if (!active) continue;
-    RowResult<C> r{};
-    r.label = -1;
-    if (!skipped) r = conclude<kTask>(p, state, position, p.logits + start);
-    if (p.output != nullptr) {
-      for (std::int64_t index = depth; index < p.classes; index += kClassDepth) {
-        const std::int64_t at = start + index * p.inner;
-        C value = C{0};
-        if (!skipped) {
-          C probability = C{0};
-          if constexpr (kTask == ClassTask::kProbabilities) probability = widen(load_global(p.second + at));
-          value = class_output<kTask>(p, r, widen(load_global(p.logits + at)), index, probability);
-        }
-        store_global(p.output + at, narrow<T>(value));
-      }
-    }
-    if (kTask != ClassTask::kSoftmax && depth == 0) {
-      if (p.losses != nullptr) store_global(p.losses + position, narrow<T>(r.loss));
-      block_sum += static_cast<double>(r.loss);
-    }
-  }
+  double block_sum = p.plan.width == kSize ? class_tiles<kTask, kSize>(p, scratch, results)
+                                           : class_tiles<kTask, 1>(p, scratch, results);
   if (kTask == ClassTask::kSoftmax || p.total == nullptr) return;
   if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
     const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
@@ -524,22 +717,55 @@ struct LabelParameters {
   unsigned blocks = 0;
 };
 
+/// Calls `take` with each of this thread's labels and its position.
+template <typename L, typename Take>
+TL_DEVICE void walk_labels(const L* labels, std::int64_t positions, unsigned blocks, const Take& take) {
+  constexpr int kSize = Vector<L>::kSize;
+  const std::int64_t whole = positions / kSize;
+  const std::int64_t step = std::int64_t{blocks} * kThreads;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(labels) % 16 == 0;
+  std::int64_t unit = std::int64_t{block_in_grid()} * kThreads + thread_in_block();
+  const auto take_vector = [&](const Vector<L>& vector, std::int64_t first) {
+    TL_UNROLL
+    for (int i = 0; i < kSize; ++i) take(std::int64_t{vector.element(i)}, first + i);
+  };
+  if (aligned) {
+    TL_ROLLED
+    for (; unit + 3 * step < whole; unit += 4 * step) {
+      Vector<L> batch[4];
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) batch[i] = load_vector(labels + (unit + i * step) * kSize, true);
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) take_vector(batch[i], (unit + i * step) * kSize);
+    }
+  }
+  TL_ROLLED
+  for (; unit < whole; unit += step) take_vector(load_vector(labels + unit * kSize, aligned), unit * kSize);
+  if (unit == whole) {
+    TL_ROLLED
+    for (std::int64_t i = whole * kSize; i < positions; ++i) take(std::int64_t{load_global(labels + i)}, i);
+  }
+}
+
 /// Counts bad labels and sums the weights of the good ones.
 template <typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) scan_labels(const LabelParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) scan_labels(const LabelParameters<T> p) {
   TL_SHARED(LabelSummary, scratch, kWarps);
   TL_SHARED(unsigned, flag, 1);
   const unsigned tid = thread_in_block();
   LabelSummary found = MergeLabels::identity();
-  for (std::int64_t i = std::int64_t{block_in_grid()} * kThreads + tid; i < p.positions;
-       i += std::int64_t{p.blocks} * kThreads) {
-    const std::int64_t label = label_at(p.labels, i);
-    if (label == p.labels.ignore) continue;
+  const auto take = [&](std::int64_t label, std::int64_t position) {
+    if (label == p.labels.ignore) return;
     if (label < 0 || label >= p.classes) {
-      found = MergeLabels::combine(found, {0.0, 1, i});
+      found = MergeLabels::combine(found, {0.0, 1, position});
     } else {
       found.weight += p.weight != nullptr ? static_cast<double>(widen(load_global(p.weight + label))) : 1.0;
     }
+  };
+  if (p.labels.wide) {
+    walk_labels(static_cast<const std::int64_t*>(p.labels.data), p.positions, p.blocks, take);
+  } else {
+    walk_labels(static_cast<const std::int32_t*>(p.labels.data), p.positions, p.blocks, take);
   }
   found = combine_block<MergeLabels>(found, scratch);
   if (p.blocks > 1) {
@@ -560,7 +786,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) scan_labels(const LabelParameters<T> p
 
 /// -weight[label] times the log-probability at the label. The gradient is zero elsewhere.
 template <typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) negative_log_likelihood(const ClassParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) negative_log_likelihood(const ClassParameters<T> p) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
   TL_SHARED(double, sum_scratch, kWarps);
@@ -570,11 +796,12 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) negative_log_likelihood(const ClassPar
   const std::int64_t positions = p.rows * p.inner;
   double block_sum = 0;
   if (p.losses != nullptr || p.total != nullptr) {
+    TL_ROLLED
     for (std::int64_t position = thread; position < positions; position += threads) {
       const std::int64_t label = label_at(p.labels, position);
       C loss = C{0};
       if (counts(p, label)) {
-        const std::int64_t row = position / p.inner;
+        const std::int64_t row = p.by_inner.quotient(position);
         loss = not_a_number<C>();
         if (label >= 0 && label < p.classes) {
           const C w = p.weight != nullptr ? widen(load_global(p.weight + label)) : C{1};
@@ -597,11 +824,12 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) negative_log_likelihood(const ClassPar
     };
     const std::int64_t elements = positions * p.classes;
     const bool aligned = reinterpret_cast<std::uintptr_t>(p.output) % 16 == 0;
+    TL_ROLLED
     for (std::int64_t unit = thread; unit * kSize < elements; unit += threads) {
-      std::int64_t inside = unit * kSize % p.inner;
-      const std::int64_t pair = unit * kSize / p.inner;
-      std::int64_t index = pair % p.classes;
-      std::int64_t row = pair / p.classes;
+      const std::int64_t pair = p.by_inner.quotient(unit * kSize);
+      std::int64_t inside = unit * kSize - pair * p.inner;
+      std::int64_t row = p.by_classes.quotient(pair);
+      std::int64_t index = pair - row * p.classes;
       const std::int64_t count = elements - unit * kSize < kSize ? elements - unit * kSize : kSize;
       C out[kSize];
       TL_UNROLL
@@ -633,87 +861,149 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) negative_log_likelihood(const ClassPar
   }
 }
 
-/// Gradient of softmax or log-softmax from its result (`logits`) and the upstream gradient (`second`), any inner: dx =
-/// y (g - Sum g y), or g - e^y Sum g.
+/// dy/dx of softmax and log-softmax at one element: y (g - sum g y), or g - e^y sum g.
+template <typename C>
+struct SoftmaxSlope {
+  bool logarithmic;
+  TL_DEVICE C part(C y, C g) const { return logarithmic ? g : g * y; }
+  TL_DEVICE C gradient(C y, C g, C sum) const { return logarithmic ? g - exponential(y) * sum : y * (g - sum); }
+};
+
+/// Both passes of softmax_gradient over units of kWidth elements, `pitch` elements apart: `index` is this thread's first
+/// unit, `step` the way to its next. First: adds to `sum`; then, with kWrite, writes by it.
+template <bool kWrite, int kWidth, typename T>
+TL_DEVICE void walk_pair(const SoftmaxSlope<Compute<T>>& slope, const T* y, const T* g, T* out, std::int64_t index,
+                         std::int64_t step, std::int64_t units, std::int64_t pitch, bool aligned,
+                         Compute<T> (&sum)[kWidth]) {
+  using C = Compute<T>;
+  using S = Strip<T, kWidth>;
+  const auto take = [&](const S& y_strip, const S& g_strip, std::int64_t at) {
+    C a[kWidth];
+    C b[kWidth];
+    unpack_strip<T, kWidth>(y_strip, a);
+    unpack_strip<T, kWidth>(g_strip, b);
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) {
+      if constexpr (kWrite) a[k] = slope.gradient(a[k], b[k], sum[k]);
+      if constexpr (!kWrite) sum[k] += slope.part(a[k], b[k]);
+    }
+    if constexpr (kWrite) store_strip<T, kWidth>(out + at, a, aligned);
+  };
+  if (aligned) {
+    TL_ROLLED
+    for (; index + step < units; index += 2 * step) {
+      S a[2];
+      S b[2];
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) a[i] = load_strip<T, kWidth>(y + (index + i * step) * pitch, true);
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) b[i] = load_strip<T, kWidth>(g + (index + i * step) * pitch, true);
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) take(a[i], b[i], (index + i * step) * pitch);
+    }
+  }
+  TL_ROLLED
+  for (; index < units; index += step) {
+    take(load_strip<T, kWidth>(y + index * pitch, aligned), load_strip<T, kWidth>(g + index * pitch, aligned),
+         index * pitch);
+  }
+}
+
 template <typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) softmax_gradient(const ClassParameters<T> p) {
+TL_DEVICE bool all_aligned(const T* a, const T* b, const T* c) {
+  return ((reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
+           reinterpret_cast<std::uintptr_t>(c)) %
+          16) == 0;
+}
+
+/// Columns, as class_tiles goes through them.
+template <int kWidth, typename T, typename Scratch>
+TL_DEVICE void softmax_gradient_tiles(const ClassParameters<T>& p, const Scratch& scratch) {
+  using C = Compute<T>;
+  const SoftmaxSlope<C> slope = {p.logarithmic};
+  const unsigned tid = thread_in_block();
+  const unsigned units = p.plan.units;
+  const unsigned depth = kThreads / units;
+  const std::int64_t strips = p.rows * p.inner / kWidth;
+  TL_ROLLED
+  for (std::int64_t tile = block_in_grid(); tile * units < strips; tile += blocks_in_grid()) {
+    const std::int64_t strip = tile * units + tid % units;
+    const bool active = strip < strips;
+    const std::int64_t first = active ? strip * kWidth : 0;
+    const std::int64_t start = p.by_inner.quotient(first) * (p.classes - 1) * p.inner + first;
+    const std::int64_t classes = active ? p.classes : 0;
+    const bool aligned = kWidth == 1 || all_aligned(p.logits + start, p.second + start, p.output + start);
+    C sum[kWidth] = {};
+    walk_pair<false, kWidth>(slope, p.logits + start, p.second + start, p.output + start, tid / units, depth, classes,
+                             p.inner, aligned, sum);
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) scratch[k * kThreads + tid] = sum[k];
+    block_barrier();
+    if (tid / units < kWidth) {  // thread t: position t of the tile
+      const unsigned column = tid / units * kThreads + tid % units;
+      C total = scratch[column];
+      TL_ROLLED
+      for (unsigned level = 1; level < depth; ++level) total += scratch[column + level * units];
+      scratch[column] = total;
+    }
+    block_barrier();
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) sum[k] = scratch[k * kThreads + tid % units];
+    block_barrier();  // before the next tile writes
+    walk_pair<true, kWidth>(slope, p.logits + start, p.second + start, p.output + start, tid / units, depth, classes,
+                            p.inner, aligned, sum);
+  }
+}
+
+/// Gradient of softmax or log-softmax from its result (`logits`) and the upstream gradient (`second`), any inner.
+template <typename T>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) softmax_gradient(const ClassParameters<T> p) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
-  TL_SHARED(C, scratch, kThreads);
+  TL_SHARED(C, scratch, kThreads * kSize);
+  const SoftmaxSlope<C> slope = {p.logarithmic};
   const unsigned tid = thread_in_block();
-  const auto part_of = [&](C y, C g) { return p.logarithmic ? g : g * y; };
-  const auto gradient = [&](C y, C g, C sum) { return p.logarithmic ? g - exponential(y) * sum : y * (g - sum); };
-  if (p.inner == 1) {
-    const unsigned lanes = p.plan.lanes;
-    const unsigned lane = tid & (lanes - 1);
-    const std::int64_t rows_at_once = kThreads / lanes;
-    for (std::int64_t group = block_in_grid(); group * rows_at_once < p.rows; group += blocks_in_grid()) {
-      const std::int64_t row = group * rows_at_once + tid / lanes;
-      const bool active = row < p.rows;
-      const std::int64_t start = active ? row * p.classes : 0;
-      const T* const y_row = p.logits + start;
-      const T* const g_row = p.second + start;
-      T* const out = p.output + start;
-      const bool aligned = ((reinterpret_cast<std::uintptr_t>(y_row) | reinterpret_cast<std::uintptr_t>(g_row) |
-                             reinterpret_cast<std::uintptr_t>(out)) %
-                            16) == 0;
-      const std::int64_t full = active ? p.classes / kSize : 0;
-      C sum = C{0};
-      for (std::int64_t unit = lane; unit < full; unit += lanes) {
-        C y[kSize];
-        C g[kSize];
-        unpack(load_vector(y_row + unit * kSize, aligned), y);
-        unpack(load_vector(g_row + unit * kSize, aligned), g);
-        TL_UNROLL
-        for (int i = 0; i < kSize; ++i) sum += part_of(y[i], g[i]);
-      }
-      for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes) {
-        sum += part_of(widen(load_global(y_row + i)), widen(load_global(g_row + i)));
-      }
-      if (lanes < kThreads) {
-        sum = combine_lanes<Add<C>>(sum, lanes);
-      } else {
-        sum = combine_block<Add<C>>(sum, scratch);
-        block_barrier();  // before the next row writes the scratch
-      }
-      for (std::int64_t unit = lane; unit < full; unit += lanes) {
-        C y[kSize];
-        C g[kSize];
-        unpack(load_vector(y_row + unit * kSize, aligned), y);
-        unpack(load_vector(g_row + unit * kSize, aligned), g);
-        TL_UNROLL
-        for (int i = 0; i < kSize; ++i) y[i] = gradient(y[i], g[i], sum);
-        store_vector(out + unit * kSize, pack<T>(y), aligned);
-      }
-      for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes) {
-        store_global(out + i, narrow<T>(gradient(widen(load_global(y_row + i)), widen(load_global(g_row + i)), sum)));
-      }
+  if (p.inner > 1) {
+    if (p.plan.width == kSize) {
+      softmax_gradient_tiles<kSize>(p, scratch);
+    } else {
+      softmax_gradient_tiles<1>(p, scratch);
     }
     return;
   }
-  const std::int64_t positions = p.rows * p.inner;
-  const unsigned depth = tid / kPositions;
-  for (std::int64_t tile = block_in_grid(); tile * kPositions < positions; tile += blocks_in_grid()) {
-    const std::int64_t position = tile * kPositions + tid % kPositions;
-    const bool active = position < positions;
-    const std::int64_t row = active ? position / p.inner : 0;
-    const std::int64_t start = row * p.classes * p.inner + (active ? position - row * p.inner : 0);
-    const std::int64_t classes = active ? p.classes : 0;
-    C sum = C{0};
-    for (std::int64_t i = depth; i < classes; i += kClassDepth) {
-      sum += part_of(widen(load_global(p.logits + start + i * p.inner)),
-                     widen(load_global(p.second + start + i * p.inner)));
+  const unsigned lanes = p.plan.lanes;
+  const unsigned lane = tid & (lanes - 1);
+  const std::int64_t rows_at_once = kThreads / lanes;
+  TL_ROLLED
+  for (std::int64_t group = block_in_grid(); group * rows_at_once < p.rows; group += blocks_in_grid()) {
+    const std::int64_t row = group * rows_at_once + tid / lanes;
+    const bool active = row < p.rows;
+    const std::int64_t start = active ? row * p.classes : 0;
+    const T* const y = p.logits + start;
+    const T* const g = p.second + start;
+    T* const out = p.output + start;
+    const bool aligned = all_aligned(y, g, static_cast<const T*>(out));
+    const std::int64_t full = active ? p.classes / kSize : 0;
+    C sums[kSize] = {};
+    walk_pair<false, kSize>(slope, y, g, out, lane, lanes, full, kSize, aligned, sums);
+    C sum = sums[0];
+    TL_UNROLL
+    for (int k = 1; k < kSize; ++k) sum += sums[k];
+    TL_ROLLED
+    for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes)
+      sum += slope.part(widen(load_global(y + i)), widen(load_global(g + i)));
+    if (lanes < kThreads) {
+      sum = combine_lanes<Add<C>>(sum, lanes);
+    } else {
+      sum = combine_block<Add<C>>(sum, scratch);
+      block_barrier();  // before the next row writes the scratch
     }
-    scratch[tid] = sum;
-    block_barrier();
-    sum = scratch[tid % kPositions];
-    for (unsigned level = 1; level < kClassDepth; ++level) sum += scratch[level * kPositions + tid % kPositions];
-    block_barrier();  // before the next tile writes
-    for (std::int64_t i = depth; i < classes; i += kClassDepth) {
-      const std::int64_t at = start + i * p.inner;
-      store_global(p.output + at,
-                   narrow<T>(gradient(widen(load_global(p.logits + at)), widen(load_global(p.second + at)), sum)));
-    }
+    TL_UNROLL
+    for (int k = 0; k < kSize; ++k) sums[k] = sum;
+    walk_pair<true, kSize>(slope, y, g, out, lane, lanes, full, kSize, aligned, sums);
+    TL_ROLLED
+    for (std::int64_t i = full * kSize + lane; active && i < p.classes; i += lanes)
+      store_global(out + i, narrow<T>(slope.gradient(widen(load_global(y + i)), widen(load_global(g + i)), sum)));
   }
 }
 
@@ -753,7 +1043,7 @@ struct MergeCosine {
 /// 1 - cos for target 1, max(0, cos - margin) for target -1; squared norms carry 1e-12 as in PyTorch. Sums in float64:
 /// the squares of float32 and bfloat16 do not fit float32.
 template <typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) cosine_embedding(const CosineParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParameters<T> p) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
   TL_SHARED(CosineSums, scratch, kWarps);
@@ -763,6 +1053,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) cosine_embedding(const CosineParameter
   const unsigned lane = tid & (p.lanes - 1);
   const std::int64_t rows_at_once = kThreads / p.lanes;
   double block_sum = 0;
+  TL_ROLLED
   for (std::int64_t group = block_in_grid(); group * rows_at_once < p.rows; group += blocks_in_grid()) {
     const std::int64_t row = group * rows_at_once + tid / p.lanes;
     const bool active = row < p.rows;
@@ -779,14 +1070,33 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) cosine_embedding(const CosineParameter
       const double y = static_cast<double>(b);
       sums = {fma(x, y, sums.dot), fma(x, x, sums.first), fma(y, y, sums.second)};
     };
-    for (std::int64_t unit = lane; unit < full; unit += p.lanes) {
+    const std::int64_t step = p.lanes;
+    std::int64_t unit = lane;
+    const auto take_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector) {
       C a[kSize];
       C b[kSize];
-      unpack(load_vector(first + unit * kSize, aligned), a);
-      unpack(load_vector(second + unit * kSize, aligned), b);
+      unpack(a_vector, a);
+      unpack(b_vector, b);
       TL_UNROLL
       for (int i = 0; i < kSize; ++i) take(a[i], b[i]);
+    };
+    if (aligned) {
+      TL_ROLLED
+      for (; unit + step < full; unit += 2 * step) {
+        Vector<T> a[2];
+        Vector<T> b[2];
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) a[i] = load_vector(first + (unit + i * step) * kSize, true);
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) take_vectors(a[i], b[i]);
+      }
     }
+    TL_ROLLED
+    for (; unit < full; unit += step)
+      take_vectors(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned));
+    TL_ROLLED
     for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes)
       take(widen(load_global(first + i)), widen(load_global(second + i)));
     if (p.lanes < kThreads) {
@@ -814,13 +1124,52 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) cosine_embedding(const CosineParameter
     const double cross = slope / norm;
     const double own_first = slope * cosine / (sums.first + 1e-12);
     const double own_second = slope * cosine / (sums.second + 1e-12);
-    for (std::int64_t i = lane; i < length; i += p.lanes) {
-      const double a = static_cast<double>(widen(load_global(first + i)));
-      const double b = static_cast<double>(widen(load_global(second + i)));
-      if (p.first_gradient != nullptr)
-        store_global(p.first_gradient + start + i, narrow<T>(static_cast<C>(cross * b - own_first * a)));
-      if (p.second_gradient != nullptr)
-        store_global(p.second_gradient + start + i, narrow<T>(static_cast<C>(cross * a - own_second * b)));
+    const auto slopes = [&](C a_element, C b_element, C& a_slope, C& b_slope) {
+      const double a = static_cast<double>(a_element);
+      const double b = static_cast<double>(b_element);
+      a_slope = static_cast<C>(cross * b - own_first * a);
+      b_slope = static_cast<C>(cross * a - own_second * b);
+    };
+    T* const first_out = p.first_gradient != nullptr ? p.first_gradient + start : nullptr;
+    T* const second_out = p.second_gradient != nullptr ? p.second_gradient + start : nullptr;
+    const bool first_aligned = reinterpret_cast<std::uintptr_t>(first_out) % 16 == 0;
+    const bool second_aligned = reinterpret_cast<std::uintptr_t>(second_out) % 16 == 0;
+    const auto write_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t at) {
+      C a[kSize];
+      C b[kSize];
+      unpack(a_vector, a);
+      unpack(b_vector, b);
+      TL_UNROLL
+      for (int i = 0; i < kSize; ++i) slopes(a[i], b[i], a[i], b[i]);
+      if (first_out != nullptr) store_vector(first_out + at, pack<T>(a), first_aligned);
+      if (second_out != nullptr) store_vector(second_out + at, pack<T>(b), second_aligned);
+    };
+    unit = lane;
+    if (aligned) {
+      TL_ROLLED
+      for (; unit + step < full; unit += 2 * step) {
+        Vector<T> a[2];
+        Vector<T> b[2];
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) a[i] = load_vector(first + (unit + i * step) * kSize, true);
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
+        TL_UNROLL
+        for (int i = 0; i < 2; ++i) write_vectors(a[i], b[i], (unit + i * step) * kSize);
+      }
+    }
+    TL_ROLLED
+    for (; unit < full; unit += step) {
+      write_vectors(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned),
+                    unit * kSize);
+    }
+    TL_ROLLED
+    for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes) {
+      C a = widen(load_global(first + i));
+      C b = widen(load_global(second + i));
+      slopes(a, b, a, b);
+      if (first_out != nullptr) store_global(first_out + i, narrow<T>(a));
+      if (second_out != nullptr) store_global(second_out + i, narrow<T>(b));
     }
   }
   if (p.total == nullptr) return;

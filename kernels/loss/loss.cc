@@ -96,9 +96,7 @@ Status check_class_loss(const ClassLoss& loss) {
 Status plan_classes(std::int64_t rows, std::int64_t classes, std::int64_t inner, Dtype dtype, bool second_pass,
                     int capability, ClassPlan* plan) {
   if (inner == 1) return plan_class_rows(rows, classes, vector_size(dtype), second_pass, capability, kPartBytes, plan);
-  *plan = ClassPlan{};
-  plan->blocks = walking_blocks(rows * inner, kPositions);
-  return Status::kOk;
+  return plan_class_columns(rows, classes, inner, vector_size(dtype), plan);
 }
 
 // One thread a position or a vector of the gradient, whichever are more.
@@ -161,8 +159,9 @@ Status pointwise_loss(const PointwiseLoss& loss, void* workspace, std::size_t wo
       p.ticket = static_cast<unsigned*>(workspace);
       p.partials = reinterpret_cast<double*>(static_cast<unsigned char*>(workspace) + kTicketBytes);
     }
-    p.weight_period = loss.weight_period;
-    p.positive_period = loss.positive_period;
+    constexpr std::int64_t kLongest = std::int64_t{1} << 62;  // above every index
+    p.weight_period = Divisor::of(std::min(loss.weight_period, kLongest));
+    p.positive_period = Divisor::of(std::min(loss.positive_period, kLongest));
     p.elements = loss.elements;
     const StreamPlan plan = plan_stream(loss.elements, Vector<T>::kSize);
     p.split_length = plan.split_length;
@@ -232,6 +231,8 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
     p.rows = loss.rows;
     p.classes = loss.classes;
     p.inner = loss.inner;
+    p.by_inner = Divisor::of(loss.inner);
+    p.by_classes = Divisor::of(loss.classes);
     p.smoothing = static_cast<Compute<T>>(loss.smoothing);
     p.even_share = static_cast<Compute<T>>(loss.smoothing / static_cast<double>(loss.classes));
     p.upstream_each = loss.averaging == Averaging::kNone;
@@ -280,6 +281,7 @@ Status softmax(const Softmax& request, Stream stream) {
     p.rows = request.rows;
     p.classes = request.classes;
     p.inner = request.inner;
+    p.by_inner = Divisor::of(request.inner);
     p.logarithmic = request.logarithmic;
     const bool forward = request.upstream == nullptr;
     // The gradient kernel has no clusters and no cache: capability 0 keeps a row in one block.

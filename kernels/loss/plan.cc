@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kStreamUnits = std::int64_t{kThreads} * 2 * 16;
 constexpr std::int64_t kMaxStreamBlocks = 16384;
 constexpr std::int64_t kMaxWalkingBlocks = 8192;
+// Two for each of the 132 SMs of the largest part in view.
+constexpr std::int64_t kWantedBlocks = 264;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -28,6 +30,22 @@ StreamPlan plan_stream(std::int64_t elements, int vector_size) {
 
 unsigned walking_blocks(std::int64_t items, std::int64_t per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(items, per_block), 1, kMaxWalkingBlocks));
+}
+
+Status plan_class_columns(std::int64_t rows, std::int64_t classes, std::int64_t inner, int vector_size,
+                          ClassPlan* plan) {
+  if (rows < 0 || classes < 0 || inner < 0) return Status::kBadShape;
+  *plan = ClassPlan{};
+  plan->width = inner % vector_size == 0 ? vector_size : 1;
+  const std::int64_t strips = rows * inner / plan->width;
+  // Where blocks are few, narrower tiles: more of them, and more threads to a position's classes. Down to 64 contiguous
+  // bytes.
+  const unsigned fewest = static_cast<unsigned>(plan->width == 1 ? vector_size : 1) * 4;
+  plan->units = kColumnUnits;
+  while (plan->units > fewest && ceil_div(strips, plan->units) < kWantedBlocks && kThreads / plan->units * 2 <= classes)
+    plan->units /= 2;
+  plan->blocks = walking_blocks(strips, plan->units);
+  return Status::kOk;
 }
 
 Status plan_class_rows(std::int64_t rows, std::int64_t classes, int vector_size, bool second_pass, int capability,

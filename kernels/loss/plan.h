@@ -29,7 +29,17 @@ struct ClassPlan {
   std::int64_t part = 0;         // vectors of one block's part of a row
   bool cached = false;           // the part is kept in shared memory between the passes
   std::size_t shared_bytes = 0;  // dynamic
+  int width = 1;                 // columns: neighbouring positions of one thread
+  unsigned units = 1;            // columns: threads side by side, a power of two up to kColumnUnits
 };
+
+/// Strips of positions side by side in one block of the column kernels, at most; the other threads go down the classes.
+constexpr unsigned kColumnUnits = 32;
+
+/// inner > 1: positions (row, inner index) side by side, in vectors where these fill the inner extent. A result does not
+/// depend on the width; on how many threads share its classes it does, by shape alone. Errors: kBadShape.
+Status plan_class_columns(std::int64_t rows, std::int64_t classes, std::int64_t inner, int vector_size,
+                          ClassPlan* plan);
 
 /// Rows of `classes` contiguous elements. `second_pass`: something is written for each class. `capability`: 10 major +
 /// minor. The partition of a row depends on classes, and from more than `part_bytes` on also on whether there are

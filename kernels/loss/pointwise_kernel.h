@@ -4,6 +4,7 @@
 // pass.
 
 #include "kernels/common/combine.h"
+#include "kernels/common/divisor.h"
 #include "kernels/common/launch.h"
 #include "kernels/loss/pointwise_ops.h"
 
@@ -30,8 +31,8 @@ struct PointwiseParameters {
   T* total = nullptr;
   double* partials = nullptr;  // one a block
   unsigned* ticket = nullptr;
-  std::int64_t weight_period = 1;
-  std::int64_t positive_period = 1;
+  Divisor weight_period;
+  Divisor positive_period;
   std::int64_t elements = 0;
   std::int64_t split_length = 0;  // vectors of one block
   unsigned blocks = 0;
@@ -62,10 +63,10 @@ TL_DEVICE ValueAndSlope<Compute<T>> weighted(const PointwiseParameters<T>& p, Co
                                              std::int64_t index) {
   PointwiseOptions<Compute<T>> options = p.options;
   if (p.positive_weight != nullptr)
-    options.positive = widen(load_global(p.positive_weight + index % p.positive_period));
+    options.positive = widen(load_global(p.positive_weight + p.positive_period.remainder(index)));
   ValueAndSlope<Compute<T>> result = Op::at(x, t, options);
   if (p.weight != nullptr) {
-    const Compute<T> w = widen(load_global(p.weight + index % p.weight_period));
+    const Compute<T> w = widen(load_global(p.weight + p.weight_period.remainder(index)));
     result.value *= w;
     result.slope *= w;
   }
@@ -116,7 +117,7 @@ TL_DEVICE void pointwise_vectors(const PointwiseParameters<T>& p, std::int64_t u
 }
 
 template <typename Op, typename T>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) pointwise_loss(const PointwiseParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) pointwise_loss(const PointwiseParameters<T> p) {
   using C = Compute<T>;
   constexpr int kSize = Vector<T>::kSize;
   TL_SHARED(double, scratch, kWarps);
@@ -131,8 +132,10 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) pointwise_loss(const PointwiseParamete
   C sum = C{0};
   std::int64_t unit = begin + tid;
   if (p.aligned) {
+    TL_ROLLED
     for (; unit + kThreads < end; unit += 2 * kThreads) pointwise_vectors<Op, 2>(p, unit, true, gain, sum);
   }
+  TL_ROLLED
   for (; unit < end; unit += kThreads) pointwise_vectors<Op, 1>(p, unit, p.aligned, gain, sum);
   const std::int64_t rest = whole * kSize + tid;
   if (block_in_grid() + 1 == p.blocks && rest < p.elements) {

@@ -8,12 +8,24 @@
 //               taken, go on with single vectors (those are always taken)
 //   step        one element into a State
 //   result      the number that the finish works on: float, double or int64
+//   kFinishes   what may be done to that number
 // All are plain functions, so that the tests run them over every value of the small types.
 
 #include "kernels/common/exponential.h"
 #include "kernels/common/vector.h"
 
 namespace tensorlint::kernels {
+
+/// What happens to an accumulator's result before it is stored.
+enum class Finish : int { kPlain, kMean, kRoot, kLog, kAny, kAll };
+
+/// A set of finishes. An accumulator's `kFinishes` are those that some reduction asks of it: only their code is in its
+/// kernels, and the call refuses the others.
+TL_HOST_DEVICE constexpr unsigned finish_bit(Finish finish) { return 1U << static_cast<int>(finish); }
+template <typename... Finishes>
+TL_HOST_DEVICE constexpr unsigned finishes(Finishes... all) {
+  return (finish_bit(all) | ...);
+}
 
 /// Run-time switches of the few accumulators that have any; uniform over a launch.
 struct AccumulatorOptions {
@@ -69,6 +81,9 @@ struct Sum : FourSlots<Sum<T, kTerm>, typename SumType<T, kTerm>::Type> {
   using C = Compute<T>;
   using State = typename SumType<T, kTerm>::Type;
   using Result = std::conditional_t<std::is_integral_v<T>, std::int64_t, State>;
+  static constexpr unsigned kFinishes = kTerm == Term::kValue    ? finishes(Finish::kPlain, Finish::kMean, Finish::kLog)
+                                        : kTerm == Term::kSquare ? finishes(Finish::kPlain, Finish::kRoot)
+                                                                 : finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() { return State{0}; }
   static TL_HOST_DEVICE State combine(State a, State b) { return a + b; }
@@ -122,6 +137,7 @@ struct Extreme : FourSlots<Extreme<T, kMaximum>, Compute<T>> {
   using C = Compute<T>;
   using State = C;
   using Result = std::conditional_t<std::is_integral_v<T>, std::int64_t, State>;
+  static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() {
     if constexpr (std::is_integral_v<T>) {
@@ -179,6 +195,7 @@ struct Product : FourSlots<Product<T>, Scaled> {
   using C = Compute<T>;
   using State = Scaled;
   using Result = double;
+  static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() { return {1.0, 0}; }
   static TL_HOST_DEVICE State combine(State a, State b) {
@@ -224,6 +241,7 @@ struct Product<T, true> : FourSlots<Product<T, true>, std::uint64_t> {
   using C = Compute<T>;
   using State = std::uint64_t;
   using Result = std::int64_t;
+  static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() { return 1; }
   static TL_HOST_DEVICE State combine(State a, State b) { return a * b; }
@@ -254,6 +272,7 @@ struct LogSumExp {
   using State = typename Monoid::State;
   using Thread = typename Monoid::Running;
   using Result = C;
+  static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() { return Monoid::identity(); }
   static TL_HOST_DEVICE Thread start() { return Monoid::start(); }
@@ -289,6 +308,7 @@ struct ArgExtreme {
   };
   using Thread = Slots<State>;
   using Result = std::int64_t;
+  static constexpr unsigned kFinishes = finishes(Finish::kPlain);
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // above every index
   static constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
@@ -356,6 +376,8 @@ struct CountNonzero : FourSlots<CountNonzero<T>, std::uint64_t> {
   using C = Compute<T>;
   using State = std::uint64_t;
   using Result = std::int64_t;
+  static constexpr unsigned kFinishes =
+      finishes(Finish::kPlain, Finish::kMean, Finish::kRoot, Finish::kLog, Finish::kAny, Finish::kAll);
 
   static TL_HOST_DEVICE State identity() { return 0; }
   static TL_HOST_DEVICE State combine(State a, State b) { return a + b; }

@@ -11,9 +11,6 @@
 
 namespace tensorlint::kernels {
 
-/// What happens to the accumulator's result before it is stored.
-enum class Finish : int { kPlain, kMean, kRoot, kLog, kAny, kAll };
-
 struct ReductionParameters {
   const void* input = nullptr;
   void* output = nullptr;
@@ -92,26 +89,20 @@ TL_DEVICE void finish_and_store(const ReductionParameters& p, std::int64_t index
   // Roots, logarithms and means of integers are taken in float64.
   using Real = std::conditional_t<std::is_same_v<Result, float>, float, double>;
   const Real real = static_cast<Real>(value);
-  switch (p.finish) {
-    case Finish::kPlain:
-      store_as(p.output, p.output_dtype, index, value);
-      break;
-    case Finish::kMean:
-      store_as(p.output, p.output_dtype, index, real * static_cast<Real>(p.inverse_count));
-      break;
-    case Finish::kRoot:
-      store_as(p.output, p.output_dtype, index, sqrt(real));
-      break;
-    case Finish::kLog:
-      store_as(p.output, p.output_dtype, index, log(real));
-      break;
-    case Finish::kAny:
-      store_as(p.output, p.output_dtype, index, static_cast<Result>(value != 0));
-      break;
-    case Finish::kAll:
-      store_as(p.output, p.output_dtype, index,
-               static_cast<Result>(static_cast<std::int64_t>(value) == p.elements_each));
-      break;
+  const auto is = [&](Finish finish) { return (Accumulator::kFinishes & finish_bit(finish)) != 0 && p.finish == finish; };
+  if (is(Finish::kMean)) {
+    store_as(p.output, p.output_dtype, index, real * static_cast<Real>(p.inverse_count));
+  } else if (is(Finish::kRoot)) {
+    store_as(p.output, p.output_dtype, index, sqrt(real));
+  } else if (is(Finish::kLog)) {
+    store_as(p.output, p.output_dtype, index, log(real));
+  } else if (is(Finish::kAny)) {
+    store_as(p.output, p.output_dtype, index, static_cast<Result>(value != 0));
+  } else if (is(Finish::kAll)) {
+    store_as(p.output, p.output_dtype, index,
+             static_cast<Result>(static_cast<std::int64_t>(value) == p.elements_each));
+  } else {
+    store_as(p.output, p.output_dtype, index, value);
   }
 }
 
@@ -126,18 +117,22 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
   if (p.axes.outer_reduced == 1 && reinterpret_cast<std::uintptr_t>(row) % 16 == 0) {
     const std::int64_t whole = end < full ? end : full;
     const Vector<T>* vectors = reinterpret_cast<const Vector<T>*>(row);
+    // Rolled here and below: to unroll it the compiler divides by the stride, which is a call, and spills around it.
+    TL_ROLLED
     for (; unit + 3 * stride < whole; unit += 4 * stride) {
       Vector<T> batch[4];
       TL_UNROLL
       for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * stride));
       if (!Accumulator::template absorb<4>(thread, batch, unit * kSize, stride * kSize, p.options)) break;
     }
+    TL_ROLLED
     for (; unit < whole; unit += stride) {
       Vector<T> batch[1] = {load_global(vectors + unit)};
       Accumulator::template absorb<1>(thread, batch, unit * kSize, 0, p.options);
     }
   }
   // Segments, misaligned rows (by element: the same partition and the same sums), and the end of a row.
+  TL_ROLLED
   for (; unit < end; unit += stride) {
     const std::int64_t segment = p.axes.outer_reduced == 1 ? 0 : p.plan.segment_units.quotient(unit);
     const std::int64_t inside = unit - segment * p.plan.segment_units.value;
@@ -155,7 +150,7 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
 }
 
 template <typename Accumulator>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) reduce_rows(const ReductionParameters p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) reduce_rows(const ReductionParameters p) {
   using T = typename Accumulator::Element;
   using State = typename Accumulator::State;
   const T* const input = static_cast<const T*>(p.input);
@@ -247,6 +242,7 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
     std::int64_t index = begin + depth_index;
     const std::int64_t step = plan.depth;
     if (p.axes.reduced.groups <= 1 && (aligned || kWidth == 1)) {
+      TL_ROLLED
       for (; index + 3 * step < end; index += 4 * step) {
         Vector<T> batch[4];
         TL_UNROLL
@@ -324,7 +320,8 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
 }
 
 template <typename Accumulator>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads) reduce_columns(const ReductionParameters p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, sizeof(typename Accumulator::Element) == 1 ? 1 : 2)
+    reduce_columns(const ReductionParameters p) {
   TL_SHARED(typename Accumulator::State, scratch, kThreads);
   TL_SHARED(unsigned, flag, 1);
   constexpr int kSize = Vector<typename Accumulator::Element>::kSize;

@@ -145,8 +145,12 @@ Status prepare(const Reduction& reduction, Recipe* recipe, ReductionParameters* 
   return with_element(*recipe, [&](auto element) {
     using T = decltype(element);
     std::size_t state_bytes = 0;
-    const auto measure = [&](auto accumulator) { state_bytes = sizeof(typename decltype(accumulator)::State); };
-    if (!with_accumulator<T>(recipe->accumulator, measure)) return Status::kUnsupportedDtype;
+    bool finishes = false;
+    const auto measure = [&](auto accumulator) {
+      state_bytes = sizeof(typename decltype(accumulator)::State);
+      finishes = (decltype(accumulator)::kFinishes & finish_bit(recipe->finish)) != 0;
+    };
+    if (!with_accumulator<T>(recipe->accumulator, measure) || !finishes) return Status::kUnsupportedDtype;
     return plan_reduction(p->axes, Vector<T>::kSize, state_bytes, &p->plan);
   });
 }

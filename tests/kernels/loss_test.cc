@@ -421,6 +421,9 @@ std::vector<ClassCase> class_cases() {
       c.inner = 1 + turn % 5 * 9;
       c.rows = 2;
       cases.push_back(c);
+      c.inner = 8 << turn % 3;  // whole vectors of every type
+      c.rows = 1 + turn % 2;
+      cases.push_back(c);
       ++turn;
     }
   }
@@ -435,11 +438,15 @@ std::vector<ClassCase> class_cases() {
   cases.push_back(all_ignored);
   all_ignored.inner = 3;
   cases.push_back(all_ignored);
+  all_ignored.inner = 8;
+  cases.push_back(all_ignored);
   ClassCase bad{6, 17, 1};
   bad.bad = 2;
   cases.push_back(bad);
   bad.inner = 4;
   bad.averaging = Averaging::kNone;
+  cases.push_back(bad);
+  bad.inner = 16;
   cases.push_back(bad);
   ClassCase hard{7, 300, 1};
   hard.spread = 400;
@@ -541,6 +548,8 @@ TYPED_TEST(Loss, SoftmaxAgreesWithFloat64) {
                                testing::schedules(3)[static_cast<std::size_t>(turn % 3)]);
       check_softmax<TypeParam>(2, classes, 5, logarithmic, turn % 2 == 0 ? 60 : 9,
                                testing::schedules(3)[static_cast<std::size_t>(turn % 3)]);
+      check_softmax<TypeParam>(2, classes, turn % 3 == 0 ? 24 : 8, logarithmic, turn % 2 == 0 ? 9 : 60,
+                               testing::schedules(3)[static_cast<std::size_t>(turn % 3)]);
       if (this->HasFatalFailure()) FAIL() << "classes " << classes;
       ++turn;
     }
@@ -631,6 +640,7 @@ struct Structure {
   int capability;
   std::size_t part_bytes;
   unsigned cluster;
+  unsigned units = kColumnUnits;  // at most; columns
 };
 
 class ClassStructures : public ::testing::TestWithParam<Structure> {};
@@ -644,8 +654,10 @@ TEST_P(ClassStructures, SameBitsInEverySchedule) {
   ASSERT_EQ(plan_class_rows(s.rows, s.classes, Vector<T>::kSize, true, s.capability, s.part_bytes, &p.plan),
             Status::kOk);
   if (s.inner > 1) {
-    p.plan = ClassPlan{};
-    p.plan.blocks = walking_blocks(s.rows * s.inner, kPositions);
+    ASSERT_EQ(plan_class_columns(s.rows, s.classes, s.inner, Vector<T>::kSize, &p.plan), Status::kOk);
+    p.plan.units = std::min(p.plan.units, s.units);
+    p.plan.blocks = 2;  // fewer than tiles
+    p.by_inner = Divisor::of(s.inner);
   }
   ASSERT_EQ(p.plan.cluster, s.cluster);
   // Fewer blocks than rows, so that blocks go round.
@@ -661,6 +673,7 @@ TEST_P(ClassStructures, SameBitsInEverySchedule) {
   Buffer<unsigned> ticket(1, Access::kReadWrite, "ticket");
   ticket[0] = 0;
   p.logits = logits.data();
+  if (s.task == ClassTask::kProbabilities) p.second = logits.data();  // any numbers will do
   p.labels.data = labels.data();
   p.rows = s.rows;
   p.classes = s.classes;
@@ -693,7 +706,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Structure{"cluster_of_2", ClassTask::kIndices, 7, 1100, 1, 90, 2048, 2},
                       Structure{"cluster_of_4", ClassTask::kIndices, 5, 1100, 1, 90, 1024, 4},
                       Structure{"cluster_of_8_uncached", ClassTask::kIndices, 4, 1100, 1, 90, 16, 8},
-                      Structure{"columns", ClassTask::kIndices, 3, 20, 40, 90, kPartBytes, 1}),
+                      Structure{"columns", ClassTask::kIndices, 3, 20, 29, 90, kPartBytes, 1},
+                      Structure{"vector_columns", ClassTask::kIndices, 3, 37, 48, 90, kPartBytes, 1, 8},
+                      Structure{"vector_columns_probabilities", ClassTask::kProbabilities, 3, 11, 48, 90, kPartBytes,
+                                1, 4},
+                      Structure{"vector_columns_softmax", ClassTask::kSoftmax, 2, 37, 96, 90, kPartBytes, 1, 16}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ClassLoss, PartitionOfARowDoesNotChangeItsMeaning) {

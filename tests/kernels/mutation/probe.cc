@@ -95,7 +95,10 @@ void probe_reduction(const char* name, std::vector<std::int64_t> extents, std::v
 void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner, std::size_t part_bytes, unsigned blocks) {
   ClassParameters<float> p;
   plan_class_rows(rows, classes, 4, true, 90, part_bytes, &p.plan);
-  if (inner > 1) p.plan = ClassPlan{};
+  if (inner > 1) {
+    plan_class_columns(rows, classes, inner, 4, &p.plan);
+    p.by_inner = Divisor::of(inner);
+  }
   p.plan.blocks = blocks * p.plan.cluster;
   const auto positions = static_cast<std::size_t>(rows * inner), elements = positions * static_cast<std::size_t>(classes);
   Memory<float> logits(elements, Access::kReadOnly, "logits");
@@ -137,6 +140,10 @@ void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, st
 void probe_softmax_gradient(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner) {
   ClassParameters<float> p;
   plan_class_rows(rows, classes, 4, false, 0, kPartBytes, &p.plan);
+  if (inner > 1) {
+    plan_class_columns(rows, classes, inner, 4, &p.plan);
+    p.by_inner = Divisor::of(inner);
+  }
   p.plan.blocks = 2;
   p.plan.cluster = 1;
   const auto elements = static_cast<std::size_t>(rows * classes * inner);
@@ -243,10 +250,12 @@ int main() {
   probe_classes("class lanes", 70, 24, 1, kPartBytes, 3);
   probe_classes("class block", 7, 600, 1, kPartBytes, 2);
   probe_classes("class cluster", 7, 600, 1, 1024, 2);
-  probe_classes("class columns", 3, 20, 40, kPartBytes, 2);
+  probe_classes("class columns", 3, 20, 41, kPartBytes, 2);
+  probe_classes("class vector columns", 4, 20, 100, kPartBytes, 2);
   probe_softmax_gradient("softmax gradient lanes", 5, 40, 1);
   probe_softmax_gradient("softmax gradient block", 5, 700, 1);
-  probe_softmax_gradient("softmax gradient columns", 3, 20, 40);
+  probe_softmax_gradient("softmax gradient columns", 5, 20, 41);
+  probe_softmax_gradient("softmax gradient vector columns", 3, 20, 100);
   probe_labels();
   probe_cosine("cosine lanes", 60);
   probe_cosine("cosine block", 700);
