@@ -27,7 +27,13 @@ Diagram DiagramStore::intern(Node node) {
   return {id};
 }
 
-Diagram DiagramStore::leaf(std::uint32_t value) { return value <= 1 ? Diagram{value} : intern({kLeaf, value, 0}); }
+Diagram DiagramStore::leaf(std::uint32_t value) {
+  if (value <= 1) return {value};
+  if (value >= kListedLeaves) return intern({kLeaf, value, 0});
+  if (leaves_.size() <= value) leaves_.resize(value + 1);
+  if (leaves_[value] == kNever) leaves_[value] = intern({kLeaf, value, 0});
+  return leaves_[value];
+}
 
 Diagram DiagramStore::both(Diagram a, Diagram b) {
   if (a == kNever || b == kNever) return kNever;

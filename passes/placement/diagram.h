@@ -108,7 +108,9 @@ class DiagramStore {
 
   std::size_t limit_;
   bool full_ = false;
+  static constexpr std::uint32_t kListedLeaves = 4096;
   std::vector<Node> nodes_;
+  std::vector<Diagram> leaves_;  // by value, kNever where there is none yet
   std::unordered_map<Node, std::uint32_t, Hash> ids_;
   std::unordered_map<Key, Diagram, Hash> memo_;
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Diagram>> choose_memo_;

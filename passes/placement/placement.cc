@@ -190,6 +190,7 @@ class Placer {
 
   /// An operand that is read by the host and may be on the cpu or with the data.
   Diagram join_host(Diagram data, Diagram operand) {
+    if (store_.is_leaf(operand) && (states_[store_.value(operand)].bits & 1U) != 0) return data;
     return store_.map2(kJoinHost, data, operand, [this](std::uint32_t x, std::uint32_t y) {
       return (states_[y].bits & 1U) != 0 ? x : join(x, y);
     });
@@ -405,6 +406,13 @@ class Placer {
     return targets_[text] = sources_.transfer_target(id, text);
   }
 
+  /// One state, that follows from no failure and is none.
+  bool is_sound_leaf(Diagram device) const {
+    if (!store_.is_leaf(device)) return false;
+    const State& state = states_[store_.value(device)];
+    return !state.apart && !state.tainted;
+  }
+
   Diagram untainted(Diagram device) {
     return store_.map(kUntainted, device, [this](std::uint32_t leaf) { return states_[leaf].tainted ? 0U : 1U; });
   }
@@ -434,6 +442,13 @@ class Placer {
         if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i)) together = join_host(together, read(operands[i]).device);
     }
 
+    const bool tagged = tag != DeviceSources::kUnplaced;
+    // In most models nearly every node: on one device, whatever is chosen.
+    if (node.graph == GraphId::kMain && is_sound_leaf(together)) {
+      for (const ValueId result : model_.results(node))
+        if (result != ValueId::kAbsent) set(result, {together, result_content(node, traits.content, result)}, guard);
+      return;
+    }
     const Diagram fails = store_.map(kFails, together, [this](std::uint32_t leaf) { return states_[leaf].apart && !states_[leaf].tainted ? 1U : 0U; });
     if (fails != kNever || node.graph != GraphId::kMain) {
       reach(id, store_.both(guard, untainted(together)));
@@ -445,7 +460,6 @@ class Placer {
         if (!any || visit.sides.empty()) visit.sides.insert(visit.sides.begin(), {ValueId::kAbsent, default_place()});
       });
     }
-    const bool tagged = tag != DeviceSources::kUnplaced;
     const Diagram result_device = store_.map(tagged ? kTaggedResult : kResult, together, [&](std::uint32_t leaf) {
       const State& state = states_[leaf];
       // A node that passes on its own tag is where it says, whatever its operands follow from.

@@ -128,16 +128,14 @@ bool DeviceSources::place_node(NodeId id, int device, SourceKind source) {
 void DeviceSources::read_command_line(const Model& model, const PlacementOptions& options) {
   if (options.values.empty()) return;
   reserve(model);
-  for (std::size_t id = 1; id < model.values.size(); ++id) {
-    const Value& value = model.values[id];
-    if (value.graph != GraphId::kMain) continue;
-    const auto found = options.values.find(model.text(value.name));
-    if (found == options.values.end()) continue;
-    const int device = number(found->second);
-    if (value.origin == ValueOrigin::kNode) {
-      place_node(value.producer, device, SourceKind::kCommandLine);
+  for (const auto& [name, text] : options.values) {
+    const ValueId id = model.find_value(GraphId::kMain, name);
+    if (id == ValueId::kAbsent) continue;
+    const int device = number(text);
+    if (model.value(id).origin == ValueOrigin::kNode) {
+      place_node(model.value(id).producer, device, SourceKind::kCommandLine);
     } else {
-      place_value(static_cast<ValueId>(id), device, SourceKind::kCommandLine);
+      place_value(id, device, SourceKind::kCommandLine);
     }
   }
 }
