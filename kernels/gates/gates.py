@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 # Loads adjacent in flight that a contiguous kernel's main loop must have, and instructions per element, by kernel and element type.
-# Budgets: at 4.3 TB/s a read-only bf16 pass has about 14 issue slots an element and an 8-bit one 7; see docs/kernels.md.
+# Budgets, of sm_90: at 4.3 TB/s a read-only bf16 pass has about 14 issue slots an element and an 8-bit one 7; see docs/kernels.md.
 BUDGETS = [
     # kernel, type, most instructions per element
     (r"reduce_rows<Sum<BFloat16, Term::kValue>>", 3.5),
@@ -213,11 +213,11 @@ def main():
             failures.append(f"{name}: {m['float_atomics']} floating-point atomics")
         if not name.startswith(GATHERING) and most < 4:
             failures.append(f"{name}: {most} 128-bit loads in its widest loop, 4 wanted")
-        for pattern, budget in BUDGETS:
+        for pattern, budget in BUDGETS if options.arch == "90" else []:
             if name == pattern:
                 if passes is None or passes > budget:
                     failures.append(f"{name}: {passes if passes is None else round(passes, 2)} instructions per element, budget {budget}")
-    for pattern, budget in BUDGETS:
+    for pattern, budget in BUDGETS:  # elsewhere for reading only
         hit = next((r for r in rows if r[0] == pattern), None)
         if hit is None:
             failures.append(f"{pattern}: not among the kernels")
