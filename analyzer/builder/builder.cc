@@ -1,0 +1,336 @@
+#include "tensorlint/builder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <stdexcept>
+#include <system_error>
+
+#include "analyzer/builder/state.h"
+#include "analyzer/builder/to_model.h"
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/engine.h"
+#include "ir/writers/onnx/model_writer.h"
+
+namespace tensorlint::builder {
+namespace {
+
+std::string_view to_text(Severity severity) { return tensorlint::to_text(static_cast<tensorlint::Severity>(severity)); }
+
+std::string lined(const Place& place) { return place.file.empty() ? std::string() : fmt::format("{}:{}: ", place.file, place.line); }
+
+/// Writes all bytes and closes; 0, or the error's number.
+int write_all(int file, std::string_view bytes) {
+  int error = 0;
+  while (!bytes.empty() && error == 0) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  if (::close(file) != 0 && error == 0) error = errno;
+  return error;
+}
+
+}  // namespace
+
+Data Data::raw(DType dtype, std::vector<std::int64_t> dims, std::string bytes) {
+  Data data;
+  data.dtype_ = dtype;
+  data.dims_ = std::move(dims);
+  data.bytes_ = std::move(bytes);
+  return data;
+}
+
+std::string Finding::to_text() const {
+  std::string text = fmt::format("{}{}: {} [{} {}]\n", lined(place), builder::to_text(severity), escape_for_people(message, 2000), code, rule);
+  if (!place.source.empty()) text += fmt::format("    {}\n", escape_for_people(place.source));
+  for (const Note& note : notes) text += fmt::format("{}note: {}\n", lined(note.place), escape_for_people(note.message, 2000));
+  for (const std::string& fix : fixes) text += fmt::format("fix: {}\n", escape_for_people(fix, 2000));
+  return text;
+}
+
+// ---- values
+
+std::string Value::name() const { return state_ == nullptr ? std::string() : state_->item(*this).name; }
+
+std::optional<DType> Value::dtype() const { return state_ == nullptr ? std::nullopt : state_->facts().fact(state_->item(*this).fact).dtypes.single(); }
+
+std::optional<std::size_t> Value::rank() const {
+  const auto dims = shape();
+  return dims ? std::optional(dims->size()) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> Value::shape() const {
+  if (state_ == nullptr) return std::nullopt;
+  FactStore& facts = state_->facts();
+  const Fact& fact = facts.fact(state_->item(*this).fact);
+  if (fact.kind != ValueKind::kTensor || !facts.is_ranked(fact.shape)) return std::nullopt;
+  std::vector<std::string> dims;
+  for (const Dim dim : facts.dims_of(fact.shape)) dims.push_back(facts.dims().to_text(dim));
+  return dims;
+}
+
+std::optional<std::int64_t> Value::extent(std::int64_t axis) const {
+  if (state_ == nullptr) return std::nullopt;
+  FactStore& facts = state_->facts();
+  const Fact& fact = facts.fact(state_->item(*this).fact);
+  if (fact.kind != ValueKind::kTensor || !facts.is_ranked(fact.shape)) return std::nullopt;
+  const auto dims = facts.dims_of(fact.shape);
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return facts.dims().as_constant(dims[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
+}
+
+std::vector<std::string> Value::devices() const {
+  if (state_ == nullptr) return {};
+  const tensorlint::Placement& placement = state_->placement();
+  const State::Item& item = state_->item(*this);
+  return placement.devices(state_->latest->model.find_value(state_->latest->graphs[item.graph], item.name));
+}
+
+std::string Value::to_text() const { return state_ == nullptr ? "absent" : state_->facts().to_text(state_->item(*this).fact); }
+
+// ---- inputs, constants, operators
+
+Builder::Builder(Options options) : state_(std::make_unique<State>(std::move(options))) {}
+Builder::~Builder() = default;
+
+Value Builder::input(std::string_view name, DType dtype, Shape shape, std::string_view device, Location at) {
+  return state_->add_input(name, dtype, std::move(shape), nullptr, device, false, at);
+}
+
+Value Builder::parameter(std::string_view name, DType dtype, Shape shape, std::string_view device, bool requires_grad, Location at) {
+  return state_->add_input(name, dtype, std::move(shape), nullptr, device, requires_grad, at);
+}
+
+Value Builder::parameter(std::string_view name, Data initial, std::string_view device, bool requires_grad, Location at) {
+  State::check_data(initial, at);
+  Shape shape(initial.dims().begin(), initial.dims().end());
+  const DType dtype = initial.dtype();
+  return state_->add_input(name, dtype, std::move(shape), std::make_shared<const Data>(std::move(initial)), device, requires_grad, at);
+}
+
+Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) { return state_->add_constant(std::move(data), name, device, at); }
+
+void Builder::import(std::string_view domain, std::int64_t version) {
+  state_->imports[std::string(domain == "ai.onnx" ? "" : domain)] = version;
+  if (domain.empty() || domain == "ai.onnx") throw std::invalid_argument("the opset of ONNX's own operators is one of the builder's options");
+}
+
+Value Builder::op(std::string_view name, std::vector<Value> operands, Call call, Location at) {
+  if (call.results != 1) State::misuse(at, fmt::format("{} with {} results: use ops()", name, call.results));
+  return state_->add_step(name, operands, std::move(call), {}, at)[0];
+}
+
+std::vector<Value> Builder::ops(std::string_view name, std::vector<Value> operands, Call call, Location at) {
+  return state_->add_step(name, operands, std::move(call), {}, at);
+}
+
+Value Builder::add(Value a, Value b, Location at) { return op("Add", {a, b}, {}, at); }
+Value Builder::sub(Value a, Value b, Location at) { return op("Sub", {a, b}, {}, at); }
+Value Builder::mul(Value a, Value b, Location at) { return op("Mul", {a, b}, {}, at); }
+Value Builder::div(Value a, Value b, Location at) { return op("Div", {a, b}, {}, at); }
+Value Builder::matmul(Value a, Value b, Location at) { return op("MatMul", {a, b}, {}, at); }
+Value Builder::relu(Value x, Location at) { return op("Relu", {x}, {}, at); }
+Value Builder::sigmoid(Value x, Location at) { return op("Sigmoid", {x}, {}, at); }
+Value Builder::softmax(Value x, std::int64_t axis, Location at) { return op("Softmax", {x}, {.attributes = {{"axis", axis}}}, at); }
+Value Builder::log_softmax(Value x, std::int64_t axis, Location at) { return op("LogSoftmax", {x}, {.attributes = {{"axis", axis}}}, at); }
+Value Builder::cast(Value x, DType to, Location at) { return op("Cast", {x}, {.attributes = {{"to", to}}}, at); }
+
+Value Builder::reshape(Value x, std::vector<std::int64_t> dims, Location at) {
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  return op("Reshape", {x, constant(Data(dims, {rank}), "", "", at)}, {}, at);
+}
+
+Value Builder::transpose(Value x, std::vector<std::int64_t> perm, Location at) { return op("Transpose", {x}, {.attributes = {{"perm", std::move(perm)}}}, at); }
+
+Value Builder::linear(Value x, Value weight, Value bias, Location at) {
+  Composite call(*state_);
+  if (x.rank() == 2) {
+    const Value y = op("Gemm", {x, weight, bias}, {.attributes = {{"transB", 1}}, .name = "linear"}, at);
+    call.finish(false);
+    return y;
+  }
+  Value y = op("MatMul", {x, transpose(weight, {1, 0}, at)}, {.name = "linear"}, at);
+  if (bias) y = add(y, bias, at);
+  call.finish(false);
+  return y;
+}
+
+Value Builder::reduce(std::string_view name, Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  Call call{.attributes = {{"keepdims", keepdims ? 1 : 0}}};
+  std::vector<Value> operands{x};
+  const OpSchema* schema = find_schema("", name, static_cast<int>(state_->options.opset));
+  if (!axes.empty()) {
+    // The axes were an attribute before opset 18 (ReduceSum: 13).
+    if (schema != nullptr && schema->input_index("axes") >= 0) {
+      const auto count = static_cast<std::int64_t>(axes.size());
+      operands.push_back(constant(Data(axes, {count}), "", "", at));
+    } else {
+      call.attributes.emplace_back("axes", std::move(axes));
+    }
+  }
+  return op(name, std::move(operands), std::move(call), at);
+}
+
+Value Builder::reduce_mean(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMean", x, std::move(axes), keepdims, at); }
+Value Builder::reduce_sum(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceSum", x, std::move(axes), keepdims, at); }
+Value Builder::reduce_max(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMax", x, std::move(axes), keepdims, at); }
+Value Builder::reduce_min(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMin", x, std::move(axes), keepdims, at); }
+
+Value Builder::arg_max(Value x, std::int64_t axis, bool keepdims, Location at) {
+  return op("ArgMax", {x}, {.attributes = {{"axis", axis}, {"keepdims", keepdims ? 1 : 0}}}, at);
+}
+
+Value Builder::transfer(Value x, std::string_view device, Location at) {
+  return op("Transfer", {x}, {.attributes = {{"device", state_->canonical(device, at)}}, .domain = "tensorlint"}, at);
+}
+
+// ---- bodies
+
+namespace {
+
+/// Runs the caller's function inside a body; an exception leaves the builder outside of it.
+template <typename Run>
+void inside(State& state, std::string_view name, const Run& run) {
+  const std::uint32_t outer = state.current;
+  const std::uint32_t body = state.open_body(name);
+  try {
+    run();
+  } catch (...) {
+    state.bodies[body].open = false;
+    state.current = outer;
+    ++state.edits;
+    throw;
+  }
+}
+
+}  // namespace
+
+std::vector<Value> Builder::if_(Value condition, const std::function<std::vector<Value>()>& then_branch, const std::function<std::vector<Value>()>& else_branch, Location at) {
+  State& state = *state_;
+  state.check_operand(condition, "the condition of an If", at);
+  const auto first = static_cast<std::uint32_t>(state.steps.size());
+  std::vector<State::BodyAttribute> bodies;
+  std::size_t results = 0;
+  for (const auto& [name, branch] : {std::pair("then_branch", &then_branch), std::pair("else_branch", &else_branch)}) {
+    inside(state, name, [&] {
+      bodies.push_back({name, state.current});
+      const std::vector<Value> outputs = (*branch)();
+      if (bodies.size() == 2 && outputs.size() != results)
+        State::misuse(at, fmt::format("the branches of an If hand out {} and {} values", results, outputs.size()));
+      results = outputs.size();
+      state.close_body(outputs, at);
+    });
+  }
+  if (results == 0) State::misuse(at, "the branches of an If hand out nothing");
+  std::vector<Value> made = state.add_step("If", {condition}, {.results = results}, std::move(bodies), at);
+  state.snapshot();
+  state.finish_call(first, true);
+  return made;
+}
+
+std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value> carried, const std::function<LoopResult(const LoopStep&)>& body, Location at) {
+  State& state = *state_;
+  if (trips) state.check_operand(trips, "the trip count of a Loop", at);
+  if (condition) state.check_operand(condition, "the condition of a Loop", at);
+  for (const Value value : carried) state.check_operand(value, "a carried value of a Loop", at);
+  const auto first = static_cast<std::uint32_t>(state.steps.size());
+  std::vector<State::BodyAttribute> bodies;
+  std::size_t results = 0;
+  inside(state, "body", [&] {
+    bodies.push_back({"body", state.current});
+    const auto scalar = [&](DType dtype) {
+      Fact fact;
+      fact.kind = ValueKind::kTensor;
+      fact.dtypes = dtype;
+      fact.shape = state.facts().intern_shape({});
+      fact.range = range_of(fact.dtypes);
+      return state.facts().intern(fact);
+    };
+    LoopStep step{.iteration = state.add_body_input("iteration", scalar(DType::kInt64), "cpu"),
+                  .condition = state.add_body_input("condition", scalar(DType::kBool), "cpu")};
+    for (const Value value : carried) {
+      // Of the first value only what does not depend on its elements.
+      Fact fact = state.facts().fact(state.item(value).fact);
+      fact.content = ContentId::kNone;
+      fact.range = range_of(fact.dtypes);
+      const std::string device = state.item(value).guessed_device;
+      step.carried.push_back(state.add_body_input(value.name() + "_carried", state.facts().intern(fact), device));
+    }
+    LoopResult result = body(step);
+    if (result.carried.size() != carried.size())
+      State::misuse(at, fmt::format("the body of a Loop takes {} carried values and hands on {}", carried.size(), result.carried.size()));
+    std::vector<Value> outputs{result.condition ? result.condition : step.condition};
+    outputs.insert(outputs.end(), result.carried.begin(), result.carried.end());
+    outputs.insert(outputs.end(), result.stacked.begin(), result.stacked.end());
+    results = outputs.size() - 1;
+    state.close_body(outputs, at);
+  });
+  if (results == 0) State::misuse(at, "a Loop hands out nothing");
+  std::vector<Value> operands{trips, condition};
+  operands.insert(operands.end(), carried.begin(), carried.end());
+  std::vector<Value> made = state.add_step("Loop", operands, {.results = results}, std::move(bodies), at);
+  state.snapshot();
+  state.finish_call(first, true);
+  return made;
+}
+
+// ---- the whole graph
+
+Value Builder::output(Value value, std::string_view name, Location at) {
+  State& state = *state_;
+  state.check_operand(value, "an output", at);
+  if (state.current != 0) State::misuse(at, "a body hands values out as results: outputs of the graph are named outside of it");
+  std::vector<std::uint32_t>& outputs = state.bodies[0].outputs;
+  const bool is_own = state.item(value).origin == State::Origin::kResult && std::ranges::find(outputs, State::index_of(value)) == outputs.end();
+  if (!name.empty() && value.name() != name && state.names.contains(std::string(name))) State::misuse(at, fmt::format("there is a value `{}` already", name));
+  if (!is_own) value = op("Identity", {value}, {.name = std::string(name.empty() ? "output" : name)}, at);
+  const std::uint32_t index = State::index_of(value);
+  if (!name.empty() && value.name() != name) {
+    state.names.erase(state.items[index].name);
+    state.items[index].name = name;
+    state.names.insert(std::string(name));
+  }
+  outputs.push_back(index);
+  ++state.edits;
+  return value;
+}
+
+const std::vector<Finding>& Builder::findings() const { return state_->findings; }
+
+std::vector<Finding> Builder::check() const {
+  const tensorlint::Placement& placement = state_->placement();
+  std::vector<Finding> findings;
+  for (const tensorlint::Finding& finding : run_rules(*state_->latest->analysis, {}, &placement).findings) findings.push_back(state_->to_public(finding));
+  return findings;
+}
+
+std::string Builder::serialized() const {
+  state_->snapshot();
+  const Model model = to_model(*state_, /*declare_types=*/true, nullptr);
+  const Result<EditedBytes> bytes = write_onnx(model);
+  if (!bytes) throw std::length_error(bytes.error().message);
+  return bytes->joined();
+}
+
+void Builder::write(const std::string& path) const {
+  const std::string bytes = serialized();
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) throw std::system_error(errno, std::generic_category(), path);
+  int error = write_all(file, bytes);
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(temporary.c_str());
+  throw std::system_error(error, std::generic_category(), path);
+}
+
+}  // namespace tensorlint::builder

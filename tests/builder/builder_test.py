@@ -1,0 +1,171 @@
+"""Models that the builder writes: onnx.checker takes them, onnxruntime computes from them what PyTorch's definitions say,
+and `tensorlint` finds in them what a reader of the C++ source would."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+TOOL = os.environ["TENSORLINT_BINARY"]
+MODELS = os.environ["TENSORLINT_BUILDER_MODELS"]
+ROOT = Path(__file__).resolve().parents[2]
+
+KINDS = {
+    "mse": "mean squared error",
+    "l1": "L1 loss",
+    "smooth_l1": "Huber loss",
+    "smooth_l1_beta": "Huber loss",
+    "huber": "Huber loss",
+    "huber_delta": "Huber loss",
+    "bce": "binary cross-entropy",
+    "bce_with_logits": "binary cross-entropy with logits",
+    "cross_entropy": "cross-entropy",
+    "cross_entropy_weight": "cross-entropy",
+    "cross_entropy_probabilities": "cross-entropy",
+    "nll": "negative log-likelihood",
+    "nll_weight": "negative log-likelihood",
+    "kl_div": "KL divergence",
+    "kl_div_log": "KL divergence",
+}
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    x = x - x.max(axis=1, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=1, keepdims=True))
+
+
+def smooth(d: np.ndarray, beta: float) -> np.ndarray:
+    return np.where(np.abs(d) < beta, 0.5 * d * d / beta, np.abs(d) - 0.5 * beta)
+
+
+def of_elements(name: str, x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """torch.nn.functional's losses without reduction, in float64."""
+    if name == "mse":
+        return (x - t) ** 2
+    if name == "l1":
+        return np.abs(x - t)
+    if name.startswith("smooth_l1"):
+        return smooth(x - t, 0.5 if name.endswith("beta") else 1.0)
+    if name.startswith("huber"):
+        delta = 0.5 if name.endswith("delta") else 1.0
+        return delta * smooth(x - t, delta)
+    if name in ("bce", "bce_with_logits"):
+        return np.maximum(x, 0) - x * t + np.log1p(np.exp(-np.abs(x)))
+    if name == "cross_entropy_probabilities":
+        return -(t * log_softmax(x)).sum(axis=1)
+    if name == "kl_div":
+        return np.where(t == 0, 0, t * np.log(np.where(t == 0, 1, t))) - t * log_softmax(x)
+    return np.exp(t) * (t - log_softmax(x))
+
+
+def of_classes(x: np.ndarray, t: np.ndarray, weight: np.ndarray, reduction: str) -> np.ndarray:
+    weights = np.where(t == 1, 0, weight[t])  # class 1 is ignored
+    rows = -weights * log_softmax(x)[np.arange(len(t)), t]
+    return {"none": rows, "sum": rows.sum(), "mean": rows.sum() / weights.sum()}[reduction]
+
+
+class BuilderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.path = Path(cls.folder.name)
+        result = subprocess.run([MODELS, cls.folder.name], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        if result.returncode != 0:
+            raise AssertionError(result.stderr)
+        cls.said = result.stdout
+
+    def tool(self, command: str, name: str) -> dict:
+        result = subprocess.run([TOOL, command, str(self.path / f"{name}.onnx"), "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+        return json.loads(result.stdout)
+
+    def test_the_checker_takes_every_model(self) -> None:
+        models = sorted(self.path.glob("*.onnx"))
+        self.assertGreater(len(models), 45)
+        for path in models:
+            with self.subTest(path.name):
+                full = path.stem not in ("mistake", "devices")  # shape inference refuses the mistake, and does not know Transfer
+                onnx.checker.check_model(onnx.load(path), full_check=full)
+
+    def test_losses_are_what_pytorch_defines(self) -> None:
+        random = np.random.default_rng(5)
+        feed = {"x": random.normal(size=(5, 8)).astype(np.float32), "weight": random.normal(size=(3, 8)).astype(np.float32)}
+        x = feed["x"].astype(np.float64) @ feed["weight"].astype(np.float64).T
+        floats = random.random(size=(5, 3)).astype(np.float32)
+        floats[0] = (0, 1, 0)
+        classes = np.array([0, 1, 2, 2, 0])
+        weights = {"": np.ones(3), "_weight": np.array([1.0, 2.0, 0.5])}
+        for path in sorted(self.path.glob("loss-*.onnx")):
+            _, name, reduction = path.stem.split("-")
+            with self.subTest(path.name):
+                by_class = name.removesuffix("_weight") in ("cross_entropy", "nll")
+                if by_class:
+                    target: np.ndarray = classes
+                    expected = of_classes(x, classes, weights["_weight" if name.endswith("_weight") else ""], reduction)
+                else:
+                    target = np.log(np.maximum(floats, 1e-3)) if name == "kl_div_log" else floats
+                    elements = of_elements(name, x, target.astype(np.float64))
+                    expected = {"none": elements, "sum": elements.sum(), "mean": elements.mean()}[reduction]
+                session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+                got = session.run(None, {**feed, "target": target})[0]
+                self.assertEqual(got.shape, np.shape(expected))
+                np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
+
+    def test_losses_are_recognised(self) -> None:
+        found = 0
+        for path in sorted(self.path.glob("loss-*.onnx")):
+            _, name, _ = path.stem.split("-")
+            with self.subTest(path.name):
+                losses = self.tool("show", path.stem)["losses"]
+                self.assertEqual([loss["kind"] for loss in losses], [KINDS[name]])
+                found += 1
+        print(f"{found} losses recognised")
+
+    def test_nothing_is_wrong_with_what_is_right(self) -> None:
+        for path in sorted(self.path.glob("*.onnx")):
+            if path.stem == "mistake":
+                continue
+            with self.subTest(path.name):
+                findings = self.tool("check", path.stem)["findings"]
+                self.assertEqual([finding for finding in findings if finding["severity"] != "info"], [])
+
+    def test_numbers_of_a_loss_have_its_dtype(self) -> None:
+        for name, dtype, tolerance in (("float16", np.float16, 2e-3), ("float64", np.float64, 1e-12)):
+            x, t = np.array([[0.1, 2.0, -3.0]], dtype), np.zeros((1, 3), dtype)
+            session = onnxruntime.InferenceSession(self.path / f"typed-{name}.onnx", providers=["CPUExecutionProvider"])
+            got = session.run(None, {"x": x, "target": t})[0]
+            expected = (0.3 * smooth(x.astype(np.float64), 0.3)).mean()
+            self.assertTrue(math.isclose(float(got), expected, rel_tol=tolerance), (got, expected))
+
+    def test_bodies_run(self) -> None:
+        x = np.array([[1.0, -2.0, 3.0, 0.5]], np.float32)
+        session = onnxruntime.InferenceSession(self.path / "bodies.onnx", providers=["CPUExecutionProvider"])
+        last, sums = session.run(None, {"x": x, "flag": np.array(True), "trips": np.array(3)})
+        value, expected = np.maximum(x, 0), []
+        for i in range(3):
+            value = value + 1 if i % 2 == 1 else value * x
+            expected.append(value.sum())
+        np.testing.assert_allclose(last, value)
+        np.testing.assert_allclose(sums, expected)
+
+    def test_a_finding_names_the_line_of_the_program(self) -> None:
+        source = "tests/builder/models.cc"
+        lines = (ROOT / source).read_text().splitlines()
+        line = next(number for number, text in enumerate(lines, 1) if text.endswith("// the finding's line"))
+        findings = self.tool("check", "mistake")["findings"]
+        self.assertEqual([(finding["rule"], finding["line"]) for finding in findings], [("integer-target-in-regression-loss", line)])
+        file = findings[0]["file"]  # as the compiler was given it
+        self.assertTrue(file.endswith(source), file)
+        self.assertIn(f"mistake: {file}:{line}: error: ", self.said)
+        self.assertEqual(self.said.count("error: "), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
