@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/opset_needs.h"
 
 namespace tensorlint {
 namespace {
@@ -43,8 +44,9 @@ class LossOfNode {
 void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection, Reporter& out) {
   if (analysis.failures().empty()) return;
   const LossOfNode site_of(losses);
+  const OpsetNeeds opsets(analysis);
   for (const NodeFailure& failure : analysis.failures()) {
-    FailureCase found{.analysis = analysis, .at = failure, .loss = site_of(failure.node), .loss_metadata = {}};
+    FailureCase found{.analysis = analysis, .at = failure, .loss = site_of(failure.node), .loss_metadata = {}, .needed_opset = opsets.explaining(failure)};
     if (found.loss == nullptr) {
       found.loss_metadata = out.places().metadata(failure.node, "namespace");
       if (!loss_named(found.loss_metadata)) found.loss_metadata = out.places().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");

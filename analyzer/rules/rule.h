@@ -87,7 +87,8 @@ struct FailureCase {
   const Analysis& analysis;
   const NodeFailure& at;
   const LossSite* loss = nullptr;  ///< the loss that the node belongs to
-  std::string_view loss_metadata;  ///< what the exporter wrote about the node, where it may name a loss
+  std::string_view loss_metadata{};  ///< what the exporter wrote about the node, where it may name a loss
+  std::int64_t needed_opset = 0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
 
   const Model& model() const { return analysis.model(); }
   const Failure& failure() const { return at.failure; }

@@ -94,6 +94,8 @@ class Solver {
     for (const Operator& op : model_.operators)
       out_.entries_.push_back(find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
     if (model_.graphs.empty()) return;
+    for (const StructureFault& fault : model_.faults)
+      if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
     const Graph& main = model_.graph(GraphId::kMain);
     for (const ValueId input : main.inputs) current_[index(input)] = seed_input(input);
     visit_graph(GraphId::kMain);
@@ -382,6 +384,8 @@ class Solver {
   AbstractValue read_operand(ValueId value) const {
     if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
     if (model_.value(value).origin == ValueOrigin::kUndefined) return {FactId::kTop, everything_tainted()};
+    // Which of its definitions is meant cannot be known.
+    if (!defined_twice_.empty() && defined_twice_.contains(value)) return {current_[index(value)].fact, everything_tainted()};
     return current_[index(value)];
   }
 
@@ -817,12 +821,15 @@ class Solver {
     return facts_.intern(fact);
   }
 
-  void report_carried(NodeId id, const Iteration& loop, std::span<const AbstractValue> after) {
+  /// What changes its type goes on tainted: the following iterations and the node's results repeat the same mistake.
+  void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after) {
     for (std::size_t i = 0; i < after.size(); ++i) {
       Taint tainted = loop.carried[i].taint;
       tainted |= after[i].taint;
       if (tainted.has(Aspect::kDtype) || !types_clash(loop.carried[i].fact, after[i].fact)) continue;
       record(id, {&kCarriedKeepsType, Certainty::kMust, {}, fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i, facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)), {}});
+      after[i].taint |= Aspect::kDtype;
+      after[i].taint |= Aspect::kShape;
     }
   }
 
@@ -987,6 +994,7 @@ class Solver {
   Analysis& out_;
   FactStore& facts_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
+  std::set<ValueId> defined_twice_;
   std::vector<NodeOrder> orders_;       // by graph, made on first use
   std::vector<bool> has_order_;
   std::vector<bool> active_;            // by graph: being visited now

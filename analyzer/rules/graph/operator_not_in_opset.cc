@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
@@ -7,11 +10,28 @@ class OperatorNotInOpset : public Rule {
  public:
   OperatorNotInOpset() : Rule({"TL-G602", "operator-not-in-opset", "graph", Severity::kError, "an operator that the imported opset does not have"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kNotInOpset ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    if (failure.needed_opset > 0) return kForLoss + 1;
+    return failure.kind() == ConstraintKind::kNotInOpset ? kGeneric : 0;
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    // Every node that calls the operator has the same mistake: said once.
-    if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
+    const Operator& op = failure.call().op();
+    if (failure.needed_opset == 0) {
+      // Every node that calls the operator has the same mistake: said once.
+      if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
+      return;
+    }
+    // All nodes that are written for a later opset have the import's mistake. What comes first may be its consequence only.
+    const Model& model = failure.model();
+    const std::string_view domain = model.text(op.domain);
+    if (!out.first(fmt::format("import {} {}", model.graph(failure.call().node().graph).opsets, domain))) return;
+    std::string message = failure.message();
+    if (failure.kind() != ConstraintKind::kNotInOpset)
+      message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset, domain.empty() ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset, message);
+    word(failure, std::move(message), out)
+        .note(fmt::format("operators, operands and attributes fit from opset {} on", failure.needed_opset))
+        .fix(fmt::format("import opset {}, or convert the model to opset {}", failure.needed_opset, op.opset));
   }
 };
 

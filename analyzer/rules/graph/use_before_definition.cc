@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <string>
+
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
 
@@ -14,7 +16,7 @@ class UseBeforeDefinition : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     for (const EarlyUse& use : view.analysis().early_uses()) {
-      if (use.in_cycle) continue;
+      if (use.in_cycle || !out.first(std::to_string(static_cast<std::uint32_t>(use.value)))) continue;  // one node stands too far down
       const NodeId producer = model.value(use.value).producer;
       out.report(use.user, fmt::format("{} is used before it is defined", quoted_for_people(model.name_of(use.value))))
           .note_at(producer, "defined here, further down")

@@ -104,7 +104,7 @@ void pad(Inference& in) {
   }
   Dims result = copy_dims(*data);
   if (pads && pads->size() != 2 * axes.size()) {
-    in.fail(kPadLength, {0}, fmt::format("{} pads for {} axes of {{0}}, each needs two", pads->size(), axes.size()));
+    in.fail(kPadLength, in.has(1) ? std::vector<int>{1, 0} : std::vector<int>{0}, fmt::format("{} pads for {} axes of {{0}}, each needs two", pads->size(), axes.size()));
     for (const int axis : axes) result[static_cast<std::size_t>(axis)] = Dim(Unknown::kTainted);
     in.set_shape(0, result);
     return;

@@ -1,0 +1,63 @@
+#include "analyzer/rules/opset_needs.h"
+
+#include <algorithm>
+#include <span>
+
+#include "ir/ops/inference.h"
+
+namespace tensorlint {
+namespace {
+
+bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> attributes) {
+  if (node.operand_count < schema.min_inputs || node.operand_count > schema.max_inputs) return false;
+  if (node.result_count < schema.min_outputs || node.result_count > schema.max_outputs) return false;
+  const auto is_known = [&](const Attribute& attribute) {
+    const FormalAttribute* formal = schema.attribute(attribute.name);
+    return formal != nullptr && formal->kind == attribute.kind;
+  };
+  if (!std::ranges::all_of(attributes, is_known)) return false;
+  return std::ranges::all_of(schema.attributes, [&](const FormalAttribute& formal) {
+    return !formal.required || std::ranges::any_of(attributes, [&](const Attribute& attribute) { return attribute.name == formal.name; });
+  });
+}
+
+}  // namespace
+
+std::int64_t OpsetNeeds::needed_for(const Model& model, const NodeFailure& failure) {
+  const ConstraintKind kind = failure.failure.constraint->kind;
+  if (failure.node == NodeId::kNone) return 0;
+  if (kind != ConstraintKind::kNotInOpset && kind != ConstraintKind::kOperandCount && kind != ConstraintKind::kAttribute) return 0;
+  const Node& node = model.node(failure.node);
+  const Operator& op = model.op(node);
+  if (op.function != GraphId::kNone || op.opset <= 0) return 0;
+  const std::string_view domain = model.text(op.domain), name = model.text(op.name);
+  const int newest = newest_opset(domain);
+  for (std::int64_t opset = op.opset + 1; opset <= newest; ++opset) {
+    const OpSchema* schema = find_schema(domain, name, static_cast<int>(opset));
+    if (schema == nullptr || schema->deprecated || schema->since_version != opset) continue;
+    if (fits(*schema, node, model.attributes(node))) return opset;
+  }
+  return 0;
+}
+
+OpsetNeeds::OpsetNeeds(const Analysis& analysis) : model_(analysis.model()) {
+  for (const NodeFailure& failure : analysis.failures()) {
+    const std::int64_t needed = needed_for(model_, failure);
+    if (needed == 0) continue;
+    const Node& node = model_.node(failure.node);
+    std::int64_t& known = needed_[{model_.graph(node.graph).opsets, model_.op(node).domain}];
+    known = std::max(known, needed);
+  }
+}
+
+std::int64_t OpsetNeeds::explaining(const NodeFailure& failure) const {
+  if (needed_.empty() || failure.node == NodeId::kNone) return 0;
+  const Node& node = model_.node(failure.node);
+  const Operator& op = model_.op(node);
+  const auto found = needed_.find({model_.graph(node.graph).opsets, op.domain});
+  if (found == needed_.end()) return 0;
+  const OpSchema* then = find_schema(model_.text(op.domain), model_.text(op.name), static_cast<int>(found->second));
+  return then != nullptr && then != op.schema ? found->second : 0;
+}
+
+}  // namespace tensorlint
