@@ -15,6 +15,7 @@ import onnxruntime
 
 TOOL = os.environ["TENSORLINT_BINARY"]
 MODELS = os.environ["TENSORLINT_BUILDER_MODELS"]
+SAMPLE = os.environ["TENSORLINT_SAMPLE"]
 ROOT = Path(__file__).resolve().parents[2]
 
 KINDS = {
@@ -165,6 +166,30 @@ class BuilderTest(unittest.TestCase):
         self.assertTrue(file.endswith(source), file)
         self.assertIn(f"mistake: {file}:{line}: error: ", self.said)
         self.assertEqual(self.said.count("error: "), 1)
+
+    def test_the_sample_tells_its_mistake_and_trains_when_repaired(self) -> None:
+        result = subprocess.run([SAMPLE, self.folder.name], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+        source = (ROOT / "samples/builder/training_step.cc").read_text().splitlines()
+        line = next(number for number, text in enumerate(source, 1) if "const Value loss =" in text)
+        self.assertIn(f"training_step.cc:{line}: error: mean squared error compares float32 values with the int64 target `arg_max`", result.stdout)
+        self.assertIn("the gradient of `weight` is float32[1, 12]", result.stdout)
+        self.assertTrue(result.stdout.endswith("mistakes told: 1, then 0\n"), result.stdout)
+        found = [(finding["rule"], finding["line"]) for finding in self.tool("check", "training_step_bad")["findings"]]
+        self.assertEqual(found, [("integer-target-in-regression-loss", line)])
+        self.assertEqual(self.tool("check", "training_step_ok")["findings"], [])
+
+        path = self.path / "training_step_ok.onnx"
+        onnx.checker.check_model(onnx.load(path), full_check=True)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        random = np.random.default_rng(5)
+        feed = {"features": random.normal(size=(64, 12)).astype(np.float32), "votes": random.random((64, 6)).astype(np.float32)}
+        losses = []
+        for _ in range(50):  # the first step starts from the file's own parameters
+            loss, weight, bias = session.run(None, feed)
+            feed |= {"weight": weight, "bias": bias}
+            losses.append(float(loss))
+        self.assertLess(losses[-1], 0.9 * losses[0])
+        self.assertTrue(all(after <= before for before, after in zip(losses, losses[1:])), losses)
 
 
 if __name__ == "__main__":
