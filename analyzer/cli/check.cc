@@ -309,18 +309,36 @@ int run_check(const CheckOptions& options) {
   return code;
 }
 
-int run_show(const ShowOptions& options) {
-  if (options.format != "text" && options.format != "json") return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
-  const auto settings = settings_of(options.model, options.settings);
-  if (!settings) return refuse(settings.error().message);
-  const Result<Model> model = load_model(options.model);
-  if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
+namespace {
+
+/// The text of one model; what is wrong with it otherwise.
+Result<std::string> show_one(const std::string& path, const ShowOptions& options) {
+  const auto settings = settings_of(path, options.settings);
+  if (!settings) return settings.error();
+  const Result<Model> model = load_model(path);
+  if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
-    return refuse(fmt::format("{} has no value `{}` in its main graph", options.model, unknown.front()));
+    return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
   const Analysis analysis = analyse(*model, settings->analysis);
   const Placement placement = place(analysis, settings->placement);
-  const auto error = write_stdout(options.format == "json" ? show_json(analysis, placement) : show_text(analysis, placement));
-  return error ? refuse(error->message) : kExitClean;
+  if (options.format != "json") return show_text(analysis, placement);
+  return show_json(analysis, placement, {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols});
+}
+
+}  // namespace
+
+int run_show(const ShowOptions& options) {
+  if (options.format != "text" && options.format != "json") return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
+  int code = kExitClean;
+  for (const std::string& path : options.models) {
+    const Result<std::string> text = show_one(path, options);
+    if (!text) {
+      code = refuse(text.error().message);
+    } else if (const auto error = write_stdout(*text)) {
+      return refuse(error->message);
+    }
+  }
+  return code;
 }
 
 int run_rules() {

@@ -26,9 +26,10 @@ struct CheckOptions {
 int run_check(const CheckOptions& options);
 
 struct ShowOptions {
-  std::string model;
+  std::vector<std::string> models;  ///< JSON of several models: one document a line
   std::string format = "text";
   SettingsOptions settings;
+  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be told
 };
 
 int run_show(const ShowOptions& options);

@@ -62,10 +62,11 @@ int run(int argc, char** argv) {
 
   ShowOptions show;
   CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
-  show_command->add_option("MODEL", show.model, "an .onnx or .onnxtxt file")->required();
+  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")->required();
   show_command->add_option("--format", show.format, "text (default) or json");
   show_command->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(show_command, show.settings);
+  show_command->add_flag("--all-symbols", show.all_symbols, "JSON: name extents that nothing names: \"?7\" instead of null");
 
   FixOptions fix;
   bool copy_data = false;

@@ -100,45 +100,83 @@ Json range_json(const Range& range, DTypeSet dtypes) {
   return Json::array({side(range.lo), side(range.hi)});
 }
 
-Json dim_json(const DimPool& dims, Dim dim) {
-  if (const auto extent = dims.as_constant(dim)) return *extent;
-  if (!dims.is_named(dim)) return {};
-  return identifier(dims.to_text(dim));
-}
+/// Prints the facts of values; `all_symbols` says whether extents that nothing names get names of their own.
+class FactPrinter {
+ public:
+  FactPrinter(FactStore& facts, bool all_symbols) : facts_(facts), all_symbols_(all_symbols) {}
 
-Json dtypes_json(DTypeSet dtypes) {
-  Json names = Json::array();
-  for (int code = 1; code < kDTypeCount; ++code)
-    if (dtypes.contains(static_cast<DType>(code))) names.push_back(to_text(static_cast<DType>(code)));
-  return names;
-}
-
-Json fact_json(FactStore& facts, const Fact& fact, const std::vector<std::string>& device_names) {
-  Json json = Json::object();
-  const bool tensor = fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor || fact.kind == ValueKind::kUnknown;
-  if (!tensor) {
-    json["kind"] = to_text(fact.kind);
-    // What a sequence or optional holds; nesting is bounded by the reader's limit on types.
-    Json element = Json::object();
-    const Fact& held = facts.fact(fact.element);
-    element["dtype"] = dtypes_json(held.dtypes);
-    json["element"] = std::move(element);
+  Json print(const Fact& fact, const std::vector<std::string>& device_names) {
+    Json json = print(fact);
+    if (!json.contains("dtype")) return json;
+    json["device"] = Json::array();
+    for (const std::string& name : device_names) json["device"].push_back(identifier(name));
     return json;
   }
-  json["dtype"] = dtypes_json(fact.dtypes);
-  if (fact.shape == ShapeId::kUnranked) {
-    json["shape"] = nullptr;
-  } else {
-    Json shape = Json::array();
-    for (const Dim dim : facts.dims_of(fact.shape)) shape.push_back(dim_json(facts.dims(), dim));
-    json["shape"] = std::move(shape);
+
+ private:
+  Json print(const Fact& fact) {
+    switch (fact.kind) {
+      case ValueKind::kSequence: {
+        const std::span<const Dim> length = facts_.dims_of(fact.shape);
+        return {{"kind", to_text(fact.kind)},
+                {"element", print(facts_.fact(fact.element))},
+                {"length", length.size() == 1 ? dim_json(length.front()) : Json()}};
+      }
+      case ValueKind::kOptional: return {{"kind", to_text(fact.kind)}, {"element", print(facts_.fact(fact.element))}};
+      case ValueKind::kMap: return {{"kind", to_text(fact.kind)}};
+      default: return tensor(fact);
+    }
   }
-  Json devices = Json::array();
-  for (const std::string& name : device_names) devices.push_back(identifier(name));
-  json["device"] = std::move(devices);
-  json["range"] = range_json(fact.range, fact.dtypes);
-  return json;
-}
+
+  Json tensor(const Fact& fact) {
+    Json json = Json::object();
+    if (fact.kind == ValueKind::kSparseTensor) json["kind"] = to_text(fact.kind);
+    json["dtype"] = dtypes_json(fact.dtypes);
+    json["shape"] = facts_.is_ranked(fact.shape) ? dims_json(facts_.dims_of(fact.shape)) : Json();
+    json["range"] = range_json(fact.range, fact.dtypes);
+    const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
+    if (!fact.range.nan && !integers) json["nan"] = false;
+    if (const Content* content = facts_.content(fact.content)) {
+      if (content->floats.empty()) {
+        json["contents"] = dims_json(content->integers);
+      } else {
+        json["contents"] = Json::array();
+        for (const double value : content->floats) json["contents"].push_back(std::isfinite(value) ? Json(value) : Json());
+      }
+    }
+    return json;
+  }
+
+  Json dims_json(std::span<const Dim> list) {
+    Json json = Json::array();
+    for (const Dim dim : list) json.push_back(dim_json(dim));
+    return json;
+  }
+
+  Json dim_json(Dim dim) {
+    DimPool& dims = facts_.dims();
+    if (const auto extent = dims.as_constant(dim)) return *extent;
+    if (!dims.is_named(dim)) {
+      if (!all_symbols_ || dim.is_unknown()) return {};
+      dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
+        if (dims.is_named(symbol)) return std::nullopt;
+        return dims.symbol(fmt::format("?{}", symbol.id()));
+      });
+      if (!dims.is_named(dim)) return {};
+    }
+    return identifier(dims.to_text(dim));
+  }
+
+  static Json dtypes_json(DTypeSet dtypes) {
+    Json names = Json::array();
+    for (int code = 1; code < kDTypeCount; ++code)
+      if (dtypes.contains(static_cast<DType>(code))) names.push_back(to_text(static_cast<DType>(code)));
+    return names;
+  }
+
+  FactStore& facts_;
+  bool all_symbols_;
+};
 
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
@@ -183,13 +221,14 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
                  {"summary", std::move(summary)}});
 }
 
-std::string show_json(const Analysis& analysis, const Placement& placement) {
+std::string show_json(const Analysis& analysis, const Placement& placement, ShowStyle style) {
   const Model& model = analysis.model();
+  FactPrinter printer(analysis.facts(), style.all_symbols);
   std::vector<Json> values(model.graphs.size(), Json::object());
   for (std::size_t id = 1; id < model.values.size(); ++id) {
     const Value& value = model.values[id];
     if (value.name == NameId::kEmpty) continue;
-    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = fact_json(analysis.facts(), analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
+    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g)
@@ -200,11 +239,12 @@ std::string show_json(const Analysis& analysis, const Placement& placement) {
                       {"node", identifier(model.label(loss.meeting))},
                       {"prediction", identifier(model.name_of(loss.prediction_source))},
                       {"target", identifier(model.name_of(loss.target_source))}});
-  return dumped({{"schema", 1},
-                 {"path", identifier(model.path)},
-                 {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
-                 {"graphs", std::move(graphs)},
-                 {"losses", std::move(losses)}});
+  const Json document = {{"schema", 1},
+                         {"path", identifier(model.path)},
+                         {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
+                         {"graphs", std::move(graphs)},
+                         {"losses", std::move(losses)}};
+  return style.one_line ? document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : dumped(document);
 }
 
 }  // namespace tensorlint

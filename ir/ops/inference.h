@@ -86,8 +86,6 @@ class OpEntry {
   OpEntry& constraint(const Constraint& constraint) { return constraints_.push_back(&constraint), *this; }
   /// Operands read by the host: on the cpu or with the data, nowhere else.
   OpEntry& host(std::string_view operand) { return host_.push_back(operand), *this; }
-  /// Analysed through ONNX's own function body where the schema has one.
-  OpEntry& through_body() { return through_body_ = true, *this; }
 
   std::string_view name() const { return name_; }
   std::string_view domain() const { return domain_; }
@@ -97,14 +95,12 @@ class OpEntry {
   InferFunction inference() const { return infer_; }
   std::span<const Constraint* const> constraints() const { return constraints_; }
   std::span<const std::string_view> host_operands() const { return host_; }
-  bool uses_body() const { return through_body_; }
 
  private:
   std::string_view name_, domain_;
   int since_ = 1, until_ = 1 << 20;
   InferFunction infer_ = nullptr;
   std::uint32_t traits_ = 0;
-  bool through_body_ = false;
   std::vector<const Constraint*> constraints_;
   std::vector<std::string_view> host_;
 };
