@@ -786,6 +786,12 @@ class Solver {
       }
       if (exact) {
         if (k + 1 == *loop.trips || (after == header && !uses_number)) {
+          if (loop.has_number && k + 1 < *loop.trips) {
+            // The iterations left out differ in their number alone, which nothing reads.
+            const ValueId number = model_.graph(loop.body).inputs[0];
+            const FactId all = scalar_fact(DType::kInt64, {0, static_cast<double>(*loop.trips - 1), false});
+            if (number != ValueId::kAbsent) out_.value_facts_[index(number)] = facts_.join(out_.value_facts_[index(number)], all);
+          }
           outcome.carried = after;
           break;
         }

@@ -130,7 +130,7 @@ def execute(model, feeds, outputs):
             visits = engine(model, feeds)
         except Exception:  # engines lack operators, opsets and types, each in a way of its own
             continue
-        # The reference evaluator fails four of the tests with a Loop: it stacks scalars to a column.
+        # An engine that fails the test says nothing about what is right.
         if all(looks_like(dict(visits)[""][name], recorded) for name, recorded in outputs.items()):
             return visits
     return None

@@ -141,8 +141,12 @@ Dims equal_parts(Inference& in, Dim extent, std::int64_t count) {
   } else if (pool.as_constant(extent)) {
     // Few elements in many parts: the rounded-up size runs past the end, and runtimes disagree about what is left.
     sizes.assign(sizes.size(), Dim(Unknown::kNotTracked));
-  } else {
-    sizes.back() = pool.equal(pool.mul(chunk, parts), extent) ? chunk : Dim(Unknown::kNotTracked);
+  } else if (!pool.equal(pool.mul(chunk, parts), extent)) {
+    // The same where the extent is an expression that may be that small: only the first part is certain.
+    for (std::int64_t i = 1; i < count; ++i) {
+      const Dim left = pool.sub(extent, pool.mul(chunk, pool.constant(i + 1)));
+      if (left.is_unknown() || pool.bounds(left).lo < 0) sizes[static_cast<std::size_t>(i)] = Dim(Unknown::kNotTracked);
+    }
   }
   return sizes;
 }

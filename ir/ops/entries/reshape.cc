@@ -45,6 +45,16 @@ void cancel(const DimPool& pool, Dims& a, Dims& b) {
   }
 }
 
+/// Whether an extent that is an expression may be 0 and then stand for the data's extent at that axis, which is another.
+/// Where it divides the number of elements a 0 means that the data is empty, and so is the result.
+bool may_copy(DimPool& pool, Dim asked, std::size_t axis, std::optional<std::span<const Dim>> data) {
+  if (pool.bounds(asked).lo >= 1) return false;
+  if (!data) return true;
+  if (axis >= data->size() || pool.equal(asked, (*data)[axis])) return false;
+  const Dim total = element_count(pool, *data);
+  return total.is_unknown() || !pool.exact_div(total, asked);
+}
+
 Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::span<const Dim>> data) {
   DimPool& pool = in.dims();
   const bool zero_is_zero = in.int_attribute("allowzero", 0) != 0;
@@ -83,6 +93,9 @@ Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::
       dim = Dim(Unknown::kDataDependent);
       ++unknown;
     } else if (asked.is_unknown()) {
+      ++unknown;
+    } else if (!value && !zero_is_zero && may_copy(pool, asked, i, data)) {
+      dim = Dim(Unknown::kDataDependent);
       ++unknown;
     }
     target.dims.push_back(dim);

@@ -21,6 +21,9 @@ const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0
 /// An end from here on means "to the end": exporters write INT32_MAX as well as INT64_MAX.
 constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
 
+/// Backwards to an end past the last element: nothing by the specification and by numpy, everything in onnxruntime.
+bool ends_where_engines_disagree(std::optional<std::int64_t> end, std::int64_t step) { return step < 0 && end && *end >= kToTheEnd; }
+
 /// One slice along an axis of constant extent, as (first element, number of elements).
 std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
   // An extent is not negative, so neither sum overflows.
@@ -64,6 +67,7 @@ Dim sliced_extent(DimPool& pool, Dim extent, Dim start, Dim end, Dim step) {
   const auto stride = pool.as_constant(step);
   if (!stride || *stride == 0) return Dim(Unknown::kDataDependent);
   const auto d = pool.as_constant(extent), s = pool.as_constant(start), e = pool.as_constant(end);
+  if (ends_where_engines_disagree(e, *stride)) return Dim(Unknown::kNotTracked);
   if (d && s && e && *d >= 0) return pool.constant(constant_slice(*d, *s, *e, *stride).second);
   if (pool.is_constant(extent, 0)) return extent;
   if (*stride > 0) return forward_count(pool, extent, start, end, *stride);
@@ -130,7 +134,7 @@ void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bou
   for (std::size_t i = 0; i < bounds.axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(bounds.axes[i]);
     const auto s = pool.as_constant(bounds.starts[i]), e = pool.as_constant(bounds.ends[i]), t = pool.as_constant(bounds.steps[i]);
-    if (!s || !e || !t || *t == 0) return;
+    if (!s || !e || !t || *t == 0 || ends_where_engines_disagree(e, *t)) return;
     std::tie(first[axis], part[axis]) = constant_slice(extents[axis], *s, *e, *t);
     step[axis] = part[axis] > 1 ? *t : 0;  // a huge step is taken at most never
   }
