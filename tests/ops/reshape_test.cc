@@ -38,7 +38,11 @@ TEST(Reshape, Table) {
       {"float32[N, 6]", {"-1", "4"}, 0, "float32[floor(6*N/4), 4]", {}},
       {"float32[N, 6]", {"13"}, 0, "float32[13]", {"reshape_element_count"}},
       {"float32[N, 6]", {"12"}, 0, "float32[12]", {}},
-      {"float32[N, 6]", {"M", "3"}, 0, "float32[M, 3]", {}},
+      // M may be 0 and would copy N then: the number of elements says more.
+      {"float32[N, 6]", {"M", "3"}, 0, "float32[2*N, 3]", {}},
+      {"float32[N, 6]", {"M", "3"}, 1, "float32[M, 3]", {}},
+      {"float32[N, 6]", {"M", "K"}, 0, "float32[?, ?]", {}},
+      {"float32[N, 6]", {"N", "6"}, 0, "float32[N, 6]", {}},
       // What is not known.
       {"float32[?, 6]", {"-1", "3"}, 0, "float32[?, 3]", {}},
       {"float32[...]", {"-1", "3"}, 0, "float32[?, 3]", {}},

@@ -359,9 +359,11 @@ class Graph:
         starts = [self.rng.choice([-3, -1, 0, 0, 1, 2, 2**31]) for _ in axes]
         ends = [self.rng.choice([-1, 1, 2, 3, 2**63 - 1, -(2**63)]) for _ in axes]
         steps = [self.rng.choice([1, 1, 2, -1, -2]) for _ in axes]
+        # Backwards from before the first element: numpy takes nothing, ONNX the first one.
+        starts = [max(start, -self.values[name].shape[axis]) if step < 0 else start for axis, start, step in zip(axes, starts, steps)]
         if self.rng.random() < 0.3:
             scalar = self.pick(lambda value: value.dtype == np.int64 and value.ndim == 0)
-            axes, steps = axes[:1], steps[:1]
+            axes, steps = axes[:1], [abs(steps[0])]
             computed = self.add("Unsqueeze", [scalar, self.ints(0)])
             names = [self.ints(0), computed] if self.rng.random() < 0.6 else [computed, self.ints(3)]
         else:
