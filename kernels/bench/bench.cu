@@ -3,7 +3,7 @@
 //
 // device       name, SM count, clocks, memory
 // bandwidth    read stream, copy, empty launch: every other figure is a share of these
-// correctness  against the same kernels' serial float64 meaning on the host, small shapes
+// correctness  against float64 on the host: reductions, cross entropy in every layout (lanes, block, cluster, columns)
 // determinism  the same bits in 1000 runs; hashes to compare between machines
 // reductions   GB/s, beside cub::DeviceReduce where it has the operation
 // losses       cross entropy forward and backward in one pass, pointwise losses: time over the byte floor
@@ -252,18 +252,18 @@ std::vector<std::string> part_reductions() {
             .add("ms", ms)
             .add("gb_s", static_cast<double>(bytes) / ms / 1e6)
             .add("share_of_read", static_cast<double>(bytes) / ms / read_bandwidth);
-        if (std::strcmp(c.name, "sum float32") == 0 && std::strcmp(shape, "full") == 0) {
+        const bool sum = std::strcmp(c.name, "sum float32") == 0;
+        if ((sum || std::strcmp(c.name, "max float32") == 0) && std::strcmp(shape, "full") == 0) {
           std::size_t room = 0;
-          cub::DeviceReduce::Sum(nullptr, room, static_cast<const float*>(inputs[0]->data),
-                                 static_cast<float*>(result.data), n);
-          DeviceMemory scratch(room);
-          const double cub_ms = time_of([&] {
-            must(cub::DeviceReduce::Sum(scratch.data, room,
-                                        static_cast<const float*>(inputs[turn++ % inputs.size()]->data),
-                                        static_cast<float*>(result.data), n),
+          const auto cub_reduce = [&](void* scratch, const void* from) {
+            const auto* const in = static_cast<const float*>(from);
+            auto* const out = static_cast<float*>(result.data);
+            must(sum ? cub::DeviceReduce::Sum(scratch, room, in, out, n) : cub::DeviceReduce::Max(scratch, room, in, out, n),
                  "cub");
-          });
-          line.add("cub_ms", cub_ms);
+          };
+          cub_reduce(nullptr, inputs[0]->data);
+          DeviceMemory scratch(room);
+          line.add("cub_ms", time_of([&] { cub_reduce(scratch.data, inputs[turn++ % inputs.size()]->data); }));
         }
         lines.push_back(line.done());
       }
@@ -278,6 +278,79 @@ std::uint64_t hash_of(const DeviceMemory& memory, std::size_t bytes) {
   std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
   for (const unsigned char byte : host) hash = (hash ^ byte) * 1099511628211ULL;
   return hash;
+}
+
+__global__ void count_different(const unsigned* a, const unsigned* b, std::size_t words, unsigned* count) {
+  for (std::size_t i = blockIdx.x * std::size_t{256} + threadIdx.x; i < words; i += gridDim.x * std::size_t{256}) {
+    if (a[i] != b[i]) atomicAdd(count, 1U);
+  }
+}
+
+/// Cross entropy over bfloat16 logits with a mean and a gradient, all memory its own.
+struct CrossEntropy {
+  std::int64_t rows, classes, inner;
+  std::size_t elements = static_cast<std::size_t>(rows * classes * inner);
+  std::size_t positions = static_cast<std::size_t>(rows * inner);
+  DeviceMemory logits{elements * 2}, gradient{elements * 2}, labels{positions * 8}, total{16};
+  ClassLoss request;
+  std::unique_ptr<DeviceMemory> workspace;
+  CrossEntropy(std::int64_t rows, std::int64_t classes, std::int64_t inner) : rows(rows), classes(classes), inner(inner) {
+    cudaDeviceProp device;
+    must(cudaGetDeviceProperties(&device, 0), "properties");
+    fill(logits, Dtype::kBFloat16);
+    fill_labels<<<256, 256>>>(static_cast<long long*>(labels.data), rows * inner, classes);
+    request.dtype = Dtype::kBFloat16;
+    request.rows = rows;
+    request.classes = classes;
+    request.inner = inner;
+    request.logits = logits.data;
+    request.labels = labels.data;
+    request.total = total.data;
+    request.gradient = gradient.data;
+    request.capability = device.major * 10 + device.minor;
+    std::size_t room = 0;
+    must(class_loss_workspace(request, &room), "cross entropy");
+    workspace = std::make_unique<DeviceMemory>(room);
+    must(initialize_loss_workspace(workspace->data, room, nullptr), "cross entropy");
+  }
+  void run() const { must(class_loss(request, workspace->data, workspace->bytes, nullptr), "cross entropy"); }
+  std::string name() const {
+    return "cross entropy bfloat16 " + std::to_string(rows) + "x" + std::to_string(classes) + "x" + std::to_string(inner);
+  }
+};
+struct ClassShape {
+  std::int64_t rows, classes, inner;
+};
+// Lanes, one block, a cluster of 2, of 8, columns of single elements and of vectors.
+const ClassShape kClassShapes[] = {{300, 100, 1},  {40, 20000, 1}, {12, 50000, 1},
+                                   {5, 262144, 1}, {3, 50, 37},    {3, 333, 512}};
+
+std::vector<std::string> loss_determinism() {
+  std::vector<std::string> lines;
+  for (const ClassShape& shape : kClassShapes) {
+    const CrossEntropy loss(shape.rows, shape.classes, shape.inner);
+    DeviceMemory first(loss.gradient.bytes), different(4);
+    must(cudaMemset(different.data, 0, 4), "memset");
+    loss.run();
+    must(cudaMemcpy(first.data, loss.gradient.data, first.bytes, cudaMemcpyDeviceToDevice), "copy");
+    const std::uint64_t total = hash_of(loss.total, 2);
+    for (int i = 0; i < 1000; ++i) {
+      loss.run();
+      count_different<<<256, 256>>>(static_cast<const unsigned*>(first.data),
+                                    static_cast<const unsigned*>(loss.gradient.data), first.bytes / 4,
+                                    static_cast<unsigned*>(different.data));
+    }
+    unsigned words = 0;
+    must(cudaMemcpy(&words, different.data, 4, cudaMemcpyDeviceToHost), "copy back");
+    const bool same = words == 0 && hash_of(loss.total, 2) == total;
+    lines.push_back(Line("determinism")
+                        .add("operation", loss.name())
+                        .add("runs", 1000)
+                        .add("different", same ? 1 : 2)
+                        .add("hash", std::to_string(hash_of(first, first.bytes) ^ total))
+                        .done());
+  }
+  return lines;
 }
 
 std::vector<std::string> part_determinism() {
@@ -300,7 +373,43 @@ std::vector<std::string> part_determinism() {
                         .add("hash", std::to_string(*hashes.begin()))
                         .done());
   }
+  for (std::string& line : loss_determinism()) lines.push_back(std::move(line));
   return lines;
+}
+
+/// Loss and gradient of every element against float64; the bound is the rounding of the results to bfloat16 and 256
+/// roundings of float32.
+double worst_of_cross_entropy(const CrossEntropy& loss) {
+  const auto as_double = [](std::uint16_t bits) { return static_cast<double>(to_float(BFloat16{bits})); };
+  std::vector<std::uint16_t> logits(loss.elements), gradient(loss.elements);
+  std::vector<std::int64_t> labels(loss.positions);
+  std::uint16_t total = 0;
+  loss.run();
+  must(cudaMemcpy(logits.data(), loss.logits.data, loss.elements * 2, cudaMemcpyDeviceToHost), "copy back");
+  must(cudaMemcpy(gradient.data(), loss.gradient.data, loss.elements * 2, cudaMemcpyDeviceToHost), "copy back");
+  must(cudaMemcpy(labels.data(), loss.labels.data, loss.positions * 8, cudaMemcpyDeviceToHost), "copy back");
+  must(cudaMemcpy(&total, loss.total.data, 2, cudaMemcpyDeviceToHost), "copy back");
+  const auto classes = static_cast<std::size_t>(loss.classes), inner = static_cast<std::size_t>(loss.inner);
+  double worst = 0, sum = 0;
+  const auto note = [&](double got, double want, double size) {
+    const double bound = std::fabs(want) * 0x1p-8 * 1.01 + size * 256 * 0x1p-24 + 0x1p-133;
+    worst = std::max(worst, std::isnan(got) ? INFINITY : std::fabs(got - want) / bound);
+  };
+  for (std::size_t position = 0; position < loss.positions; ++position) {
+    const std::size_t start = position / inner * classes * inner + position % inner;
+    double exponentials = 0;
+    for (std::size_t k = 0; k < classes; ++k) exponentials += std::exp(as_double(logits[start + k * inner]));
+    for (std::size_t k = 0; k < classes; ++k) {
+      const double share = std::exp(as_double(logits[start + k * inner])) / exponentials;
+      const double hit = static_cast<std::int64_t>(k) == labels[position] ? 1.0 : 0.0;
+      const auto count = static_cast<double>(loss.positions);
+      note(as_double(gradient[start + k * inner]), (share - hit) / count, (share + hit) / count);
+    }
+    sum += std::log(exponentials) - as_double(logits[start + static_cast<std::size_t>(labels[position]) * inner]);
+  }
+  const double mean = sum / static_cast<double>(loss.positions);
+  note(as_double(total), mean, std::fabs(mean) + 1);
+  return worst;
 }
 
 std::vector<std::string> part_correctness() {
@@ -335,42 +444,27 @@ std::vector<std::string> part_correctness() {
     }
     lines.push_back(Line("correctness").add("operation", c.name).add("worst_error_over_bound", worst).done());
   }
+  for (const ClassShape& shape : kClassShapes) {
+    const CrossEntropy loss(shape.rows, shape.classes, shape.inner);
+    lines.push_back(Line("correctness")
+                        .add("operation", loss.name())
+                        .add("worst_error_over_bound", worst_of_cross_entropy(loss))
+                        .done());
+  }
   return lines;
 }
 
 std::vector<std::string> part_losses() {
   measure_read_bandwidth();
   std::vector<std::string> lines;
-  cudaDeviceProp device;
-  must(cudaGetDeviceProperties(&device, 0), "properties");
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes = {
-      {8192, 32000}, {8192, 131072}, {4096, 262144}, {1 << 20, 256}};
-  for (const auto& [rows, classes] : shapes) {
-    const std::size_t bytes = static_cast<std::size_t>(rows * classes) * 2;
-    DeviceMemory logits(bytes), gradient(bytes), labels(static_cast<std::size_t>(rows) * 8), total(16);
-    fill(logits, Dtype::kBFloat16);
-    fill_labels<<<256, 256>>>(static_cast<long long*>(labels.data), rows, classes);
-    ClassLoss request;
-    request.dtype = Dtype::kBFloat16;
-    request.rows = rows;
-    request.classes = classes;
-    request.logits = logits.data;
-    request.labels = labels.data;
-    request.total = total.data;
-    request.gradient = gradient.data;
-    request.capability = device.major * 10 + device.minor;
-    std::size_t room = 0;
-    must(class_loss_workspace(request, &room), "cross entropy");
-    DeviceMemory workspace(room);
-    must(initialize_loss_workspace(workspace.data, room, nullptr), "cross entropy");
-    const double ms = time_of([&] { must(class_loss(request, workspace.data, room, nullptr), "cross entropy"); });
-    const double floor_ms = 2.0 * static_cast<double>(bytes) / read_bandwidth;
+  const ClassShape shapes[] = {{8192, 32000, 1}, {8192, 131072, 1}, {4096, 262144, 1}, {1 << 20, 256, 1}, {16, 21, 1 << 18}};
+  for (const ClassShape& shape : shapes) {
+    const CrossEntropy loss(shape.rows, shape.classes, shape.inner);
+    const double ms = time_of([&] { loss.run(); });
     lines.push_back(Line("losses")
-                        .add("operation", "cross entropy bfloat16 forward and backward")
-                        .add("rows", static_cast<double>(rows))
-                        .add("classes", static_cast<double>(classes))
+                        .add("operation", loss.name())
                         .add("ms", ms)
-                        .add("over_byte_floor", ms / floor_ms)
+                        .add("over_byte_floor", ms * read_bandwidth / (4.0 * static_cast<double>(loss.elements)))
                         .done());
   }
   const std::pair<const char*, PointwiseKind> kinds[] = {{"squared", PointwiseKind::kSquared},
@@ -399,8 +493,7 @@ std::vector<std::string> part_losses() {
     must(initialize_loss_workspace(workspace.data, room, nullptr), name);
     const double ms = time_of([&] { must(pointwise_loss(request, workspace.data, room, nullptr), name); });
     lines.push_back(Line("losses")
-                        .add("operation", std::string(name) + " bfloat16 forward and backward")
-                        .add("elements", static_cast<double>(bytes / 2))
+                        .add("operation", std::string(name) + " bfloat16")
                         .add("ms", ms)
                         .add("over_byte_floor", ms / (3.0 * static_cast<double>(bytes) / read_bandwidth))
                         .done());
@@ -418,8 +511,10 @@ int run(int argc, char** argv) {
     if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
   }
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::fprintf(stderr, "kernels_bench: no CUDA device; nothing measured\n");
+  const cudaError_t counted = cudaGetDeviceCount(&devices);
+  if (counted != cudaSuccess || devices == 0) {
+    std::fprintf(stderr, "kernels_bench: no GPU here (%s); nothing measured\n",
+                 counted != cudaSuccess ? cudaGetErrorString(counted) : "no CUDA device");
     return 2;
   }
   std::string done;  // parts that an earlier run finished

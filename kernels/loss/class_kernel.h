@@ -541,6 +541,7 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
   using C = Compute<T>;
   using State = ClassState<C>;
   using S = Strip<T, kWidth>;
+  constexpr int kBatch = kTask == ClassTask::kProbabilities ? 2 : 4;  // four loads in flight either way
   const unsigned tid = thread_in_block();
   const unsigned units = p.plan.units;
   const unsigned depth = kThreads / units;
@@ -575,16 +576,16 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
     std::int64_t index = tid / units;
     if (aligned && soft_aligned) {
       TL_ROLLED
-      for (; index + 3 * step < classes; index += 4 * step) {
-        S x[4];
-        S t[4] = {};
+      for (; index + (kBatch - 1) * step < classes; index += kBatch * step) {
+        S x[kBatch];
+        S t[kBatch] = {};
         TL_UNROLL
-        for (int c = 0; c < 4; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
+        for (int c = 0; c < kBatch; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
         if constexpr (kTask == ClassTask::kProbabilities) {
           TL_UNROLL
-          for (int c = 0; c < 4; ++c) t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
+          for (int c = 0; c < kBatch; ++c) t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
         }
-        absorb_strips<kTask, kWidth, 4>(p, x, t, index, step, soft, running);
+        absorb_strips<kTask, kWidth, kBatch>(p, x, t, index, step, soft, running);
       }
     }
     TL_ROLLED
@@ -642,18 +643,18 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
       index = tid / units;
       if (aligned && soft_aligned && out_aligned && counted) {
         TL_ROLLED
-        for (; index + 3 * step < p.classes; index += 4 * step) {
-          S x[4];
-          S t[4] = {};
+        for (; index + (kBatch - 1) * step < p.classes; index += kBatch * step) {
+          S x[kBatch];
+          S t[kBatch] = {};
           TL_UNROLL
-          for (int c = 0; c < 4; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
+          for (int c = 0; c < kBatch; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
           if constexpr (kTask == ClassTask::kProbabilities) {
             TL_UNROLL
-            for (int c = 0; c < 4; ++c)
+            for (int c = 0; c < kBatch; ++c)
               t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
           }
           TL_UNROLL
-          for (int c = 0; c < 4; ++c) {
+          for (int c = 0; c < kBatch; ++c) {
             output_strip<kTask, kWidth>(p, r, skipped, x[c], t[c], index + c * step, soft,
                                         out + (index + c * step) * p.inner, true);
           }

@@ -149,8 +149,12 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
   }
 }
 
+/// Blocks that must fit an SM. 8-bit elements come 16 to a vector and need the registers.
 template <typename Accumulator>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) reduce_rows(const ReductionParameters p) {
+constexpr int kReductionBlocks = sizeof(typename Accumulator::Element) == 1 ? 1 : 2;
+
+template <typename Accumulator>
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kReductionBlocks<Accumulator>) reduce_rows(const ReductionParameters p) {
   using T = typename Accumulator::Element;
   using State = typename Accumulator::State;
   const T* const input = static_cast<const T*>(p.input);
@@ -320,8 +324,7 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
 }
 
 template <typename Accumulator>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, sizeof(typename Accumulator::Element) == 1 ? 1 : 2)
-    reduce_columns(const ReductionParameters p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kReductionBlocks<Accumulator>) reduce_columns(const ReductionParameters p) {
   TL_SHARED(typename Accumulator::State, scratch, kThreads);
   TL_SHARED(unsigned, flag, 1);
   constexpr int kSize = Vector<typename Accumulator::Element>::kSize;
