@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,7 +36,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// getrusage's ru_maxrss would not fall below that of the process which started this one.
 std::uint64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
   struct ::rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
@@ -124,7 +130,7 @@ class Checker {
       report.error = fmt::format("internal error: {}", fault.what());
     }
     report.seconds.total = seconds_since(start);
-    report.peak_rss_bytes = peak_rss_bytes();
+    if (options_.timings) report.peak_rss_bytes = peak_rss_bytes();
     return report;
   }
 

@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
@@ -8,51 +12,141 @@
 namespace tensorlint {
 namespace {
 
+constexpr std::size_t kNotedNodes = 16;     // of one cycle
+constexpr std::size_t kWalksPerTangle = 16;  // ways looked for among nodes that all need each other
+
+/// Calls `visit` with the nodes of the same graph that use a result of `node`, directly or in a body.
+template <typename Visit>
+void for_each_user(const Analysis& analysis, NodeId node, Visit visit) {
+  const Model& model = analysis.model();
+  const GraphId graph = model.node(node).graph;
+  for (const ValueId result : model.results(model.node(node))) {
+    if (result == ValueId::kAbsent) continue;
+    for (NodeId user : analysis.users(result)) {
+      while (user != NodeId::kNone && model.node(user).graph != graph) user = model.graph(model.node(user).graph).owner;
+      if (user != NodeId::kNone) visit(user);
+    }
+  }
+}
+
+/// Strongly connected components (Tarjan 1972, with a stack of its own), of the nodes that are asked about and behind them.
+class Tangles {
+ public:
+  explicit Tangles(const Analysis& analysis) : analysis_(analysis) {}
+
+  /// Equal for two nodes exactly when each needs the other, or they are one.
+  std::uint32_t of(NodeId node) {
+    if (!seen_.contains(node)) explore(node);
+    return seen_.at(node).tangle;
+  }
+
+ private:
+  static constexpr std::uint32_t kOpen = 0xffffffff;
+  struct State {
+    std::uint32_t number, lowest, tangle = kOpen;
+  };
+  struct Step {
+    NodeId node;
+    std::vector<NodeId> users;
+    std::size_t next = 0;
+  };
+
+  void enter(NodeId node) {
+    const auto number = static_cast<std::uint32_t>(seen_.size());
+    seen_.emplace(node, State{number, number});
+    open_.push_back(node);
+    Step step{node, {}, 0};
+    for_each_user(analysis_, node, [&](NodeId user) { step.users.push_back(user); });
+    steps_.push_back(std::move(step));
+  }
+
+  void explore(NodeId root) {
+    enter(root);
+    while (!steps_.empty()) {
+      Step& step = steps_.back();
+      if (step.next < step.users.size()) {
+        const NodeId user = step.users[step.next++];
+        const auto known = seen_.find(user);
+        if (known == seen_.end()) {
+          enter(user);
+        } else if (known->second.tangle == kOpen) {
+          State& self = seen_.at(step.node);
+          self.lowest = std::min(self.lowest, known->second.number);
+        }
+        continue;
+      }
+      const NodeId done = step.node;
+      const State self = seen_.at(done);
+      steps_.pop_back();
+      if (!steps_.empty()) {
+        State& before = seen_.at(steps_.back().node);
+        before.lowest = std::min(before.lowest, self.lowest);
+      }
+      if (self.lowest != self.number) continue;
+      for (NodeId node = NodeId::kNone; node != done; open_.pop_back()) {
+        node = open_.back();
+        seen_.at(node).tangle = tangles_;
+      }
+      ++tangles_;
+    }
+  }
+
+  const Analysis& analysis_;
+  std::unordered_map<NodeId, State> seen_;
+  std::vector<NodeId> open_;
+  std::vector<Step> steps_;
+  std::uint32_t tangles_ = 0;
+};
+
 class Cycle : public Rule {
  public:
   Cycle() : Rule({"TL-G606", "cycle", "graph", Severity::kError, "nodes that need each other's results"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
-    std::set<NodeId> said;
+    Tangles tangles(view.analysis());
+    std::vector<bool> said(model.nodes.size());
+    std::map<std::uint32_t, std::size_t> walks;
+    const auto is_said = [&](NodeId node) -> std::vector<bool>::reference { return said[static_cast<std::size_t>(node)]; };
     for (const EarlyUse& use : view.analysis().early_uses()) {
       if (!use.in_cycle) continue;
-      const std::vector<NodeId> path = way_back(view.analysis(), use);
-      if (path.empty()) continue;  // behind a cycle, not on it
+      const NodeId producer = model.value(use.value).producer;
+      const std::uint32_t tangle = tangles.of(use.user);
+      if (tangle != tangles.of(producer)) continue;  // behind a cycle, not on it
+      if (is_said(use.user) || is_said(producer) || ++walks[tangle] > kWalksPerTangle) continue;
+      const std::vector<NodeId> path = way_back(view.analysis(), use.user, producer, tangles);
       bool known = false;
-      for (const NodeId node : path) known = !said.insert(node).second || known;
+      for (const NodeId node : path) {
+        known = known || is_said(node);
+        is_said(node) = true;
+      }
       if (known) continue;
       const std::string value = quoted_for_people(model.name_of(use.value));
       FindingBuilder finding = out.report(
           use.user, path.size() == 1 ? fmt::format("the node needs its own result {}", value)
                                      : fmt::format("the node needs {}, which is computed from its own result", value));
+      std::size_t noted = 0;
       for (const NodeId node : path)
-        if (node != use.user) finding.note_at(node, "stands on the cycle");
+        if (node != use.user && noted++ < kNotedNodes) finding.note_at(node, "stands on the cycle");
+      if (noted > kNotedNodes) finding.note(fmt::format("{} more nodes stand on the cycle", noted - kNotedNodes));
     }
   }
 
  private:
-  /// Nodes on a shortest way from the user of an early value to its producer, along results; empty when there is none.
-  static std::vector<NodeId> way_back(const Analysis& analysis, const EarlyUse& use) {
-    const Model& model = analysis.model();
-    const NodeId goal = model.value(use.value).producer;
-    const GraphId graph = model.node(use.user).graph;
-    std::map<NodeId, NodeId> from{{use.user, NodeId::kNone}};
-    std::deque<NodeId> pending{use.user};
-    while (!pending.empty() && !from.contains(goal)) {
+  /// Nodes on a shortest way from the user of an early value to its producer, along results, the producer first.
+  static std::vector<NodeId> way_back(const Analysis& analysis, NodeId from, NodeId producer, Tangles& tangles) {
+    const std::uint32_t tangle = tangles.of(from);
+    std::unordered_map<NodeId, NodeId> before{{from, NodeId::kNone}};
+    std::deque<NodeId> pending{from};
+    while (!pending.empty() && !before.contains(producer)) {
       const NodeId at = pending.front();
       pending.pop_front();
-      for (const ValueId result : model.results(model.node(at))) {
-        if (result == ValueId::kAbsent) continue;
-        for (NodeId user : analysis.users(result)) {
-          while (user != NodeId::kNone && model.node(user).graph != graph) user = model.graph(model.node(user).graph).owner;
-          if (user != NodeId::kNone && from.emplace(user, at).second) pending.push_back(user);
-        }
-      }
+      for_each_user(analysis, at, [&](NodeId user) {
+        if (tangles.of(user) == tangle && before.emplace(user, at).second) pending.push_back(user);
+      });
     }
     std::vector<NodeId> path;
-    if (from.contains(goal))
-      for (NodeId at = goal; at != NodeId::kNone; at = from.at(at)) path.push_back(at);
+    for (NodeId at = producer; at != NodeId::kNone; at = before.at(at)) path.push_back(at);
     return path;
   }
 };

@@ -1,0 +1,56 @@
+#include <string>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/findings/input_report.h"
+#include "analyzer/reports/json.h"
+#include "analyzer/reports/text.h"
+#include "analyzer/rules/engine.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/reader.h"
+#include "passes/placement/placement.h"
+#include "passes/placement/runtime_cost.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace tensorlint::fuzz {
+namespace {
+
+/// Every ONNX file that a writer makes begins with a field's tag, which is a control character.
+bool is_binary(std::string_view bytes) { return !bytes.empty() && (static_cast<unsigned char>(bytes[0]) < 0x20 && bytes[0] != '\n'); }
+
+void require_clean(std::string_view report) {
+  while (!report.empty()) {
+    const std::size_t end = std::min(report.find('\n'), report.size());
+    const std::string_view line = report.substr(0, end);
+    require(escape_for_people(line, line.size()) == line, "a report has no control characters");
+    report.remove_prefix(std::min(end + 1, report.size()));
+  }
+}
+
+}  // namespace
+
+void check(std::string_view bytes) {
+  const Result<Model> model = is_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx") : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
+  InputReport report;
+  report.path = "m";
+  if (!model) {
+    report.error = model.error().message;
+  } else {
+    const Analysis analysis = analyse(*model, {});
+    const Placement placement = place(analysis, {});
+    const RuntimeCost cost = runtime_cost(analysis, {});
+    RuleResults with_cost = run_rules(analysis, {}, &placement, &cost);
+    RuleResults results = run_rules(analysis, {}, &placement);
+    report.checked = true;
+    report.nodes = model->nodes.size();
+    report.counts = results.counts;
+    report.findings = std::move(results.findings);
+    require_clean(show_text(analysis, placement));
+    require_clean(show_json(analysis, placement, {.one_line = true, .all_symbols = true}));
+  }
+  require_clean(check_text(std::span(&report, 1), false, false));
+  require_clean(check_json(std::span(&report, 1), false));
+}
+
+}  // namespace tensorlint::fuzz
+
+TENSORLINT_FUZZER(tensorlint::fuzz::check)

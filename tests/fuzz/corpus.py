@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Seeds for the fuzz targets: corpus.py FOLDER [--few]
+
+Writes FOLDER/binary (the models of ONNX's backend tests, small ones, the samples of this repository) and FOLDER/text (its
+fixtures, and the backend models as text). --few: one model of each operator, for the tests.
+"""
+import argparse
+import hashlib
+import pathlib
+import shutil
+import sys
+import warnings
+
+import onnx
+import onnx.parser
+import onnx.printer
+from onnx.backend.test.case.node import collect_testcases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LARGEST = 4096
+
+
+def write(folder, name, content):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--few", action="store_true")
+    arguments = parser.parse_args()
+    stamp = arguments.folder / f"made-with-onnx-{onnx.__version__}{'-few' if arguments.few else ''}"
+    if stamp.exists():
+        return 0
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    binary, text = arguments.folder / "binary", arguments.folder / "text"
+
+    warnings.simplefilter("ignore")  # of numpy, while onnx computes the expected outputs
+    seen = set()
+    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+        content = case.model.SerializeToString(deterministic=True)
+        key = tuple(sorted({node.op_type for node in case.model.graph.node})) if arguments.few else hashlib.sha1(content).digest()
+        if len(content) > LARGEST or key in seen:
+            continue
+        seen.add(key)
+        write(binary, case.name + ".onnx", content)
+        if not arguments.few:
+            write(text, case.name + ".onnxtxt", onnx.printer.to_text(case.model).encode())
+    for fixture in sorted((ROOT / "tests").rglob("*.onnxtxt")):
+        name = f"{fixture.parent.name}-{fixture.name}"
+        if fixture.stat().st_size > LARGEST:
+            continue
+        write(text, name, fixture.read_bytes())
+        try:
+            model = onnx.parser.parse_model(fixture.read_text())
+        except Exception:  # our text has more than onnx.parser takes: such a fixture is a seed as text only
+            continue
+        write(binary, name.removesuffix("txt"), model.SerializeToString(deterministic=True))
+    if not arguments.few:
+        for sample in sorted((ROOT / "samples").glob("*.onnx")):
+            write(binary, sample.name, sample.read_bytes())
+    stamp.touch()
+    print(f"{len(list(binary.iterdir()))} binary and {len(list(text.iterdir()))} text models in {arguments.folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+#include <string>
+
+#include "analyzer/fixes/fixer.h"
+#include "analyzer/reports/diff.h"
+#include "analyzer/rules/engine.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/printer.h"
+#include "ir/writers/onnx/writer.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace tensorlint::fuzz {
+
+void fix(std::string_view bytes) {
+  const Result<Model> model = read_onnx_bytes(bytes, "model.onnx");
+  if (!model) return;
+  const Analysis analysis = analyse(*model, {});
+  const RuleResults found = run_rules(analysis, RuleSelection());
+  const FixPlan plan = plan_fixes(found.findings, true);
+  if (plan.edits.empty()) return;
+  const Result<EditedBytes> edited = edit_onnx(bytes, *model, plan.edits);
+  if (!edited) {
+    require(!edited.error().message.empty(), "an error says something");
+    return;
+  }
+  const std::string fixed_bytes = edited->joined();
+  const Result<Model> fixed = read_onnx_bytes(fixed_bytes, "model.onnx");
+  if (!fixed) std::fprintf(stderr, "%s\n", fixed.error().message.c_str());
+  require(fixed.ok(), "what is written can be read");
+  const Analysis after = analyse(*fixed, {});
+  drop_stale_declarations(analysis, after);
+  constexpr TextOptions kDiffText{.max_elements = 16};
+  unified_diff(to_text(*model, kDiffText), to_text(*fixed, kDiffText), "a", "b");
+}
+
+}  // namespace tensorlint::fuzz
+
+TENSORLINT_FUZZER(tensorlint::fuzz::fix)

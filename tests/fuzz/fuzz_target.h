@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace tensorlint::fuzz {
+
+// Each takes any bytes, and aborts when a promise is broken; crashes and leaks are for the sanitizers to find.
+
+/// Binary reader: an error names an offset within the file; a model's spans and ids hold together.
+void onnx_reader(std::string_view bytes);
+/// Text reader and printer: an error names a line; what is printed reads back as the same text.
+void text_reader(std::string_view bytes);
+/// `check` as a whole, of binary models and (where the bytes begin like a text) of text: every report, all formats clean.
+void check(std::string_view bytes);
+/// `fix --unsafe`: what is written can be read and analysed.
+void fix(std::string_view bytes);
+
+inline void require(bool holds, const char* promise) {
+  if (holds) return;
+  std::fprintf(stderr, "broken promise: %s\n", promise);
+  std::abort();
+}
+
+}  // namespace tensorlint::fuzz
+
+/// In a build for libFuzzer the one target of the program; nothing in the replay program, which has all of them.
+#ifdef TENSORLINT_LIBFUZZER
+#define TENSORLINT_FUZZER(target)                                                     \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { \
+    target({reinterpret_cast<const char*>(data), size});                              \
+    return 0;                                                                         \
+  }
+#else
+#define TENSORLINT_FUZZER(target)
+#endif
