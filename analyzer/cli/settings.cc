@@ -29,6 +29,17 @@ void for_each_word(const std::vector<std::string>& texts, Visit visit) {
   }
 }
 
+constexpr std::size_t kMaxProviderTable = std::size_t{4} << 20;
+
+Result<std::shared_ptr<const ProviderTable>> provider_named(const std::string& name) {
+  if (auto known = built_in_provider(name)) return known;
+  const auto text = read_small_file(name, kMaxProviderTable);
+  if (!text) return Error{fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are cuda and cpu", name, text.error().message), {}};
+  auto table = parse_provider(*text, name);
+  if (!table) return table.error();
+  return std::make_shared<const ProviderTable>(std::move(*table));
+}
+
 std::string assigned(const ConfigEntry& entry) { return entry.name.empty() ? entry.text : fmt::format("{}={}", entry.name, entry.text); }
 
 /// What the options of the same names would say.
@@ -62,6 +73,11 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
       const std::string meant = suggestion(unknown, rule_words());
       return Error{fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant), {}};
     }
+  }
+  for (const std::string& name : options.providers) {
+    auto provider = provider_named(name);
+    if (!provider) return provider.error();
+    settings.providers_.push_back(std::move(*provider));
   }
   Config files;  // those that options name; empty for none
   files.baseline = options.baseline;
@@ -135,6 +151,7 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   // Every part was parsed before.
   settings.analysis = parse_declarations(declarations).value();
   settings.placement = placement_options(settings.analysis);
+  settings.placement.providers = providers_;
   const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;
   if (!placement_file.empty()) settings.placement.rules = placement_files_.at(placement_file);
 

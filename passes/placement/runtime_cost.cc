@@ -210,6 +210,14 @@ class Run {
       for (const ValueId result : results) make(result, 0);
       return;
     }
+    // A runtime that chooses where nodes run keeps constants as it does initializers.
+    if (op.domain == NameId::kEmpty && name == "Constant" && !sources_.provider_choices().empty() && sources_.node(id) == DeviceSources::kUnplaced) {
+      for (const ValueId result : results) {
+        make(result, sources_.default_device());
+        if (result != ValueId::kAbsent) buffer(result).stored = true;
+      }
+      return;
+    }
     const bool moves = model_.text(op.domain) == "tensorlint" && name == "Transfer";
     int where = moves ? DeviceSources::kUnplaced : sources_.node(id);
     if (moves) {

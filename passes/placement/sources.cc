@@ -70,6 +70,7 @@ DeviceSources::DeviceSources(const Analysis& analysis, const PlacementOptions& o
   if (model.provenance != nullptr && model.provenance->mentions(kTagKey)) read_tags(model);
   read_model_keys(model);
   read_device_configurations(analysis);
+  read_providers(analysis, options);
   const bool moves = std::any_of(model.operators.begin(), model.operators.end(), [&](const Operator& op) { return is_transfer(model, op); });
   any_ = any_ || moves;
   const auto from_elsewhere = [](SourceKind kind) { return kind != SourceKind::kNone && kind != SourceKind::kCommandLine; };
@@ -138,6 +139,14 @@ void DeviceSources::read_command_line(const Model& model, const PlacementOptions
       place_value(id, device, SourceKind::kCommandLine);
     }
   }
+}
+
+void DeviceSources::read_providers(const Analysis& analysis, const PlacementOptions& options) {
+  if (options.providers.empty()) return;
+  reserve(analysis.model());
+  choices_ = choose_providers(analysis, options.providers);
+  for (const auto& [node, choice] : choices_)
+    place_node(node, choice.provider < options.providers.size() ? number(options.providers[choice.provider]->device) : 0, SourceKind::kProvider);
 }
 
 void DeviceSources::read_rules(const Model& model, const PlacementOptions& options) {

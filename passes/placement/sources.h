@@ -2,17 +2,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/provider.h"
 
 namespace tensorlint {
 
 /// Where a placement was read. In the order in which they win.
-enum class SourceKind : std::uint8_t { kNone, kCommandLine, kPlacementFile, kTag, kModelKey, kDeviceConfiguration };
+enum class SourceKind : std::uint8_t { kNone, kCommandLine, kPlacementFile, kTag, kModelKey, kDeviceConfiguration, kProvider };
 
 /// A row of a placement file: what its globs match is on `device`.
 struct PlacementRule {
@@ -25,6 +27,7 @@ struct PlacementOptions {
   std::string default_device = "cpu";                 ///< canonical
   std::map<std::string, std::string, std::less<>> values;  ///< command line: canonical device by value of the main graph
   std::vector<PlacementRule> rules;
+  std::vector<std::shared_ptr<const ProviderTable>> providers;  ///< in the order of preference; they place what nothing else does
 };
 
 /// What is wrong with a placement that the model or the user gives; the placement is not used.
@@ -59,6 +62,8 @@ class DeviceSources {
   int number(std::string_view name);
   const std::vector<std::string>& names() const { return names_; }
   static constexpr int kManyDevices = 62;
+  /// Of the nodes that providers were asked for.
+  const std::map<NodeId, ProviderChoice>& provider_choices() const { return choices_; }
 
  private:
   void read_command_line(const Model& model, const PlacementOptions& options);
@@ -66,6 +71,7 @@ class DeviceSources {
   void read_tags(const Model& model);
   void read_model_keys(const Model& model);
   void read_device_configurations(const Analysis& analysis);
+  void read_providers(const Analysis& analysis, const PlacementOptions& options);
   bool place_value(ValueId id, int device, SourceKind source);
   bool place_node(NodeId id, int device, SourceKind source);
   void reserve(const Model& model);
@@ -77,6 +83,7 @@ class DeviceSources {
   std::vector<std::int8_t> nodes_, values_;  // empty until something is placed
   std::vector<SourceKind> node_sources_, value_sources_;
   std::vector<PlacementProblem> problems_;
+  std::map<NodeId, ProviderChoice> choices_;
 };
 
 }  // namespace tensorlint

@@ -60,6 +60,20 @@ class BadInputTest(unittest.TestCase):
                 self.assertEqual(self.check("--device", text).returncode, 2)
         self.assertEqual(self.check("--device", "nothing=cpu").returncode, 2)
 
+    def test_providers(self) -> None:
+        table = self.folder / "npu.txt"
+        table.write_text("provider npu\ndevice npu:0\nAdd 7-\n")
+        for name, said in [("gpu", "there is no provider `gpu`"), (str(table), "npu.txt:3: after `Add` comes a range of opsets"), (str(self.folder), "no regular file")]:
+            with self.subTest(name):
+                done = self.check("--placement", "runtime", "--provider", name)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+        self.assertIn("goes with --placement runtime", self.check("--provider", "cuda").stderr)
+        table.write_text("provider npu\ndevice npu:0\nAdd 7-99\n")
+        done = self.check("--placement", "runtime", "--provider", str(table))
+        cost = json.loads(done.stdout)["inputs"][0]["cost"]
+        self.assertEqual((cost["copies"], cost["bytes"]), (2, 2 * 6 * 4 * 4))
+
     # ---- configuration and device_configurations
 
     def configured(self, change: str, **spec: object) -> list[str]:

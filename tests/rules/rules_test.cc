@@ -72,13 +72,18 @@ std::string listed(const Expected& codes) {
   return text;
 }
 
-/// A fixture with the comment `# placement: runtime` is checked as by that option.
+/// A fixture with the comments `# placement: runtime` and `# provider: NAME` is checked as by these options.
 InputReport checked(const Model& model) {
   const Analysis analysis = analyse(model, {});
-  const Placement placement = place(analysis, PlacementOptions());
+  PlacementOptions options;
+  bool at_run_time = false;
+  for (const Comment& comment : model.comments) {
+    if (comment.text == "placement: runtime") at_run_time = true;
+    if (comment.text.starts_with("provider: ")) options.providers.push_back(built_in_provider(comment.text.substr(10)));
+  }
+  const Placement placement = place(analysis, options);
   std::optional<RuntimeCost> cost;
-  for (const Comment& comment : model.comments)
-    if (comment.text == "placement: runtime") cost = runtime_cost(analysis, PlacementOptions());
+  if (at_run_time) cost = runtime_cost(analysis, options);
   RuleResults results = run_rules(analysis, {}, &placement, cost ? &*cost : nullptr);
   InputReport report;
   report.path = model.path;

@@ -51,6 +51,7 @@ std::string source_text(SourceKind source) {
     case SourceKind::kTag: return "tagged";
     case SourceKind::kModelKey: return "placed by a key of the model";
     case SourceKind::kDeviceConfiguration: return "placed by its device configuration";
+    case SourceKind::kProvider: return "run by its provider";
     case SourceKind::kNone: break;
   }
   return "without a device";

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint {
+namespace {
+
+class UnsupportedOnDevice : public Rule {
+ public:
+  UnsupportedOnDevice()
+      : Rule({"TL-P408", "unsupported-on-device", "placement", Severity::kWarning, "an execution provider has no kernel for a node, which therefore runs on the cpu"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    if (view.placement() == nullptr || view.runtime_cost() == nullptr) return;
+    const Model& model = view.model();
+    const DeviceSources& sources = view.placement()->sources();
+    // What many nodes of an operator lack is said once, at the first of them.
+    std::map<std::pair<NameId, std::string>, std::size_t> counts;
+    for (const auto& [node, choice] : sources.provider_choices())
+      if (is_missing(sources, node, choice)) ++counts[{model.op(model.node(node)).name, choice.missing}];
+    NodeId cannot_be_captured = NodeId::kNone;
+    std::string why;
+    for (const auto& [node, choice] : sources.provider_choices()) {
+      if (!is_missing(sources, node, choice)) continue;
+      if (cannot_be_captured == NodeId::kNone) {
+        cannot_be_captured = node;
+        why = "it runs on the cpu";
+      }
+      const auto known = counts.find({model.op(model.node(node)).name, choice.missing});
+      if (known == counts.end()) continue;
+      FindingBuilder finding = out.report(node, fmt::format("{}: the node runs on the cpu", choice.missing));
+      if (known->second > 1) finding.note(fmt::format("so do {} more nodes of this operator", known->second - 1));
+      counts.erase(known);
+    }
+    for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+      const auto id = static_cast<NodeId>(n);
+      const Operator& op = model.op(model.nodes[n]);
+      const std::string_view name = model.text(op.name);
+      if (cannot_be_captured != NodeId::kNone && id > cannot_be_captured) break;
+      if (op.domain != NameId::kEmpty || (name != "If" && name != "Loop" && name != "Scan")) continue;
+      cannot_be_captured = id;
+      why = "the host decides what it runs";
+      break;
+    }
+    if (cannot_be_captured != NodeId::kNone && !sources.provider_choices().empty() && uses_cuda(sources))
+      out.report(Severity::kInfo, cannot_be_captured, fmt::format("no CUDA graph can be captured of a run, because of this node first: {}", why));
+  }
+
+ private:
+  static bool is_missing(const DeviceSources& sources, NodeId node, const ProviderChoice& choice) {
+    return !choice.missing.empty() && !choice.shape_arithmetic && sources.node_source(node) == SourceKind::kProvider && sources.node(node) == 0;
+  }
+  static bool uses_cuda(const DeviceSources& sources) {
+    for (const std::string& name : sources.names())
+      if (name.starts_with("cuda:")) return true;
+    return false;
+  }
+};
+
+const RegisterRule<UnsupportedOnDevice> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

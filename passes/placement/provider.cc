@@ -1,0 +1,233 @@
+#include "passes/placement/provider.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "passes/dataflow/order.h"
+#include "passes/placement/device_name.h"
+#include "passes/placement/host_operands.h"
+
+namespace tensorlint {
+namespace {
+
+std::string_view next_word(std::string_view& rest) {
+  while (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+bool parse_number(std::string_view text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 1;
+}
+
+/// `13+`, `6-12`
+bool parse_opsets(std::string_view text, ProviderKernel& kernel) {
+  if (text.ends_with('+')) return parse_number(text.substr(0, text.size() - 1), kernel.since);
+  const std::size_t dash = text.find('-');
+  return dash != std::string_view::npos && parse_number(text.substr(0, dash), kernel.since) && parse_number(text.substr(dash + 1), kernel.until) &&
+         kernel.since <= kernel.until;
+}
+
+/// `T=float32,float16`; what is wrong with it, empty for nothing.
+std::string parse_types(std::string_view text, ProviderKernel& kernel) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return fmt::format("`{}` is not of the form T=float32,float16", text);
+  DTypeSet dtypes = DTypeSet::from_bits(0);
+  for (std::string_view rest = text.substr(equals + 1); !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    const auto dtype = dtype_named(name);
+    if (!dtype) return fmt::format("`{}` is no dtype", name);
+    dtypes = dtypes | *dtype;
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  kernel.types.emplace_back(text.substr(0, equals), dtypes);
+  return {};
+}
+
+std::string key_of(std::string_view domain, std::string_view name) { return domain.empty() ? std::string(name) : fmt::format("{}.{}", domain, name); }
+
+/// onnxruntime's KernelRegistry::VerifyKernelDef: a kernel without an end is for its own version of the operator only.
+bool covers(const ProviderKernel& kernel, std::int64_t since) {
+  return kernel.since == since || (kernel.since < since && kernel.until != 0 && since <= kernel.until);
+}
+
+/// A dtype that a kernel lacks; empty where it has all that are known.
+DTypeSet lacking(const Analysis& analysis, const Node& node, const OpSchema& schema, const ProviderKernel& kernel) {
+  const Model& model = analysis.model();
+  const auto check = [&](std::span<const ValueId> values, std::span<const FormalParameter> formals) {
+    for (std::size_t i = 0; i < values.size() && !formals.empty(); ++i) {
+      if (values[i] == ValueId::kAbsent) continue;
+      const FormalParameter& formal = formals[std::min(i, formals.size() - 1)];
+      const std::string_view variable = schema.types[formal.type].name;
+      const Fact& fact = analysis.fact(values[i]);
+      if (fact.kind != ValueKind::kTensor || fact.dtypes == DTypeSet::all()) continue;
+      for (const auto& [name, allowed] : kernel.types)
+        if ((name == variable || name == formal.name) && (fact.dtypes & allowed).bits() == 0) return fact.dtypes;
+    }
+    return DTypeSet::from_bits(0);
+  };
+  const DTypeSet operand = check(model.operands(node), schema.inputs);
+  return operand.bits() != 0 ? operand : check(model.results(node), schema.outputs);
+}
+
+/// Why a provider cannot run a node; empty where it can.
+std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider) {
+  const Model& model = analysis.model();
+  const Operator& op = model.op(node);
+  const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
+  if (known == provider.kernels.end()) return fmt::format("no kernel of {}", provider.name);
+  if (op.schema == nullptr) return {};  // a custom operator by its name alone
+  std::int64_t newest = 0;
+  for (const ProviderKernel& kernel : known->second) newest = std::max({newest, kernel.since, kernel.until});
+  const int version = op.schema->since_version;
+  std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
+  if (newest < version) why += fmt::format(", the newest is for {}", newest);
+  for (const ProviderKernel& kernel : known->second) {
+    if (!covers(kernel, op.schema->since_version)) continue;
+    const DTypeSet dtypes = lacking(analysis, node, *op.schema, kernel);
+    if (dtypes.bits() == 0) return {};
+    why = fmt::format("no kernel of {} for {}", provider.name, dtypes.to_text());
+  }
+  return why;
+}
+
+/// onnxruntime's kSmallInitializerThreshold: a constant of so many elements is no reason to stay on an accelerator.
+constexpr std::int64_t kSmallConstant = 100;
+
+class Chooser {
+ public:
+  Chooser(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers)
+      : analysis_(analysis), model_(analysis.model()), providers_(providers), cpu_(built_in_provider("cpu")), on_cpu_(model_.values.size()) {}
+
+  std::map<NodeId, ProviderChoice> run() {
+    const std::vector<std::vector<GraphId>> bodies = bodies_by_graph(model_);
+    for (std::size_t g = 0; g < model_.graphs.size(); ++g)
+      for (const NodeId node : order_nodes(model_, static_cast<GraphId>(g), bodies).nodes) choose(node);
+    return std::move(choices_);
+  }
+
+ private:
+  void choose(NodeId id) {
+    const Node& node = model_.node(id);
+    const Operator& op = model_.op(node);
+    const std::string_view name = model_.text(op.name), domain = model_.text(op.domain);
+    if (op.function != GraphId::kNone || (domain == "tensorlint" && name == "Transfer")) return;
+    if (domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap" || name == "Constant")) return;
+    const OperandPlacement roles = operand_placement(model_, op, find_entry(domain, name, op.opset));
+    ProviderChoice choice;
+    for (; choice.provider < providers_.size(); ++choice.provider) {
+      std::string why = missing_kernel(analysis_, node, *providers_[choice.provider]);
+      if (why.empty() || is_inlined(op)) break;
+      if (choice.provider == 0) choice.missing = std::move(why);
+    }
+    if (choice.provider < providers_.size() && prefers_cpu(node, roles)) {
+      choice.provider = static_cast<std::uint32_t>(providers_.size());
+      choice.shape_arithmetic = true;
+    }
+    if (choice.provider == providers_.size() || roles.results_on_host)
+      for (const ValueId result : model_.results(node))
+        if (result != ValueId::kAbsent) on_cpu_[static_cast<std::size_t>(result)] = true;
+    choices_.emplace(id, std::move(choice));
+  }
+
+  /// What the cpu has no kernel for either, whatever the dtype, can only be replaced by the operators that ONNX defines it by.
+  bool is_inlined(const Operator& op) const {
+    if (op.schema == nullptr) return false;
+    const auto known = cpu_->kernels.find(key_of(model_.text(op.domain), model_.text(op.name)));
+    return known == cpu_->kernels.end() || std::ranges::none_of(known->second, [&](const ProviderKernel& kernel) { return covers(kernel, op.schema->since_version); });
+  }
+
+  bool is_small_constant(ValueId value) const {
+    const Value& known = model_.value(value);
+    const bool constant = known.origin == ValueOrigin::kInitializer ||
+                          (known.origin == ValueOrigin::kNode && model_.text(model_.op(model_.node(known.producer)).name) == "Constant");
+    const Fact& fact = analysis_.fact(value);
+    if (!constant || fact.shape == ShapeId::kUnranked) return false;
+    std::int64_t count = 1;
+    for (const Dim dim : analysis_.facts().dims_of(fact.shape)) {
+      const auto extent = analysis_.facts().dims().as_constant(dim);
+      if (!extent || (*extent > 0 && count > kSmallConstant / *extent)) return false;
+      count *= *extent;
+    }
+    return count <= kSmallConstant;
+  }
+
+  bool prefers_cpu(const Node& node, const OperandPlacement& roles) const {
+    constexpr DTypeSet kNotOnCpu = DTypeSet(DType::kFloat16) | DType::kBFloat16 | DType::kFloat8E4M3FN | DType::kFloat8E4M3FNUZ | DType::kFloat8E5M2 | DType::kFloat8E5M2FNUZ;
+    const auto operands = model_.operands(node);
+    bool any = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == ValueId::kAbsent) continue;
+      if ((analysis_.fact(operands[i]).dtypes & kNotOnCpu) == analysis_.fact(operands[i]).dtypes) return false;
+      const Value& value = model_.value(operands[i]);
+      if (on_cpu_[static_cast<std::size_t>(operands[i])]) {
+        if (roles.is_host(i)) return false;  // the kernel wants it there anyway
+        any = true;
+      } else if (!is_small_constant(operands[i]) && !(value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain)) {
+        return false;
+      }
+    }
+    return any;
+  }
+
+  const Analysis& analysis_;
+  const Model& model_;
+  std::span<const std::shared_ptr<const ProviderTable>> providers_;
+  std::shared_ptr<const ProviderTable> cpu_;
+  std::vector<bool> on_cpu_;  // by value
+  std::map<NodeId, ProviderChoice> choices_;
+};
+
+}  // namespace
+
+Result<ProviderTable> parse_provider(std::string_view text, const std::string& path) {
+  ProviderTable table;
+  std::uint32_t line_number = 0;
+  const auto wrong = [&](std::string message) { return Error{fmt::format("{}:{}: {}", path, line_number, message), {.line = line_number, .column = 1}}; };
+  while (!text.empty()) {
+    ++line_number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = line.substr(0, line.find('#'));
+    const std::string_view first = next_word(line);
+    if (first.empty()) continue;
+    if (first == "provider" || first == "device" || first == "source") {
+      while (line.starts_with(' ')) line.remove_prefix(1);
+      std::string& field = first == "provider" ? table.name : first == "device" ? table.device : table.source;
+      field = line;
+      while (field.ends_with(' ')) field.pop_back();
+      if (field.empty()) return wrong(fmt::format("`{}` says nothing", first));
+      if (first == "device") {
+        const auto device = canonical_device(field);
+        if (!device) return wrong(fmt::format("`{}` names no device; write cpu, cuda:0, ...", field));
+        table.device = *device;
+      }
+      continue;
+    }
+    ProviderKernel kernel;
+    const std::string_view opsets = next_word(line);
+    if (!parse_opsets(opsets, kernel)) return wrong(fmt::format("after `{}` comes a range of opsets, 13+ or 6-12, not `{}`", first, opsets));
+    for (std::string_view types = next_word(line); !types.empty(); types = next_word(line))
+      if (std::string fault = parse_types(types, kernel); !fault.empty()) return wrong(std::move(fault));
+    constexpr std::string_view kStandard = "ai.onnx.";
+    const bool standard = first.starts_with(kStandard) && first.find('.', kStandard.size()) == std::string_view::npos;
+    table.kernels[std::string(standard ? first.substr(kStandard.size()) : first)].push_back(std::move(kernel));
+  }
+  if (table.name.empty()) return wrong("the table has no line `provider NAME`");
+  if (table.device.empty()) return wrong("the table has no line `device NAME`");
+  return table;
+}
+
+std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers) {
+  return Chooser(analysis, providers).run();
+}
+
+}  // namespace tensorlint
