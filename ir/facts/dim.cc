@@ -352,26 +352,16 @@ struct DimPool::Impl {
     const Term& divisor = right[0];
     std::vector<Term> quotient;
     for (const Term& term : left) {
-      const auto coefficient = checked::floor_div(term.coefficient, divisor.coefficient);
-      if (checked::floor_mod(term.coefficient, divisor.coefficient) != 0 || !coefficient) return std::nullopt;
-      Monomial rest;
-      std::uint32_t matched = 0;
-      for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
-        if (matched < divisor.monomial.degree && term.monomial.atoms[i] == divisor.monomial.atoms[matched]) {
-          ++matched;
-        } else {
-          rest.atoms[rest.degree++] = term.monomial.atoms[i];
-        }
-      }
-      if (matched != divisor.monomial.degree) return std::nullopt;
-      quotient.push_back({rest, *coefficient});
+      const std::optional<Term> part = divided(term, divisor);
+      if (!part) return std::nullopt;
+      quotient.push_back(*part);
     }
     std::sort(quotient.begin(), quotient.end(), by_monomial);
     return intern(std::move(quotient));
   }
 
   /// One term over another where that is a term again.
-  std::optional<Dim> term_quotient(const Term& term, const Term& divisor) {
+  static std::optional<Term> divided(const Term& term, const Term& divisor) {
     const auto coefficient = checked::floor_div(term.coefficient, divisor.coefficient);
     if (checked::floor_mod(term.coefficient, divisor.coefficient) != 0 || !coefficient) return std::nullopt;
     Monomial rest;
@@ -384,7 +374,7 @@ struct DimPool::Impl {
       }
     }
     if (matched != divisor.monomial.degree) return std::nullopt;
-    return intern({Term{rest, *coefficient}});
+    return Term{rest, *coefficient};
   }
 
   Dim apply(DimPool& pool, AtomKind kind, Dim a, Dim b) {
@@ -441,10 +431,11 @@ std::optional<Dim> DimPool::exact_div(Dim a, Dim b) {
   };
   Dim quotient = constant(0), remainder = a;
   for (std::size_t step = 0; step < 2 * kMaxTerms && !is_constant(remainder, 0); ++step) {
-    const auto part = impl_->term_quotient(leading(impl_->terms(remainder)), leading(divisor));
-    if (!part) return std::nullopt;
-    quotient = add(quotient, *part);
-    remainder = sub(remainder, mul(*part, b));
+    const auto term = Impl::divided(leading(impl_->terms(remainder)), leading(divisor));
+    if (!term) return std::nullopt;
+    const Dim part = impl_->intern({*term});
+    quotient = add(quotient, part);
+    remainder = sub(remainder, mul(part, b));
     if (quotient.is_unknown() || remainder.is_unknown()) return std::nullopt;
   }
   return is_constant(remainder, 0) ? std::optional(quotient) : std::nullopt;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "passes/dataflow/order.h"
+#include "passes/placement/call_attributes.h"
 #include "passes/placement/diagram.h"
 #include "passes/placement/host_operands.h"
 
@@ -381,20 +382,11 @@ class Placer {
     --depth_;
   }
 
-  /// Attributes inside a function may be the caller's.
-  const Attribute* attribute(const Node& node, std::string_view name) const {
-    const Attribute* found = model_.attribute(node, name);
-    if (found == nullptr || found->reference.empty()) return found;
-    for (const Attribute& given : caller_attributes_)
-      if (given.name == found->reference) return &given;
-    return nullptr;
-  }
-
   void visit_transfer(NodeId id, const Node& node, Diagram guard) {
     const auto operands = model_.operands(node);
     const Placed operand = operands.empty() ? Placed{unknown(), {}} : read(operands[0]);
     reach(id, store_.both(guard, untainted(operand.device)));
-    const Attribute* to = attribute(node, "device");
+    const Attribute* to = attributes_.find(node, "device");
     const int device = to == nullptr || to->kind != AttributeKind::kString ? DeviceSources::kManyDevices : transfer_target(id, to->s);
     for (const ValueId result : model_.results(node))
       if (result != ValueId::kAbsent) set(result, {on(device), result_content(node, ContentRule::kSame, result)}, guard);
@@ -546,20 +538,12 @@ class Placer {
         return;
       }
     }
-    std::vector<Attribute> attributes;
-    for (const Attribute& given_attribute : model_.attributes(node)) {
-      const Attribute* value = attribute(node, given_attribute.name);
-      if (value == nullptr) continue;
-      attributes.push_back(*value);
-      attributes.back().name = given_attribute.name;
-    }
-    for (const Attribute& fallback : graph.attribute_defaults)
-      if (model_.attribute(node, fallback.name) == nullptr) attributes.push_back(fallback);
+    std::vector<Attribute> attributes = attributes_.of_call(node, graph);
 
     Summary summary{id, guard, operands, {}};
     const std::size_t symbols = symbols_.size(), variables = variables_.size();
     calls_.push_back(id);
-    std::vector<Attribute> outer = std::exchange(caller_attributes_, std::move(attributes));
+    std::vector<Attribute> outer = attributes_.enter(std::move(attributes));
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const ValueId input = graph.inputs[i];
       if (input == ValueId::kAbsent) continue;
@@ -568,7 +552,7 @@ class Placer {
       set(input, operands[i], guard);
     }
     visit_graph(function, guard);
-    caller_attributes_ = std::move(outer);
+    attributes_.enter(std::move(outer));
     calls_.pop_back();
     bool repeatable = plain && variables == variables_.size();
     for (const ValueId output : graph.outputs) {
@@ -583,7 +567,7 @@ class Placer {
   // ---- control flow
 
   GraphId body_of(const Node& node, std::string_view name) const {
-    const Attribute* found = attribute(node, name);
+    const Attribute* found = attributes_.find(node, name);
     return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
   }
 
@@ -997,7 +981,7 @@ class Placer {
   void visit_scan(NodeId id, const Node& node, Diagram guard) {
     const auto operands = model_.operands(node);
     Loop loop{.id = id, .body = body_of(node, "body")};
-    const Attribute* scanned_attribute = attribute(node, "num_scan_inputs");
+    const Attribute* scanned_attribute = attributes_.find(node, "num_scan_inputs");
     const std::int64_t scanned = scanned_attribute == nullptr ? 0 : scanned_attribute->i;
     if (loop.body == GraphId::kNone || model_.op(node).opset < 9 || scanned < 1 || static_cast<std::uint64_t>(scanned) > operands.size())
       return give_up(id, guard, {});
@@ -1016,7 +1000,7 @@ class Placer {
 
   /// A Scan runs once per element of the scanned axis; the same dim is the same number everywhere.
   void set_trips(Loop& loop, const Node& node, ValueId sequence) {
-    const Attribute* axes = attribute(node, "scan_input_axes");
+    const Attribute* axes = attributes_.find(node, "scan_input_axes");
     std::int64_t axis = axes != nullptr && !axes->ints.empty() ? axes->ints[0] : 0;
     const Fact* fact = sequence == ValueId::kAbsent ? nullptr : &analysis_.fact(sequence);
     if (fact != nullptr && fact->kind == ValueKind::kTensor && fact->shape != ShapeId::kUnranked) {
@@ -1199,7 +1183,7 @@ class Placer {
   std::uint32_t next_key_ = kClaimBase;
   std::vector<LoopFrame> loops_;
   std::vector<NodeId> calls_;
-  std::vector<Attribute> caller_attributes_;
+  CallAttributes attributes_{model_};  // of the call that is being followed
   std::uint64_t budget_;
   int depth_ = 0;
   bool needs_another_pass_ = false;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "passes/dataflow/order.h"
+#include "passes/placement/call_attributes.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
 
@@ -166,16 +167,8 @@ class Run {
     }
   }
 
-  const Attribute* attribute(const Node& node, std::string_view name) const {
-    const Attribute* found = model_.attribute(node, name);
-    if (found == nullptr || found->reference.empty()) return found;
-    for (const Attribute& given : caller_attributes_)
-      if (given.name == found->reference) return &given;
-    return nullptr;
-  }
-
   GraphId body_of(const Node& node, std::string_view name) const {
-    const Attribute* found = attribute(node, name);
+    const Attribute* found = attributes_.find(node, name);
     return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
   }
 
@@ -221,7 +214,7 @@ class Run {
     const bool moves = model_.text(op.domain) == "tensorlint" && name == "Transfer";
     int where = moves ? DeviceSources::kUnplaced : sources_.node(id);
     if (moves) {
-      const Attribute* to = attribute(node, "device");
+      const Attribute* to = attributes_.find(node, "device");
       const auto device = to == nullptr ? std::nullopt : canonical_device(to->s);
       if (!device) return stop("a Transfer names no device");
       where = sources_.number(*device);
@@ -259,18 +252,10 @@ class Run {
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
     for (std::size_t i = 0; i < std::min(operands.size(), graph.inputs.size()); ++i) bind(graph.inputs[i], operands[i]);
-    std::vector<Attribute> attributes;
-    for (const Attribute& given : model_.attributes(node)) {
-      const Attribute* value = attribute(node, given.name);
-      if (value == nullptr) continue;
-      attributes.push_back(*value);
-      attributes.back().name = given.name;
-    }
-    for (const Attribute& fallback : graph.attribute_defaults)
-      if (model_.attribute(node, fallback.name) == nullptr) attributes.push_back(fallback);
-    std::vector<Attribute> outer = std::exchange(caller_attributes_, std::move(attributes));
+    std::vector<Attribute> attributes = attributes_.of_call(node, graph);
+    std::vector<Attribute> outer = attributes_.enter(std::move(attributes));
     visit_graph(function);
-    caller_attributes_ = std::move(outer);
+    attributes_.enter(std::move(outer));
     for (std::size_t r = 0; r < std::min(results.size(), graph.outputs.size()); ++r) bind(results[r], graph.outputs[r]);
   }
 
@@ -306,11 +291,11 @@ class Run {
       }
       going = operands[1] == ValueId::kAbsent || decide(id, operands[1]);
     } else {
-      const Attribute* inputs = attribute(node, "num_scan_inputs");
+      const Attribute* inputs = attributes_.find(node, "num_scan_inputs");
       if (inputs == nullptr || inputs->i < 1 || static_cast<std::uint64_t>(inputs->i) > operands.size()) return stop("a Scan scans nothing");
       scanned = static_cast<std::size_t>(inputs->i);
       count = operands.size() - scanned;
-      const Attribute* axes = attribute(node, "scan_input_axes");
+      const Attribute* axes = attributes_.find(node, "scan_input_axes");
       const Fact& sequence = analysis_.fact(operands[count]);
       if (sequence.shape != ShapeId::kUnranked) {
         const auto extents = analysis_.facts().dims_of(sequence.shape);
@@ -369,7 +354,7 @@ class Run {
   std::vector<std::uint32_t> current_;  // by value: its buffer
   std::vector<Buffer> buffers_ = std::vector<Buffer>(1);  // [0]: of values that nothing made
   std::vector<OperandPlacement> operands_;  // by operator
-  std::vector<Attribute> caller_attributes_;
+  CallAttributes attributes_{model_};
   CostCase case_;
   std::string problem_;
   int depth_ = 0;
