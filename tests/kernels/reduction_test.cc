@@ -449,7 +449,7 @@ void run_structure(const Structure& structure, ReductionKind kind, int count) {
 }
 
 TEST_P(Structures, SameBitsInEverySchedule) {
-  const int count = testing::schedule_count(GetParam().splits > 1 ? 100 : 200);
+  const int count = testing::schedule_count(200);
   run_structure<float>(GetParam(), ReductionKind::kSum, count);
   run_structure<BFloat16>(GetParam(), ReductionKind::kLogSumExp, count / 10);
   run_structure<float>(GetParam(), ReductionKind::kArgMax, count / 10);
