@@ -124,7 +124,7 @@ class Run {
     if (!bits || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return Dim(Unknown::kNotTracked);
     Dim count = dims().constant(1);
     for (const Dim extent : analysis_.facts().dims_of(fact.shape)) count = dims().mul(count, extent);
-    return *bits % 8 == 0 ? dims().mul(count, dims().constant(*bits / 8)) : dims().ceil_div(dims().mul(count, dims().constant(*bits)), dims().constant(8));
+    return *bits % 8 == 0 ? dims().mul(count, dims().constant(*bits / 8)) : dims().ceil_div(count, dims().constant(8 / *bits));
   }
 
   void copy(NodeId id, ValueId value, int to, bool keep) {
