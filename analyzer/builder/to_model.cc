@@ -24,10 +24,12 @@ class BuiltMetadata final : public Provenance {
     const auto found = values.find(value);
     return found == values.end() ? std::vector<MetadataEntry>() : found->second;
   }
+  std::vector<MetadataEntry> initializer_metadata(ValueId value) const override { return constants.contains(value) ? value_metadata(value) : std::vector<MetadataEntry>(); }
   bool mentions(std::string_view key) const override { return keys.contains(key); }
 
   std::vector<std::vector<MetadataEntry>> nodes;
   std::map<ValueId, std::vector<MetadataEntry>> values;
+  std::set<ValueId> constants;
   std::set<std::string_view> keys;
 };
 
@@ -141,6 +143,7 @@ class Maker {
     if (device.empty() && !item.trained) return;
     const ValueId value = made.find_value(graphs_[item.graph], item.name);
     if (value == ValueId::kAbsent) return;
+    if (item.origin == State::Origin::kConstant) metadata_->constants.insert(value);
     std::vector<MetadataEntry>& entries = metadata_->values[value];
     if (!device.empty()) entries.push_back({kDeviceKey, device});
     if (item.trained) entries.push_back({kTrainedKey, "true"});

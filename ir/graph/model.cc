@@ -486,10 +486,16 @@ Model ModelBuilder::finish() {
   }
   for (const auto& [graph, name, type] : impl_->outputs) {
     const ValueId id = name == NameId::kEmpty ? ValueId::kAbsent : resolve(graph, name);
-    model_.graphs[static_cast<std::size_t>(graph)].outputs.push_back(id);
+    Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+    owner.outputs.push_back(id);
     if (id == ValueId::kAbsent) continue;
     Value& value = model_.values[static_cast<std::size_t>(id)];
-    if (value.graph != graph) continue;  // a subgraph hands out an outer value as it is
+    if (value.graph != graph) {  // a subgraph hands out an outer value as it is
+      if (type == nullptr) continue;
+      owner.outer_output_types.resize(owner.outputs.size());
+      owner.outer_output_types.back() = type;
+      continue;
+    }
     value.is_output = true;
     if (type != nullptr && type->kind != TypeKind::kNone && value.origin != ValueOrigin::kInput) value.type = type;
   }

@@ -154,6 +154,9 @@ struct Graph {
   std::vector<Attribute> attribute_defaults{};      ///< functions: with default
   std::uint32_t opsets = 0;                       ///< index into Model::opset_imports
   Position position;
+  std::uint32_t byte_length = 0;  ///< of the GraphProto or FunctionProto in a binary file; 0 in text
+  /// Declared types of outputs that are values of an outer graph, by output; empty where no output is such.
+  std::vector<const TypeDecl*> outer_output_types{};
 };
 
 struct OpsetImport {
@@ -229,6 +232,12 @@ class Provenance {
   virtual std::vector<MetadataEntry> node_metadata(const Node& node) const = 0;
   /// metadata_props of the ValueInfoProto or initializer TensorProto of a value; empty when there are none.
   virtual std::vector<MetadataEntry> value_metadata(ValueId value) const = 0;
+  /// Those of them that stand at the TensorProto.
+  virtual std::vector<MetadataEntry> initializer_metadata(ValueId /*value*/) const { return {}; }
+  /// Of the protobuf message at these bytes of the file: all fields but those whose number is a bit of `held`, as they
+  /// stand (doc strings, what newer versions of ONNX add, ...). A length past the end means up to the end. Empty for models
+  /// that are no binary file.
+  virtual std::string other_fields(Position /*message*/, std::uint64_t /*byte_length*/, std::uint64_t /*held*/) const { return {}; }
   /// False when no node or value can have this key: then asking for each of them is needless. Costs one look at the file.
   virtual bool mentions(std::string_view /*key*/) const { return false; }
   /// Only asked for where Model::has_node_device_configurations.

@@ -173,14 +173,21 @@ class FileProvenance final : public Provenance {
     return metadata_of(file_.substr(node.position.offset, node.byte_length), kNodeMetadata);
   }
   std::vector<MetadataEntry> value_metadata(ValueId value) const override {
-    std::vector<MetadataEntry> entries;
-    const auto number = static_cast<std::uint32_t>(value);
-    auto at = std::lower_bound(spans_.begin(), spans_.end(), number, [](const MetadataSpan& span, std::uint32_t wanted) { return span.value < wanted; });
-    for (; at != spans_.end() && at->value == number; ++at) {
-      const std::vector<MetadataEntry> more = metadata_of(at->message, at->field);
-      entries.insert(entries.end(), more.begin(), more.end());
+    return metadata_at(value, [](std::uint32_t) { return true; });
+  }
+  std::vector<MetadataEntry> initializer_metadata(ValueId value) const override {
+    return metadata_at(value, [](std::uint32_t field) { return field == kTensorMetadata; });
+  }
+  std::string other_fields(Position message, std::uint64_t byte_length, std::uint64_t held) const override {
+    std::string bytes;
+    const std::string_view fields = file_.substr(message.offset, byte_length);
+    for (Cursor cursor(fields, file_.data()); cursor.next();) {
+      const char* const begin = cursor.field_start();
+      const bool is_held = cursor.field() < 64 && ((held >> cursor.field()) & 1U) != 0;
+      cursor.skip();
+      if (!is_held) bytes.append(begin, cursor.position());
     }
-    return entries;
+    return bytes;
   }
   std::vector<NodeDeviceConfiguration> device_configurations(const Node& node) const override {
     std::vector<NodeDeviceConfiguration> found;
@@ -200,6 +207,19 @@ class FileProvenance final : public Provenance {
   }
 
  private:
+  template <typename Wanted>
+  std::vector<MetadataEntry> metadata_at(ValueId value, Wanted wanted) const {
+    std::vector<MetadataEntry> entries;
+    const auto number = static_cast<std::uint32_t>(value);
+    auto at = std::lower_bound(spans_.begin(), spans_.end(), number, [](const MetadataSpan& span, std::uint32_t sought) { return span.value < sought; });
+    for (; at != spans_.end() && at->value == number; ++at) {
+      if (!wanted(at->field)) continue;
+      const std::vector<MetadataEntry> more = metadata_of(at->message, at->field);
+      entries.insert(entries.end(), more.begin(), more.end());
+    }
+    return entries;
+  }
+
   static constexpr std::size_t kSearched = std::size_t{64} << 20;
   std::string_view file_;
   std::vector<MetadataSpan> spans_;  ///< sorted by value, then by place in the file
@@ -416,13 +436,13 @@ void Reader::read_model_fields() {
 
   model().opset_imports[0] = std::move(imports);
 
-  pending_.push_back({graph, builder_.add_graph({.kind = GraphKind::kMain, .position = at(graph)}), 1, false, false});
+  pending_.push_back({graph, builder_.add_graph({.kind = GraphKind::kMain, .position = at(graph), .byte_length = length_of(graph)}), 1, false, false});
   for (const std::string_view function : functions) {
     charge(kGraphCost);
     pay(function.size());
     check_budget(function.data());
     paid_ -= function.size();
-    pending_.push_back({function, builder_.add_graph({.kind = GraphKind::kFunction, .position = at(function)}), 1, true, true});
+    pending_.push_back({function, builder_.add_graph({.kind = GraphKind::kFunction, .position = at(function), .byte_length = length_of(function)}), 1, true, true});
   }
 }
 
@@ -656,7 +676,7 @@ GraphId Reader::queue_subgraph(std::string_view message, const Holder& holder) {
   paid_ -= message.size();  // pays when it is walked itself
   const std::uint32_t opsets = model().graph(holder.graph).opsets;
   const GraphId id = builder_.add_graph(
-      {.kind = GraphKind::kSubgraph, .parent = holder.graph, .owner = holder.node, .opsets = opsets, .position = at(message)});
+      {.kind = GraphKind::kSubgraph, .parent = holder.graph, .owner = holder.node, .opsets = opsets, .position = at(message), .byte_length = length_of(message)});
   pending_.push_back({message, id, holder.depth + 1, holder.in_function, false});
   return id;
 }

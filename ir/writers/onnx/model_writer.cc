@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/writers/onnx/wire.h"
@@ -13,6 +14,26 @@ constexpr int kMaxGraphDepth = 64;  // the reader's own limit
 constexpr std::size_t kCopied = 4096;  // tensor data above this stay where they are
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation.EXTERNAL
 
+/// The numbers of fields as the bits that Provenance::other_fields asks for.
+template <typename... Fields>
+constexpr std::uint64_t bits(Fields... fields) {
+  return ((std::uint64_t{1} << fields) | ...);
+}
+
+// What Model holds of each message: all other fields are carried over as they stand.
+constexpr std::uint64_t kHeldOfModel = bits(wire::kModelIrVersion, wire::kModelProducerName, wire::kModelProducerVersion, wire::kModelGraph,
+                                            wire::kModelOpsetImport, wire::kModelMetadata, wire::kModelFunction);
+constexpr std::uint64_t kHeldOfGraph = bits(wire::kGraphNode, wire::kGraphName, wire::kGraphInitializer, wire::kGraphInput, wire::kGraphOutput,
+                                            wire::kGraphValueInfo, wire::kGraphSparseInitializer);
+constexpr std::uint64_t kHeldOfFunction =
+    bits(wire::kFunctionName, wire::kFunctionInput, wire::kFunctionOutput, wire::kFunctionAttribute, wire::kFunctionNode, wire::kFunctionOpsetImport,
+         wire::kFunctionDomain, wire::kFunctionAttributeProto, wire::kFunctionValueInfo, wire::kFunctionOverload);
+constexpr std::uint64_t kHeldOfNode = bits(wire::kNodeInput, wire::kNodeOutput, wire::kNodeName, wire::kNodeOpType, wire::kNodeAttribute, wire::kNodeDomain,
+                                           wire::kNodeOverload, wire::kNodeMetadata);
+constexpr std::uint64_t kHeldOfTensor = bits(wire::kTensorDims, wire::kTensorDataType, wire::kTensorFloatData, wire::kTensorInt32Data, wire::kTensorStringData,
+                                             wire::kTensorInt64Data, wire::kTensorName, wire::kTensorRawData, wire::kTensorDoubleData, wire::kTensorUint64Data,
+                                             wire::kTensorExternalData, wire::kTensorDataLocation, wire::kTensorMetadata);
+
 /// A message under construction: its bytes, and views that belong in between.
 class Message {
  public:
@@ -21,6 +42,8 @@ class Message {
   void text_if(std::uint32_t field, std::string_view value) {
     if (!value.empty()) text(field, value);
   }
+  /// Whole fields.
+  void fields(std::string_view bytes) { text_.raw(bytes); }
   void float32(std::uint32_t field, float value) { text_.float32(field, value); }
   /// Bytes that may be many: not copied then.
   void data(std::uint32_t field, std::string_view bytes) {
@@ -75,6 +98,7 @@ class ModelWriter {
     metadata(wire::kModelMetadata, model_.metadata, out);
     for (std::size_t g = 0; g < model_.graphs.size(); ++g)
       if (model_.graphs[g].kind == GraphKind::kFunction) out.message(wire::kModelFunction, function(static_cast<GraphId>(g)));
+    if (model_.provenance != nullptr) out.fields(model_.provenance->other_fields({}, std::numeric_limits<std::uint64_t>::max(), kHeldOfModel));
     if (too_deep_) return Error{fmt::format("graphs are nested deeper than {}", kMaxGraphDepth), {}};
     if (out.size() > std::numeric_limits<std::int32_t>::max()) return Error{fmt::format("the model takes {} bytes, a binary file holds 2 GiB at most", out.size()), {}};
     return out.finish();
@@ -92,8 +116,22 @@ class ModelWriter {
     }
   }
 
-  std::vector<MetadataEntry> metadata_of(ValueId value) const {
-    return model_.provenance == nullptr ? std::vector<MetadataEntry>() : model_.provenance->value_metadata(value);
+  /// What stands at the value's ValueInfoProto, and what at its initializer.
+  std::vector<MetadataEntry> declaration_metadata(ValueId value) const {
+    if (model_.provenance == nullptr) return {};
+    std::vector<MetadataEntry> entries = model_.provenance->value_metadata(value);
+    if (entries.empty()) return entries;
+    for (const MetadataEntry& other : initializer_metadata(value))
+      if (const auto same = std::ranges::find_if(entries, [&](const MetadataEntry& entry) { return entry.key.data() == other.key.data(); }); same != entries.end())
+        entries.erase(same);
+    return entries;
+  }
+  std::vector<MetadataEntry> initializer_metadata(ValueId value) const {
+    return model_.provenance == nullptr ? std::vector<MetadataEntry>() : model_.provenance->initializer_metadata(value);
+  }
+
+  void carry_over(Position message, std::uint32_t byte_length, std::uint64_t held, Message& out) const {
+    if (model_.provenance != nullptr && byte_length != 0) out.fields(model_.provenance->other_fields(message, byte_length, held));
   }
 
   void opset_imports(std::uint32_t field, std::span<const OpsetImport> imports, Message& out) const {
@@ -114,28 +152,40 @@ class ModelWriter {
     const Graph& self = model_.graph(id);
     for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n) out.message(wire::kGraphNode, node(model_.nodes[n], depth));
     out.text_if(wire::kGraphName, text(self.name));
-    for (const ValueId value : self.initializers) initializer(value, out);
-    for (const ValueId value : self.inputs) {
-      initializer(value, out);
-      out.message(wire::kGraphInput, value_info(value, /*with_metadata=*/true));
-    }
-    for (const ValueId value : self.outputs) {
-      const bool is_own = value != ValueId::kAbsent && model_.value(value).graph == id && model_.value(value).origin == ValueOrigin::kNode;
-      out.message(wire::kGraphOutput, value_info(value, is_own));
+    initializers(self, out);
+    for (const ValueId value : self.inputs) out.message(wire::kGraphInput, value_info(value, type_of(value)));
+    for (std::size_t i = 0; i < self.outputs.size(); ++i) {
+      const ValueId value = self.outputs[i];
+      const bool is_outer = value != ValueId::kAbsent && model_.value(value).graph != id;
+      const TypeDecl* outer_type = i < self.outer_output_types.size() ? self.outer_output_types[i] : nullptr;
+      out.message(wire::kGraphOutput, value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_result(value, id)));
     }
     value_infos(self, id, wire::kGraphValueInfo, out);
+    carry_over(self.position, self.byte_length, kHeldOfGraph, out);
     return out;
   }
 
-  void initializer(ValueId id, Message& out) const {
-    const Value& value = model_.value(id);
-    const bool is_input = value.origin == ValueOrigin::kInput;  // its metadata stand at the input
-    if (value.initializer != nullptr) {
-      Message inner = tensor(*value.initializer);
-      if (!is_input) metadata(wire::kTensorMetadata, metadata_of(id), inner);
-      out.message(wire::kGraphInitializer, std::move(inner));
+  const TypeDecl* type_of(ValueId value) const { return value == ValueId::kAbsent ? nullptr : model_.value(value).type; }
+  bool is_result(ValueId value, GraphId graph) const {
+    return value != ValueId::kAbsent && model_.value(value).graph == graph && model_.value(value).origin == ValueOrigin::kNode;
+  }
+
+  /// In the order of the file, which inputs' defaults stand in too.
+  void initializers(const Graph& self, Message& out) const {
+    std::vector<ValueId> values = self.initializers;
+    for (const ValueId value : self.inputs)
+      if (model_.value(value).initializer != nullptr || model_.value(value).sparse_initializer != nullptr) values.push_back(value);
+    const auto place = [&](ValueId value) { return model_.value(value).initializer == nullptr ? 0 : model_.value(value).initializer->position.offset; };
+    std::ranges::stable_sort(values, {}, place);
+    for (const ValueId id : values) {
+      const Value& value = model_.value(id);
+      if (value.initializer != nullptr) {
+        Message inner = tensor(*value.initializer);
+        metadata(wire::kTensorMetadata, initializer_metadata(id), inner);
+        out.message(wire::kGraphInitializer, std::move(inner));
+      }
+      if (value.sparse_initializer != nullptr) out.message(wire::kGraphSparseInitializer, sparse(*value.sparse_initializer, id));
     }
-    if (value.sparse_initializer != nullptr) out.message(wire::kGraphSparseInitializer, sparse(*value.sparse_initializer, is_input ? ValueId::kAbsent : id));
   }
 
   /// Declarations of values that are neither inputs nor outputs.
@@ -143,21 +193,19 @@ class ModelWriter {
     const auto declare = [&](ValueId value) {
       if (value == ValueId::kAbsent) return;
       const Value& known = model_.value(value);
-      const bool declared = known.type != nullptr || (known.origin == ValueOrigin::kNode && !metadata_of(value).empty());
-      if (known.graph == id && !known.is_output && declared) out.message(field, value_info(value, known.origin == ValueOrigin::kNode));
+      if (known.graph == id && !known.is_output && (known.type != nullptr || !declaration_metadata(value).empty())) out.message(field, value_info(value, known.type));
     };
     for (const ValueId value : self.initializers) declare(value);
     for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
       for (const ValueId value : model_.results(model_.nodes[n])) declare(value);
   }
 
-  Message value_info(ValueId id, bool with_metadata) const {
+  Message value_info(ValueId id, const TypeDecl* declared, bool with_metadata = true) const {
     Message out;
     if (id == ValueId::kAbsent) return out;
-    const Value& value = model_.value(id);
-    out.text(wire::kValueInfoName, text(value.name));
-    if (value.type != nullptr) out.message(wire::kValueInfoType, type(*value.type));
-    if (with_metadata) metadata(wire::kValueInfoMetadata, metadata_of(id), out);
+    out.text(wire::kValueInfoName, text(model_.value(id).name));
+    if (declared != nullptr) out.message(wire::kValueInfoType, type(*declared));
+    if (with_metadata) metadata(wire::kValueInfoMetadata, declaration_metadata(id), out);
     return out;
   }
 
@@ -173,12 +221,12 @@ class ModelWriter {
     out.text_if(wire::kFunctionDomain, text(self.domain));
     for (const Attribute& one : self.attribute_defaults) out.message(wire::kFunctionAttributeProto, attribute(one, 1));
     for (const ValueId value : self.inputs)
-      if (model_.value(value).type != nullptr) out.message(wire::kFunctionValueInfo, value_info(value, true));
+      if (type_of(value) != nullptr) out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
     value_infos(self, id, wire::kFunctionValueInfo, out);
     for (const ValueId value : self.outputs)
-      if (value != ValueId::kAbsent && model_.value(value).graph == id && model_.value(value).origin == ValueOrigin::kNode && model_.value(value).type != nullptr)
-        out.message(wire::kFunctionValueInfo, value_info(value, true));
+      if (is_result(value, id) && type_of(value) != nullptr) out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
     out.text_if(wire::kFunctionOverload, text(self.overload));
+    carry_over(self.position, self.byte_length, kHeldOfFunction, out);
     return out;
   }
 
@@ -195,6 +243,7 @@ class ModelWriter {
     out.text_if(wire::kNodeDomain, text(op.domain));
     out.text_if(wire::kNodeOverload, text(op.overload));
     if (model_.provenance != nullptr) metadata(wire::kNodeMetadata, model_.provenance->node_metadata(self), out);
+    carry_over(self.position, self.byte_length, kHeldOfNode, out);
     return out;
   }
 
@@ -262,6 +311,7 @@ class ModelWriter {
       metadata(wire::kTensorExternalData, entries, out);
       out.number(wire::kTensorDataLocation, kExternal);
     }
+    carry_over(self.position, self.byte_length, kHeldOfTensor, out);
     return out;
   }
 
@@ -269,7 +319,7 @@ class ModelWriter {
     Message out;
     if (self.values != nullptr) {
       Message values = tensor(*self.values);
-      if (initializer != ValueId::kAbsent) metadata(wire::kTensorMetadata, metadata_of(initializer), values);
+      if (initializer != ValueId::kAbsent) metadata(wire::kTensorMetadata, initializer_metadata(initializer), values);
       out.message(wire::kSparseValues, std::move(values));
     }
     if (self.indices != nullptr) out.message(wire::kSparseIndices, tensor(*self.indices));
