@@ -921,6 +921,18 @@ class Solver {
     return facts_.intern(fact);
   }
 
+  /// One element of a batch, whose extent comes first; it is kept in `batch` where it is not known yet.
+  FactId without_batch(FactId id, Dim& batch) {
+    Fact fact = facts_.fact(id);
+    fact.content = ContentId::kNone;
+    if (fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked) {
+      const auto dims = facts_.dims_of(fact.shape);
+      if (!dims.empty() && batch.is_unknown()) batch = dims[0];
+      fact.shape = dims.empty() ? ShapeId::kUnranked : facts_.intern_shape(dims.subspan(1));
+    }
+    return facts_.intern(fact);
+  }
+
   void visit_scan(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
     const GraphId body = body_of(call, "body");
     const Attribute* inputs_attribute = call.attribute("num_scan_inputs");
@@ -931,19 +943,20 @@ class Solver {
     if (scanned < 1 || operands.size() < first || static_cast<std::uint64_t>(scanned) > operands.size() - first) return;
     const std::size_t state_count = operands.size() - first - static_cast<std::size_t>(scanned);
     if (!body_takes(id, body, operands.size() - first, state_count)) return;
-    if (batched) {
-      give_up(id, "Scan of opset 8 is not followed");
-      return;
-    }
+    const bool cut_short = batched && call.has_operand(0);  // batch elements may end earlier; what is missing is 0
     const auto list = [&](std::string_view name) {
       const Attribute* attribute = call.attribute(name);
       return attribute != nullptr && attribute->kind == AttributeKind::kInts ? attribute->ints : std::span<const std::int64_t>();
     };
     Iteration loop{.body = body};
-    loop.carried.assign(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(state_count));
-    Dim trips;
+    loop.carried.assign(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.begin() + static_cast<std::ptrdiff_t>(first + state_count));
+    Dim trips, batch;
+    if (batched) {
+      for (AbstractValue& state : loop.carried) state.fact = without_batch(state.fact, batch);
+    }
     for (std::size_t s = 0; s < static_cast<std::size_t>(scanned); ++s) {
-      const AbstractValue& operand = operands[state_count + s];
+      AbstractValue operand = operands[first + state_count + s];
+      if (batched) operand.fact = without_batch(operand.fact, batch);
       Fact fact = facts_.fact(operand.fact);
       fact.content = ContentId::kNone;
       if (fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked) {
@@ -962,12 +975,20 @@ class Solver {
       }
       loop.trailing.push_back({facts_.intern(fact), operand.taint});
     }
-    loop.trips = facts_.dims().as_constant(trips);
+    if (!cut_short) loop.trips = facts_.dims().as_constant(trips);
     const Outcome outcome = iterate(id, loop);
     std::vector<AbstractValue> results = outcome.carried;
     const auto axes = list("scan_output_axes");
     if (outcome.visited) {
       for (std::size_t s = 0; s < outcome.stacked.size(); ++s) results.push_back(stack(outcome.stacked[s], trips, s < axes.size() ? axes[s] : 0));
+    }
+    if (batched) {
+      for (AbstractValue& result : results) {
+        result = stack(result, batch, 0);
+        Fact fact = facts_.fact(result.fact);
+        if (cut_short) fact.range = range_of(fact.dtypes);
+        result.fact = facts_.intern(fact);
+      }
     }
     set_results(id, results);
   }

@@ -592,7 +592,7 @@ class Graph:
         if op == "MaxPool" and "pads" in attributes:
             # The evaluator takes the first of two paddings for both.
             attributes["pads"] = attributes["pads"][:spatial] * 2
-        ceil = self.rng.choice([None, 1]) if "auto_pad" not in attributes and op != "LpPool" else None
+        ceil = self.rng.choice([None, 1]) if "auto_pad" not in attributes and op == "AveragePool" else None  # of MaxPool the evaluator has it wrong
         return self.fitting_window(op, [name], kernel_shape=kernel, ceil_mode=ceil, **attributes)
 
     def conv_transpose(self):

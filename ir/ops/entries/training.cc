@@ -42,7 +42,8 @@ void gradient(Inference& in) {
   for (std::size_t r = 0; r < in.result_count(); ++r) {
     const int index = static_cast<int>(r);
     in.result(index).kind = in.operand(index).kind;
-    in.set_dtype(index, in.operand(index).dtypes);
+    // The schema allows any type for what is differentiated, and floats for the gradient.
+    if (const DTypeSet dtypes = in.operand(index).dtypes & in.result(index).dtypes; !dtypes.empty()) in.set_dtype(index, dtypes);
     if (const auto shape = in.shape(index)) in.set_shape(index, *shape);
   }
 }

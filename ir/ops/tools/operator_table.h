@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+namespace tensorlint {
+
+/// What each ONNX operator has and lacks here, as text; with `lacking` only rows that lack inference for some version.
+std::string operator_table(bool lacking);
+
+/// The same as the page docs/operators.md.
+std::string operator_page();
+
+}  // namespace tensorlint
