@@ -120,8 +120,9 @@ Value Builder::parameter(std::string_view name, Data initial, std::string_view d
 Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) { return state_->add_constant(std::move(data), name, device, at); }
 
 void Builder::import(std::string_view domain, std::int64_t version) {
-  state_->imports[std::string(domain == "ai.onnx" ? "" : domain)] = version;
   if (domain.empty() || domain == "ai.onnx") throw std::invalid_argument("the opset of ONNX's own operators is one of the builder's options");
+  state_->imports[std::string(domain)] = version;
+  ++state_->edits;
 }
 
 Value Builder::op(std::string_view name, std::vector<Value> operands, Call call, Location at) {

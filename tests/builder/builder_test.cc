@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
 #include "onnx.pb.h"
@@ -185,6 +186,32 @@ TEST(Builder, ParametersAreInputsThatTrainingChanges) {
   EXPECT_EQ(model.graph().input(0).metadata_props(0).key(), "tensorlint.requires_grad");
   EXPECT_EQ(model.graph().input(0).metadata_props(0).value(), "true");
   EXPECT_EQ(model.graph().input(1).metadata_props_size(), 0);
+}
+
+TEST(Builder, ImportsTheDomainsThatItCalls) {
+  Builder graph;
+  const Value x = graph.input("x", DType::kFloat32, {"N", 8});
+  graph.import("org.example", 3);
+  graph.output(graph.op("Gelu", {x}, {.domain = "com.microsoft"}), "y");
+  graph.output(graph.op("Mystery", {x}, {.domain = "org.example"}), "z");
+  EXPECT_THROW(graph.import("ai.onnx", 20), std::invalid_argument);
+  std::map<std::string, std::int64_t> imports;
+  const ::onnx::ModelProto model = parsed(graph);
+  for (const auto& import : model.opset_import()) imports[import.domain()] = import.version();
+  EXPECT_EQ(imports, (std::map<std::string, std::int64_t>{{"", 21}, {"com.microsoft", 1}, {"org.example", 3}}));
+  EXPECT_THROW(Builder({.opset = 1000}), std::invalid_argument);
+}
+
+TEST(Builder, NumbersOfALossAreRoundedToItsDtype) {
+  for (const auto& [dtype, expected] : {std::pair(DType::kFloat16, std::string("\xcd\x34")), std::pair(DType::kBFloat16, std::string("\x9a\x3e"))}) {
+    Builder graph;
+    const Value x = graph.input("x", dtype, {"N"});
+    graph.output(graph.huber_loss(x, graph.input("t", dtype, {"N"}), Reduction::kMean, 0.3), "loss");
+    // 0.3 is 0x1.3333p-2: the nearest float16 is 0x34cd, the nearest bfloat16 0x3e9a.
+    const ::onnx::ModelProto model = parsed(graph);
+    EXPECT_EQ(model.graph().initializer(0).data_type(), static_cast<int>(dtype));
+    EXPECT_EQ(model.graph().initializer(0).raw_data(), expected);
+  }
 }
 
 TEST(Builder, ALoopKnowsItsCarriedAndStackedValues) {

@@ -191,7 +191,7 @@ struct Finding {
 
 struct Options {
   std::string graph_name = "main";
-  std::int64_t opset = 21;  ///< of ONNX's own operators
+  std::int64_t opset = 21;  ///< of ONNX's own operators, at least 7
   std::string default_device = "cpu";
   /// Called in the very call that made the mistake, for warnings and errors; may throw. The value then goes on as a best
   /// guess, so that later, independent mistakes are found too.
