@@ -9,6 +9,7 @@
 //   step        one element into a State
 //   result      the number that the finish works on: float, double or int64
 //   kFinishes   what may be done to that number
+//   kStepsColumns  whether it has step_columns: several elements into each of several States at once
 // All are plain functions, so that the tests run them over every value of the small types.
 
 #include "kernels/common/exponential.h"
@@ -45,6 +46,7 @@ template <typename Self, typename S>
 struct FourSlots {
   using State = S;
   using Thread = Slots<S>;
+  static constexpr bool kStepsColumns = false;
 
   static TL_HOST_DEVICE Thread start() {
     Thread thread;
@@ -272,6 +274,7 @@ struct LogSumExp {
   using State = typename Monoid::State;
   using Thread = typename Monoid::Running;
   using Result = C;
+  static constexpr bool kStepsColumns = true;
   static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
   static TL_HOST_DEVICE State identity() { return Monoid::identity(); }
@@ -292,6 +295,35 @@ struct LogSumExp {
     Monoid::absorb(thread, vectors[0]);
     return true;
   }
+  /// x[c][k] into state k: one maximum for all of a column, and a rescale only where it rose.
+  template <int kCount, int kWidth>
+  static TL_HOST_DEVICE void step_columns(State (&states)[kWidth], const C (&x)[kCount][kWidth]) {
+    using Base = ExpBase<C>;
+    C largest[kWidth];
+    bool raised = false;
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) {
+      largest[k] = max_number(states[k].maximum, x[0][k]);
+      TL_UNROLL
+      for (int c = 1; c < kCount; ++c) largest[k] = max_number(largest[k], x[c][k]);
+      raised = raised || largest[k] > states[k].maximum;
+    }
+    if (raised) {  // seldom, once the first elements have been seen
+      TL_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        states[k].sum = Monoid::sum_at(states[k].maximum, states[k].sum, largest[k]);
+        states[k].maximum = largest[k];
+      }
+    }
+    TL_UNROLL
+    for (int k = 0; k < kWidth; ++k) {
+      const ExpReference<C> reference = Base::reference(states[k].maximum);
+      C part = Base::term(x[0][k], reference);
+      TL_UNROLL
+      for (int c = 1; c < kCount; ++c) part += Base::term(x[c][k], reference);
+      states[k].sum += part;
+    }
+  }
   static TL_HOST_DEVICE Result result(const State& state, const AccumulatorOptions&) {
     return ExpBase<C>::log_of_sum(state.maximum, ExpBase<C>::reference(state.maximum), state.sum);
   }
@@ -308,6 +340,7 @@ struct ArgExtreme {
   };
   using Thread = Slots<State>;
   using Result = std::int64_t;
+  static constexpr bool kStepsColumns = false;
   static constexpr unsigned kFinishes = finishes(Finish::kPlain);
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // above every index
   static constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();

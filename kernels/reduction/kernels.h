@@ -195,6 +195,26 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kReductionBlocks<Accumulator>) reduce_
   if (tid == 0) finish_and_store<Accumulator>(p, row, state);
 }
 
+/// `kCount` loads of kWidth columns, elements `index`, `index + step`, ... of each, into their states.
+template <typename Accumulator, int kWidth, int kCount>
+TL_DEVICE void take_columns(const Strip<typename Accumulator::Element, kWidth> (&batch)[kCount], std::int64_t index,
+                            std::int64_t step, const AccumulatorOptions& options,
+                            typename Accumulator::State (&state)[kWidth]) {
+  using T = typename Accumulator::Element;
+  Compute<T> x[kCount][kWidth];
+  TL_UNROLL
+  for (int c = 0; c < kCount; ++c) unpack_strip<T, kWidth>(batch[c], x[c]);
+  if constexpr (Accumulator::kStepsColumns) {
+    Accumulator::step_columns(state, x);
+  } else {
+    TL_UNROLL
+    for (int c = 0; c < kCount; ++c) {
+      TL_UNROLL
+      for (int k = 0; k < kWidth; ++k) Accumulator::step(state[k], x[c][k], index + c * step, options);
+    }
+  }
+}
+
 /// One block's tile of columns, `kWidth` to a thread.
 template <typename Accumulator, int kWidth, typename Scratch, typename Flag>
 TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch, const Flag& flag) {
@@ -221,26 +241,6 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
   if (active) {
     const T* const column = static_cast<const T*>(p.input) + offset_of(p.axes.kept, kept) + unit * kWidth;
     const std::int64_t pitch = p.axes.reduced.strides[0];
-    const auto take = [&](const Vector<T>& vector, std::int64_t index) {
-      if constexpr (kWidth == 1) {
-        Accumulator::step(state[0], widen(vector.element(0)), index, p.options);
-      } else {
-        Compute<T> x[kWidth];
-        unpack(vector, x);
-        TL_UNROLL
-        for (int k = 0; k < kWidth; ++k) Accumulator::step(state[k], x[k], index, p.options);
-      }
-    };
-    const auto load = [&](const T* from, bool aligned) {
-      if constexpr (kWidth == 1) {
-        (void)aligned;
-        Vector<T> vector{};
-        vector.set_element(0, load_global(from));
-        return vector;
-      } else {
-        return load_vector(from, aligned);
-      }
-    };
     // Where kWidth divides the inner extent it divides every stride: one test holds for the whole column.
     const bool aligned = reinterpret_cast<std::uintptr_t>(column) % 16 == 0;
     std::int64_t index = begin + depth_index;
@@ -248,15 +248,17 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
     if (p.axes.reduced.groups <= 1 && (aligned || kWidth == 1)) {
       TL_ROLLED
       for (; index + 3 * step < end; index += 4 * step) {
-        Vector<T> batch[4];
+        Strip<T, kWidth> batch[4];
         TL_UNROLL
-        for (int i = 0; i < 4; ++i) batch[i] = load(column + (index + i * step) * pitch, true);
-        TL_UNROLL
-        for (int i = 0; i < 4; ++i) take(batch[i], index + i * step);
+        for (int i = 0; i < 4; ++i) batch[i] = load_strip<T, kWidth>(column + (index + i * step) * pitch, true);
+        take_columns<Accumulator, kWidth, 4>(batch, index, step, p.options, state);
       }
     }
     TL_ROLLED
-    for (; index < end; index += step) take(load(column + offset_of(p.axes.reduced, index), aligned), index);
+    for (; index < end; index += step) {
+      const Strip<T, kWidth> one[1] = {load_strip<T, kWidth>(column + offset_of(p.axes.reduced, index), aligned)};
+      take_columns<Accumulator, kWidth, 1>(one, index, step, p.options, state);
+    }
   }
 
   // A tree over the depth, one element of the vector at a time. The loops over elements are rolled and the element is
