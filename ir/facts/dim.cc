@@ -529,9 +529,16 @@ bool DimPool::differ(Dim a, Dim b) {
   if (a == b || a.is_unknown() || b.is_unknown()) return false;
   if (never_equal(a, b)) return true;
   if (as_constant(a) || as_constant(b)) return false;
+  if (is_multiple(a, b)) return true;
   const Dim difference = sub(a, b);
   if (difference.is_unknown()) return false;
   return !bounds_from_two(difference).contains(0) && symbols(a) == symbols(b);
+}
+
+bool DimPool::is_multiple(Dim a, Dim b) {
+  if (a == b || a.is_unknown() || b.is_unknown() || as_constant(a) || as_constant(b)) return false;
+  const auto is_factor = [this](std::optional<Dim> quotient) { return quotient && as_constant(*quotient).value_or(0) >= 2; };
+  return is_factor(exact_div(a, b)) || is_factor(exact_div(b, a));
 }
 
 bool DimPool::is_named(Dim dim) const {

@@ -97,8 +97,10 @@ class DimPool {
   /// its terms (6*N is never 4*M + 1).
   bool never_equal(Dim a, Dim b);
   /// Provably different: never equal for any legal value, or both sides depend on the same symbols and differ for all
-  /// values >= 2 of these.
+  /// values >= 2 of these, or one is a multiple of the other.
   bool differ(Dim a, Dim b);
+  /// Neither is constant and one is k >= 2 times the other: they agree only where both are 0.
+  bool is_multiple(Dim a, Dim b);
   /// True when no fresh symbol and nothing unknown is in it.
   bool is_named(Dim dim) const;
 

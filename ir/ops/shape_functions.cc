@@ -12,18 +12,26 @@ const Constraint kAxisInRange{"axis_in_range", ConstraintKind::kAxisRange, "-ran
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes, "extents are equal or 1, aligned at the last axis"};
 const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes, "the operand has as many axes as the operator needs"};
 
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b) {
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b, bool stretches) {
   DimPool& pool = in.dims();
-  if (pool.never_equal(a, b)) {
+  const bool may_stretch = stretches && (pool.bounds(a).contains(1) || pool.bounds(b).contains(1));
+  if (pool.never_equal(a, b) && !(may_stretch && pool.is_multiple(a, b))) {
     in.fail(constraint, std::move(operands), std::move(message));
     return;
   }
-  const auto two = [](Dim) -> std::optional<std::int64_t> { return 2; };
-  const auto x = pool.evaluate(a, two), y = pool.evaluate(b, two);
-  if (!x || !y || *x == *y) return;
-  std::string witness;
-  for (const Dim symbol : pool.symbols(a)) witness += fmt::format("{}{} = 2", witness.empty() ? "" : ", ", pool.to_text(symbol));
-  in.may_fail(constraint, std::move(operands), std::move(message), fmt::format("with {}: {} against {}", witness, *x, *y));
+  // Extents behind strided windows reach 2 only where the symbols are large.
+  for (const std::int64_t value : {2, 64, 1024, 65536}) {
+    const auto all = [value](Dim) -> std::optional<std::int64_t> { return value; };
+    const auto x = pool.evaluate(a, all), y = pool.evaluate(b, all);
+    const std::int64_t least = stretches ? 2 : 1;
+    if (!x || !y || *x == *y || *x < least || *y < least) continue;
+    std::string witness;
+    for (const Dim symbol : pool.symbols(a))
+      if (pool.is_named(symbol)) witness += fmt::format("{}{} = {}", witness.empty() ? "" : ", ", pool.to_text(symbol), value);
+    if (witness.empty()) witness = fmt::format("extents of {}", value);
+    in.may_fail(constraint, std::move(operands), std::move(message), fmt::format("with {}: {} against {}", witness, *x, *y));
+    return;
+  }
 }
 
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint) {
@@ -61,12 +69,12 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
     result[i] = pool.broadcast(x, y);
     // An extent that may be 1 is stretched.
     const bool stretched = pool.bounds_from_two(x).contains(1) || pool.bounds_from_two(y).contains(1);
-    if (reported || stretched || !pool.differ(x, y)) continue;
+    if (reported || (stretched && !pool.is_multiple(x, y)) || !pool.differ(x, y)) continue;
     reported = true;
     fail_unequal(in, constraint, {operand_b, operand_a},
                  fmt::format("{{{}}} of shape {} and {{{}}} of shape {} do not broadcast: {} against {} at axis {}", operand_a, shape_text(pool, a),
                              operand_b, shape_text(pool, b), pool.to_text(x), pool.to_text(y), static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank)),
-                 x, y);
+                 x, y, true);
   }
   return result;
 }

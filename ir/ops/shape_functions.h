@@ -44,8 +44,8 @@ void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<c
 Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint, std::string_view what);
 
 /// Reports two extents that DimPool::differ tells apart: must when no legal value makes them equal, else may with the
-/// witness of all symbols being 2.
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b);
+/// witness of large enough symbols. `stretches`: an extent of 1 fits anything, as in broadcasting.
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b, bool stretches = false);
 
 /// Product of dims; unknown where one is (0 when one is the constant 0).
 Dim element_count(DimPool& pool, std::span<const Dim> dims);

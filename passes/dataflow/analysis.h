@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,10 @@ class Analysis {
   Taint taint(ValueId value) const { return taints_[static_cast<std::size_t>(value)]; }
   /// In file order.
   const std::vector<NodeFailure>& failures() const { return failures_; }
+  bool has_failed(NodeId node) const {
+    const auto found = std::lower_bound(failures_.begin(), failures_.end(), node, [](const NodeFailure& failure, NodeId id) { return failure.node < id; });
+    return found != failures_.end() && found->node == node;
+  }
   /// Why nothing better is known of a node's results; empty where the operator's own inference decides.
   std::string_view reason(NodeId node) const;
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/rules/casts.h"
 
 namespace tensorlint {
@@ -12,27 +14,41 @@ class SilentBroadcastInLoss : public Rule {
               "a loss that compares every prediction with every target, because [N, 1] meets [N]"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    for (const LossSite& loss : view.losses())
-      if (is_regression(loss.kind)) check(view.analysis(), loss, out);
+    for (const LossSite& loss : view.losses()) {
+      if (!is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
+      if (check(view.analysis(), loss, loss.prediction, loss.target, out)) continue;
+      // torch.broadcast_tensors, which its losses call, stretches both before they meet.
+      if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
+        check(view.analysis(), loss, loss.prediction_source, loss.target_source, out);
+    }
   }
 
  private:
-  static void check(const Analysis& analysis, const LossSite& loss, Reporter& out) {
-    const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
-    if (!prediction.present() || !target.present()) return;
-    if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return;
-    const bool column_is_prediction = is_column_of(analysis, loss.prediction, loss.target);
-    if (!column_is_prediction && !is_column_of(analysis, loss.target, loss.prediction)) return;
+  static bool check(const Analysis& analysis, const LossSite& loss, ValueId predicted, ValueId wanted, Reporter& out) {
+    const Operand prediction(analysis, predicted), target(analysis, wanted);
+    if (!prediction.present() || !target.present()) return false;
+    if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return false;
+    const bool column_is_prediction = is_column_of(analysis, predicted, wanted);
+    if (!column_is_prediction && !is_column_of(analysis, wanted, predicted)) return false;
     const Operand& column = column_is_prediction ? prediction : target;
     // Whoever adds the axis right before the difference may well want all pairs.
-    if (loss.evidence == LossEvidence::kPattern && adds_axis(analysis, column.value())) return;
+    if (loss.evidence == LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
     FactStore& facts = analysis.facts();
     out.report(loss.meeting, fmt::format("{} compares every element of {} {} with every element of {} {}", to_text(loss.kind), prediction.name(),
                                          facts.shape_text(prediction.fact().shape), target.name(), facts.shape_text(target.fact().shape)))
         .origin(prediction, Aspect::kShape)
         .origin(target, Aspect::kShape)
         .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(), (column_is_prediction ? target : prediction).name()),
-             Applicability::kUnsafe, insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value()));
+             Applicability::kUnsafe, predicted == loss.prediction ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value()) : std::vector<GraphEdit>{});
+    return true;
+  }
+
+  /// A written-out loss whose elements nobody adds up may be a table of distances.
+  static bool is_summed_up(const Analysis& analysis, const LossSite& loss) {
+    return loss.evidence != LossEvidence::kPattern || std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
+             const NodeCall call(analysis, node);
+             return call.is("ReduceMean") || call.is("ReduceSum");
+           });
   }
 
   /// `column` has the shape of `row` with an axis of extent 1 behind it, and more than one row: [N, 1] and [N].

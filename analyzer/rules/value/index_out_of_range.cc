@@ -1,4 +1,6 @@
-#include "analyzer/rules/rule.h"
+#include <fmt/format.h>
+
+#include "analyzer/rules/value/reached_index.h"
 
 namespace tensorlint {
 namespace {
@@ -8,6 +10,32 @@ class IndexOutOfRange : public Rule {
   IndexOutOfRange() : Rule({"TL-V502", "index-out-of-range", "value", Severity::kError, "an index outside the axis it indexes"}) {}
 
   int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kIndexRange ? kGeneric : 0; }
+
+  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+    return domain.empty() && (name == "Gather" || name == "GatherElements");
+  }
+
+  /// What inference does not tell: an index that some execution reaches, and elements of long constants.
+  void check(const NodeCall& call, Reporter& out) const override {
+    const Operand data = call.operand(0), indices = call.operand(1);
+    if (!data.present() || !indices.present() || data.taint().has(Aspect::kShape) || indices.taint().has(Aspect::kValue)) return;
+    const Fact& fact = data.fact();
+    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id())) return;
+    const auto dims = call.facts().dims_of(fact.shape);
+    const Attribute* attribute = call.attribute("axis");
+    const auto rank = static_cast<std::int64_t>(dims.size());
+    std::int64_t axis = attribute != nullptr ? attribute->i : 0;
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return;
+    const auto extent = call.facts().dims().as_constant(dims[static_cast<std::size_t>(axis)]);
+    if (!extent) return;
+    const auto found = index_outside(call.analysis(), indices.value(), -*extent, *extent);
+    if (!found) return;
+    out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index, indices.name(), axis, data.name(), *extent))
+        .certainty(found->certainty, found->certainty == Certainty::kMay ? fmt::format("{} has {} among its elements", indices.name(), found->index) : std::string())
+        .origin(indices, Aspect::kValue)
+        .origin(data, Aspect::kShape);
+  }
 };
 
 const RegisterRule<IndexOutOfRange> kRegister;
