@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Times `tensorlint check` against onnx.checker's full check on the same models, in turn.
 
-  check_vs_onnx.py [--pairs N] [--tool FILE] [--timeout S] [--json FILE] MODEL...      needs onnx
+  check_vs_onnx.py [--pairs N] [--tool FILE] [--floor FILE] [--timeout S] [--json FILE] MODEL...      needs onnx
 
 Each pair runs one process of either, one after the other and in changing order, so that a machine whose speed drifts
 slows both.  "call" is the work alone (`--timings` of tensorlint; the checker's call on the path, without starting Python
 and importing onnx); "process" is the whole process.  Ratios are taken pair by pair.  Memory is the peak resident set that
-wait4 reports; it cannot fall below that of this process, which a child starts from ("floor").
+wait4 reports; it cannot fall below that of this process, which a child starts from ("least").  --floor names the program of
+floor.cc, what loading costs at least; it takes its turn too, and the last ratio is tensorlint's call to its pass.
 """
 import argparse
 import json
@@ -75,6 +76,13 @@ def checker(path, timeout):
     return result
 
 
+def floor_pass(program, path, timeout):
+    result = run([program, path], timeout)
+    if result["code"] == 0:
+        result["call"] = float(result["output"].split()[0])
+    return result
+
+
 def outcome(result):
     if result["code"] is None:
         return "timed out"
@@ -87,15 +95,17 @@ def spread(values):
     return {"median": statistics.median(values), "least": min(values), "most": max(values)}
 
 
-def measure(tool, path, pairs, timeout):
-    kept = {"tensorlint": [], "onnx": []}
+def measure(tool, floor, path, pairs, timeout):
+    tools = {"tensorlint": lambda: tensorlint(tool, path, timeout), "onnx": lambda: checker(path, timeout)}
+    if floor:
+        tools["floor"] = lambda: floor_pass(floor, path, timeout)
+    kept = {name: [] for name in tools}
     failures = {}
     for i in range(pairs):
-        order = ("tensorlint", "onnx") if i % 2 == 0 else ("onnx", "tensorlint")
-        for name in order:
+        for name in list(tools) if i % 2 == 0 else list(tools)[::-1]:
             if name in failures:
                 continue
-            result = tensorlint(tool, path, timeout) if name == "tensorlint" else checker(path, timeout)
+            result = tools[name]()
             failure = outcome(result)
             if failure:
                 failures[name] = failure
@@ -108,7 +118,9 @@ def measure(tool, path, pairs, timeout):
         else:
             row[name] = {"call": spread([r["call"] for r in results]), "process": spread([r["wall"] for r in results]),
                          "peak_mib": spread([r["peak_kib"] / 1024 for r in results])}
-    if not failures:
+    if "tensorlint" not in failures and floor and "floor" not in failures:
+        row["floor_ratio"] = spread([a["call"] / b["call"] for a, b in zip(kept["tensorlint"], kept["floor"])])
+    if "tensorlint" not in failures and "onnx" not in failures:
         row["tensorlint"]["summary"] = kept["tensorlint"][0]["summary"]
         row["tensorlint"]["phases"] = {phase: statistics.median(r["phases"][phase] for r in kept["tensorlint"]) for phase in kept["tensorlint"][0]["phases"]}
         row["ratio"] = {key: spread([b[key] / a[key] for a, b in zip(kept["tensorlint"], kept["onnx"])]) for key in ("call", "wall", "peak_kib")}
@@ -119,16 +131,17 @@ def line(row):
     def cell(name, key, scale, digits):
         return "-" if "failure" in row[name] else f"{row[name][key]['median'] * scale:.{digits}f}"
 
+    def words(figures):
+        return "{median:.1f} ({least:.1f}-{most:.1f})".format(**figures) if figures else "-"
+
     def ratio(key):
-        if "ratio" not in row:
-            return "-"
-        return "{median:.1f} ({least:.1f}-{most:.1f})".format(**row["ratio"][key])
+        return words(row.get("ratio", {}).get(key))
 
     text = (f"{row['model']:20} {cell('tensorlint', 'call', 1e3, 2):>10} {cell('onnx', 'call', 1e3, 2):>10} {ratio('call'):>20} "
             f"{cell('tensorlint', 'process', 1e3, 1):>10} {cell('onnx', 'process', 1e3, 1):>10} {ratio('wall'):>20} "
-            f"{cell('tensorlint', 'peak_mib', 1, 1):>8} {cell('onnx', 'peak_mib', 1, 1):>8}")
-    for name in ("tensorlint", "onnx"):
-        if "failure" in row[name]:
+            f"{cell('tensorlint', 'peak_mib', 1, 1):>8} {cell('onnx', 'peak_mib', 1, 1):>8} {words(row.get('floor_ratio')):>16}")
+    for name in ("tensorlint", "onnx", "floor"):
+        if "failure" in row.get(name, {}):
             text += f"\n  {name}: {row[name]['failure']}"
     if row["tensorlint"].get("summary", {}).get("error"):
         text += f"\n  tensorlint reports {row['tensorlint']['summary']['error']} errors: these models are valid"
@@ -142,27 +155,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--tool", default=os.path.join(ROOT, "build", "bin", "tensorlint"))
+    parser.add_argument("--floor", help="the program of floor.cc")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one process")
     parser.add_argument("--json", help="write the figures there")
     parser.add_argument("models", nargs="+")
     arguments = parser.parse_args()
     if arguments.pairs < 1:
         parser.error("at least one pair")
-    for path in [arguments.tool, *arguments.models]:
+    for path in [arguments.tool, *([arguments.floor] if arguments.floor else []), *arguments.models]:
         if not os.path.isfile(path):
             parser.error(f"no such file: {path}")
 
-    floor = run(["/bin/true"], 10)["peak_kib"] / 1024
-    print(f"floor of the memory figures: {floor:.1f} MiB")
-    print(f"{'':20} {'call, ms':^42} {'process, ms':^42} {'peak, MiB':^17}")
-    print(f"{'model':20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tlint':>8} {'onnx':>8}")
+    least = run(["/bin/true"], 10)["peak_kib"] / 1024
+    print(f"least that the memory figures can be: {least:.1f} MiB")
+    print(f"{'':20} {'call, ms':^42} {'process, ms':^42} {'peak, MiB':^17} {'call':^16}")
+    print(f"{'model':20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tlint':>8} {'onnx':>8} {'tlint / floor':>16}")
     rows = []
     for path in arguments.models:
-        rows.append(measure(os.path.abspath(arguments.tool), path, arguments.pairs, arguments.timeout))
+        rows.append(measure(os.path.abspath(arguments.tool), arguments.floor and os.path.abspath(arguments.floor), path, arguments.pairs, arguments.timeout))
         print(line(rows[-1]), flush=True)
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"schema": 1, "cores": os.cpu_count(), "peak_floor_mib": floor, "models": rows}, file, indent=1)
+            json.dump({"schema": 1, "cores": os.cpu_count(), "peak_least_mib": least, "models": rows}, file, indent=1)
             file.write("\n")
     return 0
 

@@ -17,7 +17,8 @@ def main():
         return 2
     tool = os.environ.get("TENSORLINT_BINARY")
     command = [sys.executable, os.path.join(HERE, "check_vs_onnx.py"), "--json", os.path.join(FOLDER, "figures.json")]
-    return subprocess.call(command + (["--tool", tool] if tool else []) + paths)
+    floor = os.environ.get("TENSORLINT_FLOOR")
+    return subprocess.call(command + (["--tool", tool] if tool else []) + (["--floor", floor] if floor else []) + paths)
 
 
 if __name__ == "__main__":
