@@ -25,11 +25,12 @@ struct Unbuilt {
 constexpr std::array kUnbuiltCommands{Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
-constexpr std::array kUnbuiltOptions{"--torch-version", "--signatures"};
+constexpr std::array kUnbuiltOptions{"--torch-version"};
 
 void add_settings(CLI::App* command, SettingsOptions& settings) {
   Declarations& declarations = settings.declarations;
   command->add_option("--config", settings.config, "configuration (default: the nearest tensorlint.toml at or above the model)");
+  command->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give");
   command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
   command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false);
   command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false);

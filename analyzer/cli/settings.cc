@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/cli/placement_file.h"
+#include "analyzer/cli/signature_file.h"
 #include "analyzer/config/glob.h"
 #include "analyzer/config/small_file.h"
 #include "analyzer/config/suggestion.h"
@@ -79,6 +80,11 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     if (!provider) return provider.error();
     settings.providers_.push_back(std::move(*provider));
   }
+  if (!options.signatures.empty()) {
+    auto signatures = read_signature_file(options.signatures);
+    if (!signatures) return signatures.error();
+    settings.signatures_ = std::make_shared<const Signatures>(std::move(*signatures));
+  }
   Config files;  // those that options name; empty for none
   files.baseline = options.baseline;
   files.placement_file = options.placement_file;
@@ -150,6 +156,7 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   append(declarations.devices, options_.declarations.devices);
   // Every part was parsed before.
   settings.analysis = parse_declarations(declarations).value();
+  settings.analysis.signatures = signatures_;
   settings.placement = placement_options(settings.analysis);
   settings.placement.providers = providers_;
   const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;

@@ -23,7 +23,7 @@ struct SettingsOptions {
   std::vector<std::string> select, ignore;
   std::optional<std::string> fail_on;
   std::optional<std::size_t> max_findings;
-  std::string config, baseline, placement_file;  ///< files; empty: not given
+  std::string config, baseline, placement_file, signatures;  ///< files; empty: not given
   std::vector<std::string> providers;            ///< names of built-in tables, or files
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
 };
@@ -74,6 +74,7 @@ class Settings {
   std::map<std::string, std::shared_ptr<const Baseline>> baselines_;          ///< by path
   std::map<std::string, std::vector<PlacementRule>> placement_files_;         ///< by path
   std::vector<std::shared_ptr<const ProviderTable>> providers_;
+  std::shared_ptr<const Signatures> signatures_;
 };
 
 /// The settings of a command about one model.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
 #include "ir/ops/inference.h"
+#include "ir/ops/signatures.h"
 #include "passes/dataflow/order.h"
 
 namespace tensorlint {
@@ -28,6 +30,7 @@ struct InputDeclaration {
 
 struct AnalysisOptions {
   std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
+  std::shared_ptr<const Signatures> signatures;  ///< of operators without a schema; null: none
   std::string default_device = "cpu";
 };
 
@@ -84,6 +87,9 @@ class Analysis {
   /// Nodes that no execution reaches: in a branch whose condition is constant, or a function that nothing calls.
   bool is_visited(NodeId node) const { return visited_[static_cast<std::size_t>(node)]; }
 
+  /// The node's operator is known by a user's signature.
+  bool is_declared(NodeId node) const { return declared_.contains(node); }
+
   /// Consumers of each value, in file order.
   std::span<const NodeId> users(ValueId value) const;
 
@@ -98,6 +104,7 @@ class Analysis {
   std::vector<EarlyUse> early_uses_;
   std::vector<bool> visited_;  // by node
   std::map<NodeId, std::string> reasons_;
+  std::set<NodeId> declared_;
   mutable std::vector<std::uint32_t> user_offsets_;  // built on first use
   mutable std::vector<NodeId> user_list_;
 };

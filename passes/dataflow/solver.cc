@@ -360,7 +360,12 @@ class Solver {
     }
 
     const OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
-    infer(call, entry, frame.result);
+    const Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
+    if (signature != nullptr) {
+      infer_signature(*signature, call, frame.result);
+    } else {
+      infer(call, entry, frame.result);
+    }
     for (Failure& failure : frame.result.failures) record(id, std::move(failure));
     const bool clean = frame.result.failures.empty();
     const std::span<const ValueId> results = model_.results(node);
@@ -368,7 +373,9 @@ class Solver {
       if (results[r] == ValueId::kAbsent) continue;
       current_[index(results[r])] = {frame.result.results[r], frame.result.taints[r]};
     }
-    if (op.schema == nullptr) {
+    if (signature != nullptr) {
+      out_.declared_.insert(id);
+    } else if (op.schema == nullptr) {
       out_.reasons_.try_emplace(id, "the operator is not known");
     } else if (entry == nullptr && !is_control_flow(call.name)) {
       out_.reasons_.try_emplace(id, "no inference is written for the operator");
@@ -379,6 +386,12 @@ class Solver {
       remember(key, id, frame);
     }
     if (has_declarations(node)) check_declarations(id);
+  }
+
+  const Signature* signature_of(const Application& call) const {
+    if (options_.signatures == nullptr) return nullptr;
+    const auto found = options_.signatures->find(std::pair(std::string(call.domain), std::string(call.name)));
+    return found == options_.signatures->end() ? nullptr : &found->second;
   }
 
   AbstractValue read_operand(ValueId value) const {

@@ -96,7 +96,7 @@ class CommandTest(unittest.TestCase):
 
     def test_what_is_not_built_yet_says_so(self):
         for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"], ["fix", OK, "-o", "x"],
-                          ["check", OK, "--format", "sarif"], ["check", OK, "--signatures", "s"],
+                          ["check", OK, "--format", "sarif"],
                           ["check", OK, "--", "-std=c++20"]]:
             with self.subTest(arguments=arguments):
                 result = run(*arguments)

@@ -17,7 +17,7 @@ class UndeclaredCustomOperator : public Rule {
 
   void check(const NodeCall& call, Reporter& out) const override {
     const std::string name = fmt::format("{}.{}", call.model().text(call.op().domain), call.op_name());
-    if (call.op().schema != nullptr || !out.first(name)) return;
+    if (call.op().schema != nullptr || call.analysis().is_declared(call.id()) || !out.first(name)) return;
     out.report(call.id(), fmt::format("nothing is known of operator {}: its results may be anything", quoted_for_people(name)));
   }
 };
