@@ -21,6 +21,7 @@ constexpr int kMaxNesting = 192;                  // of bodies and calls: the so
 constexpr std::int64_t kMaxExactTrips = 16;       // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
 constexpr std::size_t kMaxSummaries = 64;         // of one function
+constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
 
 const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType, "what is declared agrees with what is inferred"};
 const Constraint kBranchesAgree{"branches_agree", ConstraintKind::kBranchTypes, "both branches give results of one type"};
@@ -569,6 +570,10 @@ class Solver {
     for (const Attribute& fallback : graph.attribute_defaults)
       if (call.attribute(fallback.name) == nullptr) attributes.push_back(fallback);
 
+    // Functions that call each other with ranges which differ a little in each call would be followed 2^n times.
+    if (summaries_[index(function)].size() >= kSharpSummaries)
+      for (AbstractValue& operand : operands) operand.fact = any_floating_value(operand.fact);
+
     for (const Summary& summary : summaries_[index(function)]) {
       if (summary.operands != operands || !same_attributes(call.attributes, model_.attributes(model_.node(summary.call)))) continue;
       for (std::size_t r = 0; r < std::min(results.size(), summary.results.size()); ++r)
@@ -599,6 +604,15 @@ class Solver {
     const bool own_symbols = facts_.dims().mark() != mark && has_symbols_since(summary.results, mark);
     const bool own_attributes = model_.attributes(model_.node(id)).data() == call.attributes.data();
     if (!own_symbols && own_attributes && summaries_[index(function)].size() < kMaxSummaries) summaries_[index(function)].push_back(std::move(summary));
+  }
+
+  FactId any_floating_value(FactId id) {
+    if (id == FactId::kAbsent || id == FactId::kTop) return id;
+    Fact fact = facts_.fact(id);
+    if (fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::floats())) return id;
+    fact.range = range_of(fact.dtypes);
+    fact.content = ContentId::kNone;
+    return facts_.intern(fact);
   }
 
   bool is_younger(Dim dim, std::uint32_t mark) const {

@@ -160,6 +160,15 @@ class HostileTest(unittest.TestCase):
             with self.subTest(depth=depth):
                 self.check(simple([wire.node(f"f{depth - 1}", ["x"], ["y"], domain="local")], functions=functions), VERDICT)
 
+    def test_doubling_calls_with_other_ranges(self):
+        """tanh(tanh(...)) has another range after each call: 2^64 calls, and still the result is known."""
+        functions = [wire.function("f0", ["a"], ["b"], [wire.node("Tanh", ["a"], ["b"])])]
+        functions += [wire.function(f"f{i}", ["a"], ["b"], [wire.node(f"f{i - 1}", ["a"], ["t"], domain="local"),
+                                                             wire.node(f"f{i - 1}", ["t"], ["b"], domain="local")]) for i in range(1, 64)]
+        self.check(simple([wire.node("f63", ["x"], ["y"], domain="local")], functions=functions), CLEAN)
+        shown = json.loads(run(["show", "--format", "json", self.folder / "m.onnx"]).output)["values"]["y"]
+        self.assertEqual((shown["dtype"], shown["shape"]), (["float32"], ["N", 4]))
+
     def test_doubling_calls_that_never_agree(self):
         """Each call has another shape, so that no summary fits twice."""
         functions = [wire.function("f0", ["a"], ["b"], [wire.node("Concat", ["a", "a"], ["b"], axis=0)])]
