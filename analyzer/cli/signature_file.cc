@@ -3,27 +3,19 @@
 #include <fmt/format.h>
 
 #include <string_view>
-#include <toml++/toml.h>
 
-#include "analyzer/config/small_file.h"
+#include "analyzer/config/toml_file.h"
 
 namespace tensorlint::cli {
 namespace {
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 20;
-
-Error at(const std::string& path, const toml::source_region& source, std::string message) {
-  const Position position{.line = source.begin.line, .column = static_cast<std::uint32_t>(source.begin.column)};
-  return {fmt::format("{}:{}:{}: {}", path, source.begin.line, source.begin.column, message), position};
-}
-
 Result<std::vector<std::string>> read_types(const std::string& path, std::string_view key, const toml::node& node) {
   const toml::array* list = node.as_array();
-  if (list == nullptr) return at(path, node.source(), fmt::format("`{}` is no list of types", key));
+  if (list == nullptr) return toml_error(path, node.source(), fmt::format("`{}` is no list of types", key));
   std::vector<std::string> types;
   for (const toml::node& item : *list) {
     const auto text = item.value<std::string>();
-    if (!item.is_string() || !text) return at(path, item.source(), fmt::format("`{}` holds what is no text", key));
+    if (!item.is_string() || !text) return toml_error(path, item.source(), fmt::format("`{}` holds what is no text", key));
     types.push_back(*text);
   }
   return types;
@@ -36,42 +28,36 @@ std::optional<Error> read_row(const std::string& path, const toml::table& row, S
   for (const auto& [key, node] : row) {
     if (key == "domain" || key == "name") {
       const auto text = node.value<std::string>();
-      if (!node.is_string() || !text) return at(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
+      if (!node.is_string() || !text) return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
       (key == "domain" ? domain : name) = *text;
     } else if (key == "inputs" || key == "outputs") {
       auto types = read_types(path, key, node);
       if (!types) return types.error();
       (key == "inputs" ? inputs : outputs) = std::move(*types);
     } else {
-      return at(path, node.source(), fmt::format("unknown key `{}`; a row has domain, name, inputs, outputs", std::string_view(key)));
+      return toml_error(path, node.source(), fmt::format("unknown key `{}`; a row has domain, name, inputs, outputs", std::string_view(key)));
     }
   }
-  if (name.empty()) return at(path, row.source(), "the row names no operator");
-  if (outputs.empty()) return at(path, row.source(), fmt::format("operator `{}` has no outputs", name));
+  if (name.empty()) return toml_error(path, row.source(), "the row names no operator");
+  if (outputs.empty()) return toml_error(path, row.source(), fmt::format("operator `{}` has no outputs", name));
   auto signature = make_signature(inputs, outputs);
-  if (!signature) return at(path, row.source(), fmt::format("operator `{}`: {}", name, signature.error().message));
+  if (!signature) return toml_error(path, row.source(), fmt::format("operator `{}`: {}", name, signature.error().message));
   if (domain == "ai.onnx") domain.clear();
-  if (!signatures.emplace(std::pair(domain, name), std::move(*signature)).second) return at(path, row.source(), fmt::format("operator `{}` is declared twice", name));
+  if (!signatures.emplace(std::pair(domain, name), std::move(*signature)).second) return toml_error(path, row.source(), fmt::format("operator `{}` is declared twice", name));
   return std::nullopt;
 }
 
 }  // namespace
 
 Result<Signatures> read_signature_file(const std::string& path) {
-  const auto text = read_small_file(path, kMaxFile);
-  if (!text) return Error{fmt::format("{} {}", path, text.error().message), {}};
-  toml::table file;
-  try {
-    file = toml::parse(*text, path);
-  } catch (const toml::parse_error& error) {
-    return at(path, error.source(), std::string(error.description()));
-  }
+  const auto file = read_toml_file(path);
+  if (!file) return file.error();
   Signatures signatures;
-  for (const auto& [key, node] : file) {
+  for (const auto& [key, node] : *file) {
     const toml::array* rows = node.as_array();
-    if (key != "operator" || rows == nullptr) return at(path, node.source(), fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
+    if (key != "operator" || rows == nullptr) return toml_error(path, node.source(), fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
     for (const toml::node& row : *rows) {
-      if (!row.is_table()) return at(path, row.source(), "a row of `operator` is no table; write [[operator]]");
+      if (!row.is_table()) return toml_error(path, row.source(), "a row of `operator` is no table; write [[operator]]");
       if (auto error = read_row(path, *row.as_table(), signatures)) return std::move(*error);
     }
   }

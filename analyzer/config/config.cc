@@ -8,10 +8,10 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <toml++/toml.h>
 
 #include "analyzer/config/small_file.h"
 #include "analyzer/config/suggestion.h"
+#include "analyzer/config/toml_file.h"
 #include "analyzer/rules/engine.h"
 
 namespace tensorlint {
@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFileName = "tensorlint.toml";
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 using MaybeError = std::optional<Error>;
 
@@ -33,22 +32,14 @@ class ConfigReader {
   }
 
   Result<Config> read() {
-    const Result<std::string> text = read_small_file(path_, kMaxBytes);
-    if (!text) return Error{fmt::format("{}: {}", path_, text.error().message), {}};
-    toml::table file;
-    try {
-      file = toml::parse(*text, path_);
-    } catch (const toml::parse_error& error) {
-      return wrong(error.source(), std::string(error.description()));
-    }
-    if (const MaybeError error = read_file(file)) return *error;
+    const Result<toml::table> file = read_toml_file(path_);
+    if (!file) return file.error();
+    if (const MaybeError error = read_file(*file)) return *error;
     return std::move(out_);
   }
 
  private:
-  Error wrong(const toml::source_region& source, std::string message) const {
-    return {fmt::format("{}:{}:{}: {}", path_, source.begin.line, source.begin.column, message), {}};
-  }
+  Error wrong(const toml::source_region& source, std::string_view message) const { return toml_error(path_, source, message); }
 
   Error unknown_key(const toml::key& key, std::span<const std::string_view> known, std::string_view where) const {
     return wrong(key.source(), fmt::format("unknown key `{}`{}{}", key.str(), where, suggestion(key.str(), known)));

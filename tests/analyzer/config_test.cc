@@ -124,7 +124,7 @@ TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""), "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
   EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""), "tensorlint.toml:1:1: rows in double brackets, [[...]], are wanted here");
   EXPECT_TRUE(error_of("select = [").starts_with("tensorlint.toml:1:")) << error_of("select = [");
-  EXPECT_TRUE(error_of(std::string(5000, '[')).starts_with("tensorlint.toml:1:"));
+  EXPECT_TRUE(error_of(std::string(5000, '[')).starts_with("tensorlint.toml:1:3: "));
 }
 
 TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {

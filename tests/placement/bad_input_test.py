@@ -28,6 +28,7 @@ class BadInputTest(unittest.TestCase):
         rows = self.folder / "place.toml"
         for text, said in [
             ("[[place]\n", "place.toml:1:"),
+            ("[[[", "place.toml:1:3: "),
             ('[[place]]\ndevcie = "cpu"\nnodes = "*"\n', "unknown key `devcie`"),
             ('[[rows]]\ndevice = "cpu"\n', "unknown key `rows`"),
             ('[[place]]\nnodes = "*"\n', "the row names no device"),
@@ -45,6 +46,9 @@ class BadInputTest(unittest.TestCase):
                 self.assertIn(said, done.stderr)
         self.assertEqual(self.check("--placement-file", str(self.folder / "none.toml")).returncode, 2)
         self.assertEqual(self.check("--placement-file", str(self.folder)).returncode, 2)
+        pipe = self.folder / "pipe.toml"
+        os.mkfifo(pipe)
+        self.assertIn("pipe.toml: is no regular file", self.check("--placement-file", str(pipe)).stderr)
 
     def test_a_row_that_matches_nothing_is_a_warning(self) -> None:
         rows = self.folder / "place.toml"

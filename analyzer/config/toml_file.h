@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "ir/result.h"
+
+// toml++ parses what its own assertions do not hold for ("[[[" asks for a key where there is none) and then says what is
+// wrong with it. So they are off in every build, also as the promises to the optimizer that NDEBUG would make of them.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr) static_assert(true)
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
+
+namespace tensorlint {
+
+/// An error that begins with `path:line:column: `.
+Error toml_error(const std::string& path, const toml::source_region& source, std::string_view message);
+
+/// What a TOML file of at most 1 MiB says. Errors: what read_small_file gives, and the first place that is no TOML.
+Result<toml::table> read_toml_file(const std::string& path);
+
+}  // namespace tensorlint
