@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/ops/op_test.h"
 
 namespace tensorlint {
@@ -43,6 +45,38 @@ TEST(Regions, Shapes) {
   EXPECT_EQ(Op("Col2Im", 18).in("float32[N, 10, 5]").constant({5, 5}).constant({1, 5}).infer().result(), "float32[N, 2, 5, 5]");
   EXPECT_EQ(Op("CenterCropPad", 18).in("float32[20, 8, C]").constant({10, 9}).ints("axes", {-3, 1}).infer().result(), "float32[10, 9, C]");
   EXPECT_EQ(Op("ImageDecoder", 20).in("uint8[N]").infer().result(), "uint8[?, ?, ?]");
+}
+
+/// Rows that NonMaxSuppression keeps of the boxes.
+std::string kept(std::vector<double> boxes, std::vector<double> scores, std::int64_t limit, double overlap, double lowest, int center = 0) {
+  const std::string count = std::to_string(scores.size());
+  return Op("NonMaxSuppression", 11).floats(std::move(boxes), "float32[1, " + count + ", 4]").floats(std::move(scores), "float32[1, 1, " + count + "]")
+      .scalar(limit).floats({overlap}).floats({lowest}).with("center_point_box", center).infer().result();
+}
+
+TEST(BoxSuppression, Constants) {
+  // Unit squares at x = 0, 0.5 and 10: the first two overlap by a third.
+  const std::vector<double> corners{0, 0, 1, 1, 0, 0.5, 1, 1.5, 0, 10, 1, 11};
+  EXPECT_EQ(kept(corners, {0.9, 0.75, 0.6}, 3, 0.25, 0), "int64[2, 3]");
+  EXPECT_EQ(kept(corners, {0.9, 0.75, 0.6}, 3, 0.5, 0), "int64[3, 3]");
+  EXPECT_EQ(kept(corners, {0.9, 0.75, 0.6}, 1, 0.5, 0), "int64[1, 3]");
+  EXPECT_EQ(kept(corners, {0.9, 0.75, 0.6}, 3, 0.5, 0.7), "int64[2, 3]");
+  EXPECT_EQ(kept(corners, {0.9, 0.75, 0.6}, -1, 0.5, 0), "int64[0, 3]");
+  EXPECT_EQ(kept({1, 1, 0, 0, 1, 0.5, 0, 1.5}, {0.9, 0.75}, 3, 0.25, 0), "int64[1, 3]");
+  EXPECT_EQ(kept({0.5, 0.5, 1, 1, 1, 0.5, 1, 1}, {0.9, 0.75}, 3, 0.25, 0, 1), "int64[1, 3]");
+  // Exact halves: an overlap of a half is not above a half.
+  EXPECT_EQ(kept({0, 0, 1, 1, 0, 0, 1, 0.5}, {0.9, 0.75}, 3, 0.5, 0), "int64[2, 3]");
+  EXPECT_EQ(kept({0, 0, 1, 1, 0, 0, 1, 1}, {0.5, 0.5}, 3, 0.5, 0), "int64[1, 3]");
+}
+
+TEST(BoxSuppression, LeftOpenWhereEnginesMayDiffer) {
+  const float tenth = 0.1F, third = 1.0F / 3.0F;
+  // Overlap of a third, computed from tenths: rounding decides.
+  EXPECT_EQ(kept({0, 0, tenth, 1, 0, 0.5, tenth, 1.5}, {0.9, 0.75}, 3, third, 0), "int64[?, 3]");
+  EXPECT_EQ(kept({0, 0, 1, 1, 0, 0.5, 1, 1.5}, {0.5, 0.5}, 3, 0.25, 0), "int64[?, 3]");
+  EXPECT_EQ(kept({0, 0, 1, 1, 0, 0, 1, 1}, {0.9, std::nan("")}, 3, 0.5, 0), "int64[?, 3]");
+  EXPECT_EQ(kept({0, 0, 1e30, 1, 0, 0, 1, 1}, {0.9, 0.8}, 3, 0.5, 0), "int64[?, 3]");
+  EXPECT_EQ(kept({0, 0, 1, 1}, {0.9}, 3, 1.5, 0), "int64[?, 3]");
 }
 
 TEST(Regions, Broken) {

@@ -52,6 +52,13 @@ TEST(Unique, FlattenedOrAlongAnAxis) {
   const Outcome along = Op("Unique", 11).in("float32[2, 3]").with("axis", -1).results(4).infer();
   EXPECT_EQ(along.results, (Labels{"float32[2, ?]", "int64[?]", "int64[3]", "int64[?]"}));
   EXPECT_EQ(Op("Unique", 11).constant({2, 1, 1, 3}).infer().result(), "int64[3]");
+  EXPECT_EQ(Op("Unique", 11).floats({0.5, -0.0, 0, 0.5, 2}).infer().result(), "float32[3]");
+  EXPECT_EQ(Op("Unique", 11).floats({0.5, std::nan("")}).infer().result(), "float32[?]");
+  // Rows 1 2, 1 3, 1 2; columns 1 1 1, 2 3 2.
+  EXPECT_EQ(Op("Unique", 11).constant({1, 2, 1, 3, 1, 2}, "int64[3, 2]").with("axis", 0).infer().result(), "int64[2, 2]");
+  EXPECT_EQ(Op("Unique", 11).constant({1, 2, 1, 3, 1, 2}, "int64[3, 2]").with("axis", 1).infer().result(), "int64[3, 2]");
+  EXPECT_EQ(Op("Unique", 11).constant({1, 1, 1, 1, 1, 2}, "int64[3, 2]").with("axis", 1).infer().result(), "int64[3, 2]");
+  EXPECT_EQ(Op("Unique", 11).constant({1, 1, 1, 1, 1, 1}, "int64[3, 2]").with("axis", 1).infer().result(), "int64[3, 1]");
   EXPECT_EQ(Op("Unique", 11).in("float32[2]").with("axis", 1).infer().failures, Labels{"unique_axis_in_range"});
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "ir/ops/box_suppression.h"
 #include "ir/ops/checks.h"
+#include "ir/ops/contents.h"
 #include "ir/ops/windows.h"
 
 namespace tensorlint {
@@ -90,17 +92,47 @@ void max_unpool(Inference& in) {
   in.set_shape(0, result);
 }
 
+/// Rows of the result where all operands are constants.
+std::optional<std::vector<std::int64_t>> selected_boxes(Inference& in) {
+  const auto shape = in.shape("scores");
+  const auto extents = shape ? followed_extents(in.dims(), *shape) : std::nullopt;
+  const auto boxes = in.float_constants("boxes"), scores = in.float_constants("scores");
+  const auto limit = in.constant("max_output_boxes_per_class");
+  if (in.failed() || !extents || !boxes || !scores || !limit) return std::nullopt;
+  BoxSuppression operands{*boxes, *scores, (*extents)[0], (*extents)[1], (*extents)[2], *limit, 0, std::nullopt, in.int_attribute("center_point_box", 0) != 0};
+  const auto elements = static_cast<std::size_t>(operands.batch * operands.count);
+  if (boxes->size() != elements * 4 || scores->size() != elements * static_cast<std::size_t>(operands.classes)) return std::nullopt;
+  for (const std::string_view name : {"iou_threshold", "score_threshold"}) {
+    if (!in.has(name)) continue;
+    const auto threshold = in.float_constants(name);
+    if (!threshold || threshold->size() != 1) return std::nullopt;
+    if (name == "score_threshold") {
+      operands.lowest_score = threshold->front();
+    } else if (operands.overlap = threshold->front(); !(operands.overlap >= 0 && operands.overlap <= 1)) {
+      return std::nullopt;
+    }
+  }
+  return suppress_boxes(operands);
+}
+
 void non_max_suppression(Inference& in) {
   DimPool& pool = in.dims();
   const Dim batch = better(pool, dim_of(in, 0, 0), dim_of(in, 1, 0)), boxes = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 2));
   check_shape(in, 0, Dims{batch, boxes, pool.constant(4)}, kBoxShapes, "boxes");
   check_shape(in, 1, Dims{batch, dim_of(in, 1, 1), boxes}, kBoxShapes, "scores", 0);
-  // No maximum means no output.
-  const bool none = !in.has(2) || in.constant("max_output_boxes_per_class") == 0;
-  in.set_shape(0, Dims{none ? pool.constant(0) : in.fresh(0, 0, Unknown::kDataDependent), pool.constant(3)});
+  // No maximum means no output, and so does a negative one (onnxruntime, ReferenceEvaluator).
+  const auto is_zero = [&](Dim dim) { return pool.is_constant(dim, 0); };
+  const bool none = !in.has(2) || in.constant("max_output_boxes_per_class").value_or(1) <= 0 || is_zero(batch) || is_zero(boxes) || is_zero(dim_of(in, 1, 1));
+  const auto rows = none ? std::optional<std::vector<std::int64_t>>(std::in_place) : selected_boxes(in);
+  const Dim count = rows ? pool.constant(static_cast<std::int64_t>(rows->size() / 3)) : in.fresh(0, 0, Unknown::kDataDependent);
+  in.set_shape(0, Dims{count, pool.constant(3)});
   std::int64_t last = 0;
   for (const Dim extent : {batch, dim_of(in, 1, 1), boxes}) last = std::max(last, pool.bounds(extent).hi);
   if (last < (std::int64_t{1} << 53)) in.set_range(0, {0, static_cast<double>(std::max<std::int64_t>(last - 1, 0)), false});
+  if (!rows || rows->empty()) return;
+  Dims elements;
+  for (const std::int64_t part : *rows) elements.push_back(pool.constant(part));
+  in.set_elements(0, std::move(elements));
 }
 
 void grid_sample(Inference& in) {

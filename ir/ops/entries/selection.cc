@@ -134,6 +134,29 @@ void non_zero(Inference& in) {
   in.set_shape(0, Dims{data ? pool.constant(static_cast<std::int64_t>(data->size())) : Dim(), count});
 }
 
+/// Number of slices along the axis, or of elements without one, that differ; nullopt where not every element is known. What
+/// counts as equal to NaN is not said.
+std::optional<std::int64_t> distinct_slices(Inference& in, std::optional<int> axis) {
+  const Content* content = content_of(in, 0);
+  const auto extents = content != nullptr ? followed_extents(in.dims(), *in.shape(0)) : std::nullopt;
+  if (!extents || content->size() == 0) return std::nullopt;
+  const auto count = [&](const auto& elements) {
+    const auto along = axis ? static_cast<std::size_t>(*axis) : 0;
+    const std::size_t slices = axis ? static_cast<std::size_t>((*extents)[along]) : elements.size();
+    const std::size_t inner = axis ? strides_of(*extents)[along] : 1;
+    std::vector<std::decay_t<decltype(elements)>> parts(slices);
+    for (std::size_t i = 0; i < elements.size(); ++i) parts[i / inner % slices].push_back(elements[i]);
+    std::sort(parts.begin(), parts.end());
+    return std::unique(parts.begin(), parts.end()) - parts.begin();
+  };
+  if (!content->floats.empty()) {
+    if (std::any_of(content->floats.begin(), content->floats.end(), [](double value) { return std::isnan(value); })) return std::nullopt;
+    return count(content->floats);
+  }
+  const auto integers = constant_extents(in.dims(), content->integers);
+  return integers ? std::optional<std::int64_t>(count(*integers)) : std::nullopt;
+}
+
 void unique(Inference& in) {
   DimPool& pool = in.dims();
   const auto data = in.shape(0);
@@ -148,13 +171,8 @@ void unique(Inference& in) {
     if (along) whole = (*data)[static_cast<std::size_t>(*along)];
   } else if (data) {
     whole = element_count(pool, *data);
-    const Content* content = content_of(in, 0);
-    auto elements = content != nullptr && content->floats.empty() ? constant_extents(pool, content->integers) : std::nullopt;
-    if (elements) {
-      std::sort(elements->begin(), elements->end());
-      count = pool.constant(std::unique(elements->begin(), elements->end()) - elements->begin());
-    }
   }
+  if (const auto distinct = data && !in.failed() ? distinct_slices(in, along) : std::nullopt) count = pool.constant(*distinct);
   // Not more than there are elements; nothing is unique in nothing.
   if (pool.is_constant(whole, 0) || pool.is_constant(whole, 1)) count = whole;
   if (count.is_unknown()) count = in.fresh(0, 0, Unknown::kDataDependent, pool.bounds(whole).lo >= 1 ? 1 : 0);
