@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Times `tensorlint check` against onnx.checker's full check on the same models, in turn.
 
   check_vs_onnx.py [--pairs N] [--tool FILE] [--floor FILE] [--timeout S] [--json FILE] MODEL...      needs onnx
@@ -169,7 +168,8 @@ def main():
     least = run(["/bin/true"], 10)["peak_kib"] / 1024
     print(f"least that the memory figures can be: {least:.1f} MiB")
     print(f"{'':20} {'call, ms':^42} {'process, ms':^42} {'peak, MiB':^17} {'call':^16}")
-    print(f"{'model':20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20} {'tlint':>8} {'onnx':>8} {'tlint / floor':>16}")
+    pair = f"{'tensorlint':>10} {'onnx':>10} {'onnx / tensorlint':>20}"
+    print(f"{'model':20} {pair} {pair} {'tlint':>8} {'onnx':>8} {'tlint / floor':>16}")
     rows = []
     for path in arguments.models:
         rows.append(measure(os.path.abspath(arguments.tool), arguments.floor and os.path.abspath(arguments.floor), path, arguments.pairs, arguments.timeout))

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Writes large models for measuring speed and memory.  Deterministic, and valid.
 
   generate_models.py FOLDER [NAME...]     needs onnx, numpy
@@ -13,6 +12,7 @@
 """
 import os
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -89,7 +89,7 @@ def decoder(nodes):
     value(model.graph.output, "hidden", TensorProto.FLOAT, ["batch", "sequence", WIDTH])
     w = Writer(model.graph)
     zero, one = w.constant("zero", np.array(0, np.int64)), w.constant("one", np.array(1, np.int64))
-    axis0, last, heads = w.ints("axis0", 0), w.ints("last", -1), w.ints("heads", HEADS)
+    axis0, last = w.ints("axis0", 0), w.ints("last", -1)
     mask = w.constant("causal", np.triu(np.full((1, 1, LONGEST, LONGEST), -1e9, np.float32), 1))
 
     def layer_norm(scope, x):
@@ -261,7 +261,7 @@ def fanout(readers):
     return model
 
 
-MODELS = {f"decoder_{name}": (decoder, nodes) for name, nodes in (("1k", 1000), ("10k", 10_000), ("100k", 100_000), ("1m", 1_000_000))}
+MODELS: dict[str, tuple[Callable, int]] = {f"decoder_{name}": (decoder, nodes) for name, nodes in (("1k", 1000), ("10k", 10_000), ("100k", 100_000), ("1m", 1_000_000))}
 MODELS.update({f"nested_{depth}": (nested, depth) for depth in (2, 8, 16)})
 MODELS.update({f"siblings_{k}k": (siblings, 1000 * k) for k in (1, 2, 4, 8)})
 MODELS.update({f"doubling_{depth}": (doubling, depth) for depth in (10, 14, 16, 64)})

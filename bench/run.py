@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """`./dev bench [NAME...]`: generates the models in .cache/bench once and measures them; NAME as in generate_models.py."""
 import os
 import subprocess

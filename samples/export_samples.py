@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Exports the sample models of this folder; each NAME_bad.onnx has a bug and NAME_ok.onnx is its repaired twin.
 
   export_samples.py [OUTPUT_FOLDER]       needs torch 2.13.0, onnx, onnxscript, onnxruntime, numpy
@@ -12,17 +11,16 @@ import re
 import sys
 import warnings
 
-import numpy as np
-import onnx
-import onnxruntime
-import torch
-from onnx import AttributeProto, numpy_helper
-
 import age_step
 import classifier_step
 import encoder_step
+import numpy as np
+import onnx
+import onnxruntime
 import refine_loop
 import regression_step
+import torch
+from onnx import AttributeProto, numpy_helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -39,7 +37,7 @@ def graphs_of(graph):
 
 def relative_paths(text):
     """Paths as they read from the project's root, so that a model says nothing about the machine it came from."""
-    text = re.sub(r'File "%s/' % re.escape(HERE), 'File "samples/', text)
+    text = re.sub(rf'File "{re.escape(HERE)}/', 'File "samples/', text)
     return re.sub(r'File "[^"]*/site-packages/', 'File "', text)
 
 
@@ -168,9 +166,9 @@ def run(model, inputs):
     return session.run(None, {name: value.numpy() for name, value in inputs.items()})
 
 
-def outcome(call):
+def outcome(call, *args, **kwargs):
     try:
-        result = call()
+        result = call(*args, **kwargs)
     except Exception as error:  # every kind of refusal is an outcome worth printing
         return "fails: " + " ".join(str(error).split())[:160]
     return "passes" if result is None else "gives " + ", ".join(np.array2string(value.ravel()[:4]) for value in result)
@@ -184,8 +182,8 @@ def main():
         path = os.path.join(folder, f"{name}_{'ok' if repaired else 'bad'}.onnx")
         with open(path, "wb") as file:
             file.write(model.SerializeToString(deterministic=True))
-        checker = outcome(lambda: onnx.checker.check_model(model, full_check=True))
-        runtime = outcome(lambda: run(model, inputs))
+        checker = outcome(onnx.checker.check_model, model, full_check=True)
+        runtime = outcome(run, model, inputs)
         print(f"{os.path.basename(path)}: {os.path.getsize(path)} bytes\n  checker {checker}\n  onnxruntime {runtime}")
         failed |= repaired and (checker.startswith("fails") or runtime.startswith("fails"))
     return 1 if failed else 0

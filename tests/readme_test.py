@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[1]
-blocks, block = [], None
+blocks: list[tuple[list[str], list[str]]] = []
+block: tuple[list[str], list[str]] | None = None
 for line in (root / "README.md").read_text().splitlines():
     if line.startswith("    $ build/bin/tensorlint "):
         block = (line.split()[2:], [])

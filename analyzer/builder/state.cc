@@ -210,7 +210,8 @@ void State::guess_device(const Step& step, const OpSchema* schema, const OpEntry
   } else {
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
       if (step.operands[i] == kNone) continue;
-      if (entry != nullptr && schema != nullptr && i < schema->inputs.size() && std::ranges::find(entry->host_operands(), schema->inputs[i].name) != entry->host_operands().end()) continue;
+      if (entry != nullptr && schema != nullptr && i < schema->inputs.size() &&
+          std::ranges::find(entry->host_operands(), schema->inputs[i].name) != entry->host_operands().end()) continue;
       const std::string& other = items[step.operands[i]].guessed_device;
       if (device.empty()) device = other;
       if (device != other) pending_failure = true;  // the rules decide

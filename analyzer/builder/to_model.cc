@@ -94,11 +94,16 @@ class Maker {
         builder_.add_output(id, name(state_.items[output].name), declare_types_ ? type_of(state_.items[output].fact, 0) : nullptr);
     }
     if (!declare_types_) return;
-    for (const std::uint32_t body : bodies)
-      for (const std::uint32_t step : state_.bodies[body].steps)
-        for (const std::uint32_t result : state_.steps[step].results)
+    for (const std::uint32_t body : bodies) {
+      for (const std::uint32_t step : state_.bodies[body].steps) {
+        for (const std::uint32_t result : state_.steps[step].results) {
           // What follows from a mistake is no more than a guess.
-          if (const TypeDecl* type = state_.items[result].taint == Taint() ? type_of(state_.items[result].fact, 0) : nullptr) builder_.add_value_info(id, name(state_.items[result].name), type);
+          const auto& item = state_.items[result];
+          if (item.taint != Taint()) continue;
+          if (const TypeDecl* type = type_of(item.fact, 0)) builder_.add_value_info(id, name(item.name), type);
+        }
+      }
+    }
   }
 
   void node(GraphId id, std::uint32_t index) {

@@ -136,7 +136,10 @@ int run_fix(const FixOptions& options) {
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
   std::string text;
-  if (options.diff && outcome) text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, target.empty() ? options.input : target));
+  if (options.diff && outcome) {
+    const std::string& fixed = target.empty() ? options.input : target;
+    text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
+  }
   for (const std::string& line : fixed) text += line;
   for (const Finding& finding : left.findings)
     if (finding.severity != Severity::kInfo) text += fmt::format("left: {} [{} {}] {}\n", to_text(finding.severity), finding.code, finding.rule, people(finding.message));

@@ -55,7 +55,8 @@ int run(int argc, char** argv) {
   check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime");
-  check_command->add_option("--provider", check.settings.providers, "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")->allow_extra_args(false);
+  check_command->add_option("--provider", check.settings.providers,
+      "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")->allow_extra_args(false);
   check_command->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live");
   check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows");
   check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on");

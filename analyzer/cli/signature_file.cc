@@ -55,7 +55,8 @@ Result<Signatures> read_signature_file(const std::string& path) {
   Signatures signatures;
   for (const auto& [key, node] : *file) {
     const toml::array* rows = node.as_array();
-    if (key != "operator" || rows == nullptr) return toml_error(path, node.source(), fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
+    if (key != "operator" || rows == nullptr) return toml_error(path, node.source(),
+        fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
     for (const toml::node& row : *rows) {
       if (!row.is_table()) return toml_error(path, row.source(), "a row of `operator` is no table; write [[operator]]");
       if (auto error = read_row(path, *row.as_table(), signatures)) return std::move(*error);

@@ -42,7 +42,8 @@ std::optional<StackFrame> parse_frame(std::string_view line) {
 }
 
 bool is_library(std::string_view file) {
-  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_", "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
+  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
+      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
     if (file.find(part) != std::string_view::npos) return true;
   for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/", "lightning/", "pytorch_lightning/"})
     if (file.starts_with(start)) return true;

@@ -228,7 +228,8 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
   for (std::size_t id = 1; id < model.values.size(); ++id) {
     const Value& value = model.values[id];
     if (value.name == NameId::kEmpty) continue;
-    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] = printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
+    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] =
+        printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g)

@@ -105,7 +105,8 @@ class TextReport {
     if (finding.place.known()) {
       line("  {} {}", painted("-->", "2"), place_text(finding.place));
       add_source(finding.place);
-      if (!finding.node.empty() || !finding.graph.empty()) line("   in {}{}", node, finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path)));
+      const std::string of_model = finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path));
+      if (!finding.node.empty() || !finding.graph.empty()) line("   in {}{}", node, of_model);
     } else {
       line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
     }
@@ -113,7 +114,8 @@ class TextReport {
     if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
     for (const Note& note : finding.notes) add(note);
     for (const Fix& fix : finding.fixes)
-      line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength), fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
+      line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
+          fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
     out_ += '\n';
   }
 

@@ -19,14 +19,16 @@ bool check_shape(Inference& in, int operand, std::span<const Dim> expected, cons
   std::vector<int> operands{operand};
   if (reference >= 0) operands.push_back(reference);
   std::string because = reference >= 0 ? fmt::format(" to fit {{{}}} of shape {}", reference, in.shape(reference) ? shape_text(pool, *in.shape(reference)) : "[...]") : "";
-  in.fail(constraint, std::move(operands), fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what, operand, shape_text(pool, *shape), shape_text(pool, expected), because));
+  in.fail(constraint, std::move(operands), fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what,
+      operand, shape_text(pool, *shape), shape_text(pool, expected), because));
   return false;
 }
 
 bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> ranks, const Constraint& constraint) {
   const auto shape = in.shape(operand);
   if (!shape || std::find(ranks.begin(), ranks.end(), shape->size()) != ranks.end()) return true;
-  in.fail(constraint, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand, shape_text(in.dims(), *shape), shape->size(), in.call().name, fmt::join(ranks, " or ")));
+  in.fail(constraint, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand,
+      shape_text(in.dims(), *shape), shape->size(), in.call().name, fmt::join(ranks, " or ")));
   return false;
 }
 

@@ -113,7 +113,8 @@ class SchemaCheck {
     }
     if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {
       const std::size_t wanted = call_.result_count < schema_.min_outputs ? schema_.min_outputs : schema_.max_outputs;
-      in_.fail(kResultCount, {}, fmt::format("{} gives {} {} result{}, {} asked for", call_.name, call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", call_.result_count));
+      in_.fail(kResultCount, {}, fmt::format("{} gives {} {} result{}, {} asked for", call_.name,
+          call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", call_.result_count));
       good = false;
     }
     return good;

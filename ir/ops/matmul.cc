@@ -61,7 +61,9 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   const bool columns = !addend->empty() && misfit(addend->back(), result[1]);
   if (addend->size() <= 2 && !columns && !(addend->size() == 2 && misfit(addend->front(), result[0]))) return result;
   if (addend->size() > 2 || !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
-    in.fail(kGemmAddend, {c, columns ? b : a}, fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend), shape_text(pool, result)));
+    in.fail(kGemmAddend, {c, columns ? b : a},
+        fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend),
+        shape_text(pool, result)));
   return result;
 }
 

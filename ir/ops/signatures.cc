@@ -107,7 +107,9 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
   const std::string_view dtypes = trimmed(text.substr(0, open)), dims = trimmed(text.substr(open + 1, text.size() - open - 2));
   const std::vector<std::string_view> names = parts_of(dtypes, '|');
   if (names.size() == 1 && !dtype_named(names[0])) {
-    if (!is_name(names[0]) || names[0][0] < 'A' || names[0][0] > 'Z') return wrong(fmt::format("begins with `{}`, which is neither a dtype nor a type variable (a name in capitals)", names[0]));
+    if (!is_name(names[0]) || names[0][0] < 'A' || names[0][0] > 'Z') {
+      return wrong(fmt::format("begins with `{}`, which is neither a dtype nor a type variable (a name in capitals)", names[0]));
+    }
     type.variable = names[0];
   } else {
     type.dtypes = DTypeSet::none();
@@ -137,7 +139,8 @@ class SignatureCheck {
     const std::size_t count = call_.operands.size();
     if (count > signature_.inputs.size() || count < signature_.required) {
       const std::size_t wanted = count < signature_.required ? signature_.required : signature_.inputs.size();
-      fail(kSignatureCount, {}, fmt::format("{} is declared to take {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
+      fail(kSignatureCount, {}, fmt::format("{} is declared to take {} {} operand{}, {} given", call_.name,
+          count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
     }
     for (std::size_t i = 0; i < std::min(count, signature_.inputs.size()); ++i) {
       const SignatureType& type = signature_.inputs[i];
@@ -194,7 +197,8 @@ class SignatureCheck {
     } else if (!found->second.intersects(fact.dtypes)) {
       const int other = binder_[type.variable];
       fail(kSignatureSame, {static_cast<int>(i), other},
-           fmt::format("{} is declared to take operands of one dtype {}: {{{}}} is {}, {{{}}} is {}", call_.name, type.variable, other, found->second.to_text(), i, fact.dtypes.to_text()));
+           fmt::format("{} is declared to take operands of one dtype {}: {{{}}} is {}, {{{}}} is {}", call_.name,
+               type.variable, other, found->second.to_text(), i, fact.dtypes.to_text()));
     } else {
       found->second = found->second & fact.dtypes;
     }
@@ -281,7 +285,8 @@ void infer_signature(const Signature& signature, const Application& call, Infere
   for (const Failure& failure : out.failures) taint |= aspect_of(failure.constraint->kind);
   if (call.result_count > signature.outputs.size())
     out.failures.push_back({&kSignatureCount, Certainty::kMust, {},
-                            fmt::format("{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(), signature.outputs.size() == 1 ? "" : "s", call.result_count), {}});
+                            fmt::format("{} is declared with {} result{}, {} asked for", call.name,
+                                signature.outputs.size(), signature.outputs.size() == 1 ? "" : "s", call.result_count), {}});
   for (std::uint32_t r = 0; r < call.result_count; ++r) {
     out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r)) : FactId::kTop);
     out.taints.push_back(taint);

@@ -152,7 +152,9 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
     if (given) {
       const Dim named = pool.constant((*kernel)[i]);
       if (filters && pool.differ(named, extent)) {
-        in.fail(kConvKernelShape, {w}, fmt::format("`kernel_shape` says {} along spatial axis {}, {{{}}} of shape {} has {}", (*kernel)[i], i, w, shape_text(pool, *filters), pool.to_text(extent)));
+        in.fail(kConvKernelShape, {w},
+            fmt::format("`kernel_shape` says {} along spatial axis {}, {{{}}} of shape {} has {}", (*kernel)[i], i, w,
+            shape_text(pool, *filters), pool.to_text(extent)));
         return result;
       }
       extent = named;

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Measures the kernels on a GPU machine, part by part, and prints tables: run it again until it says that all is done.
 
     run.py --bench PATH/kernels_bench [--out results.jsonl] [--seconds 540] [--parts a,b]

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Prints the lines of kernels_bench and run.py as Markdown: the goals with what was measured, then every part. table.py results.jsonl"""
 
 import json

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What kernels_bench times, by torch: torch_part.py RESULTS SECONDS. Eager and torch.compile, medians of 20 runs after 3 (compiling
 apart), inputs rotated beyond the L2. Each operation is a line and is noted as finished; exit 3 when the time is up before the last."""
 
@@ -84,14 +83,14 @@ def loss_cases():
     pointwise = {"squared": F.mse_loss, "absolute": F.l1_loss, "huber": F.huber_loss, "binary logits": F.binary_cross_entropy_with_logits,
                  "kl divergence log": lambda x, t: F.kl_div(x, t, log_target=True)}
     for name, function in pointwise.items():
-        def case(function=function):
+        def pointwise_case(function=function):
             x = values(256 << 20, torch.bfloat16).requires_grad_()
             t = values(256 << 20, torch.bfloat16)
 
             def step(x, t):
                 return torch.autograd.grad(function(x, t), x)
             return both(step, [(x, t)])
-        yield {"operation": f"{name} bfloat16", "shape": "", "bytes": 0.0}, case
+        yield {"operation": f"{name} bfloat16", "shape": "", "bytes": 0.0}, pointwise_case
 
 
 def main():

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Static gates over the compiled kernels: spills and registers from the ptxas logs, loads and instruction counts from the SASS.
 
     gates.py BUILD/cuda --arch 90 [--nvdisasm PATH] [--cuobjdump PATH] [--table FILE]
@@ -214,9 +213,8 @@ def main():
         if not name.startswith(GATHERING) and most < 4:
             failures.append(f"{name}: {most} 128-bit loads in its widest loop, 4 wanted")
         for pattern, budget in BUDGETS if options.arch == "90" else []:
-            if name == pattern:
-                if passes is None or passes > budget:
-                    failures.append(f"{name}: {passes if passes is None else round(passes, 2)} instructions per element, budget {budget}")
+            if name == pattern and (passes is None or passes > budget):
+                failures.append(f"{name}: {passes if passes is None else round(passes, 2)} instructions per element, budget {budget}")
     for pattern, budget in BUDGETS:  # elsewhere for reading only
         hit = next((r for r in rows if r[0] == pattern), None)
         if hit is None:

@@ -559,9 +559,11 @@ class Solver {
       return;
     }
     if (call.operands.size() > graph.inputs.size())
-      record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", call.operands.size()), {}});
+      record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` takes {} operand{}, {} given", call.name,
+          graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", call.operands.size()), {}});
     if (call.result_count > graph.outputs.size())
-      record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", call.result_count), {}});
+      record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` gives {} result{}, {} asked for", call.name,
+          graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", call.result_count), {}});
 
     std::vector<AbstractValue> operands(graph.inputs.size(), AbstractValue{FactId::kAbsent, {}});
     for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i) operands[i] = {call.operands[i], call.operand_taints[i]};
@@ -719,7 +721,8 @@ class Solver {
       if (body == GraphId::kNone) return;
       const std::size_t gives = model_.graph(body).outputs.size();
       if (gives != call.result_count)
-        record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("`{}` gives {} value{}, If has {} result{}", name, gives, gives == 1 ? "" : "s", call.result_count, call.result_count == 1 ? "" : "s"), {}});
+        record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("`{}` gives {} value{}, If has {} result{}", name,
+            gives, gives == 1 ? "" : "s", call.result_count, call.result_count == 1 ? "" : "s"), {}});
       if (condition && (*condition != 0) != (name == "then_branch")) continue;
       const std::vector<AbstractValue> outputs = visit_body(body, {});
       settle(body);
@@ -732,7 +735,9 @@ class Solver {
         const Taint tainted = [&] { Taint both = merged[r].taint; both |= outputs[r].taint; return both; }();
         if (types_clash(merged[r].fact, outputs[r].fact)) {
           if (!tainted.has(Aspect::kDtype))
-            record(id, {&kBranchesAgree, Certainty::kMust, {}, fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r, facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)), {}});
+            record(id, {&kBranchesAgree, Certainty::kMust, {},
+                fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
+                facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)), {}});
           merged[r].taint |= Aspect::kDtype;
         }
         merged[r] = join(merged[r], outputs[r]);
@@ -860,7 +865,9 @@ class Solver {
       Taint tainted = loop.carried[i].taint;
       tainted |= after[i].taint;
       if (tainted.has(Aspect::kDtype) || !types_clash(loop.carried[i].fact, after[i].fact)) continue;
-      record(id, {&kCarriedKeepsType, Certainty::kMust, {}, fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i, facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)), {}});
+      record(id, {&kCarriedKeepsType, Certainty::kMust, {},
+          fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i,
+          facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)), {}});
       after[i].taint |= Aspect::kDtype;
       after[i].taint |= Aspect::kShape;
     }
@@ -897,11 +904,13 @@ class Solver {
   bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs_at_least) {
     const Graph& graph = model_.graph(body);
     if (graph.inputs.size() != inputs) {
-      record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("the body takes {} value{}, it is handed {}", graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs), {}});
+      record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("the body takes {} value{}, it is handed {}",
+          graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs), {}});
       return false;
     }
     if (graph.outputs.size() < outputs_at_least) {
-      record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("the body gives {} value{}, at least {} are needed", graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", outputs_at_least), {}});
+      record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("the body gives {} value{}, at least {} are needed",
+          graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", outputs_at_least), {}});
       return false;
     }
     return true;

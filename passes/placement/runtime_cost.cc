@@ -139,10 +139,13 @@ class Run {
     }
     ++case_.cost.copies;
     case_.cost.bytes = dims().add(case_.cost.bytes, bytes);
-    auto& direction = case_.directions.try_emplace({sources_.names()[static_cast<std::size_t>(tensor.home)], sources_.names()[static_cast<std::size_t>(to)]}, 0, dims().constant(0)).first->second;
+    auto& direction = case_.directions.try_emplace({sources_.names()[static_cast<std::size_t>(tensor.home)],
+        sources_.names()[static_cast<std::size_t>(to)]}, 0, dims().constant(0)).first->second;
     ++direction.first;
     direction.second = dims().add(direction.second, bytes);
-    NodeCopies& node = case_.nodes.try_emplace(id, NodeCopies{0, dims().constant(0), 0, sources_.names()[static_cast<std::size_t>(tensor.home)], sources_.names()[static_cast<std::size_t>(to)], value}).first->second;
+    NodeCopies& node = case_.nodes.try_emplace(id, NodeCopies{0, dims().constant(0), 0,
+        sources_.names()[static_cast<std::size_t>(tensor.home)], sources_.names()[static_cast<std::size_t>(to)],
+        value}).first->second;
     ++node.copies;
     node.bytes = dims().add(node.bytes, bytes);
     if (later_iterations_ > 0) ++node.in_loop;

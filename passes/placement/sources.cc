@@ -274,7 +274,10 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return fmt::format("group {} of the sharding of `{}` has a device twice", key, spec.tensor);
     for (const std::int64_t device : group)
-      if (!is_device(device)) return fmt::format("group {} of the sharding of `{}` has device {}, `{}` has {}", key, spec.tensor, device, configuration.name, configuration.device_count);
+      if (!is_device(device)) {
+        return fmt::format("group {} of the sharding of `{}` has device {}, `{}` has {}", key, spec.tensor, device,
+                           configuration.name, configuration.device_count);
+      }
   }
   for (const std::int64_t device : spec.devices) {
     const bool is_group = std::any_of(spec.groups.begin(), spec.groups.end(), [&](const auto& group) { return group.first == device; });
@@ -292,7 +295,9 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
     }
     for (const std::int64_t count : axis.counts) {
       if (count < 1) return fmt::format("axis {} of `{}` is cut into {} shards", axis.axis, spec.tensor, count);
-      if (axis.counts.size() == 1 && extent && *extent % count != 0) return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor, *extent, count);
+      if (axis.counts.size() == 1 && extent && *extent % count != 0) {
+        return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor, *extent, count);
+      }
     }
   }
   return {};

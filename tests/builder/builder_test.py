@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,10 @@ def of_classes(x: np.ndarray, t: np.ndarray, weight: np.ndarray, reduction: str)
 
 
 class BuilderTest(unittest.TestCase):
+    folder: tempfile.TemporaryDirectory[str]
+    path: Path
+    said: str
+
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
@@ -189,7 +194,7 @@ class BuilderTest(unittest.TestCase):
             feed |= {"weight": weight, "bias": bias}
             losses.append(float(loss))
         self.assertLess(losses[-1], 0.9 * losses[0])
-        self.assertTrue(all(after <= before for before, after in zip(losses, losses[1:])), losses)
+        self.assertTrue(all(after <= before for before, after in pairwise(losses)), losses)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The command line as people and scripts use it: exit codes, streams, formats, bad usage and bad input."""
 import json
 import os
@@ -11,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from json_schema import problems  # noqa: E402
+from json_schema import problems
 
 BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
 BAD = "tests/rules/shape/reduction-axis-out-of-range/bad_axis.onnxtxt"

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Configuration, suppressions and baselines as people use them."""
 import json
 import os
@@ -14,7 +13,7 @@ from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from json_schema import problems  # noqa: E402
+from json_schema import problems
 
 BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
 SCHEMA = json.loads((ROOT / "docs/schema/check.schema.json").read_text())
@@ -115,7 +114,7 @@ class ConfigurationTest(unittest.TestCase):
         self.write("tensorlint.toml", "ignore = 'dead-node'")
         self.write("models/inner/m.onnxtxt", MODEL)
         self.write("models/inner/tensorlint.toml", "ignore = 'shape'")
-        _, rules, document = self.check("models/inner/m.onnxtxt", "models/m.onnxtxt")
+        _, rules, _ = self.check("models/inner/m.onnxtxt", "models/m.onnxtxt")
         self.assertEqual(rules, ["dead-node", "reduction-axis-out-of-range"])
 
     def test_other_commands_read_it_too(self):

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Folders of many models: the same report whatever --jobs, progress on terminals only, and a clean end by Ctrl-C."""
 import json
 import os
@@ -14,7 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hostile"))
-import wire  # noqa: E402
+import wire
 
 BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
 

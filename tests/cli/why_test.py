@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
@@ -40,4 +39,4 @@ class WhyTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What safe fixes do to faulty models: `safe_fixes.py MODEL...` or `safe_fixes.py --list FILE` (one path a line).
 
 Each model with a finding that offers a safe fix is fixed; the fixed model must have no finding of that rule at that node.
@@ -53,7 +52,7 @@ def outputs(path: str, values: dict) -> list | None:
     onnxruntime.set_default_logger_severity(4)
     try:
         return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, values)
-    except Exception:  # noqa: BLE001: every reason is the same to us
+    except Exception:  # every reason is the same to us
         return None
 
 
@@ -124,7 +123,7 @@ def main() -> int:
     parser.add_argument("models", nargs="*")
     parser.add_argument("--list", help="file with a path, or a path and its twin, in each line")
     arguments = parser.parse_args()
-    pairs = [(model, None) for model in arguments.models]
+    pairs: list[tuple[str, str | None]] = [(model, None) for model in arguments.models]
     if arguments.list:
         for line in Path(arguments.list).read_text().splitlines():
             parts = line.split("\t")

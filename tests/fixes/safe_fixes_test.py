@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Safe fixes mend what they are for and change no value: on small models of each dtype that a float holds exactly."""
 import tempfile
 import unittest
@@ -7,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-
 from safe_fixes import Measure, agree, feeds, fixed_by_tool, outputs
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

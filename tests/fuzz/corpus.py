@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Seeds for the fuzz targets: corpus.py FOLDER [--few]
 
 Writes FOLDER/binary (the models of ONNX's backend tests, small ones, the samples of this repository) and FOLDER/text (its

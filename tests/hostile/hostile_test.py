@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Files that break other tools: each gets a clear error or a verdict, in little time and memory.
 
 The promises are those of SECURITY.md: no crash, exit code 2 with one message for what cannot be read, no more than 64 MiB
@@ -12,13 +11,12 @@ import random
 import signal
 import socket
 import struct
-import sys
 import tempfile
 import threading
 import unittest
 
 import wire
-from wire import INT64, FLOAT, BOOL
+from wire import BOOL, FLOAT, INT64
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
@@ -334,7 +332,7 @@ class HostileTest(unittest.TestCase):
     def test_ten_million_nodes(self):
         count = 10_000_000 if os.environ.get("TENSORLINT_LARGE") else 200_000
         path = self.folder / "m.onnx"
-        node = lambda i: wire.data(1, wire.node("Relu", [f"v{i}" if i else "x"], [f"v{i + 1}"]))  # noqa: E731
+        node = lambda i: wire.data(1, wire.node("Relu", [f"v{i}" if i else "x"], [f"v{i + 1}"]))
         size = sum(len(node(start)) * (min(10 ** digits, count) - start) for digits in range(1, 9) for start in [10 ** (digits - 1) if digits > 1 else 1] if start < count)
         with open(path, "wb") as file:
             chunks = [b"".join(node(i) for i in range(start, min(start + 100_000, count))) for start in range(0, count, 100_000)] if count <= 200_000 else None
@@ -346,8 +344,7 @@ class HostileTest(unittest.TestCase):
                 start = file.tell()
                 file.write(wire.number(1, 8) + wire.data(8, wire.number(2, 18)) + wire.varint(7 << 3 | 2) + b"\xff\xff\xff\xff\x0f")
                 begin = file.tell()
-                for first in range(0, count, 100_000):
-                    file.write(b"".join(node(i) for i in range(first, first + 100_000)))
+                file.writelines(b"".join(node(i) for i in range(first, first + 100_000)) for first in range(0, count, 100_000))
                 length = file.tell() - begin
                 file.seek(begin - 5)
                 file.write(bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14 & 0x7F | 0x80, length >> 21 & 0x7F | 0x80, length >> 28]))

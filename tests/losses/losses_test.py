@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from collections import Counter
@@ -51,7 +50,10 @@ def kind_of(entry: dict) -> str:
     return KINDS[max((name for name in KINDS if entry["loss"].startswith(name)), key=len)]
 
 
-def graph_model(nodes: list[onnx.NodeProto], inputs: dict[str, list], output: str, constants: dict[str, tuple] | None = None) -> onnx.ModelProto:
+Constants = dict[str, tuple[list[int], list[float]]]
+
+
+def graph_model(nodes: list[onnx.NodeProto], inputs: dict[str, list], output: str, constants: Constants | None = None) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "main",
@@ -73,7 +75,8 @@ class LossesTest(unittest.TestCase):
         return run("show", str(self.path))["losses"]
 
     def test_each_exported_loss_is_found_where_it_meets(self) -> None:
-        found, all_of = Counter(), Counter()
+        found: Counter[str] = Counter()
+        all_of: Counter[str] = Counter()
         for entry in INDEX:
             with self.subTest(entry["file"]):
                 all_of[entry["exporter"]] += 1
@@ -103,8 +106,8 @@ class LossesTest(unittest.TestCase):
     def test_statistics_and_distances_are_no_losses(self) -> None:
         node = helper.make_node
         inputs = {"x": [4, 3], "y": [4, 3]}
-        two = {"two": ([], [2.0])}
-        one = {"one": ([], [1.0])}
+        two: Constants = {"two": ([], [2.0])}
+        one: Constants = {"one": ([], [1.0])}
         cases = {
             "difference": ([node("Sub", ["x", "y"], ["z"])], {}),
             "difference, averaged": ([node("Sub", ["x", "y"], ["d"]), node("ReduceMean", ["d"], ["z"], keepdims=0)], {}),
@@ -159,4 +162,4 @@ class LossesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Exports every loss of PyTorch through its exporters, for the recogniser of losses; `losses.json` is the index.
 
   export_losses.py [OUTPUT_FOLDER]        needs torch 2.13.0, onnx, onnxscript, onnxruntime, numpy
@@ -31,7 +30,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from onnx import AttributeProto
 from torch import nn
 from torch.nn import functional as F
 
@@ -242,8 +240,9 @@ def main():
     entries = ",\n".join("  " + json.dumps(entry) for entry in models)
     refused = ",\n".join("  " + json.dumps(entry) for entry in unsupported)
     with open(os.path.join(folder, "losses.json"), "w") as file:
-        file.write('{"torch": "%s",\n "features": %s,\n "targets": [\n%s\n ],\n "models": [\n%s\n ],\n "unsupported": [\n%s\n ]}\n'
-                   % (torch.__version__.split("+")[0], json.dumps(numbers(FEATURES)), ",\n".join("  " + json.dumps(entry) for entry in targets), entries, refused))
+        wanted = ",\n".join("  " + json.dumps(entry) for entry in targets)
+        file.write(f'{{"torch": "{torch.__version__.split("+")[0]}",\n "features": {json.dumps(numbers(FEATURES))},\n "targets": [\n{wanted}\n ],\n'
+                   f' "models": [\n{entries}\n ],\n "unsupported": [\n{refused}\n ]}}\n')
     print(f"{len(models)} models, {sum(m['fault'] is not None for m in models)} not valid, {len(unsupported)} refused, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -80,7 +81,7 @@ class BadInputTest(unittest.TestCase):
 
     # ---- configuration and device_configurations
 
-    def configured(self, change: str, **spec: object) -> list[str]:
+    def configured(self, change: str, **spec: Any) -> list[str]:
         """The messages about a model whose node has one sharding spec."""
         model = onnx.parser.parse_model(MODEL)
         configuration = model.configuration.add(name="two", num_devices=2)
@@ -91,11 +92,11 @@ class BadInputTest(unittest.TestCase):
             model.configuration.add(name="two", num_devices=1)
         used = model.graph.node[0].device_configurations.add(configuration_id="three" if change == "name" else "two")
         sharding = used.sharding_spec.add(tensor_name=str(spec.get("tensor", "x")))
-        sharding.device.extend(spec.get("devices", [0]))  # type: ignore[arg-type]
-        for key, group in spec.get("groups", {}).items():  # type: ignore[attr-defined]
+        sharding.device.extend(spec.get("devices", [0]))
+        for key, group in spec.get("groups", {}).items():
             entry = sharding.index_to_device_group_map.add(key=key)
             entry.value.extend(group)
-        for axis, shards in spec.get("axes", []):  # type: ignore[attr-defined]
+        for axis, shards in spec.get("axes", []):
             sharding.sharded_dim.add(axis=axis).simple_sharding.add(num_shards=shards)
         onnx.save(model, self.model)
         done = self.check()
@@ -103,12 +104,13 @@ class BadInputTest(unittest.TestCase):
         return [f["message"] for f in json.loads(done.stdout)["findings"] if f["rule"] == "invalid-device-configuration"]
 
     def test_sound_configurations(self) -> None:
-        for spec in [{}, {"axes": [(0, 2)], "devices": [0, 1]}, {"axes": [(-1, 2)], "devices": [0, 1]}, {"devices": [-5], "groups": {-5: [0, 1]}}]:
+        sound: list[dict[str, Any]] = [{}, {"axes": [(0, 2)], "devices": [0, 1]}, {"axes": [(-1, 2)], "devices": [0, 1]}, {"devices": [-5], "groups": {-5: [0, 1]}}]
+        for spec in sound:
             with self.subTest(spec):
                 self.assertEqual(self.configured("", **spec), [])
 
     def test_broken_configurations(self) -> None:
-        for change, spec, said in [
+        broken: list[tuple[str, dict[str, Any], str]] = [
             ("name", {}, "refers to the device configuration `three`"),
             ("count", {}, "says that it has 3 devices and names 2"),
             ("twice", {}, "`two` is defined twice"),
@@ -121,7 +123,8 @@ class BadInputTest(unittest.TestCase):
             ("", {"axes": [(-3, 2)]}, "sharded along axis -3, its rank is 2"),
             ("", {"axes": [(0, 4)]}, "axis 0 of `x` has extent 6, which 4 shards do not divide"),
             ("", {"axes": [(0, 0)]}, "is cut into 0 shards"),
-        ]:
+        ]
+        for change, spec, said in broken:
             with self.subTest(said):
                 messages = self.configured(change, **spec)
                 self.assertEqual(len(messages), 1, messages)

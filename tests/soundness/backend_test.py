@@ -10,13 +10,12 @@ import sys
 import tempfile
 import warnings
 
+import execution
 import numpy as np
 import onnx
-from onnx import numpy_helper
-
-import execution
 import program
 from facts_hold import Judge
+from onnx import numpy_helper
 
 warnings.simplefilter("ignore")
 KINDS = ["node", "simple", "pytorch-converted", "pytorch-operator"]

@@ -1,6 +1,7 @@
 """Runs models with every value visible: by ONNX's reference evaluator (bodies too), or by onnxruntime (main graph only)."""
 import multiprocessing
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -13,7 +14,7 @@ warnings.simplefilter("ignore")
 class Recorder(ReferenceEvaluator):
     """A reference evaluator that keeps what each visit of each graph computes, in `visits`: (name of the graph, values)."""
 
-    visits = []  # of the run under way; evaluators of bodies are made by the evaluator of their node
+    visits: ClassVar[list[tuple[str, dict]]] = []  # of the run under way; evaluators of bodies are made by the evaluator of their node
 
     def run(self, output_names, feed_inputs, *args, **kwargs):
         kwargs["intermediate"] = True

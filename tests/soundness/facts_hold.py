@@ -30,7 +30,7 @@ def dtype_name(array):
     return NUMPY_NAMES.get(code) or TensorProto.DataType.Name(code).lower()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parse(text):
     """An expression as nested tuples: ("number", 3), ("symbol", "N"), ("+", a, b), ("floor", a, b), ("min", a, b), ..."""
     tokens = [(number, name, other) for number, name, other in TOKEN.findall(text)]

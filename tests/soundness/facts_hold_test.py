@@ -2,7 +2,6 @@
 import unittest
 
 import numpy as np
-
 from facts_hold import Judge, parse, value_of
 
 

@@ -7,11 +7,10 @@ Dims of inputs are numbers or symbols, which are bound to numbers of this graph'
 import random
 import warnings
 
+import execution
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-import execution
 
 warnings.simplefilter("ignore")
 CODES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float16): TensorProto.FLOAT16,
@@ -733,6 +732,11 @@ class Graph:
         graphs = [self.finish(inner, name, [], [output]) for (inner, name), output in zip(branches, [first, second])]
         return self.add("If", [condition], then_branch=graphs[0], else_branch=graphs[1])
 
+    def argless_if(self):
+        if self.depth > 2 or self.rng.random() < 0.7:
+            raise Invalid("deep enough")
+        return self.if_()
+
     def if_squeeze(self):
         """The way exporters write a conditional squeeze."""
         name = self.tensor(1)
@@ -775,7 +779,7 @@ class Graph:
             elif kind < 0.75 and dtype == np.int64:
                 outputs.append(inner.add("Add", [given, number]))
             else:
-                outputs.append(self.own_value(inner, lambda value: value.dtype == dtype))
+                outputs.append(self.own_value(inner, lambda value, dtype=dtype: value.dtype == dtype))
         if self.rng.random() < 0.6:
             onward = inner.add("Identity", [going])
         else:
@@ -827,15 +831,6 @@ WEIGHTS = {"unary": 3, "binary": 5, "shape": 4, "take": 4, "concat_integers": 4,
            "expand": 2, "slice_": 2, "reduce": 3, "cast": 2, "if_": 2, "loop": 2, "scan": 1, "of_sequence": 3, "sequence": 1}
 NO_CANDIDATES = {"name", "constant", "ints", "add", "evaluate", "pick", "pick_sequence", "floats", "tensor", "integers", "axis", "small_shape",
                  "image", "window", "check_types", "divisor", "fitting_window", "body", "grow", "finish", "own_value", "condition", "argless_if"}
-
-
-def argless_if(self):
-    if self.depth > 2 or self.rng.random() < 0.7:
-        raise Invalid("deep enough")
-    return self.if_()
-
-
-Graph.argless_if = argless_if
 CANDIDATES = sorted(name for name in vars(Graph) if not name.startswith("__") and name not in NO_CANDIDATES)
 
 

@@ -9,9 +9,8 @@ import pathlib
 import sys
 import tempfile
 
-import numpy as np
-
 import execution
+import numpy as np
 import program
 import random_graphs
 from facts_hold import Judge

@@ -28,7 +28,8 @@ class OperatorNotInOpset : public Rule {
     if (!out.first(fmt::format("import {} {}", model.graph(failure.call().node().graph).opsets, domain))) return;
     std::string message = failure.message();
     if (failure.kind() != ConstraintKind::kNotInOpset)
-      message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset, domain.empty() ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset, message);
+      message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset, domain.empty()
+          ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset, message);
     word(failure, std::move(message), out)
         .note(fmt::format("operators, operands and attributes fit from opset {} on", failure.needed_opset))
         .fix(fmt::format("import opset {}, or convert the model to opset {}", failure.needed_opset, op.opset));

@@ -134,7 +134,8 @@ void report_placement_failures(ModelView& view, Reporter& out, std::initializer_
     add_origin(view, failure, failure.first, failure.witness.device, finding);
     if (failure.second != failure.first) add_origin(view, failure, failure.second, failure.witness.other, finding);
     for (std::size_t i = 0; i < failure.witness.loops.size(); ++i)
-      finding.note_at(failure.witness.loops[i], fmt::format("{} of this {}", iteration_text(failure.witness.iterations[i]), model.text(model.op(model.node(failure.witness.loops[i])).name)));
+      finding.note_at(failure.witness.loops[i], fmt::format("{} of this {}",
+          iteration_text(failure.witness.iterations[i]), model.text(model.op(model.node(failure.witness.loops[i])).name)));
     for (const NodeId call : failure.witness.calls) finding.note_at(call, "called from here");
     propose_transfers(finding, view, failure);
     if (unplaced) finding.note("only single values were placed: initializers that nothing places count as on the default device (`--device NAME` sets it); said once");

@@ -31,7 +31,9 @@ std::optional<double> single_number(const Operand& operand) {
   return one ? std::optional(range.lo) : std::nullopt;
 }
 
-bool is_bounded(const Operand& operand) { return operand.present() && std::isfinite(operand.fact().range.lo) && std::isfinite(operand.fact().range.hi) && operand.fact().range.hi < 1e9 && operand.fact().range.lo > -1e9; }
+bool is_bounded(const Operand& operand) {
+  return operand.present() && operand.fact().range.lo > -1e9 && operand.fact().range.hi < 1e9;
+}
 
 bool is_main_input(const Analysis& analysis, ValueId value) {
   const Value& known = analysis.model().value(value);

@@ -43,7 +43,9 @@ Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, D
   result = pool.sub(result, pool.add(pool.constant(windows.begin_pads[axis]), pool.constant(windows.end_pads[axis])));
   // An empty operand has no legal result either, but that is its own matter.
   if (pool.bounds(result).hi < 1 && pool.bounds(extent).lo >= 1) {
-    in.fail(kTransposeExtent, {0}, fmt::format("spatial axis {} of {{0}}, {} elements, gives {} elements after padding is cut off", axis, pool.to_text(extent), pool.to_text(result)));
+    in.fail(kTransposeExtent, {0},
+        fmt::format("spatial axis {} of {{0}}, {} elements, gives {} elements after padding is cut off", axis,
+        pool.to_text(extent), pool.to_text(result)));
     return Dim(Unknown::kTainted);
   }
   return result;
@@ -109,7 +111,9 @@ void conv_transpose(Inference& in) {
     Dim extent = filters ? (*filters)[i + 2] : Dim(Unknown::kNotTracked);
     if (in.attribute("kernel_shape") != nullptr) {
       if (filters && pool.differ(pool.constant((*kernel)[i]), extent)) {
-        in.fail(kConvKernelShape, {1}, fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i, shape_text(pool, *filters), pool.to_text(extent)));
+        in.fail(kConvKernelShape, {1},
+            fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
+            shape_text(pool, *filters), pool.to_text(extent)));
         break;
       }
       extent = pool.constant((*kernel)[i]);

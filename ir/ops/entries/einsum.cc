@@ -83,7 +83,8 @@ void einsum(Inference& in) {
     any_ellipsis |= term.has_ellipsis;
     const bool fits = !shape || (term.has_ellipsis ? shape->size() >= term.letters.size() : shape->size() == term.letters.size());
     if (!fits) {
-      in.fail(kEinsumRank, {operand}, fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t, term.letters.size(), term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
+      in.fail(kEinsumRank, {operand}, fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t,
+          term.letters.size(), term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
       return;
     }
     const std::size_t covered = shape ? shape->size() - term.letters.size() : 0;

@@ -60,7 +60,8 @@ void class_loss(Inference& in) {
     expected.insert(expected.end(), scores->begin() + 2, scores->end());
     if (!each) each = expected;
     if (labels && labels->size() != expected.size()) {
-      in.fail(kLossLabels, {1, 0}, fmt::format("labels {{1}} of shape {} for scores {{0}} of shape {}: shape {} needed", shape_text(pool, *labels), shape_text(pool, *scores), shape_text(pool, expected)));
+      in.fail(kLossLabels, {1, 0}, fmt::format("labels {{1}} of shape {} for scores {{0}} of shape {}: shape {} needed",
+          shape_text(pool, *labels), shape_text(pool, *scores), shape_text(pool, expected)));
       each = expected;
     } else if (labels) {
       for (std::size_t i = 0; i < expected.size(); ++i)

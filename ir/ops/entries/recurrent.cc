@@ -6,7 +6,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kRecurrentDirection{"recurrent_direction", ConstraintKind::kAttribute, "direction is forward, reverse or bidirectional; layout is 0 or 1; hidden_size is at least 1"};
+const Constraint kRecurrentDirection{"recurrent_direction", ConstraintKind::kAttribute,
+    "direction is forward, reverse or bidirectional; layout is 0 or 1; hidden_size is at least 1"};
 const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kShapes, "the data have 3 axes"};
 const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes, "weights fit directions, gates, hidden and input sizes"};
 const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes, "lengths and initial states fit batch and hidden size"};

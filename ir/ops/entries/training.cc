@@ -36,7 +36,9 @@ void optimizer(Inference& in, std::size_t groups) {
 void gradient(Inference& in) {
   const auto names = [&](std::string_view attribute) { return in.attribute(attribute) == nullptr ? 0 : in.attribute(attribute)->strings.size(); };
   if (names("xs") + names("zs") != in.operand_count() || names("xs") != in.result_count()) {
-    in.fail(kGradientCount, {}, fmt::format("Gradient names {} tensors in xs and {} in zs, with {} operands and {} results", names("xs"), names("zs"), in.operand_count(), in.result_count()));
+    in.fail(kGradientCount, {},
+        fmt::format("Gradient names {} tensors in xs and {} in zs, with {} operands and {} results", names("xs"),
+        names("zs"), in.operand_count(), in.result_count()));
     return;
   }
   for (std::size_t r = 0; r < in.result_count(); ++r) {

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Writes the operator table that is compiled in, from the schemas of the installed `onnx` package.
 
 usage: generate_schemas.py [--check] [-o FILE]

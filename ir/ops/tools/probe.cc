@@ -111,7 +111,11 @@ class Caller {
         operands_.push_back(FactId::kAbsent);
         continue;
       }
-      const int count = formal.option == FormalOption::kVariadic ? (known != nullptr && known->variadic > 0 ? known->variadic : std::max<int>(profile_.variadic, schema_.min_inputs)) : 1;
+      int count = 1;
+      if (formal.option == FormalOption::kVariadic) {
+        const bool told = known != nullptr && known->variadic > 0;
+        count = told ? known->variadic : std::max<int>(profile_.variadic, schema_.min_inputs);
+      }
       for (int i = 0; i < count; ++i) {
         shape_ = known == nullptr ? &profile_.shape : &known->shapes[std::min(operands_.size(), known->shapes.size() - 1)];
         operands_.push_back(facts_.intern(operand(formal)));

@@ -24,7 +24,9 @@ inline constexpr std::uint32_t kAttributeName = 1, kAttributeFloat = 2, kAttribu
                                kAttributeGraphs = 11, kAttributeTypeProto = 14, kAttributeTypeProtos = 15, kAttributeType = 20,
                                kAttributeReference = 21, kAttributeSparseTensor = 22;
 inline constexpr std::uint32_t kTensorDims = 1, kTensorDataType = 2, kTensorFloatData = 4, kTensorInt32Data = 5, kTensorStringData = 6,
-                               kTensorInt64Data = 7, kTensorName = 8, kTensorRawData = 9, kTensorDoubleData = 10, kTensorUint64Data = 11, kTensorExternalData = 13, kTensorDataLocation = 14, kTensorMetadata = 16;
+                               kTensorInt64Data = 7, kTensorName = 8, kTensorRawData = 9, kTensorDoubleData = 10,
+                               kTensorUint64Data = 11, kTensorExternalData = 13, kTensorDataLocation = 14,
+                               kTensorMetadata = 16;
 inline constexpr std::uint32_t kSparseValues = 1, kSparseIndices = 2, kSparseDims = 3;
 inline constexpr std::uint32_t kValueInfoName = 1, kValueInfoType = 2, kValueInfoMetadata = 4;
 inline constexpr std::uint32_t kTypeTensor = 1, kTypeSequence = 4, kTypeMap = 5, kTypeOpaque = 7, kTypeSparseTensor = 8, kTypeOptional = 9;

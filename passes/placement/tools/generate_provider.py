@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
 """Makes a provider table (docs/providers.md) of the kernel tables that onnxruntime publishes.
 
 generate_provider.py OperatorKernels.md CUDAExecutionProvider cuda cuda:0 "onnxruntime 1.23.0" > providers/cuda.txt
 """
 import re
 import sys
+from pathlib import Path
 
 DTYPES = {
     "float": "float32", "double": "float64", "float16": "float16", "bfloat16": "bfloat16", "bool": "bool", "string": "string",
@@ -42,7 +42,7 @@ def main() -> None:
     source, provider, name, device, release = sys.argv[1:]
     rows: list[str] = []
     domain, op, inside = None, "", False
-    for line in open(source, encoding="utf-8"):
+    for line in Path(source).read_text(encoding="utf-8").splitlines():
         if line.startswith("## Operators implemented by "):
             inside = line.split()[-1] == provider
         if not inside or not line.startswith("|"):

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Measures the emulator: removes every barrier, fence, mask and atomic of the kernels in turn and counts how many removals the
 tests notice.
 
