@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class AccidentalFloat64 : public Rule {
+ public:
+  AccidentalFloat64()
+      : Rule({"TL-D110", "accidental-float64", "dtype", Severity::kInfo,
+              "a model of float32 that goes on in float64"}) {}
+
+  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+    return domain.empty() && name == "Cast";
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    const Operand operand = call.operand(0);
+    if (!operand.present() || call.result() == ValueId::kAbsent || operand.taint().has(Aspect::kDtype)) return;
+    if (operand.fact().dtypes != DTypeSet(DType::kFloat32) ||
+        call.analysis().fact(call.result()).dtypes != DTypeSet(DType::kFloat64))
+      return;
+    // A single number costs nothing.
+    if (operand.fact().shape == ShapeId::kUnranked || call.facts().dims_of(operand.fact().shape).empty()) return;
+    if (!out.first("cast")) return;
+    out.report(call.id(),
+               fmt::format("{} goes on in float64, at twice the memory and on most GPUs a fraction of the speed",
+                           operand.name()))
+        .fix(fmt::format("leave {} in float32", operand.name()));
+  }
+};
+
+const RegisterRule<AccidentalFloat64> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

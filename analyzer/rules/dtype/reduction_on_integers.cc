@@ -1,0 +1,33 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class ReductionOnIntegers : public Rule {
+ public:
+  ReductionOnIntegers()
+      : Rule({"TL-D106", "reduction-on-integers", "dtype", Severity::kInfo,
+              "a mean of integers, which drops what is behind the point"}) {}
+
+  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+    return domain.empty() && name == "ReduceMean";
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    const Operand data = call.operand(0);
+    if (!data.present() || data.fact().kind != ValueKind::kTensor || data.taint().has(Aspect::kDtype) ||
+        !data.fact().dtypes.proves(DTypeSet::integers()))
+      return;
+    out.report(call.id(), fmt::format("the mean of {} is {} too: what is behind the point is lost", data.name(),
+                                      data.fact().dtypes.to_text()))
+        .origin(data, Aspect::kDtype)
+        .fix(fmt::format("cast {} to a floating dtype first", data.name()));
+  }
+};
+
+const RegisterRule<ReductionOnIntegers> kRegister;
+
+}  // namespace
+}  // namespace tensorlint
