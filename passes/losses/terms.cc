@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -200,8 +201,10 @@ std::optional<LogTerm> Terms::log_term(ValueId value) const {
   // Kept from zero by a clamp or a small summand, perhaps behind the complement.
   const NodeId guard = maker(probability);
   if (op(guard) == LossOp::kClip) probability = operand(guard, 0);
-  if (op(guard) == LossOp::kAdd && number(operand(guard, 1))) probability = operand(guard, 0);
-  if (op(guard) == LossOp::kAdd && number(operand(guard, 0))) probability = operand(guard, 1);
+  constexpr double kSmall = 0.1;  // programs write 1e-12 to 1e-3
+  const auto is_small = [this](ValueId summand) { return std::abs(number(summand).value_or(1)) <= kSmall; };
+  if (op(guard) == LossOp::kAdd && is_small(operand(guard, 1))) probability = operand(guard, 0);
+  if (op(guard) == LossOp::kAdd && is_small(operand(guard, 0))) probability = operand(guard, 1);
   if (const ValueId other = complement(probability); other != ValueId::kAbsent) return of_probability(other, true);
   return of_probability(probability, false);
 }

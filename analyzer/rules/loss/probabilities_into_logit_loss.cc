@@ -9,10 +9,12 @@ class ProbabilitiesIntoLogitLoss : public Rule {
  public:
   ProbabilitiesIntoLogitLoss()
       : Rule({"TL-L305", "probabilities-into-logit-loss", "loss", Severity::kWarning,
-              "a loss that normalises scores itself gets probabilities"}) {}
+              "a loss of scores, or of logarithms, gets probabilities"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     for (const LossSite& loss : view.losses()) {
+      if (loss.kind == LossKind::kNegativeLogLikelihood && loss.evidence == LossEvidence::kOperator)
+        check_logarithms(view.analysis(), loss, out);
       if (loss.kind != LossKind::kCrossEntropy && loss.kind != LossKind::kBinaryCrossEntropyWithLogits) continue;
       check(view.analysis(), loss, out);
     }
@@ -27,10 +29,24 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
     if (!call.is(binary ? "Sigmoid" : "Softmax")) return;
     const Operand prediction(analysis, loss.prediction);
-    out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has made probabilities already", to_text(loss.kind), binary ? "a sigmoid" : "softmax",
-                                         prediction.name(), call.op_name()))
+    out.report(loss.meeting,
+               fmt::format("{} applies {} to {}, which {} has made probabilities already", to_text(loss.kind),
+                           binary ? "a sigmoid" : "softmax", prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("hand {} to the loss", call.operand(0).name()), Applicability::kUnsafe, hand_over(analysis, loss, call));
+        .fix(fmt::format("hand {} to the loss", call.operand(0).name()), Applicability::kUnsafe,
+             hand_over(analysis, loss, call));
+  }
+
+  /// Without the logarithm the loss is minus the probability of the right class: bounded, and flat where the model is
+  /// wrong.
+  static void check_logarithms(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+    const NodeId source = maker(analysis, loss.prediction);
+    if (source == NodeId::kNone || !NodeCall(analysis, source).is("Softmax")) return;
+    const NodeCall call(analysis, source);
+    out.report(loss.meeting, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
+                                         to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+        .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
+        .fix("use LogSoftmax instead of Softmax");
   }
 
   /// Without the normalising node in between; only where nothing else stands between it and the loss.
@@ -40,7 +56,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     std::vector<GraphEdit> edits;
     const std::span<const ValueId> operands = model.operands(model.node(loss.meeting));
     for (std::uint32_t i = 0; i < operands.size(); ++i)
-      if (operands[i] == loss.prediction) edits.push_back(SetOperand{loss.meeting, i, std::string(model.name_of(normaliser.operand(0).value()))});
+      if (operands[i] == loss.prediction)
+        edits.push_back(SetOperand{loss.meeting, i, std::string(model.name_of(normaliser.operand(0).value()))});
     return edits;
   }
 
@@ -51,8 +68,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
       const NodeId producer = model.value(value).producer;
       if (producer == NodeId::kNone) return NodeId::kNone;
       const NodeCall call(analysis, producer);
-      const bool moves = call.is("Transpose") || call.is("Reshape") || call.is("Flatten") || call.is("Squeeze") || call.is("Unsqueeze") ||
-                         call.is("Identity") || call.is("Cast");
+      const bool moves = call.is("Transpose") || call.is("Reshape") || call.is("Flatten") || call.is("Squeeze") ||
+                         call.is("Unsqueeze") || call.is("Identity") || call.is("Cast");
       if (!moves) return producer;
       value = call.operand(0).value();
     }

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class LogitsIntoProbabilityLoss : public Rule {
+ public:
+  LogitsIntoProbabilityLoss()
+      : Rule({"TL-L304", "logits-into-probability-loss", "loss", Severity::kWarning,
+              "a loss of probabilities or their logarithms gets the scores of a layer"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Analysis& analysis = view.analysis();
+    for (const LossSite& loss : view.losses()) {
+      const bool logarithms = loss.kind == LossKind::kNegativeLogLikelihood || loss.kind == LossKind::kKlDivergence;
+      if (loss.evidence == LossEvidence::kMetadata || (!logarithms && loss.kind != LossKind::kBinaryCrossEntropy))
+        continue;
+      const NodeId maker = producer_behind_identities(analysis, loss.prediction);
+      if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) continue;
+      const Operand prediction(analysis, loss.prediction);
+      const bool indices = loss.kind == LossKind::kNegativeLogLikelihood;
+      out.report(loss.meeting, fmt::format("{} takes {}, {} is what {} gives", to_text(loss.kind),
+                                           logarithms ? "logarithms of probabilities" : "probabilities",
+                                           prediction.name(), NodeCall(analysis, maker).op_name()))
+          .note_at(maker, fmt::format("{} is made here and may be any number", prediction.name()))
+          .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
+               : logarithms ? "put a LogSoftmax in between"
+                            : "put a Sigmoid in between, or use binary cross-entropy with logits");
+    }
+  }
+
+ private:
+  /// Gemm, MatMul or Conv, perhaps with its bias behind it: any real number may come out.
+  static bool is_layer(const Analysis& analysis, NodeId node) {
+    const NodeCall call(analysis, node);
+    if (is_product_with_weights(call)) return true;
+    if (!call.is("Add")) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand product = call.operand(side), bias = call.operand(1 - side);
+      if (!product.present() || !bias.present() || !is_parameter(analysis, bias.value())) continue;
+      const NodeId maker = producer_behind_identities(analysis, product.value());
+      if (maker != NodeId::kNone && is_product_with_weights(NodeCall(analysis, maker))) return true;
+    }
+    return false;
+  }
+
+  /// A product of two computed tensors, or with weights that are never negative, may well be a mixture of
+  /// probabilities.
+  static bool is_product_with_weights(const NodeCall& call) {
+    if (!call.is("Gemm") && !call.is("MatMul") && !call.is("Conv")) return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      if (!call.operand(side).present()) continue;
+      ValueId value = call.operand(side).value();
+      const NodeId maker = producer_behind_identities(call.analysis(), value);
+      if (maker != NodeId::kNone && NodeCall(call.analysis(), maker).is("Transpose"))
+        value = NodeCall(call.analysis(), maker).operand(0).value();
+      if (value != ValueId::kAbsent && is_parameter(call.analysis(), value) && call.analysis().fact(value).range.lo < 0)
+        return true;
+    }
+    return false;
+  }
+
+  static bool is_parameter(const Analysis& analysis, ValueId value) {
+    return analysis.model().value(value).initializer != nullptr;
+  }
+};
+
+const RegisterRule<LogitsIntoProbabilityLoss> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

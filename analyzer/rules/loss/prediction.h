@@ -1,0 +1,13 @@
+#pragma once
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+
+/// The node that computed a value, behind Identity and Cast between floating dtypes; kNone where there is none.
+NodeId producer_behind_identities(const Analysis& analysis, ValueId value);
+
+/// A Clip, Min or Max takes the value: what goes on is bounded, whatever the value is. Costs a walk over the nodes.
+bool is_clamped(const Analysis& analysis, ValueId value);
+
+}  // namespace tensorlint
