@@ -91,12 +91,16 @@ class Checker {
   /// Reports in the order of the files; after an interruption only of those that were checked. `configs`: of each file,
   /// null for none.
   std::vector<InputReport> run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs) {
-    std::vector<InputReport> reports(files.size());
-    const BatchResult batch = run_batch({files.size(), options_.jobs}, [&](std::size_t i) { reports[i] = check(files[i], configs[i]); });
+    // Shared with threads that may be abandoned, which then write to inputs that are not done.
+    const auto shared = std::make_shared<std::vector<InputReport>>(files.size());
+    std::vector<InputReport>& reports = *shared;
+    const BatchResult batch =
+        run_batch({files.size(), options_.jobs}, [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
     interrupted_ = batch.interrupted;
+    abandoned_ = batch.abandoned;
     if (batch.done_count() == files.size()) {
       report_unused(configs, reports);
-      return reports;
+      return std::move(reports);
     }
     std::vector<InputReport> done;
     for (std::size_t i = 0; i < files.size(); ++i)
@@ -105,6 +109,8 @@ class Checker {
   }
 
   bool was_interrupted() const { return interrupted_; }
+  /// Threads still work for this checker, which therefore must not come to its end.
+  bool was_abandoned() const { return abandoned_; }
   bool had_internal_error() const { return internal_error_; }
   /// A name that an option declares and that some model has.
   bool is_known(const std::string& name) const { return known_names_.contains(name); }
@@ -251,6 +257,7 @@ class Checker {
   Baseline* written_;  // null: none is written
   std::atomic<bool> internal_error_{false};
   bool interrupted_ = false;
+  bool abandoned_ = false;
   std::mutex mutex_;
   std::set<std::string> known_names_;
   std::map<std::pair<std::string, std::string>, bool> config_names_;  // by place and name: some model has it
@@ -265,6 +272,30 @@ int exit_code(const std::vector<InputReport>& reports) {
     const auto worst = report.counts.worst();
     if (worst && *worst >= report.fail_on) code = kExitFindings;
   }
+  return code;
+}
+
+/// Writes the reports of `files` inputs, and the baseline; the exit code.
+int conclude(const CheckOptions& options, const std::vector<Output>& outputs, const Settings& settings, const Checker& checker, std::size_t files,
+             const std::vector<InputReport>& reports, const std::optional<Baseline>& written) {
+  for (const Output& output : outputs) {
+    const bool colour = output.file.empty() && wants_colour();
+    const std::string text = output.format == "json" ? check_json(reports, options.timings) : check_text(reports, options.timings, colour);
+    const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
+    if (error) return refuse(error->message);
+  }
+  if (checker.had_internal_error()) return kExitInternal;
+  if (checker.was_interrupted()) {
+    fmt::print(stderr, "tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files);
+    return kExitInterrupted;
+  }
+  const int code = exit_code(reports);
+  if (code == kExitNotChecked) return written ? refuse("the baseline is not written, since some input could not be checked") : code;
+  for (const auto& [name, declaration] : settings.declared().values)
+    if (!checker.is_known(name)) return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
+  if (const std::string unknown = checker.unknown_in_config(); !unknown.empty()) return refuse(unknown);
+  if (written)
+    if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
   return code;
 }
 
@@ -291,27 +322,11 @@ int run_check(const CheckOptions& options) {
     if (!config) return refuse(config.error().message);
     configs.push_back(std::move(*config));
   }
+  const InterruptWatch watch;
   Checker checker(options, *settings, written ? &*written : nullptr);
   const std::vector<InputReport> reports = checker.run(files, configs);
-
-  for (const Output& output : *outputs) {
-    const bool colour = output.file.empty() && wants_colour();
-    const std::string text = output.format == "json" ? check_json(reports, options.timings) : check_text(reports, options.timings, colour);
-    const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
-    if (error) return refuse(error->message);
-  }
-  if (checker.had_internal_error()) return kExitInternal;
-  if (checker.was_interrupted()) {
-    fmt::print(stderr, "tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files.size());
-    return kExitInterrupted;
-  }
-  const int code = exit_code(reports);
-  if (code == kExitNotChecked) return written ? refuse("the baseline is not written, since some input could not be checked") : code;
-  for (const auto& [name, declaration] : settings->declared().values)
-    if (!checker.is_known(name)) return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
-  if (const std::string unknown = checker.unknown_in_config(); !unknown.empty()) return refuse(unknown);
-  if (written)
-    if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
+  const int code = conclude(options, *outputs, *settings, checker, files.size(), reports, written);
+  if (checker.was_abandoned()) std::_Exit(code);
   return code;
 }
 
