@@ -98,12 +98,79 @@ class Tangles {
   std::uint32_t tangles_ = 0;
 };
 
+/// The calls between the functions of a model: of each cycle of calls one call that closes it.
+/// Source: onnx.proto, FunctionProto: recursive references are not allowed.
+class Calls {
+ public:
+  explicit Calls(const Model& model) : model_(model), calls_(model.graphs.size()), states_(model.graphs.size()) {
+    std::vector<GraphId> roots(model.graphs.size(), GraphId::kNone);
+    for (const Node& node : model.nodes) {
+      const GraphId callee = model.op(node).function;
+      if (callee == GraphId::kNone) continue;
+      GraphId& root = roots[index(node.graph)];
+      if (root == GraphId::kNone)
+        for (root = node.graph; model.graph(root).kind == GraphKind::kSubgraph;) root = model.graph(root).parent;
+      if (model.graph(root).kind == GraphKind::kFunction) calls_[index(root)].push_back({model.id_of(node), callee});
+    }
+  }
+
+  template <typename Found>
+  void for_each_recursion(Found found) {
+    for (std::size_t graph = 0; graph < calls_.size(); ++graph)
+      if (!calls_[graph].empty() && states_[graph] == State::kNew) explore(graph, found);
+  }
+
+ private:
+  enum class State : std::uint8_t { kNew, kOpen, kDone };
+  struct Call {
+    NodeId node;
+    GraphId callee;
+  };
+  struct Step {
+    std::size_t graph;
+    std::size_t next = 0;
+  };
+  static std::size_t index(GraphId graph) { return static_cast<std::size_t>(graph); }
+
+  template <typename Found>
+  void explore(std::size_t root, Found found) {
+    std::vector<Step> steps{{root}};
+    states_[root] = State::kOpen;
+    while (!steps.empty()) {
+      Step& step = steps.back();
+      if (step.next == calls_[step.graph].size()) {
+        states_[step.graph] = State::kDone;
+        steps.pop_back();
+        continue;
+      }
+      const Call call = calls_[step.graph][step.next++];
+      const std::size_t callee = index(call.callee);
+      if (states_[callee] == State::kOpen) {
+        found(call.node, call.callee, callee == step.graph);
+      } else if (states_[callee] == State::kNew) {
+        states_[callee] = State::kOpen;
+        steps.push_back({callee});  // `step` is gone
+      }
+    }
+  }
+
+  const Model& model_;
+  std::vector<std::vector<Call>> calls_;  // by function
+  std::vector<State> states_;             // by function
+};
+
 class Cycle : public Rule {
  public:
-  Cycle() : Rule({"TL-G606", "cycle", "graph", Severity::kError, "nodes that need each other's results"}) {}
+  Cycle() : Rule({"TL-G606", "cycle", "graph", Severity::kError, "nodes that need each other's results, functions that call themselves"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
+    if (std::ranges::any_of(model.operators, [](const Operator& op) { return op.function != GraphId::kNone; })) {
+      Calls(model).for_each_recursion([&](NodeId node, GraphId function, bool is_direct) {
+        out.report(node, fmt::format("the function {} calls itself{}", quoted_for_people(model.graph_path(function)),
+                                     is_direct ? "" : " through the functions that it calls"));
+      });
+    }
     Tangles tangles(view.analysis());
     std::vector<bool> said(model.nodes.size());
     std::map<std::uint32_t, std::size_t> walks;
