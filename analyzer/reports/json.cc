@@ -221,6 +221,13 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
                  {"summary", std::move(summary)}});
 }
 
+/// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
+static bool entered(const Analysis& analysis, const Graph& graph) {
+  bool any = graph.node_count == 0;
+  for (std::uint32_t n = 0; n < graph.node_count && !any; ++n) any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
+  return any;
+}
+
 std::string show_json(const Analysis& analysis, const Placement& placement, ShowStyle style) {
   const Model& model = analysis.model();
   FactPrinter printer(analysis.facts(), style.all_symbols);
@@ -232,8 +239,11 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
         printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
-  for (std::size_t g = 1; g < model.graphs.size(); ++g)
-    graphs.push_back({{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}});
+  for (std::size_t g = 1; g < model.graphs.size(); ++g) {
+    Json json = {{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}};
+    if (!entered(analysis, model.graphs[g])) json["entered"] = false;
+    graphs.push_back(std::move(json));
+  }
   Json losses = Json::array();
   for (const LossSite& loss : find_losses(analysis))
     losses.push_back({{"kind", to_text(loss.kind)},

@@ -54,8 +54,8 @@ Dim dim_of(const Inference& in, int operand, std::size_t index) {
 }
 
 Dim better(const DimPool& pool, Dim a, Dim b) {
-  if (a.is_unknown()) return b;
-  return pool.as_constant(b) ? b : a;
+  if (a == b || a.is_unknown() || pool.as_constant(b)) return b;
+  return pool.is_named(a) || !pool.is_named(b) ? a : b;
 }
 
 }  // namespace tensorlint

@@ -67,6 +67,19 @@ TEST(Slice, Table) {
   }
 }
 
+TEST(Slice, LastElementsOfASymbol) {
+  // x[-S:], where S may be 0: everything then.
+  const auto last = [](std::string_view data) {
+    Op op("Slice", 13);
+    DimPool& pool = op.facts().dims();
+    Fact start = op.tensor("int64[1]");
+    start.content = op.facts().intern_content({{pool.sub(pool.constant(0), pool.symbol("S"))}, {}});
+    return op.in(data).in(start).constant({INT64_MAX}).constant({0}).infer().result();
+  };
+  EXPECT_EQ(last("float32[S]"), "float32[S]");
+  EXPECT_EQ(last("float32[N]"), "float32[max(N - mod(max(-S + N, 0), max(N, 1)), 0)]");
+}
+
 TEST(Slice, VersionsAxesAndContents) {
   EXPECT_EQ(Op("Slice", 1).in("float32[N, 10]").ints("axes", {1}).ints("starts", {2}).ints("ends", {-2}).infer().result(), "float32[N, 6]");
   EXPECT_EQ(Op("Slice", 10).in("float32[8, 10]").constant({2, 1}).constant({4, 3}).infer().result(), "float32[2, 2]");

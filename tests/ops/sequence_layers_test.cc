@@ -13,6 +13,12 @@ TEST(Recurrent, Shapes) {
   EXPECT_EQ(Op("RNN", 7).in("float32[T, N, 3]").in("float32[1, 4, 3]").in("float32[...]").with("hidden_size", 4).infer().result(), "float32[T, 1, N, 4]");
 }
 
+TEST(Recurrent, BatchFromTheState) {
+  EXPECT_EQ(Op("LSTM", 14).in("float32[...]").in("float32[1, 16, 3]").in("float32[1, 16, 4]").absent().absent().in("float32[1, N, 4]").in("float32[...]").results(3).infer().results,
+            (Labels{"float32[?, 1, N, 4]", "float32[1, N, 4]", "float32[1, N, 4]"}));
+  EXPECT_EQ(Op("LSTM", 14).in("float32[T, ?, 3]").in("float32[1, 16, 3]").in("float32[1, 16, 4]").absent().in("int32[N]").infer().result(), "float32[T, 1, N, 4]");
+}
+
 TEST(Recurrent, Broken) {
   const auto gru = [](const char* data, const char* weights, const char* state, const char* direction) {
     return Op("GRU", 14).in(data).in(weights).in("float32[1, 12, 4]").absent().absent().in(state).with("direction", direction).infer().failures;

@@ -30,7 +30,7 @@ void recurrent(Inference& in, std::int64_t gates) {
   const Dim directions = pool.constant(direction == "bidirectional" ? 2 : 1);
   if (!check_rank(in, 0, {3}, kRecurrentData)) return;
   const Dim length = dim_of(in, 0, layout == 0 ? 0 : 1), inputs = dim_of(in, 0, 2);
-  Dim batch = dim_of(in, 0, layout == 0 ? 1 : 0);
+  const Dim batch = dim_of(in, 0, layout == 0 ? 1 : 0);
   const Dim hidden = hidden_size ? pool.constant(*hidden_size) : dim_of(in, 2, 2);
   const auto rows = [&](std::int64_t factor) { return pool.mul(pool.constant(factor), hidden); };
 
@@ -44,8 +44,13 @@ void recurrent(Inference& in, std::int64_t gates) {
     check_shape(in, 6, state, kRecurrentStates, "initial cell state", 0);
     check_shape(in, 7, Dims{directions, rows(3)}, kRecurrentWeights, "peephole weights");
   }
-  in.set_shape(0, layout == 0 ? Dims{length, directions, batch, hidden} : Dims{batch, length, directions, hidden});
-  for (std::size_t i = 1; i < in.result_count(); ++i) in.set_shape(static_cast<int>(i), state);
+  // Lengths and initial states have the data's batch.
+  Dim known = better(pool, batch, dim_of(in, 4, 0));
+  for (const int initial : {5, 6})
+    if (initial < 6 || gates == 4) known = better(pool, known, dim_of(in, initial, layout == 0 ? 1 : 0));
+  in.set_shape(0, layout == 0 ? Dims{length, directions, known, hidden} : Dims{known, length, directions, hidden});
+  for (std::size_t i = 1; i < in.result_count(); ++i)
+    in.set_shape(static_cast<int>(i), layout == 0 ? Dims{directions, known, hidden} : Dims{known, directions, hidden});
   // With the default activations a hidden state is a product or a mean of values in [-1, 1].
   if (in.attribute("activations") == nullptr && !in.has(5))
     for (std::size_t i = 0; i < std::min<std::size_t>(in.result_count(), 2); ++i) in.set_range(static_cast<int>(i), {-1, 1, true});

@@ -42,23 +42,30 @@ std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::i
   return {start, distance <= 0 ? 0 : (step < -distance ? 1 : (distance - 1) / -step + 1)};
 }
 
+/// Where a forward slice starts or ends, counted from the front: in [0, extent].
+Dim position(DimPool& pool, Dim extent, Dim bound) {
+  const Bounds bounds = pool.bounds(bound);
+  if (bounds.lo >= 0) return pool.min(bound, extent);
+  if (bounds.hi > 0) return Dim(Unknown::kDataDependent);
+  const Dim from_back = pool.max(pool.add(extent, bound), pool.constant(0));
+  // A bound that may also be 0 counts from the front then: where nothing is added to the extent, the remainder is 0.
+  return bounds.hi < 0 ? from_back : pool.mod(from_back, pool.max(extent, pool.constant(1)));
+}
+
 /// Number of elements of a forward slice whose bounds or extent are expressions.
 Dim forward_count(DimPool& pool, Dim extent, Dim start, Dim end, std::int64_t step) {
   if (extent.is_unknown() || start.is_unknown() || end.is_unknown()) return Dim(Unknown::kDataDependent);
   const Dim zero = pool.constant(0);
   const Bounds first = pool.bounds(start), last = pool.bounds(end);
-  const bool start_from_back = first.hi < 0, end_from_back = last.hi < 0;
-  if ((first.lo < 0 && !start_from_back) || (last.lo < 0 && !end_from_back)) return Dim(Unknown::kDataDependent);
   const bool to_the_end = last.lo >= kToTheEnd || pool.equal(end, extent);
   Dim count;
-  if (to_the_end && start_from_back) {
+  if (to_the_end && first.hi < 0) {
     count = pool.min(pool.sub(zero, start), extent);
-  } else if (to_the_end) {
+  } else if (to_the_end && first.lo >= 0) {
     count = pool.max(pool.sub(extent, start), zero);
   } else {
-    const Dim from = start_from_back ? pool.max(pool.add(extent, start), zero) : pool.min(start, extent);
-    const Dim to = end_from_back ? pool.max(pool.add(extent, end), zero) : pool.min(end, extent);
-    count = pool.max(pool.sub(to, from), zero);
+    const Dim to = to_the_end ? extent : position(pool, extent, end);
+    count = pool.max(pool.sub(to, position(pool, extent, start)), zero);
   }
   return pool.ceil_div(count, pool.constant(step));
 }
