@@ -598,7 +598,7 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
     }
     TL_UNROLL
     for (int k = 0; k < kWidth; ++k) {
-      scratch[k * kThreads + tid] =
+      scratch[static_cast<unsigned>(k) * kThreads + tid] =
           State{ExpSum<C>::collapse(running[k].exponentials), running[k].dot, running[k].mass};
     }
     block_barrier();
@@ -635,7 +635,7 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
       unsigned skipped = 0;
       TL_UNROLL
       for (int k = 0; k < kWidth; ++k) {
-        r[k] = results[k * units + tid % units];
+        r[k] = results[static_cast<unsigned>(k) * units + tid % units];
         if (r[k].label == kSkipped) skipped |= 1U << k;
       }
       T* const out = p.output + start;
@@ -938,7 +938,7 @@ TL_DEVICE void softmax_gradient_tiles(const ClassParameters<T>& p, const Scratch
     walk_pair<false, kWidth>(slope, p.logits + start, p.second + start, p.output + start, tid / units, depth, classes,
                              p.inner, aligned, sum);
     TL_UNROLL
-    for (int k = 0; k < kWidth; ++k) scratch[k * kThreads + tid] = sum[k];
+    for (int k = 0; k < kWidth; ++k) scratch[static_cast<unsigned>(k) * kThreads + tid] = sum[k];
     block_barrier();
     if (tid / units < kWidth) {  // thread t: position t of the tile
       const unsigned column = tid / units * kThreads + tid % units;
@@ -949,7 +949,7 @@ TL_DEVICE void softmax_gradient_tiles(const ClassParameters<T>& p, const Scratch
     }
     block_barrier();
     TL_UNROLL
-    for (int k = 0; k < kWidth; ++k) sum[k] = scratch[k * kThreads + tid % units];
+    for (int k = 0; k < kWidth; ++k) sum[k] = scratch[static_cast<unsigned>(k) * kThreads + tid % units];
     block_barrier();  // before the next tile writes
     walk_pair<true, kWidth>(slope, p.logits + start, p.second + start, p.output + start, tid / units, depth, classes,
                             p.inner, aligned, sum);

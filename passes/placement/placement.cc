@@ -37,7 +37,7 @@ struct State {
 constexpr std::uint64_t kAnywhere = ~std::uint64_t{0};
 
 // Leaves of State diagrams. A full store answers 0: unknown, so that nothing is reported.
-constexpr std::uint32_t kUnknownLeaf = 0, kUnknownTaintedLeaf = 1;
+constexpr std::uint32_t kUnknownLeaf = 0;
 
 // Keys of DiagramStore::map.
 enum : std::uint32_t { kJoin = 16, kJoinHost, kFails, kUntainted, kResult, kTaggedResult, kDiffers, kBits, kUnion, kClaimBase = 256 };

@@ -515,9 +515,9 @@ TYPED_TEST(Loss, NanStaysInItsRow) {
 }
 
 TYPED_TEST(Loss, CrossEntropyAgreesWithFloat64) {
-  int turn = 0;
+  std::size_t turn = 0;
   for (const ClassCase& c : class_cases()) {
-    const testing::Schedule schedule = testing::schedules(3)[static_cast<std::size_t>(turn % 3)];
+    const testing::Schedule schedule = testing::schedules(3)[turn % 3];
     check_classes<TypeParam>(ClassLossKind::kCrossEntropy, c, schedule, turn % 2);
     if (!c.ignored && c.bad == 0 && !c.infinite)
       check_classes<TypeParam>(ClassLossKind::kCrossEntropyProbabilities, c, schedule, turn % 2);

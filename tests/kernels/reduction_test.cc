@@ -331,11 +331,11 @@ template <typename T>
 using OutOf = std::conditional_t<sizeof(T) == 1, float, T>;
 
 TYPED_TEST(Real, EdgeShapesAgreeWithFloat64) {
-  int turn = 0;
+  std::size_t turn = 0;
   for (const Shape& shape : edge_shapes()) {
     for (const ReductionKind kind : kRealKinds) {
       // Every third schedule kind in turn, misaligned by one element every other time.
-      const testing::Schedule schedule = testing::schedules(3)[static_cast<std::size_t>(turn % 3)];
+      const testing::Schedule schedule = testing::schedules(3)[turn % 3];
       check_one<TypeParam, OutOf<TypeParam>>(kind, shape.extents, shape.axes, Pattern::kOrdinary, schedule,
                                              turn / 3 % 2);
       if (this->HasFatalFailure()) return;
@@ -375,10 +375,10 @@ using IntegerTypes = ::testing::Types<std::int8_t, std::int16_t, std::int32_t, s
 TYPED_TEST_SUITE(Integer, IntegerTypes);
 
 TYPED_TEST(Integer, EdgeShapesAreExact) {
-  int turn = 0;
+  std::size_t turn = 0;
   for (const Shape& shape : edge_shapes()) {
     for (const ReductionKind kind : kIntegerKinds) {
-      const testing::Schedule schedule = testing::schedules(3)[static_cast<std::size_t>(turn % 3)];
+      const testing::Schedule schedule = testing::schedules(3)[turn % 3];
       check_one<TypeParam, TypeParam>(kind, shape.extents, shape.axes, Pattern::kOrdinary, schedule, turn / 3 % 2);
       ++turn;
     }

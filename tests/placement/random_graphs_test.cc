@@ -25,6 +25,8 @@ namespace {
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::size_t kGraphs = 500;           // some forty times slower there
+#elif !defined(NDEBUG)
+constexpr std::size_t kGraphs = 4'000;
 #else
 constexpr std::size_t kGraphs = 20'000;
 #endif
