@@ -744,7 +744,23 @@ class Solver {
       }
       if (outputs.size() < merged.size()) merged.resize(outputs.size());
     }
+    if (condition) check_other_branch(id, body_of(call, *condition != 0 ? "else_branch" : "then_branch"), *condition != 0, merged);
     set_results(id, merged);
+  }
+
+  /// A branch that a constant condition leaves out is not looked at; what it declares still has to be of the same type.
+  void check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken) {
+    const std::vector<ValueId>& outputs = model_.graph(left_out).outputs;
+    for (std::size_t r = 0; r < std::min(taken.size(), outputs.size()); ++r) {
+      if (outputs[r] == ValueId::kAbsent || model_.value(outputs[r]).type == nullptr || taken[r].taint.has(Aspect::kDtype)) continue;
+      const FactId other = fact_of(*model_.value(outputs[r]).type, 0);
+      const Fact &a = facts_.fact(taken[r].fact), &b = facts_.fact(other);
+      if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(taken[r].fact, other)) continue;
+      const std::string given = facts_.to_text(taken[r].fact), declared = facts_.to_text(other);
+      record(id, {&kBranchesAgree, Certainty::kMust, {},
+          fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r, taken_is_then ? given : declared, taken_is_then ? declared : given), {}});
+      taken[r].taint |= Aspect::kDtype;
+    }
   }
 
   FactId scalar_fact(DType dtype, Range range) {
