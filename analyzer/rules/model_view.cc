@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
@@ -30,6 +32,21 @@ const std::vector<bool>& ModelView::live() {
     for (const ValueId value : model().operands(node)) need(value);
   }
   return live_;
+}
+
+bool ModelView::has_broken_links() {
+  if (broken_links_) return *broken_links_;
+  const auto is_undefined = [this](ValueId value) {
+    return value != ValueId::kAbsent && model().value(value).origin == ValueOrigin::kUndefined;
+  };
+  const auto lacks_operands = [](const NodeFailure& failure) {
+    return failure.failure.constraint->kind == ConstraintKind::kOperandCount;
+  };
+  broken_links_ = std::any_of(model().operand_list.begin(), model().operand_list.end(), is_undefined) ||
+                  std::any_of(analysis().early_uses().begin(), analysis().early_uses().end(),
+                              [](const EarlyUse& use) { return use.in_cycle; }) ||
+                  std::any_of(analysis().failures().begin(), analysis().failures().end(), lacks_operands);
+  return *broken_links_;
 }
 
 }  // namespace tensorlint

@@ -186,6 +186,9 @@ class ModelView {
   const std::vector<bool>& used();
   /// By node: something that the graph hands out depends on it.
   const std::vector<bool>& live();
+  /// A node lacks an operand, names one that nothing defines, or stands on a cycle: who uses what is not known then, and
+  /// what seems to be unused may be what is missing there.
+  bool has_broken_links();
 
  private:
   const Analysis& analysis_;
@@ -193,6 +196,7 @@ class ModelView {
   const Placement* placement_;
   const RuntimeCost* cost_;
   std::vector<bool> used_, live_;
+  std::optional<bool> broken_links_;
 };
 
 /// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it needs.

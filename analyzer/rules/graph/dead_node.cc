@@ -10,6 +10,7 @@ class DeadNode : public Rule {
   DeadNode() : Rule({"TL-G612", "dead-node", "graph", Severity::kInfo, "a node whose results reach no output"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
+    if (view.has_broken_links()) return;
     const Model& model = view.model();
     const std::vector<bool>& live = view.live();
     const std::vector<bool>& used = view.used();

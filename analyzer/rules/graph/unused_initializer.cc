@@ -11,6 +11,7 @@ class UnusedInitializer : public Rule {
   UnusedInitializer() : Rule({"TL-G611", "unused-initializer", "graph", Severity::kInfo, "a constant that no node and no output uses"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
+    if (view.has_broken_links()) return;
     const Model& model = view.model();
     const std::vector<bool>& used = view.used();
     for (const Graph& graph : model.graphs)

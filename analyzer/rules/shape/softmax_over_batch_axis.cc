@@ -25,7 +25,8 @@ class SoftmaxOverBatchAxis : public Rule {
         continue;
       const auto rank = static_cast<std::int64_t>(call.facts().dims_of(scores.shape).size());
       const Attribute* axis = call.attribute("axis");
-      if (rank < 2 || axis == nullptr || (axis->i != 0 && axis->i != -rank)) continue;
+      if (rank < 2 || axis == nullptr || axis->kind != AttributeKind::kInt || (axis->i != 0 && axis->i != -rank))
+        continue;
       out.report(maker, fmt::format("{} normalises {} over axis 0, the batch; the classes of the loss are along axis 1",
                                     call.op_name(), call.operand(0).name()))
           .note_at(loss.meeting, "the loss takes its classes from axis 1 here")
