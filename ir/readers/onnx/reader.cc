@@ -624,7 +624,7 @@ void Reader::nodes(const Pending& pending, std::uint32_t field, const char* firs
   builder_.begin_nodes(pending.id);
   if (first == nullptr) return;
   // A sixteenth of a large graph tells how much memory the rest will want: growing by doubling would take it twice.
-  constexpr std::ptrdiff_t kLarge = 1 << 18;
+  constexpr std::ptrdiff_t kLarge = 1 << 15;
   const char* const sampled = pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
   bool is_sampled = sampled == nullptr;
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
