@@ -20,6 +20,9 @@ constexpr std::size_t kMaxRangeScan = 1 << 16;    // integer initializers whose 
 constexpr int kMaxNesting = 192;                  // of bodies and calls: the solver's own recursion
 constexpr std::int64_t kMaxExactTrips = 16;       // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
+constexpr std::uint8_t kVisitsBeforeKept = 4;     // of one Loop's or Scan's body: few loops stand in others
+constexpr std::size_t kMaxKeptVisits = 64;        // of one body
+constexpr std::size_t kSharpVisits = 8;           // of one body: later visits take any floating value, so that they repeat
 constexpr std::size_t kMaxSummaries = 64;         // of one function
 constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
 
@@ -88,7 +91,7 @@ class Solver {
   Solver(const Model& model, const AnalysisOptions& options, Analysis& out)
       : model_(model), options_(options), out_(out), facts_(*out.facts_), current_(model.values.size()), orders_(model.graphs.size()),
         has_order_(model.graphs.size()), active_(model.graphs.size()), summaries_(model.graphs.size()),
-        bodies_(bodies_by_graph(model)),
+        bodies_(bodies_by_graph(model)), body_visits_(model.graphs.size()),
         budget_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * model.nodes.size())) {}
 
   void run() {
@@ -588,7 +591,7 @@ class Solver {
       current_[index(graph.inputs[i])] = operands[i];
     }
     const std::uint32_t mark = facts_.dims().mark();
-    const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_);
+    const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_), outer_call = std::exchange(call_serial_, serials_);
     std::vector<Attribute> outer_attributes = std::exchange(caller_attributes_, std::move(attributes));
     calls_.push_back(id);
     ++depth_;
@@ -598,6 +601,7 @@ class Solver {
     calls_.pop_back();
     caller_attributes_ = std::move(outer_attributes);
     visit_serial_ = outer_serial;
+    call_serial_ = outer_call;
 
     Summary summary{operands, {}, id};
     for (const ValueId output : graph.outputs) summary.results.push_back(read(output));
@@ -680,6 +684,74 @@ class Solver {
     std::vector<AbstractValue> outputs;
     for (const ValueId output : graph.outputs) outputs.push_back(output == ValueId::kAbsent ? AbstractValue{} : read_operand(output));
     return outputs;
+  }
+
+  /// What a body did when it was handed these inputs and met these values of the graphs around it.
+  struct BodyVisit {
+    std::vector<AbstractValue> given;  ///< inputs, then captures
+    std::vector<AbstractValue> outputs;
+  };
+  struct BodyVisits {
+    std::vector<ValueId> captures;
+    std::uint64_t call = 0;  ///< of the function around it: another call may have other attributes
+    std::vector<BodyVisit> known;
+  };
+
+  /// visit_body and settle, unless the same was done before: loops within loops would be followed 2^depth times.
+  /// Visits that made symbols are not kept, since these stand for other extents each time; the rest repeats word for word.
+  std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs) {
+    std::uint8_t& visits = body_visits_[index(body)];
+    if (visits < kVisitsBeforeKept) {
+      ++visits;
+      std::vector<AbstractValue> outputs = visit_body(body, inputs);
+      settle(body);
+      return outputs;
+    }
+    const auto [place, is_new] = kept_visits_.try_emplace(body);
+    BodyVisits& kept = place->second;
+    if (is_new) kept.captures = captures_of(body);
+    if (std::exchange(kept.call, call_serial_) != call_serial_) kept.known.clear();
+    std::vector<AbstractValue> given(inputs.begin(), inputs.end());
+    for (const ValueId capture : kept.captures) given.push_back(read_operand(capture));
+    // States of loops around it multiply, mostly in their ranges: later visits take any floating value, so that they repeat.
+    const bool is_sharp = kept.known.size() < kSharpVisits;
+    if (!is_sharp)
+      for (AbstractValue& value : given) value.fact = any_floating_value(value.fact);
+    for (const BodyVisit& visit : kept.known)
+      if (visit.given == given) return visit.outputs;
+    const std::uint32_t mark = facts_.dims().mark();
+    std::vector<FactId> before;
+    const auto exchange_captures = [&](auto replacement) {
+      for (std::size_t i = 0; !is_sharp && i < kept.captures.size(); ++i) replacement(current_[index(kept.captures[i])].fact, i);
+    };
+    exchange_captures([&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });
+    std::vector<AbstractValue> outputs = visit_body(body, std::span(given).first(inputs.size()));
+    settle(body);
+    exchange_captures([&](FactId& fact, std::size_t i) { fact = before[i]; });
+    if (facts_.dims().mark() == mark && budget_ != 0 && kept.known.size() < kMaxKeptVisits)
+      kept.known.push_back({std::move(given), outputs});
+    return outputs;
+  }
+
+  /// Values of other graphs that a body, or what is nested in it, reads.
+  std::vector<ValueId> captures_of(GraphId body) const {
+    std::vector<GraphId> graphs{body};
+    for (std::size_t g = 0; g < graphs.size(); ++g) graphs.insert(graphs.end(), bodies_[index(graphs[g])].begin(), bodies_[index(graphs[g])].end());
+    std::vector<GraphId> inside = graphs;
+    std::sort(inside.begin(), inside.end());
+    std::vector<ValueId> captures;
+    const auto add = [&](ValueId value) {
+      if (value != ValueId::kAbsent && !std::binary_search(inside.begin(), inside.end(), model_.value(value).graph)) captures.push_back(value);
+    };
+    for (const GraphId id : graphs) {
+      const Graph& graph = model_.graph(id);
+      for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n)
+        for (const ValueId operand : model_.operands(model_.nodes[n])) add(operand);
+      for (const ValueId output : graph.outputs) add(output);
+    }
+    std::sort(captures.begin(), captures.end());
+    captures.erase(std::unique(captures.begin(), captures.end()), captures.end());
+    return captures;
   }
 
   void set_results(NodeId id, std::span<const AbstractValue> values) {
@@ -812,8 +884,7 @@ class Solver {
       inputs.insert(inputs.end(), header.begin(), header.end());
       inputs.insert(inputs.end(), loop.trailing.begin(), loop.trailing.end());
       iteration_ = k + 1;
-      const std::vector<AbstractValue> outputs = visit_body(loop.body, inputs);
-      settle(loop.body);
+      const std::vector<AbstractValue> outputs = follow_body(loop.body, inputs);
       outcome.visited = true;
 
       after.assign(count, AbstractValue{});
@@ -1087,6 +1158,9 @@ class Solver {
   std::vector<Attribute> caller_attributes_;
   std::vector<Frame> frames_ = std::vector<Frame>(kMaxNesting + 1);
   std::uint64_t visit_serial_ = 0, serials_ = 0;
+  std::uint64_t call_serial_ = 0;  // visit_serial_ of the innermost function
+  std::vector<std::uint8_t> body_visits_;  // by graph, at most kVisitsBeforeKept
+  std::unordered_map<GraphId, BodyVisits> kept_visits_;
   std::int64_t iteration_ = 0;
   std::uint64_t budget_;
   int depth_ = 0;

@@ -203,6 +203,27 @@ class HostileTest(unittest.TestCase):
                               [wire.value(f"{p}d", BOOL, []), wire.data(1, f"{p}o")], name=p)
         self.check(simple([wire.node("Loop", ["trip", "go", "x"], ["y"], body=("g", body))], initializers), VERDICT)
 
+    def test_nested_loops_that_repeat(self):
+        """Two iterations each, captured values with other ranges: 2^24 visits at least, and still all is known."""
+        for trips in (2, None):
+            initializers = [wire.integers("trip", [2], scalar=True), wire.tensor("go", BOOL, [], b"\1")]
+            body = None
+            for depth in reversed(range(24)):
+                p, around = f"l{depth}", f"l{depth - 1}s" if depth else "x"
+                inner = wire.node("Tanh", [f"{p}m"], [f"{p}o"]) if body is None else \
+                    wire.node("Loop", ["trip" if trips else "", "go" if trips else f"{p}c", f"{p}m"], [f"{p}o"], body=("g", body))
+                body = wire.graph([wire.node("Identity", [f"{p}c"], [f"{p}d"]), wire.node("Add", [f"{p}s", around], [f"{p}m"]), inner],
+                                  [wire.value(f"{p}i", INT64, []), wire.value(f"{p}c", BOOL, []), wire.data(1, f"{p}s")],
+                                  [wire.value(f"{p}d", BOOL, []), wire.data(1, f"{p}o")], name=p)
+            with self.subTest(trips=trips):
+                self.check(simple([wire.node("Loop", ["trip" if trips else "", "go", "x"], ["y"], body=("g", body))], initializers), CLEAN)
+                graphs = json.loads(run(["show", "--format", "json", self.folder / "m.onnx"]).output)["graphs"]
+                self.assertEqual(len(graphs), 24)
+                for graph in graphs:
+                    for name, shown in graph["values"].items():
+                        if name.endswith(("s", "m", "o")):
+                            self.assertEqual((shown["dtype"], shown["shape"]), (["float32"], ["N", 4]), (graph["graph"], name))
+
     # ---- numbers
 
     def test_arithmetic_at_its_ends(self):
