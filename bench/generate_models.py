@@ -8,7 +8,9 @@
   nested_2, nested_8, nested_16      If, Loop and Scan inside each other to that depth, 10k nodes
   siblings_1k .. siblings_8k         that many Ifs in one graph; both branches capture outer values
   doubling_10 .. doubling_64         a chain of functions, each calling the one before twice: 2^N calls in N small bodies
+  calls_1k, calls_10k                that many calls of fifty functions, of which every second calls another
   fanout_10k, fanout_100k            one value with that many readers
+  weights                            512 nodes and 1.5 GB of weights inside the file (a hole where the file system has them)
 """
 import os
 import sys
@@ -247,6 +249,66 @@ def doubling(depth):
     return model
 
 
+def calls(count):
+    model = new_model("calls")
+    model.opset_import.add(domain=LOCAL_DOMAIN, version=1)
+    value(model.graph.input, "x", TensorProto.FLOAT, ["batch", 8])
+    value(model.graph.output, "y", TensorProto.FLOAT, ["batch", 8])
+    for i in range(50):
+        function = model.functions.add(name=f"Block{i}", domain=LOCAL_DOMAIN, input=["a"], output=["b"])
+        function.opset_import.add(domain="", version=OPSET)
+        function.opset_import.add(domain=LOCAL_DOMAIN, version=1)
+        w = Writer(function)
+        t = w.node(f"Block{i - 1}", ["a"], "inner", domain=LOCAL_DOMAIN) if i % 2 else w.node("Neg", ["a"], "neg")
+        for k, op in enumerate(("Sigmoid", "Mul", "Tanh", "Add", "Erf", "Mul", "Exp", "Max")):
+            t = w.node(op, [t, "a"] if op in ("Mul", "Add", "Max") else [t], f"{op}.{k}")
+        w.node("Identity", [t], "last", outputs=["b"])
+    w = Writer(model.graph)
+    x = "x"
+    for i in range(count):
+        x = w.node(f"Block{i % 50}", [x], f"/call.{i}", domain=LOCAL_DOMAIN)
+    w.node("Identity", [x], "/last", outputs=["y"])
+    return model
+
+
+def varint(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def field(number, content):
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def write_weights(path, tensors):
+    """Protobuf's Python objects would hold the weights in memory: their messages are written by hand, the data left out."""
+    side = 859  # 512 of them make 1.5 GB
+    model = new_model("weights")
+    value(model.graph.input, "x", TensorProto.FLOAT, ["batch", side])
+    value(model.graph.output, "y", TensorProto.FLOAT, ["batch", side])
+    w = Writer(model.graph)
+    x = "x"
+    for i in range(tensors):
+        x = w.node("MatMul", [x, f"weight.{i}"], f"/matmul.{i}") if i + 1 < tensors else w.node("MatMul", [x, f"weight.{i}"], "/last", outputs=["y"])
+    rest = model.graph.SerializeToString(deterministic=True)
+    model.ClearField("graph")
+    length = 4 * side * side
+    heads = []
+    for i in range(tensors):
+        head = TensorProto(dims=[side, side], data_type=TensorProto.FLOAT, name=f"weight.{i}").SerializeToString(deterministic=True) + varint(9 << 3 | 2) + varint(length)
+        heads.append(varint(5 << 3 | 2) + varint(len(head) + length) + head)
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString(deterministic=True))
+        file.write(varint(7 << 3 | 2) + varint(len(rest) + sum(len(head) + length for head in heads)) + rest)
+        for head in heads:
+            file.write(head)
+            file.seek(length, os.SEEK_CUR)
+        file.truncate()
+
+
 def fanout(readers):
     model = new_model("fanout")
     value(model.graph.input, "x", TensorProto.FLOAT, ["batch", 8])
@@ -265,7 +327,11 @@ MODELS: dict[str, tuple[Callable, int]] = {f"decoder_{name}": (decoder, nodes) f
 MODELS.update({f"nested_{depth}": (nested, depth) for depth in (2, 8, 16)})
 MODELS.update({f"siblings_{k}k": (siblings, 1000 * k) for k in (1, 2, 4, 8)})
 MODELS.update({f"doubling_{depth}": (doubling, depth) for depth in (10, 14, 16, 64)})
+MODELS.update({f"calls_{k}k": (calls, 1000 * k) for k in (1, 10)})
 MODELS.update({f"fanout_{k}k": (fanout, 1000 * k) for k in (10, 100)})
+
+
+WEIGHTS = "weights"
 
 
 def count_nodes(model):
@@ -279,17 +345,21 @@ def count_nodes(model):
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        print("\n".join(MODELS))
+        print("\n".join([*MODELS, WEIGHTS]))
         return 0
-    if len(sys.argv) < 2 or any(name not in MODELS for name in sys.argv[2:]):
+    if len(sys.argv) < 2 or any(name not in MODELS and name != WEIGHTS for name in sys.argv[2:]):
         print(__doc__, file=sys.stderr)
         return 2
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    for name in sys.argv[2:] or MODELS:
+    for name in sys.argv[2:] or [*MODELS, WEIGHTS]:
+        path = os.path.join(folder, name + ".onnx")
+        if name == WEIGHTS:
+            write_weights(path, 512)
+            print(f"{name:14} {512:8} nodes {os.path.getsize(path):11} bytes", flush=True)
+            continue
         make, size = MODELS[name]
         model = make(size)
-        path = os.path.join(folder, name + ".onnx")
         with open(path, "wb") as file:
             file.write(model.SerializeToString(deterministic=True))
         print(f"{name:14} {count_nodes(model):8} nodes {os.path.getsize(path):11} bytes", flush=True)
