@@ -53,7 +53,8 @@ std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Ana
   const auto contradicted = [](const Analysis& analysis) {
     std::set<std::pair<GraphId, std::string>> names;
     for (const NodeFailure& failure : analysis.failures()) {
-      if (failure.failure.constraint->kind != ConstraintKind::kDeclaredType) continue;
+      const ConstraintKind kind = failure.failure.constraint->kind;
+      if (kind != ConstraintKind::kDeclaredType && kind != ConstraintKind::kDeclaredShape) continue;
       const Model& model = analysis.model();
       for (const ValueId result : model.results(model.node(failure.node)))
         if (result != ValueId::kAbsent && !model.value(result).is_output) names.emplace(model.value(result).graph, model.name_of(result));

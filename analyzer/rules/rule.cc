@@ -208,8 +208,8 @@ bool Rule::wants(std::string_view, std::string_view, const OpEntry*) const { ret
 void Rule::check(const NodeCall&, Reporter&) const {}
 void Rule::check_model(ModelView&, Reporter&) const {}
 
-FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out) const {
-  FindingBuilder finding = out.report(failure.at.node, std::move(message));
+FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out, std::optional<Severity> severity) const {
+  FindingBuilder finding = out.report(severity.value_or(info_.severity), failure.at.node, std::move(message));
   finding.certainty(failure.failure().certainty, failure.failure().witness);
   const Aspect aspect = aspect_of(failure.kind());
   std::vector<ValueId> said;

@@ -220,7 +220,7 @@ class Rule {
 
  protected:
   /// The finding of a failure as the default report() makes it, for rules that add to it.
-  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out) const;
+  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out, std::optional<Severity> severity = {}) const;
 
  private:
   RuleInfo info_;

@@ -31,7 +31,8 @@ enum class ConstraintKind : std::uint8_t {
   kDomain,             ///< a value for which the operator is not defined
   kBranchTypes,        ///< If: the branches' results cannot be of one type
   kLoopCarriedType,    ///< Loop, Scan: a carried value changes its type
-  kDeclaredType,       ///< a declaration contradicts what is inferred
+  kDeclaredType,       ///< a declared kind or dtype contradicts what is inferred
+  kDeclaredShape,      ///< a declared shape contradicts what is inferred
 };
 
 /// The aspect that a failed constraint of this kind is about, and taints.

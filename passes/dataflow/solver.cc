@@ -27,6 +27,7 @@ constexpr std::size_t kMaxSummaries = 64;         // of one function
 constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
 
 const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType, "what is declared agrees with what is inferred"};
+const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape, "a declared shape agrees with what is inferred"};
 const Constraint kBranchesAgree{"branches_agree", ConstraintKind::kBranchTypes, "both branches give results of one type"};
 const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType, "a carried value keeps its type"};
 const Constraint kBodyArity{"body_arity", ConstraintKind::kOperandCount, "a body takes and gives as many values as its node hands it"};
@@ -501,8 +502,12 @@ class Solver {
       fact = declared;
       fact.shape = ShapeId::kUnranked;  // taken below
     }
-    const auto contradiction = [&](std::string message) {
-      if (current.taint == Taint()) record(id, {&kDeclared, Certainty::kMust, {}, std::move(message), {}});
+    const auto contradiction = [&](std::string message, const Constraint& constraint = kDeclared) {
+      if (current.taint == Taint()) record(id, {&constraint, Certainty::kMust, {}, std::move(message), {}});
+    };
+    const auto other_shape = [&] {
+      contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape),
+                                facts_.shape_text(fact.shape)), kDeclaredShape);
     };
     if (fact.kind != declared.kind) {
       contradiction(fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));
@@ -526,14 +531,14 @@ class Solver {
       } else {
         const auto have = facts_.dims_of(fact.shape);
         if (have.size() != wanted.size()) {
-          contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape), facts_.shape_text(fact.shape)));
+          other_shape();
           return;
         }
         Dims merged = copy_dims(have);
         for (std::size_t axis = 0; axis < merged.size(); ++axis) {
           const auto x = facts_.dims().as_constant(have[axis]), y = facts_.dims().as_constant(wanted[axis]);
           if (x && y && *x != *y) {
-            contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape), facts_.shape_text(fact.shape)));
+            other_shape();
             return;
           }
           if (have[axis].is_unknown() && (main || y)) merged[axis] = wanted[axis];

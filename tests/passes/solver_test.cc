@@ -273,7 +273,7 @@ TEST(Solver, DeclarationsThatContradictAreReported) {
   const Solved dtype(with_header("g (float[2] x) => (int64[2] y) { [abs] y = Identity(x) }"));
   EXPECT_EQ(dtype.failures(), Labels{"abs: declared_type"});
   const Solved extent(with_header("g (float[2] x) => (float[3] y) { [abs] y = Identity(x) }"));
-  EXPECT_EQ(extent.failures(), Labels{"abs: declared_type"});
+  EXPECT_EQ(extent.failures(), Labels{"abs: declared_shape"});
 }
 
 TEST(Solver, DeclarationsTellWhatAnUnknownOperatorDoesNot) {

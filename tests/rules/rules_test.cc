@@ -156,7 +156,7 @@ TEST(Rules, ClaimEveryKindOfFailure) {
   const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
   ASSERT_TRUE(model);
   const Analysis analysis = analyse(*model, {});
-  for (int kind = 0; kind <= static_cast<int>(ConstraintKind::kDeclaredType); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ConstraintKind::kDeclaredShape); ++kind) {
     const Constraint constraint{"some_constraint", static_cast<ConstraintKind>(kind), "holds"};
     const NodeFailure failure{.node = static_cast<NodeId>(0), .failure = {&constraint, Certainty::kMust, {}, "it does not hold", {}}, .calls = {}};
     const FailureCase found{.analysis = analysis, .at = failure, .loss = nullptr, .loss_metadata = {}};
