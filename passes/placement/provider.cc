@@ -11,6 +11,10 @@
 #include "passes/placement/host_operands.h"
 
 namespace tensorlint {
+
+/// The text of a table that comes with this program, empty where there is none; made from passes/placement/providers.
+std::string_view provider_table(std::string_view name);
+
 namespace {
 
 std::string_view next_word(std::string_view& rest) {
@@ -224,6 +228,11 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
   if (table.name.empty()) return wrong("the table has no line `provider NAME`");
   if (table.device.empty()) return wrong("the table has no line `device NAME`");
   return table;
+}
+
+std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
+  const std::string_view text = provider_table(name);
+  return text.empty() ? nullptr : std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
 }
 
 std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers) {
