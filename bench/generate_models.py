@@ -92,6 +92,7 @@ def decoder(nodes):
     w = Writer(model.graph)
     zero, one = w.constant("zero", np.array(0, np.int64)), w.constant("one", np.array(1, np.int64))
     axis0, last = w.ints("axis0", 0), w.ints("last", -1)
+    w.ints("heads", HEADS)
     mask = w.constant("causal", np.triu(np.full((1, 1, LONGEST, LONGEST), -1e9, np.float32), 1))
 
     def layer_norm(scope, x):
