@@ -3,12 +3,11 @@ import pathlib
 import sys
 import tempfile
 
+import coverage
 import onnx
 import onnx.parser
-from onnx.backend.test.loader import DATA_DIR
-
-import coverage
 import program
+from onnx.backend.test.loader import DATA_DIR
 
 # One block as torch exports it: shapes by Shape, Gather, Concat and Reshape, positions as x[:, -sequence:], and a branch
 # that is never taken.
