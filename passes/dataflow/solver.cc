@@ -22,6 +22,7 @@ constexpr std::int64_t kMaxExactTrips = 16;       // constant trip counts up to 
 constexpr int kJoinsBeforeWidening = 3;
 constexpr std::uint8_t kVisitsBeforeKept = 4;     // of one Loop's or Scan's body: few loops stand in others
 constexpr std::size_t kMaxKeptVisits = 64;        // of one body
+constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of kept visits: 8 bytes each
 constexpr std::size_t kSharpVisits = 8;           // of one body: later visits take any floating value, so that they repeat
 constexpr std::size_t kMaxSummaries = 64;         // of one function
 constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
@@ -698,6 +699,7 @@ class Solver {
   };
   struct BodyVisits {
     std::vector<ValueId> captures;
+    bool is_too_large = false;
     std::uint64_t call = 0;  ///< of the function around it: another call may have other attributes
     std::vector<BodyVisit> known;
   };
@@ -705,17 +707,28 @@ class Solver {
   /// visit_body and settle, unless the same was done before: loops within loops would be followed 2^depth times.
   /// Visits that made symbols are not kept, since these stand for other extents each time; the rest repeats word for word.
   std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs) {
+    const auto follow = [&](std::span<const AbstractValue> values) {
+      std::vector<AbstractValue> outputs = visit_body(body, values);
+      settle(body);
+      return outputs;
+    };
     std::uint8_t& visits = body_visits_[index(body)];
     if (visits < kVisitsBeforeKept) {
       ++visits;
-      std::vector<AbstractValue> outputs = visit_body(body, inputs);
-      settle(body);
-      return outputs;
+      return follow(inputs);
     }
     const auto [place, is_new] = kept_visits_.try_emplace(body);
     BodyVisits& kept = place->second;
-    if (is_new) kept.captures = captures_of(body);
-    if (std::exchange(kept.call, call_serial_) != call_serial_) kept.known.clear();
+    if (is_new) {
+      kept.captures = captures_of(body);
+      kept.is_too_large = !take_room(kept.captures.size());
+      if (kept.is_too_large) kept.captures = {};
+    }
+    if (kept.is_too_large) return follow(inputs);
+    if (std::exchange(kept.call, call_serial_) != call_serial_) {
+      for (const BodyVisit& visit : kept.known) room_ += visit.given.size() + visit.outputs.size();
+      kept.known.clear();
+    }
     std::vector<AbstractValue> given(inputs.begin(), inputs.end());
     for (const ValueId capture : kept.captures) given.push_back(read_operand(capture));
     // States of loops around it multiply, mostly in their ranges: later visits take any floating value, so that they repeat.
@@ -730,12 +743,17 @@ class Solver {
       for (std::size_t i = 0; !is_sharp && i < kept.captures.size(); ++i) replacement(current_[index(kept.captures[i])].fact, i);
     };
     exchange_captures([&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });
-    std::vector<AbstractValue> outputs = visit_body(body, std::span(given).first(inputs.size()));
-    settle(body);
+    std::vector<AbstractValue> outputs = follow(std::span(given).first(inputs.size()));
     exchange_captures([&](FactId& fact, std::size_t i) { fact = before[i]; });
-    if (facts_.dims().mark() == mark && budget_ != 0 && kept.known.size() < kMaxKeptVisits)
+    if (facts_.dims().mark() == mark && budget_ != 0 && kept.known.size() < kMaxKeptVisits && take_room(given.size() + outputs.size()))
       kept.known.push_back({std::move(given), outputs});
     return outputs;
+  }
+
+  bool take_room(std::size_t values) {
+    if (values > room_) return false;
+    room_ -= values;
+    return true;
   }
 
   /// Values of other graphs that a body, or what is nested in it, reads.
@@ -1166,6 +1184,7 @@ class Solver {
   std::uint64_t call_serial_ = 0;  // visit_serial_ of the innermost function
   std::vector<std::uint8_t> body_visits_;  // by graph, at most kVisitsBeforeKept
   std::unordered_map<GraphId, BodyVisits> kept_visits_;
+  std::size_t room_ = std::max<std::size_t>(kRoomAtLeast, kRoomPerNode * model_.nodes.size());  // for the values of kept visits
   std::int64_t iteration_ = 0;
   std::uint64_t budget_;
   int depth_ = 0;

@@ -224,6 +224,20 @@ class HostileTest(unittest.TestCase):
                         if name.endswith(("s", "m", "o")):
                             self.assertEqual((shown["dtype"], shown["shape"]), (["float32"], ["N", 4]), (graph["graph"], name))
 
+    def test_nested_loops_that_capture_much(self):
+        """What a visit was given is kept, but not when that is more than the file."""
+        count, body = 20_000, None
+        initializers = [wire.integers("trip", [3], scalar=True), wire.tensor("go", BOOL, [], b"\1")]
+        for depth in reversed(range(40)):
+            p = f"l{depth}"
+            inner = wire.node("Sum", [f"v{i}" for i in range(count)], [f"{p}o"]) if body is None else \
+                wire.node("Loop", ["trip", "go", f"{p}s"], [f"{p}o"], body=("g", body))
+            body = wire.graph([wire.node("Identity", [f"{p}c"], [f"{p}d"]), inner],
+                              [wire.value(f"{p}i", INT64, []), wire.value(f"{p}c", BOOL, []), wire.data(1, f"{p}s")],
+                              [wire.value(f"{p}d", BOOL, []), wire.data(1, f"{p}o")], name=p)
+        nodes = [wire.node("Identity", ["x"], [f"v{i}"]) for i in range(count)]
+        self.check(simple([*nodes, wire.node("Loop", ["trip", "go", "x"], ["y"], body=("g", body))], initializers), CLEAN)
+
     # ---- numbers
 
     def test_arithmetic_at_its_ends(self):
