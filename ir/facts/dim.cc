@@ -261,7 +261,8 @@ struct DimPool::Impl {
     return atoms[id].dim;
   }
 
-  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo) {
+  /// `usual`: the least value that DimPool::bounds_from_two allows for.
+  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual) {
     return atom_dim(Atom{.kind = kind,
                          .a = {},
                          .b = {},
@@ -269,7 +270,7 @@ struct DimPool::Impl {
                          .slot = slot,
                          .name = std::string(name),
                          .bounds = {lo, kMax},
-                         .bounds_from_two = {std::max<std::int64_t>(lo, 2), kMax},
+                         .bounds_from_two = {std::max(lo, usual), kMax},
                          .nesting = 0,
                          .dim = {}});
   }
@@ -394,11 +395,12 @@ DimPool::~DimPool() = default;
 Dim DimPool::constant(std::int64_t value) { return impl_->constant(value); }
 
 Dim DimPool::symbol(std::string_view name, std::int64_t lo) {
-  return impl_->symbol(AtomKind::kSymbol, name, 0, 0, lo);
+  return impl_->symbol(AtomKind::kSymbol, name, 0, 0, lo, 2);
 }
 
-Dim DimPool::fresh(std::uint64_t site, std::uint32_t slot, Unknown, std::int64_t lo) {
-  return impl_->symbol(AtomKind::kFresh, {}, site, slot, lo);
+Dim DimPool::fresh(std::uint64_t site, std::uint32_t slot, Unknown reason, std::int64_t lo) {
+  // How many elements are not zero, say, is often 1, or 0.
+  return impl_->symbol(AtomKind::kFresh, {}, site, slot, lo, reason == Unknown::kDataDependent ? lo : 2);
 }
 
 Dim DimPool::add(Dim a, Dim b) { return impl_->combine(a, b, 1); }
@@ -537,6 +539,9 @@ bool DimPool::differ(Dim a, Dim b) {
 
 bool DimPool::is_multiple(Dim a, Dim b) {
   if (a == b || a.is_unknown() || b.is_unknown() || as_constant(a) || as_constant(b)) return false;
+  // Counts that depend on data may well be 0, or 1 and so be stretched.
+  const std::vector<Dim> used = symbols(a);
+  if (std::any_of(used.begin(), used.end(), [this](Dim symbol) { return bounds_from_two(symbol).lo < 2; })) return false;
   const auto is_factor = [this](std::optional<Dim> quotient) { return quotient && as_constant(*quotient).value_or(0) >= 2; };
   return is_factor(exact_div(a, b)) || is_factor(exact_div(b, a));
 }

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "ir/facts/equalities.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint {
@@ -240,6 +241,7 @@ void InferenceResult::clear() {
   results.clear();
   taints.clear();
   failures.clear();
+  equalities.clear();
   repeatable = true;
 }
 
@@ -363,6 +365,13 @@ void Inference::set_floats(int result, std::vector<double> elements) {
 Dim Inference::fresh(int result, int axis, Unknown reason, std::int64_t lo) {
   out_.repeatable = false;
   return dims().fresh(call_.site, static_cast<std::uint32_t>(result) << 16 | static_cast<std::uint32_t>(axis), reason, lo);
+}
+
+void Inference::learn_equal(Dim a, Dim b) {
+  if (out_.equalities.size() >= kMaxEqualities || !solve(dims(), a, b)) return;
+  out_.equalities.emplace_back(a, b);
+  // The second such call has nothing left to learn and is.
+  out_.repeatable = false;
 }
 
 void Inference::fail(const Constraint& constraint, std::vector<int> operands, std::string message) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/application.h"
@@ -122,6 +123,8 @@ struct InferenceResult {
   std::vector<FactId> results;
   std::vector<Taint> taints;
   std::vector<Failure> failures;
+  /// Pairs of extents that are equal in every execution that gets past this call.
+  std::vector<std::pair<Dim, Dim>> equalities;
   /// False when the outcome depends on more than operator, attributes and operand facts (fresh symbols, tensors).
   bool repeatable = true;
   void clear();
@@ -192,6 +195,9 @@ class Inference {
   Dim fresh(int result, int axis, Unknown reason, std::int64_t lo = 0);
   /// Says that the outcome depends on tensors behind attributes: not repeatable.
   void depends_on_tensor() { out_.repeatable = false; }
+
+  /// The call fails wherever the two differ: what comes after may rely on it. Never for operands that broadcast.
+  void learn_equal(Dim a, Dim b);
 
   // Failures. Dropped when an operand named in it is tainted in the constraint's aspect. The results of a failed call
   // are tainted in that aspect; go on with the best guess.

@@ -122,6 +122,7 @@ Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const
   DimPool& pool = in.dims();
   if (pool.differ(a, b))
     fail_unequal(in, constraint, {operand_b, operand_a}, fmt::format("{}: {} of {{{}}} against {} of {{{}}}", what, pool.to_text(a), operand_a, pool.to_text(b), operand_b), a, b);
+  in.learn_equal(a, b);
   if (a.is_unknown()) return b;
   return pool.as_constant(b) ? b : a;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/facts/equalities.h"
 #include "ir/facts/hash.h"
 #include "ir/ops/shape_functions.h"
 #include "passes/dataflow/analysis.h"
@@ -258,6 +259,8 @@ class Solver {
   void visit_graph(GraphId id) {
     active_[index(id)] = true;
     const Graph& graph = model_.graph(id);
+    const Equalities outer_equalities = equalities_;
+    const std::uint64_t outer_state = equality_state_;
     for (const ValueId initializer : graph.initializers) {
       const Value& value = model_.value(initializer);
       current_[index(initializer)] = {value.initializer != nullptr ? fact_of(*value.initializer) : fact_of_sparse(value), {}};
@@ -269,6 +272,9 @@ class Solver {
         if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, everything_tainted()};
     }
     for (const NodeId node : nodes.nodes) visit_node(node);
+    // What holds after a body ran need not hold where it did not.
+    equalities_ = outer_equalities;
+    equality_state_ = outer_state;
     active_[index(id)] = false;
   }
 
@@ -324,7 +330,7 @@ class Solver {
     Taint any;
     for (const ValueId value : model_.operands(node)) {
       const AbstractValue operand = read_operand(value);
-      frame.operands.push_back(operand.fact);
+      frame.operands.push_back(equalities_.empty() ? operand.fact : canonical(operand.fact));
       frame.taints.push_back(operand.taint);
       any |= operand.taint;
     }
@@ -374,6 +380,10 @@ class Solver {
     }
     for (Failure& failure : frame.result.failures) record(id, std::move(failure));
     const bool clean = frame.result.failures.empty();
+    if (clean && any == Taint()) {
+      for (const auto& [a, b] : frame.result.equalities)
+        if (equalities_.learn(facts_.dims(), a, b)) equality_state_ = ++equality_states_;
+    }
     const std::span<const ValueId> results = model_.results(node);
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r] == ValueId::kAbsent) continue;
@@ -409,6 +419,26 @@ class Solver {
   }
 
   static bool is_control_flow(std::string_view name) { return name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap"; }
+
+  /// The fact with its extents and elements in terms of the symbols that are left by the equalities known here.
+  FactId canonical(FactId id) {
+    if (id == FactId::kAbsent || id == FactId::kTop) return id;
+    const std::uint64_t key = equality_state_ << 32 | static_cast<std::uint64_t>(id);
+    if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
+    Fact fact = facts_.fact(id);
+    const auto rewritten = [this](std::span<const Dim> dims) {
+      Dims result = copy_dims(dims);
+      for (Dim& dim : result) dim = equalities_.apply(facts_.dims(), dim);
+      return result;
+    };
+    if (fact.shape != ShapeId::kUnranked) fact.shape = facts_.intern_shape(rewritten(facts_.dims_of(fact.shape)));
+    if (const Content* content = facts_.content(fact.content); content != nullptr && !content->integers.empty())
+      fact.content = facts_.intern_content({rewritten(content->integers), {}});
+    if (fact.element != FactId::kTop) fact.element = canonical(fact.element);
+    const FactId result = facts_.intern(fact);
+    canonical_.emplace(key, result);
+    return result;
+  }
 
   void give_up(NodeId id, std::string_view reason) {
     out_.reasons_.try_emplace(id, std::string(reason));
@@ -1168,6 +1198,9 @@ class Solver {
   FactStore& facts_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
   std::set<ValueId> defined_twice_;
+  Equalities equalities_;               // of the scope under way
+  std::uint64_t equality_state_ = 0, equality_states_ = 0;  // tells sets of equalities apart, below 2^32
+  std::unordered_map<std::uint64_t, FactId> canonical_;     // by state and fact
   std::vector<NodeOrder> orders_;       // by graph, made on first use
   std::vector<bool> has_order_;
   std::vector<bool> active_;            // by graph: being visited now

@@ -116,6 +116,56 @@ TEST(Solver, OnlyTheBranchThatAConstantChoosesIsVisited) {
   EXPECT_EQ(solved.fact("y"), "float32[3]");
 }
 
+TEST(Solver, LearnsEqualitiesFromPreconditions) {
+  const Solved solved(with_header(R"(g (float[N, K] x, float[M, P] w) => (y, t, u) {
+    y = MatMul(x, w)
+    t = Transpose(w)
+    [joined] j = Concat <axis = 0> (x, t)
+    m = Shape <end = 1> (w)
+    one = Constant <value = int64[1] {1}> ()
+    m1 = Add(m, one)
+    n = Shape <end = 1> (x)
+    s = Concat <axis = 0> (n, m1)
+    [wrong] u = Reshape(x, s)
+  })"));
+  EXPECT_EQ(solved.fact("j"), "float32[N + P, K]");
+  // [N, K] into [N, M + 1], where M is K.
+  EXPECT_EQ(solved.failures(), Labels{"wrong: reshape_element_count"});
+}
+
+TEST(Solver, ACountThatDependsOnDataMayBeOne) {
+  const Solved solved(with_header(R"(g (float[N] x) => (y) {
+    picked = NonZero(x)
+    count = Shape <start = 1> (picked)
+    two = Constant <value = int64[1] {2}> ()
+    more = Add(count, two)
+    a = ConstantOfShape(count)
+    b = ConstantOfShape(more)
+    y = Add(a, b)
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+}
+
+TEST(Solver, WhatABranchTeachesEndsWithIt) {
+  const Solved solved(with_header(R"(g (bool c, float[N, K] x, float[M, P] w) => (y, j) {
+    y = If(c) <
+      then_branch = a () => (t) { t0 = MatMul(x, w)
+        t = Concat <axis = 0> (x, tw)
+        tw = Transpose(w) },
+      else_branch = b () => (e) { e = Identity(x) }
+    >
+    m = Shape <end = 1> (w)
+    k = Shape <start = 1> (x)
+    j = Sub(m, k)
+  })"));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("t"), "float32[N + P, K]");
+  const Fact& difference = solved.analysis().fact(solved.model().find_value(GraphId::kMain, "j"));
+  const Content* content = solved.analysis().facts().content(difference.content);
+  ASSERT_NE(content, nullptr);
+  EXPECT_FALSE(solved.analysis().facts().dims().as_constant(content->integers[0]));
+}
+
 constexpr std::string_view kGrowingLoop = R"(g (float[2, 3] x) => (z, s) <int64 trips = {{{}}}, bool go = {{1}}> {{
     z, s = Loop(trips, go, x) <
       body = b (int64 i, bool c, float[R, 3] v) => (bool c_out, float[Q, 3] v_out, float[R, 3] scanned) {{
