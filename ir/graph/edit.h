@@ -71,7 +71,30 @@ struct DropValueInfo {
   std::string value;
 };
 
-using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, DropValueInfo>;
+/// Takes a node away. What its results are used for is up to the caller.
+struct RemoveNode {
+  NodeId node = NodeId::kNone;
+};
+
+/// Moves a node, as it stands, right before another one of its graph, or behind all of them. Nodes that move to one place
+/// stand there in the order of their edits.
+struct MoveNode {
+  NodeId node = NodeId::kNone;
+  NodeId before = NodeId::kNone;  ///< kNone: to the end
+};
+
+/// Takes a constant of a graph away; an input of the same name stays and loses its default.
+struct RemoveInitializer {
+  ValueId value = ValueId::kAbsent;
+};
+
+/// Takes a comment of a model in text away; of several on one line there is only one.
+struct RemoveComment {
+  std::uint32_t line = 0;
+};
+
+using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, DropValueInfo, RemoveNode, MoveNode,
+                               RemoveInitializer, RemoveComment>;
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

@@ -57,6 +57,15 @@ std::vector<fs::path> sample_models() {
   return nullptr;
 }
 
+/// The nodes that the judge has of the graph of `node`.
+google::protobuf::RepeatedPtrField<::onnx::NodeProto>* judge_nodes(::onnx::ModelProto& judge, const Model& model, NodeId id) {
+  const Graph& graph = model.graph(model.node(id).graph);
+  if (graph.kind != GraphKind::kFunction) return judge_graph(judge, model, model.node(id).graph)->mutable_node();
+  for (::onnx::FunctionProto& function : *judge.mutable_functions())
+    if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain)) return function.mutable_node();
+  return nullptr;
+}
+
 struct Loaded {
   std::string bytes;
   Model model;
@@ -102,7 +111,9 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
       const Node& node = loaded.model.node(id);
       ::onnx::ModelProto wanted = loaded.judge;
       std::vector<GraphEdit> edits;
-      switch (below(4)) {
+      const Graph& graph = loaded.model.graph(node.graph);
+      const int at = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
+      switch (below(7)) {
         case 0: {
           const bool in_function = loaded.model.graph(node.graph).kind == GraphKind::kFunction;
           edits.push_back(InsertNode{id, {"", "Cast", "made", {"in"}, {"out"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 7}}}});
@@ -148,6 +159,36 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
           attribute->set_type(::onnx::AttributeProto::INTS);
           attribute->add_ints(-1);
           attribute->add_ints(3);
+          break;
+        }
+        case 3: {
+          edits.push_back(RemoveNode{id});
+          auto* nodes = judge_nodes(wanted, loaded.model, id);
+          ASSERT_NE(nodes, nullptr);
+          nodes->DeleteSubrange(at, 1);
+          break;
+        }
+        case 4: {
+          // Before another node of the graph, or behind all of them.
+          const int to = static_cast<int>(below(graph.node_count + 1));
+          if (to == at) continue;
+          const bool last = to == static_cast<int>(graph.node_count);
+          edits.push_back(MoveNode{id, last ? NodeId::kNone : static_cast<NodeId>(graph.first_node + static_cast<std::uint32_t>(to))});
+          auto* nodes = judge_nodes(wanted, loaded.model, id);
+          ASSERT_NE(nodes, nullptr);
+          for (int i = at; i + 1 < to; ++i) nodes->SwapElements(i, i + 1);
+          for (int i = at; i > to; --i) nodes->SwapElements(i, i - 1);
+          break;
+        }
+        case 5: {
+          const Graph& main = loaded.model.graph(GraphId::kMain);
+          if (main.initializers.empty()) continue;
+          const ValueId gone = main.initializers[below(main.initializers.size())];
+          if (loaded.model.value(gone).initializer == nullptr) continue;
+          edits.push_back(RemoveInitializer{gone});
+          auto* constants = wanted.mutable_graph()->mutable_initializer();
+          for (int i = 0; i < constants->size(); ++i)
+            if (constants->Get(i).name() == loaded.model.name_of(gone)) constants->DeleteSubrange(i--, 1);
           break;
         }
         default: {

@@ -17,6 +17,7 @@ constexpr int kMaxDepth = 256;  // of messages inside each other; the reader all
 /// What changes in one message of the file.
 struct MessageEdit {
   std::map<std::uint64_t, std::string> before_child;           // by offset of the child's payload
+  std::set<std::uint64_t> dropped_children;                    // by offset of the child's payload
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> replace;  // (field, occurrence) -> payload
   std::map<std::string, std::string, std::less<>> attributes;  // of a node, by name -> payload of the AttributeProto
   std::set<std::string, std::less<>> dropped_value_infos;  // of a graph or function, by name
@@ -120,7 +121,7 @@ class Splicer {
     if (edit != nullptr) ++applied_;
     std::map<std::uint32_t, std::uint32_t> occurrences;
     auto attributes = edit == nullptr ? decltype(MessageEdit::attributes)() : edit->attributes;
-    std::size_t children = 0;
+    std::size_t children = 0, dropped = 0;
     std::uint64_t kept = begin;
     for (std::uint64_t at = begin; at < end;) {
       const auto field = next_field(at, end);
@@ -133,6 +134,13 @@ class Splicer {
         if (const auto child = edit->before_child.find(field->payload); child != edit->before_child.end()) {
           inserted = child->second;
           ++children;
+        }
+        if (edit->dropped_children.contains(field->payload)) {
+          out.keep(file_.substr(kept, field->begin - kept));
+          out.add(std::string(inserted));
+          kept = field->end;
+          ++dropped;
+          continue;
         }
         const auto replaced = edit->replace.find({field->number, occurrences[field->number]++});
         if (replaced != edit->replace.end()) replacement = &replaced->second;
@@ -170,7 +178,7 @@ class Splicer {
     if (edit == nullptr) return true;
     for (auto& [name, payload] : attributes) emit(out, wire::kNodeAttribute, std::move(payload));
     out.add(edit->append);
-    return children == edit->before_child.size();
+    return children == edit->before_child.size() && dropped == edit->dropped_children.size();
   }
 
   std::string_view file_;
@@ -218,7 +226,7 @@ std::string encoded(const AddInitializer& tensor) {
 /// Sorts edits by the message that they change.
 class EditPlan {
  public:
-  explicit EditPlan(const Model& model) : model_(model) {}
+  EditPlan(std::string_view file, const Model& model) : file_(file), model_(model) {}
 
   std::optional<Error> add(const GraphEdit& edit) {
     return std::visit([this](const auto& one) { return plan(one); }, edit);
@@ -301,6 +309,36 @@ class EditPlan {
     return std::nullopt;
   }
 
+  std::optional<Error> plan(const RemoveNode& removal) {
+    const Node& node = model_.node(removal.node);
+    messages_[model_.graph(node.graph).position.offset].dropped_children.insert(node.position.offset);
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const MoveNode& move) {
+    const Node& node = model_.node(move.node);
+    if (node.position.offset > file_.size() || node.byte_length > file_.size() - node.position.offset)
+      return Error{fmt::format("node `{}` is not in the file", model_.label(move.node)), {}};
+    const Graph& graph = model_.graph(node.graph);
+    MessageEdit& edit = messages_[graph.position.offset];
+    if (!edit.dropped_children.insert(node.position.offset).second) return Error{fmt::format("node `{}` is moved twice", model_.label(move.node)), {}};
+    wire::Encoder out;
+    out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, file_.substr(node.position.offset, node.byte_length));
+    if (move.before == NodeId::kNone) edit.append += out.take();
+    else edit.before_child[model_.node(move.before).position.offset] += out.take();
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const RemoveInitializer& removal) {
+    const Value& value = model_.value(removal.value);
+    if (value.initializer == nullptr) return Error{fmt::format("`{}` is no constant of a graph", model_.name_of(removal.value)), {}};
+    messages_[model_.graph(value.graph).position.offset].dropped_children.insert(value.initializer->position.offset);
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const RemoveComment& /*removal*/) { return Error{"a binary model has no comments", {}}; }
+
+  std::string_view file_;
   const Model& model_;
   std::map<std::uint64_t, MessageEdit> messages_;
   std::map<NodeId, std::uint32_t> grown_;  // operands of nodes that got new ones
@@ -334,7 +372,7 @@ std::string EditedBytes::joined() const {
 }
 
 Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits) {
-  EditPlan plan(model);
+  EditPlan plan(file, model);
   for (const GraphEdit& edit : edits)
     if (auto error = plan.add(edit)) return *std::move(error);
   return Splicer(file, plan.messages()).run();

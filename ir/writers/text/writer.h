@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/graph/edit.h"
+#include "ir/result.h"
+#include "ir/writers/onnx/writer.h"
+
+namespace tensorlint {
+
+/// Splices edits into a model in text. Comments and layout stay; a new node gets a line of its own, indented like the node
+/// that it stands before, and a node that is taken away or moved takes its line and the comment behind it along.
+/// `model` has been read from `file`.
+/// Errors: an import or metadata where the model has no header for it, an import into a function, a node that is not there.
+Result<EditedBytes> edit_onnx_text(std::string_view file, const Model& model, std::span<const GraphEdit> edits);
+
+}  // namespace tensorlint

@@ -1,0 +1,162 @@
+// The splice writer for text: edits land where they belong, what comes out can be read, and every
+// comment and line that no edit touches stands.
+#include "ir/writers/text/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ir/text/printer.h"
+#include "ir/text/reader.h"
+
+namespace tensorlint {
+namespace {
+
+Model read(std::string_view text) {
+  Result<Model> model = read_onnx_text(text, "model.onnxtxt");
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  return std::move(*model);
+}
+
+std::string edited(std::string_view text, const std::vector<GraphEdit>& edits) {
+  const Model model = read(text);
+  const Result<EditedBytes> result = edit_onnx_text(text, model, edits);
+  if (!result) return "error: " + result.error().message;
+  const std::string made = result->joined();
+  EXPECT_TRUE(read_onnx_text(made, "edited.onnxtxt").ok()) << made;
+  return made;
+}
+
+constexpr std::string_view kModel = R"(<ir_version: 10, opset_import: ["" : 21]>
+# a model
+g (float[N, 4] x, int64[N] "odd name") => (y)
+<float[4] shift = {1, 2, 3, 4}, float[N, 4] t>
+{
+  # what t is
+  [first] t = Mul (x, x)   # squares
+  y = Clip (t, , shift)
+}
+)";
+
+TEST(TextWriter, WithoutEditsEveryByteStands) { EXPECT_EQ(edited(kModel, {}), kModel); }
+
+TEST(TextWriter, NewNodesStandAboveTheCommentsOfTheNextOne) {
+  const NewNode cast{"", "Cast", "made", {"odd name"}, {"n 1"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 1}}};
+  const NewNode scale{"my.domain",
+                      "Scale",
+                      "",
+                      {"n 1", "", "x"},
+                      {"", "s"},
+                      {{.name = "by", .kind = AttributeKind::kFloat, .f = 2},
+                       {.name = "mode", .kind = AttributeKind::kString, .s = "a\"b"}}};
+  EXPECT_EQ(edited(kModel, {InsertNode{NodeId{0}, cast}, InsertNode{NodeId{0}, scale}, ImportDomain{"my.domain", 2}}),
+            R"(<ir_version: 10, opset_import: ["" : 21, "my.domain" : 2]>
+# a model
+g (float[N, 4] x, int64[N] "odd name") => (y)
+<float[4] shift = {1, 2, 3, 4}, float[N, 4] t>
+{
+  [made] "n 1" = Cast <to = 1> ("odd name")
+  , s = my.domain.Scale <by = 2.0, mode = "a\"b"> ("n 1", , x)
+  # what t is
+  [first] t = Mul (x, x)   # squares
+  y = Clip (t, , shift)
+}
+)");
+}
+
+TEST(TextWriter, OperandsAndAttributesChangeInPlace) {
+  const std::string text = edited(
+      kModel, {SetOperand{NodeId{0}, 1, "odd name"}, SetOperand{NodeId{1}, 1, "low"}, SetOperand{NodeId{0}, 3, "more"},
+               SetAttribute{NodeId{1}, {.name = "axes", .kind = AttributeKind::kInts, .ints = {-1, 2}}}});
+  EXPECT_NE(
+      text.find(
+          "[first] t = Mul (x, \"odd name\", , more)   # squares\n  y = Clip <axes: ints = [-1, 2]> (t, low, shift)\n"),
+      std::string::npos)
+      << text;
+  const std::string again =
+      edited(text, {SetAttribute{NodeId{1}, {.name = "axes", .kind = AttributeKind::kInt, .i = 3}},
+                    SetAttribute{NodeId{1}, {.name = "axis", .kind = AttributeKind::kInt, .i = 4}}});
+  EXPECT_NE(again.find("y = Clip <axes = 3, axis = 4> (t, low, shift)\n"), std::string::npos) << again;
+}
+
+TEST(TextWriter, NodesTakeTheirLinesAlong) {
+  const std::string removed = edited(kModel, {RemoveNode{NodeId{0}}, DropValueInfo{GraphId::kMain, "t"}});
+  EXPECT_NE(removed.find("<float[4] shift = {1, 2, 3, 4}>\n{\n  # what t is\n  y = Clip (t, , shift)\n}\n"),
+            std::string::npos)
+      << removed;
+  const std::string down = edited(kModel, {MoveNode{NodeId{0}, NodeId::kNone}});
+  EXPECT_NE(down.find("{\n  # what t is\n  y = Clip (t, , shift)\n  [first] t = Mul (x, x)   # squares\n}\n"),
+            std::string::npos)
+      << down;
+  const std::string up = edited(kModel, {MoveNode{NodeId{1}, NodeId{0}}});
+  EXPECT_NE(up.find("{\n  y = Clip (t, , shift)\n  # what t is\n  [first] t = Mul (x, x)   # squares\n}\n"),
+            std::string::npos)
+      << up;
+}
+
+TEST(TextWriter, NodesThatShareALineStayOnIt) {
+  constexpr std::string_view kLine =
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { a = Neg (x) y = Abs (x) }\n";
+  EXPECT_NE(edited(kLine, {RemoveNode{NodeId{0}}}).find("{ y = Abs (x) }"), std::string::npos);
+  EXPECT_NE(edited(kLine, {MoveNode{NodeId{0}, NodeId::kNone}}).find("{ y = Abs (x) a = Neg (x) }"), std::string::npos);
+  EXPECT_NE(edited(kLine, {MoveNode{NodeId{1}, NodeId{0}}}).find("{ y = Abs (x) a = Neg (x) }"), std::string::npos);
+  EXPECT_NE(edited(kLine, {AddInitializer{GraphId::kMain, "c", {2}, {5, -7}}}).find("<int64[2] c = {5, -7}>\n{ a"),
+            std::string::npos);
+}
+
+TEST(TextWriter, ConstantsComeAndGo) {
+  const Model model = read(kModel);
+  const ValueId shift = model.graph(GraphId::kMain).initializers[0];
+  const std::vector<GraphEdit> swap{RemoveInitializer{shift}, AddInitializer{GraphId::kMain, "c", {}, {3}}};
+  EXPECT_NE(edited(kModel, swap).find("\n<float[N, 4] t, int64 c = {3}>\n"), std::string::npos);
+  EXPECT_NE(edited(kModel, {RemoveInitializer{shift}, DropValueInfo{GraphId::kMain, "t"}}).find("\n<>\n"),
+            std::string::npos);
+  EXPECT_NE(edited(kModel, {DropValueInfo{GraphId::kMain, "t"}}).find("\n<float[4] shift = {1, 2, 3, 4}>\n"),
+            std::string::npos);
+}
+
+TEST(TextWriter, TheHeaderGetsMetadata) {
+  EXPECT_TRUE(
+      edited(kModel, {AddModelMetadata{"k", "v \"w\""}, AddModelMetadata{"l", "m"}})
+          .starts_with(R"(<ir_version: 10, opset_import: ["" : 21], metadata_props: ["k": "v \"w\"", "l": "m"]>)"));
+  EXPECT_EQ(edited("g (float[N] x) => (y) { y = Neg (x) }", {AddModelMetadata{"k", "v"}}),
+            "error: the model has no header to put `metadata_props` into");
+}
+
+TEST(TextWriter, CommentsGoAloneOrFromBehindANode) {
+  EXPECT_EQ(edited(kModel, {RemoveComment{6}}).find("what t is"), std::string::npos);
+  EXPECT_NE(edited(kModel, {RemoveComment{7}}).find("[first] t = Mul (x, x)\n  y"), std::string::npos);
+  EXPECT_EQ(edited(kModel, {RemoveComment{8}}), "error: there is no comment on line 8");
+  // With the node that it stands behind.
+  EXPECT_EQ(edited(kModel, {RemoveNode{NodeId{0}}, RemoveComment{7}}), edited(kModel, {RemoveNode{NodeId{0}}}));
+}
+
+TEST(TextWriter, BodiesAreEditedWhereTheyStand) {
+  constexpr std::string_view kBodies = R"(<ir_version: 10, opset_import: ["" : 21]>
+g (bool c, float[N] x) => (y)
+{
+  y = If (c) <then_branch = a () => (float[N] p) { d = Neg (x) p = Relu (x) }, else_branch = b () => (float[N] q) <float[1] u = {1}> {
+    q = Abs (x)
+  }>
+}
+)";
+  const Model model = read(kBodies);
+  std::vector<GraphEdit> edits;
+  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+    const auto id = static_cast<NodeId>(n);
+    const std::string_view op = model.text(model.op(model.nodes[n]).name);
+    if (op == "Neg") edits.push_back(RemoveNode{id});
+    if (op == "Abs") edits.push_back(SetAttribute{id, {.name = "a", .kind = AttributeKind::kInt, .i = 1}});
+  }
+  for (std::size_t v = 1; v < model.values.size(); ++v)
+    if (model.name_of(static_cast<ValueId>(v)) == "u") edits.push_back(RemoveInitializer{static_cast<ValueId>(v)});
+  ASSERT_EQ(edits.size(), 3U);
+  const std::string text = edited(kBodies, edits);
+  EXPECT_NE(text.find("{ p = Relu (x) }, else_branch = b () => (float[N] q) <> {\n    q = Abs <a = 1> (x)\n  }>"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace tensorlint
