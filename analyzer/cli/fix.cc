@@ -19,7 +19,9 @@
 #include "ir/readers/onnx/file_bytes.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
+#include "ir/text/reader.h"
 #include "ir/writers/onnx/writer.h"
+#include "ir/writers/text/writer.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -71,12 +73,14 @@ struct Outcome {
   std::unique_ptr<Analysis> analysis;
 };
 
+bool is_text(std::string_view path) { return path.ends_with(".onnxtxt"); }
+
 Result<Outcome> apply_once(std::string_view file, const Model& model, std::span<const GraphEdit> edits, const AnalysisOptions& options) {
-  Result<EditedBytes> edited = edit_onnx(file, model, edits);
+  Result<EditedBytes> edited = is_text(model.path) ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
   Outcome outcome{.edited = std::move(*edited), .base = nullptr, .bytes = nullptr, .model = nullptr, .analysis = nullptr};
   outcome.bytes = std::make_shared<const std::string>(outcome.edited.joined());
-  Result<Model> fixed = read_onnx_bytes(*outcome.bytes, model.path, outcome.bytes);
+  Result<Model> fixed = is_text(model.path) ? read_onnx_text(*outcome.bytes, model.path) : read_onnx_bytes(*outcome.bytes, model.path, outcome.bytes);
   if (!fixed) return Error{fmt::format("the fixed model cannot be read: {}", fixed.error().message), {}};
   outcome.model = std::make_unique<Model>(std::move(*fixed));
   outcome.analysis = std::make_unique<Analysis>(analyse(*outcome.model, options));
@@ -98,14 +102,14 @@ Result<Outcome> apply(std::string_view file, const Model& model, const Analysis&
 int run_fix(const FixOptions& options) {
   if (options.in_place == !options.output.empty() && !(options.diff && options.output.empty() && !options.in_place))
     return refuse("fix needs either -o OUT or --in-place (or --diff alone, which writes nothing)");
-  if (options.input.ends_with(".onnxtxt")) return refuse("fixing models in text is not built yet");
+  if (!options.output.empty() && is_text(options.output) != is_text(options.input)) return refuse("the result is written in the format of the input: .onnxtxt or binary");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);
 
   const auto bytes = onnx::FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
   const std::string_view file = (*bytes)->bytes();
-  const Result<Model> model = read_onnx_bytes(file, options.input, *bytes);
+  const Result<Model> model = is_text(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
   if (!target.empty() && refers_to_other_files(*model) && !same_folder(options.input, target))
@@ -117,7 +121,7 @@ int run_fix(const FixOptions& options) {
     return run_rules(of, settings->selection, &placement);
   };
   RuleResults left = findings_of(analysis);
-  FixPlan plan = plan_fixes(left.findings, options.unsafe);
+  FixPlan plan = plan_fixes(*model, left.findings, options.unsafe);
   std::vector<std::string> fixed;
   std::optional<Outcome> outcome;
   // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the next round.
@@ -131,7 +135,7 @@ int run_fix(const FixOptions& options) {
     next->base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
     left = findings_of(*outcome->analysis);
-    plan = plan_fixes(left.findings, options.unsafe);
+    plan = plan_fixes(*outcome->model, left.findings, options.unsafe);
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 

@@ -9,23 +9,60 @@
 namespace tensorlint {
 namespace {
 
-/// What a set of edits changes in place: operands and attributes of nodes. Insertions never meet.
-using Targets = std::set<std::pair<NodeId, std::string>>;
+/// What the edits that are taken already change: operands and attributes of nodes, and whole nodes.
+class Targets {
+ public:
+  explicit Targets(const Model& model) : model_(model) {}
 
-Targets targets_of(const std::vector<GraphEdit>& edits) {
-  Targets targets;
-  for (const GraphEdit& edit : edits) {
-    if (const auto* operand = std::get_if<SetOperand>(&edit)) targets.emplace(operand->node, std::to_string(operand->index));
-    if (const auto* attribute = std::get_if<SetAttribute>(&edit)) targets.emplace(attribute->node, "@" + attribute->attribute.name);
+  /// False, and nothing is taken, where one of the edits meets what is taken. Insertions never meet each other.
+  bool take(const std::vector<GraphEdit>& edits) {
+    std::set<std::pair<NodeId, std::string>> parts;
+    std::set<NodeId> around, whole;
+    for (const GraphEdit& edit : edits) {
+      if (const auto* operand = std::get_if<SetOperand>(&edit))
+        parts.emplace(operand->node, std::to_string(operand->index));
+      if (const auto* attribute = std::get_if<SetAttribute>(&edit))
+        parts.emplace(attribute->node, "@" + attribute->attribute.name);
+      if (const auto* insert = std::get_if<InsertNode>(&edit)) add_with_owners(insert->before, around);
+      if (const auto* removal = std::get_if<RemoveNode>(&edit)) whole.insert(removal->node);
+      if (const auto* move = std::get_if<MoveNode>(&edit)) {
+        whole.insert(move->node);
+        if (move->before != NodeId::kNone) add_with_owners(move->before, around);
+      }
+    }
+    for (const auto& [node, part] : parts) add_with_owners(node, around);
+    // What happens in the bodies of a whole node goes with it.
+    for (const NodeId node : whole) add_owners(node, around);
+    const auto meets = [](const auto& wanted, const auto& taken) {
+      return std::ranges::any_of(wanted, [&](const auto& one) { return taken.contains(one); });
+    };
+    if (meets(parts, parts_) || meets(around, whole_) || meets(whole, around_) || meets(whole, whole_)) return false;
+    parts_.merge(parts);
+    around_.merge(around);
+    whole_.merge(whole);
+    return true;
   }
-  return targets;
-}
+
+ private:
+  void add_with_owners(NodeId node, std::set<NodeId>& nodes) const {
+    nodes.insert(node);
+    add_owners(node, nodes);
+  }
+
+  void add_owners(NodeId node, std::set<NodeId>& nodes) const {
+    while ((node = model_.graph(model_.node(node).graph).owner) != NodeId::kNone) nodes.insert(node);
+  }
+
+  const Model& model_;
+  std::set<std::pair<NodeId, std::string>> parts_;
+  std::set<NodeId> around_, whole_;  // nodes that are changed or stand around changes; nodes that go or move
+};
 
 }  // namespace
 
-FixPlan plan_fixes(const std::vector<Finding>& findings, bool unsafe) {
+FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe) {
   FixPlan plan;
-  Targets taken;
+  Targets taken(model);
   for (const Finding& finding : findings) {
     const auto with_edits = std::ranges::find_if(finding.fixes, [](const Fix& fix) { return !fix.edits.empty(); });
     if (with_edits == finding.fixes.end()) continue;
@@ -36,12 +73,10 @@ FixPlan plan_fixes(const std::vector<Finding>& findings, bool unsafe) {
       ++plan.unsafe_left;
       continue;
     }
-    const Targets wanted = targets_of(usable->edits);
-    if (std::ranges::any_of(wanted, [&](const auto& target) { return taken.contains(target); })) {
+    if (!taken.take(usable->edits)) {
       ++plan.conflicting;
       continue;
     }
-    taken.insert(wanted.begin(), wanted.end());
     plan.edits.insert(plan.edits.end(), usable->edits.begin(), usable->edits.end());
     plan.fixed.push_back(&finding);
     plan.fixes_used.push_back(&*usable);
@@ -57,7 +92,8 @@ std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Ana
       if (kind != ConstraintKind::kDeclaredType && kind != ConstraintKind::kDeclaredShape) continue;
       const Model& model = analysis.model();
       for (const ValueId result : model.results(model.node(failure.node)))
-        if (result != ValueId::kAbsent && !model.value(result).is_output) names.emplace(model.value(result).graph, model.name_of(result));
+        if (result != ValueId::kAbsent && !model.value(result).is_output)
+          names.emplace(model.value(result).graph, model.name_of(result));
     }
     return names;
   };

@@ -19,8 +19,9 @@ struct FixPlan {
 };
 
 /// Takes the first fix with edits of each finding, safe ones only unless `unsafe`. The first finding wins where two
-/// change the same operand or attribute. `findings` must outlive the plan.
-FixPlan plan_fixes(const std::vector<Finding>& findings, bool unsafe);
+/// change the same operand or attribute, or one changes what another takes away or moves. `findings` are of `model` and
+/// must outlive the plan.
+FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe);
 
 /// Drops the value_info of intermediate values that a fix has made wrong: declared types that contradict what is inferred
 /// of the fixed model and did not before.

@@ -67,8 +67,22 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
 }
 
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix) {
-  finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
-              is_exact_in(fix.operand.fact().range, fix.to) ? Applicability::kSafe : Applicability::kUnsafe,
+  // A Cast that made integers of floats has dropped what is behind their points: casting back may not be what is meant.
+  const NodeId began = origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
+  bool exact = is_exact_in(fix.operand.fact().range, fix.to);
+  if (began != NodeId::kNone && NodeCall(failure.analysis, began).is("Cast")) {
+    const NodeCall cast(failure.analysis, began);
+    const Operand before = cast.operand(0);
+    if (before.present() && before.fact().dtypes.proves(DTypeSet::floats())) {
+      exact = false;
+      if (cast.result() == fix.operand.value() && before.fact().dtypes == DTypeSet(fix.to)) {
+        std::vector<GraphEdit> edits;
+        redirect_operands(failure.model(), failure.at.node, fix.operand.value(), std::string(failure.model().name_of(before.value())), edits);
+        finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()), Applicability::kUnsafe, std::move(edits));
+      }
+    }
+  }
+  finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), exact ? Applicability::kSafe : Applicability::kUnsafe,
               insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
 }
 

@@ -113,7 +113,7 @@ void apply_suppressions(const Analysis& analysis, const RuleSelection& selection
     if (used[i] || !asked) continue;
     out.report_graph(GraphId::kMain, fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
         .place(out.places().in_text({.line = comment.place.line, .column = 0}))
-        .fix("remove the comment", Applicability::kSafe);
+        .fix("remove the comment", Applicability::kSafe, {RemoveComment{comment.place.line}});
   }
 }
 

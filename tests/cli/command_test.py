@@ -94,7 +94,7 @@ class CommandTest(unittest.TestCase):
                 self.assertEqual(result.stderr.count("\n"), 1)
 
     def test_what_is_not_built_yet_says_so(self):
-        for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"], ["fix", OK, "-o", "x"],
+        for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"],
                           ["check", OK, "--format", "sarif"],
                           ["check", OK, "--", "-std=c++20"]]:
             with self.subTest(arguments=arguments):

@@ -30,8 +30,8 @@ def fixed_by_tool(path: str, out: str) -> tuple[int, Counter]:
     return result.returncode, rules
 
 
-def feeds(model, np, onnx) -> dict:
-    """Random values of the declared types; named dims are 4."""
+def feeds(model, np, onnx) -> dict | None:
+    """Random values of the declared types; named dims are 4. None where an input is no tensor of numbers."""
     random = np.random.default_rng(7)
     constants = {tensor.name for tensor in model.graph.initializer}
     values = {}
@@ -39,6 +39,8 @@ def feeds(model, np, onnx) -> dict:
         if value.name in constants:
             continue
         tensor = value.type.tensor_type
+        if tensor.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+            return None
         shape = [dim.dim_value if dim.dim_value > 0 else 4 for dim in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         values[value.name] = (random.integers(0, 2, shape) if not np.issubdtype(dtype, np.floating) else random.random(shape)).astype(dtype)
@@ -102,6 +104,9 @@ class Measure:
         import onnx
 
         given = feeds(onnx.load(other), np, onnx)
+        if given is None:
+            self.counts[f"values {what}: no inputs to give"] += 1
+            return
         a, b = outputs(fixed, given), outputs(other, given)
         if a is None or b is None:
             self.counts[f"values {what}: not run by both"] += 1

@@ -15,7 +15,7 @@ void fix(std::string_view bytes) {
   if (!model) return;
   const Analysis analysis = analyse(*model, {});
   const RuleResults found = run_rules(analysis, RuleSelection());
-  const FixPlan plan = plan_fixes(found.findings, true);
+  const FixPlan plan = plan_fixes(*model, found.findings, true);
   if (plan.edits.empty()) return;
   const Result<EditedBytes> edited = edit_onnx(bytes, *model, plan.edits);
   if (!edited) {

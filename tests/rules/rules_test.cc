@@ -12,10 +12,12 @@
 #include <sstream>
 
 #include "analyzer/findings/input_report.h"
+#include "analyzer/fixes/fixer.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/rules/engine.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
+#include "ir/writers/text/writer.h"
 #include "passes/placement/placement.h"
 #include "passes/placement/runtime_cost.h"
 
@@ -31,7 +33,9 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-bool is_fixture(const fs::path& path) { return path.extension() == ".onnxtxt" || path.extension() == ".onnx"; }
+bool is_fixed(const fs::path& path) { return path.stem().extension() == ".fixed"; }
+
+bool is_fixture(const fs::path& path) { return !is_fixed(path) && (path.extension() == ".onnxtxt" || path.extension() == ".onnx"); }
 
 std::vector<fs::path> fixtures_of(const RuleInfo& rule) {
   std::vector<fs::path> found;
@@ -94,6 +98,36 @@ InputReport checked(const Model& model) {
   return report;
 }
 
+/// The rule's findings that are no hints.
+std::size_t count_of(const InputReport& report, std::string_view code) {
+  return static_cast<std::size_t>(std::ranges::count_if(report.findings, [&](const Finding& finding) {
+    return finding.code == code && (finding.severity != Severity::kInfo || find_rule(code)->info().severity == Severity::kInfo);
+  }));
+}
+
+/// What fixes, unsafe ones too, make of a faulty model in text stands beside it, and is mended where the rule has a fix.
+void expect_fixed(const fs::path& path, const Model& model, const InputReport& report, std::string_view code) {
+  fs::path beside = path;
+  beside.replace_extension(".fixed.onnxtxt");
+  const FixPlan plan = plan_fixes(model, report.findings, true);
+  if (plan.edits.empty()) {
+    EXPECT_FALSE(fs::exists(beside)) << "nothing is fixed here any more";
+    return;
+  }
+  const std::string before = read_text(path);
+  const Result<EditedBytes> edited = edit_onnx_text(before, model, plan.edits);
+  ASSERT_TRUE(edited) << edited.error().message;
+  const std::string text = edited->joined();
+  if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(beside, std::ios::binary) << text;
+  EXPECT_EQ(text, read_text(beside));
+  const Result<Model> fixed = read_onnx_text(text, path.string());
+  ASSERT_TRUE(fixed) << fixed.error().message;
+  const bool mended = std::ranges::any_of(plan.fixed, [&](const Finding* finding) { return finding->code == code; });
+  if (mended) {
+    EXPECT_LT(count_of(checked(*fixed), code), count_of(report, code));
+  }
+}
+
 class RuleTest : public testing::TestWithParam<const Rule*> {};
 
 TEST_P(RuleTest, HasAPage) {
@@ -131,6 +165,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     const std::string output = check_text({&report, 1}, false, false);
     if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(expected, std::ios::binary) << output;
     EXPECT_EQ(output, read_text(expected));
+    if (text) expect_fixed(path, *model, report, rule.code);
   }
   EXPECT_TRUE(has_bad) << rule.name << " has no bad_ fixture";
   EXPECT_TRUE(has_ok) << rule.name << " has no ok_ fixture";

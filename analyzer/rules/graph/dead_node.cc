@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "analyzer/rules/rule.h"
 
@@ -18,19 +21,54 @@ class DeadNode : public Rule {
       if (live[n] || is_explained(view, static_cast<NodeId>(n))) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
-      for (const ValueId value : model.results(model.nodes[n])) feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
+      for (const ValueId value : model.results(model.nodes[n]))
+        feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
       if (!feeds_another)
-        out.report(static_cast<NodeId>(n), "no result of the node is used").fix("remove the node, and what only feeds it", Applicability::kSafe);
+        out.report(static_cast<NodeId>(n), "no result of the node is used")
+            .fix("remove the node, and what only feeds it", Applicability::kSafe,
+                 removal(view.analysis(), static_cast<NodeId>(n), live));
     }
   }
 
  private:
-  /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has theirs.
+  /// Takes away the node and, before it, the dead nodes of its graph that nothing else uses.
+  static std::vector<GraphEdit> removal(const Analysis& analysis, NodeId dead, const std::vector<bool>& live) {
+    const Model& model = analysis.model();
+    std::vector<NodeId> gone{dead};
+    std::set<NodeId> known{dead};
+    const auto only_feeds_gone = [&](NodeId node) {
+      for (const ValueId result : model.results(model.node(node)))
+        if (result != ValueId::kAbsent)
+          for (const NodeId user : analysis.users(result))
+            if (!known.contains(user)) return false;
+      return true;
+    };
+    for (std::size_t i = 0; i < gone.size(); ++i)
+      for (const ValueId operand : model.operands(model.node(gone[i]))) {
+        const NodeId maker = model.value(operand).producer;
+        if (maker == NodeId::kNone || live[static_cast<std::size_t>(maker)] || known.contains(maker)) continue;
+        if (model.node(maker).graph != model.node(dead).graph || !only_feeds_gone(maker)) continue;
+        known.insert(maker);
+        gone.push_back(maker);
+      }
+    std::vector<GraphEdit> edits;
+    for (const NodeId node : gone) {
+      edits.push_back(RemoveNode{node});
+      for (const ValueId result : model.results(model.node(node)))
+        if (result != ValueId::kAbsent)
+          edits.push_back(DropValueInfo{model.node(node).graph, std::string(model.name_of(result))});
+    }
+    return edits;
+  }
+
+  /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has
+  /// theirs.
   static bool is_explained(ModelView& view, NodeId node) {
     const Model& model = view.model();
     for (const ValueId output : model.graph(model.node(node).graph).outputs)
       if (output == ValueId::kAbsent || model.value(output).origin == ValueOrigin::kUndefined) return true;
-    return std::any_of(model.faults.begin(), model.faults.end(), [node](const StructureFault& fault) { return fault.node == node; });
+    return std::any_of(model.faults.begin(), model.faults.end(),
+                       [node](const StructureFault& fault) { return fault.node == node; });
   }
 };
 

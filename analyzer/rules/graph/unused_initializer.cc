@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
 
@@ -8,7 +11,9 @@ namespace {
 
 class UnusedInitializer : public Rule {
  public:
-  UnusedInitializer() : Rule({"TL-G611", "unused-initializer", "graph", Severity::kInfo, "a constant that no node and no output uses"}) {}
+  UnusedInitializer()
+      : Rule({"TL-G611", "unused-initializer", "graph", Severity::kInfo,
+              "a constant that no node and no output uses"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.has_broken_links()) return;
@@ -17,8 +22,23 @@ class UnusedInitializer : public Rule {
     for (const Graph& graph : model.graphs)
       for (const ValueId value : graph.initializers)
         if (!used[static_cast<std::size_t>(value)])
-          out.report_value(value, fmt::format("initializer {} is used by no node and no output", quoted_for_people(model.name_of(value))))
-              .fix("remove the initializer", Applicability::kSafe);
+          out.report_value(value, fmt::format("initializer {} is used by no node and no output",
+                                              quoted_for_people(model.name_of(value))))
+              .fix("remove the initializer",
+                   removal_is_safe(model, value) ? Applicability::kSafe : Applicability::kUnsafe,
+                   removal(model, value));
+  }
+
+ private:
+  /// The default of an input goes: who gave nothing for the input then has to.
+  static bool removal_is_safe(const Model& model, ValueId value) {
+    return model.value(value).origin == ValueOrigin::kInitializer;
+  }
+
+  static std::vector<GraphEdit> removal(const Model& model, ValueId value) {
+    const Value& constant = model.value(value);
+    if (constant.initializer == nullptr || constant.origin != ValueOrigin::kInitializer) return {};
+    return {RemoveInitializer{value}, DropValueInfo{constant.graph, std::string(model.name_of(value))}};
   }
 };
 
