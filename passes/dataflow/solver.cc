@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +26,9 @@ constexpr std::uint8_t kVisitsBeforeKept = 4;     // of one Loop's or Scan's bod
 constexpr std::size_t kMaxKeptVisits = 64;        // of one body
 constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of kept visits: 8 bytes each
 constexpr std::size_t kSharpVisits = 8;           // of one body: later visits take any floating value, so that they repeat
+constexpr int kMaxTrials = 8;                     // Ifs of which both branches are followed on their own
+constexpr std::size_t kMaxTrialNodes = 4096;      // after such an If
+constexpr std::uint64_t kTrialVisitsPerNode = 8;  // nodes in bodies included
 constexpr std::size_t kMaxSummaries = 64;         // of one function
 constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
 
@@ -271,11 +275,58 @@ class Solver {
       for (const ValueId result : model_.results(model_.node(node)))
         if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, everything_tainted()};
     }
-    for (const NodeId node : nodes.nodes) visit_node(node);
+    for (std::size_t i = 0; i < nodes.nodes.size() && !doomed_; ++i) {
+      visit_node(nodes.nodes[i]);
+      if (const auto clash = std::exchange(rank_clash_, std::nullopt)) choose_branch(*clash, std::span(nodes.nodes).subspan(i));
+    }
     // What holds after a body ran need not hold where it did not.
     equalities_ = outer_equalities;
     equality_state_ = outer_state;
     active_[index(id)] = false;
+  }
+
+  // ---- branches whose results differ in rank
+
+  /// What an If would give if only one of its branches were ever taken.
+  struct RankClash {
+    std::vector<AbstractValue> then_results, else_results;
+  };
+
+  /// Where one branch's rank makes an operator fail further down in the same graph, every run that gets to the end took the
+  /// other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Both are tried,
+  /// with nothing recorded; where just one gets through, the If has its results from here on.
+  void choose_branch(const RankClash& clash, std::span<const NodeId> nodes) {
+    const std::uint64_t allowance = kTrialVisitsPerNode * nodes.size();
+    if (trial_ || trials_ >= kMaxTrials || nodes.size() > kMaxTrialNodes || budget_ / 4 < allowance) return;
+    ++trials_;
+    const std::vector<AbstractValue> values = current_;
+    const Equalities equalities = equalities_;
+    const std::uint64_t state = equality_state_;
+    const int conditional = std::exchange(conditional_, 0);
+    const auto gets_through = [&](const std::vector<AbstractValue>& results) {
+      const std::uint64_t rest = std::exchange(budget_, allowance) - allowance;
+      trial_ = true;
+      set_results(nodes.front(), results);
+      for (std::size_t i = 1; i < nodes.size() && !doomed_ && budget_ > 0; ++i) {
+        visit_node(nodes[i]);
+        rank_clash_.reset();
+      }
+      trial_ = false;
+      budget_ += rest;
+      current_ = values;
+      equalities_ = equalities;
+      equality_state_ = state;
+      return !std::exchange(doomed_, false);
+    };
+    const bool then_works = gets_through(clash.then_results), else_works = gets_through(clash.else_results);
+    conditional_ = conditional;
+    if (then_works != else_works) set_results(nodes.front(), then_works ? clash.then_results : clash.else_results);
+  }
+
+  bool ranks_clash(const AbstractValue& a, const AbstractValue& b) const {
+    const Fact &x = facts_.fact(a.fact), &y = facts_.fact(b.fact);
+    return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && a.taint == Taint() && b.taint == Taint() && facts_.is_ranked(x.shape) &&
+           facts_.is_ranked(y.shape) && facts_.dims_of(x.shape).size() != facts_.dims_of(y.shape).size();
   }
 
   FactId fact_of_sparse(const Value& value) {
@@ -301,6 +352,7 @@ class Solver {
 
   /// Moves the facts of the last visit into the result, joined with those of earlier visits.
   void settle(GraphId id) {
+    if (trial_) return;
     const bool first = settled_.empty() || !settled_[index(id)];
     if (settled_.empty()) settled_.resize(model_.graphs.size());
     settled_[index(id)] = true;
@@ -323,7 +375,7 @@ class Solver {
   void visit_node(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
-    out_.visited_[static_cast<std::size_t>(id)] = true;
+    if (!trial_) out_.visited_[static_cast<std::size_t>(id)] = true;
     Frame& frame = frames_[static_cast<std::size_t>(depth_)];
     frame.operands.clear();
     frame.taints.clear();
@@ -441,12 +493,18 @@ class Solver {
   }
 
   void give_up(NodeId id, std::string_view reason) {
-    out_.reasons_.try_emplace(id, std::string(reason));
+    if (!trial_) out_.reasons_.try_emplace(id, std::string(reason));
     for (const ValueId result : model_.results(model_.node(id)))
       if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
   }
 
   void record(NodeId id, Failure failure) {
+    if (trial_) {
+      // Ranks are known or not; a failure for want of equal extents may be meant for all but the smallest.
+      const bool rank = failure.constraint->label.find("rank") != std::string_view::npos;
+      doomed_ = doomed_ || (rank && failure.certainty == Certainty::kMust && conditional_ == 0);
+      return;
+    }
     // The same node fails once for all its visits; the first one has the sharpest facts.
     if (!recorded_.emplace(id, failure.constraint).second) return;
     out_.failures_.push_back({id, std::move(failure), calls_, iteration_});
@@ -645,7 +703,7 @@ class Solver {
       if (results[r] != ValueId::kAbsent) current_[index(results[r])] = summary.results[r];
     const bool own_symbols = facts_.dims().mark() != mark && has_symbols_since(summary.results, mark);
     const bool own_attributes = model_.attributes(model_.node(id)).data() == call.attributes.data();
-    if (!own_symbols && own_attributes && summaries_[index(function)].size() < kMaxSummaries) summaries_[index(function)].push_back(std::move(summary));
+    if (!trial_ && !own_symbols && own_attributes && summaries_[index(function)].size() < kMaxSummaries) summaries_[index(function)].push_back(std::move(summary));
   }
 
   FactId any_floating_value(FactId id) {
@@ -742,6 +800,7 @@ class Solver {
       settle(body);
       return outputs;
     };
+    if (trial_) return follow(inputs);
     std::uint8_t& visits = body_visits_[index(body)];
     if (visits < kVisitsBeforeKept) {
       ++visits;
@@ -761,6 +820,9 @@ class Solver {
     }
     std::vector<AbstractValue> given(inputs.begin(), inputs.end());
     for (const ValueId capture : kept.captures) given.push_back(read_operand(capture));
+    // In terms of the symbols that are left, what a body does no longer depends on the equalities known around it.
+    if (!equalities_.empty())
+      for (AbstractValue& value : given) value.fact = canonical(value.fact);
     // States of loops around it multiply, mostly in their ranges: later visits take any floating value, so that they repeat.
     const bool is_sharp = kept.known.size() < kSharpVisits;
     if (!is_sharp)
@@ -840,6 +902,7 @@ class Solver {
   void visit_if(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
     const auto condition = operands.empty() ? std::nullopt : single_constant(operands[0].fact);
     std::vector<AbstractValue> merged;
+    std::optional<RankClash> clash;
     bool first = true;
     for (const std::string_view name : {"then_branch", "else_branch"}) {
       const GraphId body = body_of(call, name);
@@ -849,13 +912,17 @@ class Solver {
         record(id, {&kBodyArity, Certainty::kMust, {}, fmt::format("`{}` gives {} value{}, If has {} result{}", name,
             gives, gives == 1 ? "" : "s", call.result_count, call.result_count == 1 ? "" : "s"), {}});
       if (condition && (*condition != 0) != (name == "then_branch")) continue;
+      conditional_ += condition ? 0 : 1;
       const std::vector<AbstractValue> outputs = visit_body(body, {});
+      conditional_ -= condition ? 0 : 1;
       settle(body);
       if (first) {
         merged = outputs;
         first = false;
         continue;
       }
+      const auto clashes = [this](const AbstractValue& a, const AbstractValue& b) { return ranks_clash(a, b); };
+      if (merged.size() == outputs.size() && !std::ranges::equal(merged, outputs, std::not_fn(clashes))) clash = RankClash{merged, outputs};
       for (std::size_t r = 0; r < std::min(merged.size(), outputs.size()); ++r) {
         const Taint tainted = [&] { Taint both = merged[r].taint; both |= outputs[r].taint; return both; }();
         if (types_clash(merged[r].fact, outputs[r].fact)) {
@@ -871,6 +938,7 @@ class Solver {
     }
     if (condition) check_other_branch(id, body_of(call, *condition != 0 ? "else_branch" : "then_branch"), *condition != 0, merged);
     set_results(id, merged);
+    rank_clash_ = std::move(clash);
   }
 
   /// A branch that a constant condition leaves out is not looked at; what it declares still has to be of the same type.
@@ -937,7 +1005,9 @@ class Solver {
       inputs.insert(inputs.end(), header.begin(), header.end());
       inputs.insert(inputs.end(), loop.trailing.begin(), loop.trailing.end());
       iteration_ = k + 1;
+      ++conditional_;  // it may run no iteration, or not this one
       const std::vector<AbstractValue> outputs = follow_body(loop.body, inputs);
+      --conditional_;
       outcome.visited = true;
 
       after.assign(count, AbstractValue{});
@@ -958,7 +1028,7 @@ class Solver {
       }
       if (exact) {
         if (k + 1 == *loop.trips || (after == header && !uses_number)) {
-          if (loop.has_number && k + 1 < *loop.trips) {
+          if (loop.has_number && k + 1 < *loop.trips && !trial_) {
             // The iterations left out differ in their number alone, which nothing reads.
             const ValueId number = model_.graph(loop.body).inputs[0];
             const FactId all = scalar_fact(DType::kInt64, {0, static_cast<double>(*loop.trips - 1), false});
@@ -1179,7 +1249,9 @@ class Solver {
       inputs.push_back(fact.kind == ValueKind::kSequence ? AbstractValue{fact.element, operands[i].taint} : operands[i]);
     }
     const std::uint32_t mark = facts_.dims().mark();
+    ++conditional_;
     const std::vector<AbstractValue> outputs = visit_body(body, inputs);
+    --conditional_;
     settle(body);
     std::vector<AbstractValue> results;
     for (const AbstractValue& output : outputs) {
@@ -1198,6 +1270,11 @@ class Solver {
   FactStore& facts_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
   std::set<ValueId> defined_twice_;
+  std::optional<RankClash> rank_clash_; // of the If visited last
+  bool trial_ = false;                  // following one branch on its own: nothing is recorded
+  bool doomed_ = false;                 // in a trial: a node failed for certain
+  int conditional_ = 0;                 // bodies around the node that may not be run, since the trial began
+  int trials_ = 0;
   Equalities equalities_;               // of the scope under way
   std::uint64_t equality_state_ = 0, equality_states_ = 0;  // tells sets of equalities apart, below 2^32
   std::unordered_map<std::uint64_t, FactId> canonical_;     // by state and fact

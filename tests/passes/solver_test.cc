@@ -166,6 +166,46 @@ TEST(Solver, WhatABranchTeachesEndsWithIt) {
   EXPECT_FALSE(solved.analysis().facts().dims().as_constant(content->integers[0]));
 }
 
+constexpr std::string_view kRankByBranch = R"(g (bool c, bool d, float[N, 4] x, float[4, 5] w) => (y, z) {{
+    h = If(c) <
+      then_branch = a () => (t) {{ t = Identity(x) }},
+      else_branch = b () => (e) {{ one = Constant <value = int64[1] {{1}}> ()
+        e = Unsqueeze(x, one) }}
+    >
+    z = Relu(h)
+    {}
+  }})";
+
+TEST(Solver, ABranchWhoseRankFailsLaterWasNotTaken) {
+  const Solved solved(with_header(fmt::format(kRankByBranch, "y = Gemm(h, w)")));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("h"), "float32[N, 4]");
+  EXPECT_EQ(solved.fact("z"), "float32[N, 4]");
+  EXPECT_EQ(solved.fact("y"), "float32[N, 5]");
+  EXPECT_EQ(solved.fact("e"), "float32[N, 1, 4]");
+}
+
+TEST(Solver, BranchesThatBothWorkAreJoined) {
+  const Solved solved(with_header(fmt::format(kRankByBranch, "y = MatMul(h, w)")));
+  EXPECT_EQ(solved.fact("h"), "float32[...]");
+}
+
+TEST(Solver, ABodyThatMayNotRunDoomsNoBranch) {
+  const Solved solved(with_header(fmt::format(kRankByBranch, R"(y = If(d) <
+      then_branch = p () => (q) { q = Gemm(h, w) },
+      else_branch = r () => (u) { u = Identity(x) }
+    >)")));
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("h"), "float32[...]");
+}
+
+TEST(Solver, WhatFailsInAnyCaseIsReportedOnce) {
+  const Solved both(with_header(fmt::format(kRankByBranch, "[late] v = ReduceSum(h, axes)\n axes = Constant <value = int64[1] {7}> ()\n y = Gemm(h, w)")));
+  EXPECT_EQ(both.failures(), Labels{"late: reduce_axes_in_range"});
+  const Solved neither(with_header(fmt::format(kRankByBranch, "f = Flatten(w)\n zero = Constant <value = int64[2] {0, 1}> ()\n k = Unsqueeze(h, zero)\n y = Gemm(k, w)")));
+  EXPECT_EQ(neither.fact("h"), "float32[...]");
+}
+
 constexpr std::string_view kGrowingLoop = R"(g (float[2, 3] x) => (z, s) <int64 trips = {{{}}}, bool go = {{1}}> {{
     z, s = Loop(trips, go, x) <
       body = b (int64 i, bool c, float[R, 3] v) => (bool c_out, float[Q, 3] v_out, float[R, 3] scanned) {{
