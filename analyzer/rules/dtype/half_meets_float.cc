@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/casts.h"
+
+namespace tensorlint {
+namespace {
+
+/// What mixed precision leaves behind where one side of a model was converted and the other was not.
+class HalfMeetsFloat : public Rule {
+ public:
+  HalfMeetsFloat()
+      : Rule({"TL-D107", "half-meets-float", "dtype", Severity::kError,
+              "operands of half and of full precision where one dtype is needed"}) {}
+
+  int claim(const FailureCase& failure) const override { return half_of(failure) ? kForOperator : 0; }
+
+  void report(const FailureCase& failure, Reporter& out) const override {
+    const CastFix fix = *half_of(failure);
+    word(failure, failure.message(), out)
+        .fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), Applicability::kUnsafe,
+             insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
+  }
+
+ private:
+  static std::optional<DType> float_of(const Operand& operand) {
+    if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
+    const auto dtype = operand.fact().dtypes.single();
+    return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
+  }
+
+  static bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+  /// The half operand among the concerned ones, and the wider dtype of another one; all of them have to be floats.
+  static std::optional<CastFix> half_of(const FailureCase& failure) {
+    if (failure.kind() != ConstraintKind::kMixedDtypes || !failure.has_node()) return std::nullopt;
+    std::optional<Operand> half;
+    std::optional<DType> wide;
+    for (const Operand& operand : failure.operands()) {
+      const auto dtype = float_of(operand);
+      if (!dtype) return std::nullopt;
+      if (is_half(*dtype)) half = operand;
+      if (*dtype == DType::kFloat32 || *dtype == DType::kFloat64) wide = dtype;
+    }
+    if (!half || !wide) return std::nullopt;
+    return CastFix{*half, *wide};
+  }
+};
+
+const RegisterRule<HalfMeetsFloat> kRegister;
+
+}  // namespace
+}  // namespace tensorlint
