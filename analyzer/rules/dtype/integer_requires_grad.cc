@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include "analyzer/rules/loss/parameters.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class IntegerRequiresGrad : public Rule {
+ public:
+  IntegerRequiresGrad()
+      : Rule({"TL-D112", "integer-requires-grad", "dtype", Severity::kError,
+              "a parameter that is to be trained and holds integers"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    for (const ValueId value : trained_parameters(view.model())) {
+      const Operand parameter(view.analysis(), value);
+      if (!parameter.fact().dtypes.proves(DTypeSet::integers() | DType::kBool)) continue;
+      out.report_value(value, fmt::format("parameter {} is {}: only floating-point numbers have gradients",
+                                          parameter.name(), parameter.fact().dtypes.to_text()))
+          .fix("make it floating, or no parameter");
+    }
+  }
+};
+
+const RegisterRule<IntegerRequiresGrad> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+/// Scores [N, T, C] with class indices [N, T]: what layers give, with the classes last, and not where the loss wants
+/// them.
+class ClassAxisPosition : public Rule {
+ public:
+  ClassAxisPosition()
+      : Rule({"TL-L303", "class-axis-position", "loss", Severity::kError,
+              "scores whose classes are along the last axis and not along axis 1"}) {}
+
+  int claim(const FailureCase& failure) const override { return has_classes_last(failure) ? kForLoss + 1 : 0; }
+
+  void report(const FailureCase& failure, Reporter& out) const override {
+    const NodeCall call = failure.call();
+    const Operand scores = call.operand(0);
+    const auto rank = static_cast<std::int64_t>(call.facts().dims_of(scores.fact().shape).size());
+    std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
+    std::iota(order.begin() + 2, order.end(), 1);
+    order[1] = rank - 1;
+    const Model& model = failure.model();
+    const std::string made = unused_name(model, fmt::format("{}_classes_first_{}", model.name_of(scores.value()),
+                                                            static_cast<std::uint32_t>(call.id())));
+    word(failure,
+         fmt::format("the classes of {} {} are along the last axis, {} takes them along axis 1", scores.name(),
+                     call.facts().shape_text(scores.fact().shape), call.op_name()),
+         out)
+        .fix(fmt::format("transpose {} so that the classes are along axis 1", scores.name()), Applicability::kUnsafe,
+             {InsertNode{call.id(),
+                         {"",
+                          "Transpose",
+                          made,
+                          {std::string(model.name_of(scores.value()))},
+                          {made},
+                          {{.name = "perm", .kind = AttributeKind::kInts, .ints = order}}}},
+              SetOperand{call.id(), 0, made}});
+  }
+
+ private:
+  static bool has_classes_last(const FailureCase& failure) {
+    if (failure.kind() != ConstraintKind::kShapes || !failure.has_node()) return false;
+    const NodeCall call = failure.call();
+    const auto kind = failure.loss_kind();
+    if (!kind || !takes_class_indices(*kind) || failure.loss == nullptr ||
+        failure.loss->evidence != LossEvidence::kOperator)
+      return false;
+    const Operand scores = call.operand(0), labels = call.operand(1);
+    if (!scores.present() || !labels.present() || scores.fact().shape == ShapeId::kUnranked ||
+        labels.fact().shape == ShapeId::kUnranked)
+      return false;
+    const auto given = call.facts().dims_of(scores.fact().shape), wanted = call.facts().dims_of(labels.fact().shape);
+    if (given.size() < 3 || wanted.size() + 1 != given.size()) return false;
+    return std::equal(wanted.begin(), wanted.end(), given.begin());
+  }
+};
+
+const RegisterRule<ClassAxisPosition> kRegister;
+
+}  // namespace
+}  // namespace tensorlint

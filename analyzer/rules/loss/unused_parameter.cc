@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyzer/rules/loss/parameters.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+namespace {
+
+class UnusedParameter : public Rule {
+ public:
+  UnusedParameter()
+      : Rule({"TL-L307", "unused-parameter", "loss", Severity::kWarning,
+              "a parameter that no output depends on, and that is never trained"}) {}
+
+  void check_model(ModelView& view, Reporter& out) const override {
+    if (view.has_broken_links()) return;
+    const Model& model = view.model();
+    for (const ValueId value : trained_parameters(model)) {
+      const auto users = view.analysis().users(value);
+      const bool reaches = model.value(value).is_output || std::ranges::any_of(users, [&](NodeId user) {
+                             return view.live()[static_cast<std::size_t>(user)];
+                           });
+      if (reaches) continue;
+      FindingBuilder finding =
+          out.report_value(value, fmt::format("no output depends on parameter {}: it gets no gradient",
+                                              Operand(view.analysis(), value).name()));
+      if (!users.empty()) finding.note_at(users.front(), "used here, where nothing comes of it");
+      finding.fix("use it, or take it away: training in parallel waits for its gradient");
+    }
+  }
+};
+
+const RegisterRule<UnusedParameter> kRegister;
+
+}  // namespace
+}  // namespace tensorlint
