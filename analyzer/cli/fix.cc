@@ -1,7 +1,6 @@
 #include "analyzer/cli/fix.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
+#include "analyzer/cli/weights.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/fixes/fixer.h"
 #include "analyzer/reports/diff.h"
@@ -44,25 +44,6 @@ std::string people_lines(std::string_view text) {
 }
 
 std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
-
-/// External data is named relative to the model's folder, so a model that moves would lose it.
-bool refers_to_other_files(const Model& model) {
-  for (const Value& value : model.values)
-    if (value.initializer != nullptr && value.initializer->external) return true;
-  return false;
-}
-
-std::string_view folder_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash);
-}
-
-/// The two paths lie in one folder, however it is written.
-bool same_folder(const std::string& a, const std::string& b) {
-  struct ::stat x {}, y {};
-  const std::string left(folder_of(a)), right(folder_of(b));
-  return ::stat(left.c_str(), &x) == 0 && ::stat(right.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 /// An edited model, read and analysed again.
 struct Outcome {
@@ -112,8 +93,7 @@ int run_fix(const FixOptions& options) {
   const Result<Model> model = is_text(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
-  if (!target.empty() && refers_to_other_files(*model) && !same_folder(options.input, target))
-    return refuse("the model keeps weights in files beside it; write the result into the same folder (copying the weights is not built yet)");
+  if (!target.empty() && would_lose_weights(*model, options.input, target)) return refuse(kWeightsStayBehind);
 
   const Analysis analysis = analyse(*model, settings->analysis);
   const auto findings_of = [&](const Analysis& of) {

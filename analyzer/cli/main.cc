@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/fix.h"
+#include "analyzer/cli/place.h"
 #include "analyzer/cli/why.h"
 #include "analyzer/version.h"
 
@@ -83,6 +84,14 @@ int run(int argc, char** argv) {
   fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(fix_command, fix.settings);
 
+  PlaceOptions place;
+  CLI::App* place_command = app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
+  place_command->add_option("INPUT", place.input, "an .onnx file")->required();
+  place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said");
+  place_command->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")->allow_extra_args(false);
+  place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live");
+  add_settings(place_command, place.settings);
+
   WhyOptions why;
   CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
   why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required();
@@ -120,6 +129,10 @@ int run(int argc, char** argv) {
   }
   if (show_command->parsed()) return run_show(show);
   if (why_command->parsed()) return run_why(why);
+  if (place_command->parsed()) {
+    if (place.settings.providers.empty()) place.settings.providers.emplace_back("cuda");
+    return run_place(place);
+  }
   if (fix_command->parsed()) return copy_data ? refuse("the option --copy-data is not built yet") : run_fix(fix);
   if (rules_command->parsed()) return run_rules();
   return run_explain(rule);

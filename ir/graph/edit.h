@@ -27,14 +27,22 @@ struct NewNode {
   std::vector<NewAttribute> attributes;
 };
 
-/// Puts a new node right before another one, in the same graph.
+/// Puts a new node right before another one, in the same graph, or behind all nodes of `graph`.
 struct InsertNode {
-  NodeId before = NodeId::kNone;
+  NodeId before = NodeId::kNone;  ///< kNone: to the end
   NewNode node;
+  GraphId graph = GraphId::kMain;  ///< only asked for without `before`
 };
 
 /// Operand `index` of a node becomes another value; operands in between are left out where the node has fewer.
 struct SetOperand {
+  NodeId node = NodeId::kNone;
+  std::uint32_t index = 0;
+  std::string value;
+};
+
+/// Result `index` of a node, which it has already, gets another name; who reads it is up to the caller.
+struct SetResult {
   NodeId node = NodeId::kNone;
   std::uint32_t index = 0;
   std::string value;
@@ -62,6 +70,13 @@ struct ImportDomain {
 
 /// An entry of the model's metadata_props.
 struct AddModelMetadata {
+  std::string key, value;
+};
+
+/// An entry of the metadata_props of a node, or of the TensorProto of an initializer.
+struct AddMetadata {
+  NodeId node = NodeId::kNone;
+  ValueId initializer = ValueId::kAbsent;  ///< only asked for without `node`
   std::string key, value;
 };
 
@@ -93,8 +108,8 @@ struct RemoveComment {
   std::uint32_t line = 0;
 };
 
-using GraphEdit = std::variant<InsertNode, SetOperand, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, DropValueInfo, RemoveNode, MoveNode,
-                               RemoveInitializer, RemoveComment>;
+using GraphEdit = std::variant<InsertNode, SetOperand, SetResult, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, AddMetadata, DropValueInfo,
+                               RemoveNode, MoveNode, RemoveInitializer, RemoveComment>;
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

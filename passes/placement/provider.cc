@@ -80,27 +80,6 @@ DTypeSet lacking(const Analysis& analysis, const Node& node, const OpSchema& sch
   return operand.bits() != 0 ? operand : check(model.results(node), schema.outputs);
 }
 
-/// Why a provider cannot run a node; empty where it can.
-std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider) {
-  const Model& model = analysis.model();
-  const Operator& op = model.op(node);
-  const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
-  if (known == provider.kernels.end()) return fmt::format("no kernel of {}", provider.name);
-  if (op.schema == nullptr) return {};  // a custom operator by its name alone
-  std::int64_t newest = 0;
-  for (const ProviderKernel& kernel : known->second) newest = std::max({newest, kernel.since, kernel.until});
-  const int version = op.schema->since_version;
-  std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
-  if (newest < version) why += fmt::format(", the newest is for {}", newest);
-  for (const ProviderKernel& kernel : known->second) {
-    if (!covers(kernel, op.schema->since_version)) continue;
-    const DTypeSet dtypes = lacking(analysis, node, *op.schema, kernel);
-    if (dtypes.bits() == 0) return {};
-    why = fmt::format("no kernel of {} for {}", provider.name, dtypes.to_text());
-  }
-  return why;
-}
-
 /// onnxruntime's kSmallInitializerThreshold: a constant of so many elements is no reason to stay on an accelerator.
 constexpr std::int64_t kSmallConstant = 100;
 
@@ -189,6 +168,26 @@ class Chooser {
 };
 
 }  // namespace
+
+std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider) {
+  const Model& model = analysis.model();
+  const Operator& op = model.op(node);
+  const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
+  if (known == provider.kernels.end()) return fmt::format("no kernel of {}", provider.name);
+  if (op.schema == nullptr) return {};  // a custom operator by its name alone
+  std::int64_t newest = 0;
+  for (const ProviderKernel& kernel : known->second) newest = std::max({newest, kernel.since, kernel.until});
+  const int version = op.schema->since_version;
+  std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
+  if (newest < version) why += fmt::format(", the newest is for {}", newest);
+  for (const ProviderKernel& kernel : known->second) {
+    if (!covers(kernel, op.schema->since_version)) continue;
+    const DTypeSet dtypes = lacking(analysis, node, *op.schema, kernel);
+    if (dtypes.bits() == 0) return {};
+    why = fmt::format("no kernel of {} for {}", provider.name, dtypes.to_text());
+  }
+  return why;
+}
 
 Result<ProviderTable> parse_provider(std::string_view text, const std::string& path) {
   ProviderTable table;

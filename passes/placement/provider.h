@@ -34,6 +34,9 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
 /// A table that comes with this program ("cuda", "cpu"); its text is known to be sound. Null: there is none of that name.
 std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name);
 
+/// Why a provider cannot run a node; empty where it can. A dtype that is not known counts as one that the kernel has.
+std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider);
+
 /// Where one node runs, and why not on the first provider.
 struct ProviderChoice {
   std::uint32_t provider = 0;  ///< index into the list; its size: on the cpu, which runs what no provider does

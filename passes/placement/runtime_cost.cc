@@ -3,51 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
+#include "passes/placement/tensor_bytes.h"
 
 namespace tensorlint {
 namespace {
 
 constexpr int kMaxNesting = 192;
-
-/// Bits of one element; nullopt where the dtype is not known or has no fixed size.
-std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
-  if (dtypes.size() != 1) return std::nullopt;
-  switch (static_cast<DType>(std::countr_zero(dtypes.bits()))) {
-    case DType::kFloat64:
-    case DType::kInt64:
-    case DType::kUint64:
-    case DType::kComplex64: return 64;
-    case DType::kComplex128: return 128;
-    case DType::kFloat32:
-    case DType::kInt32:
-    case DType::kUint32: return 32;
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kInt16:
-    case DType::kUint16: return 16;
-    case DType::kInt4:
-    case DType::kUint4:
-    case DType::kFloat4E2M1: return 4;
-    case DType::kInt2:
-    case DType::kUint2: return 2;
-    case DType::kBool:
-    case DType::kInt8:
-    case DType::kUint8:
-    case DType::kFloat8E4M3FN:
-    case DType::kFloat8E4M3FNUZ:
-    case DType::kFloat8E5M2:
-    case DType::kFloat8E5M2FNUZ:
-    case DType::kFloat8E8M0: return 8;
-    default: return std::nullopt;
-  }
-}
 
 /// A tensor at run time: the same one under every name that hands it on.
 struct Buffer {
@@ -118,20 +85,11 @@ class Run {
     return analysis_.facts().dims().as_constant(elements->integers[0]);
   }
 
-  Dim bytes_of(ValueId value) {
-    const Fact& fact = analysis_.fact(value);
-    const auto bits = element_bits(fact.dtypes);
-    if (!bits || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return Dim(Unknown::kNotTracked);
-    Dim count = dims().constant(1);
-    for (const Dim extent : analysis_.facts().dims_of(fact.shape)) count = dims().mul(count, extent);
-    return *bits % 8 == 0 ? dims().mul(count, dims().constant(*bits / 8)) : dims().ceil_div(count, dims().constant(8 / *bits));
-  }
-
   void copy(NodeId id, ValueId value, int to, bool keep) {
     Buffer& tensor = buffer(value);
     if (keep && ((tensor.held >> to) & 1U) != 0) return;
     if (keep) tensor.held |= std::uint64_t{1} << to;
-    const Dim bytes = bytes_of(tensor.made_as);
+    const Dim bytes = tensor_bytes(analysis_, tensor.made_as);
     if (tensor.stored) {
       ++case_.cost.setup_copies;
       case_.cost.setup_bytes = dims().add(case_.cost.setup_bytes, bytes);

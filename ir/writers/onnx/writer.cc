@@ -223,6 +223,14 @@ std::string encoded(const AddInitializer& tensor) {
   return out.take();
 }
 
+std::string metadata_entry(std::uint32_t field, std::string_view key, std::string_view value) {
+  wire::Encoder payload, out;
+  payload.text(wire::kEntryKey, key);
+  payload.text(wire::kEntryValue, value);
+  out.text(field, payload.take());
+  return out.take();
+}
+
 /// Sorts edits by the message that they change.
 class EditPlan {
  public:
@@ -235,12 +243,11 @@ class EditPlan {
 
  private:
   std::optional<Error> plan(const InsertNode& insert) {
-    const Node& next = model_.node(insert.before);
-    const Graph& graph = model_.graph(next.graph);
-    const std::uint32_t field = graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode;
+    const Graph& graph = model_.graph(insert.before == NodeId::kNone ? insert.graph : model_.node(insert.before).graph);
     wire::Encoder out;
-    out.text(field, encoded(insert.node));
-    messages_[graph.position.offset].before_child[next.position.offset] += out.take();
+    out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, encoded(insert.node));
+    MessageEdit& edit = messages_[graph.position.offset];
+    (insert.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(insert.before).position.offset]) += out.take();
     return std::nullopt;
   }
 
@@ -258,6 +265,11 @@ class EditPlan {
     out.text(wire::kNodeInput, set.value);
     ++known->second;
     edit.append += out.take();
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const SetResult& set) {
+    messages_[model_.node(set.node).position.offset].replace[{wire::kNodeOutput, set.index}] = set.value;
     return std::nullopt;
   }
 
@@ -293,11 +305,18 @@ class EditPlan {
   }
 
   std::optional<Error> plan(const AddModelMetadata& entry) {
-    wire::Encoder payload, out;
-    payload.text(wire::kEntryKey, entry.key);
-    payload.text(wire::kEntryValue, entry.value);
-    out.text(wire::kModelMetadata, payload.take());
-    messages_[0].append += out.take();
+    messages_[0].append += metadata_entry(wire::kModelMetadata, entry.key, entry.value);
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const AddMetadata& entry) {
+    if (entry.node != NodeId::kNone) {
+      messages_[model_.node(entry.node).position.offset].append += metadata_entry(wire::kNodeMetadata, entry.key, entry.value);
+      return std::nullopt;
+    }
+    const Tensor* tensor = model_.value(entry.initializer).initializer;
+    if (tensor == nullptr) return Error{fmt::format("`{}` is no initializer", model_.name_of(entry.initializer)), {}};
+    messages_[tensor->position.offset].append += metadata_entry(wire::kTensorMetadata, entry.key, entry.value);
     return std::nullopt;
   }
 

@@ -35,6 +35,7 @@ struct AttributeText {
 struct NodeText {
   Span span;
   std::size_t behind_operator = 0;
+  std::vector<Span> results;
   std::vector<Span> operands;    ///< an absent one has no length
   std::size_t operands_end = 0;  ///< the closing bracket
   std::vector<AttributeText> attributes;
@@ -197,8 +198,11 @@ class TextEditor {
     NodeText found;
     found.span.begin = node.position.offset;
     if (lexer.peek().is('[') && !skip(lexer)) return std::nullopt;
-    while (!lexer.peek().is('='))
-      if (lexer.take().kind == TokenKind::kEnd) return std::nullopt;
+    while (!lexer.peek().is('=')) {
+      const Token token = lexer.take();
+      if (token.kind == TokenKind::kEnd) return std::nullopt;
+      if (is_name(token)) found.results.push_back({token.position.offset, end_of(token)});
+    }
     lexer.advance();
     for (bool more = true; more;) {
       const Token name = lexer.take();
@@ -323,7 +327,24 @@ class TextEditor {
     splices_.push_back({{line, line}, fmt::format("{}{}{}\n", indentation(next.span.begin), node, comment)});
   }
 
+  /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
+  std::optional<Error> append(const Graph& graph, std::string_view code, std::string_view comment) {
+    if (graph.node_count == 0) return Error{"a graph of a model in text without nodes takes none", {}};
+    const auto last = find(static_cast<NodeId>(graph.first_node + graph.node_count - 1));
+    if (!last) return lost();
+    if (begins_line(last->span.begin) && ends_line(last->span.end)) {
+      const std::size_t end = line_end(last->span.end);
+      const bool broken = end > 0 && file_[end - 1] == '\n';
+      splices_.push_back(
+          {{end, end}, fmt::format("{}{}{}{}\n", broken ? "" : "\n", indentation(last->span.begin), code, comment)});
+    } else {
+      splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
+    }
+    return std::nullopt;
+  }
+
   std::optional<Error> plan(const InsertNode& insert) {
+    if (insert.before == NodeId::kNone) return append(model_.graph(insert.graph), node_text(insert.node), {});
     const auto next = find(insert.before);
     if (!next) return lost();
     insert_before(*next, node_text(insert.node), {});
@@ -341,6 +362,17 @@ class TextEditor {
     if (!grown.emplace(set.index, set.value).second)
       return Error{fmt::format("operand {} of `{}` is added twice", set.index, model_.label(set.node)), {}};
     return std::nullopt;
+  }
+
+  std::optional<Error> plan(const SetResult& set) {
+    const auto node = find(set.node);
+    if (!node || set.index >= node->results.size()) return lost();
+    splices_.push_back({node->results[set.index], name_text(set.value)});
+    return std::nullopt;
+  }
+
+  std::optional<Error> plan(const AddMetadata& /*entry*/) {
+    return Error{"nodes and constants of a model in text have no metadata", {}};
   }
 
   std::optional<Error> plan(const SetAttribute& set) {
@@ -425,18 +457,7 @@ class TextEditor {
       insert_before(*next, code, comment);
       return std::nullopt;
     }
-    const Graph& graph = model_.graph(model_.node(move.node).graph);
-    const auto last = find(static_cast<NodeId>(graph.first_node + graph.node_count - 1));
-    if (!last) return lost();
-    if (begins_line(last->span.begin) && ends_line(last->span.end)) {
-      const std::size_t end = line_end(last->span.end);
-      const bool broken = end > 0 && file_[end - 1] == '\n';
-      splices_.push_back(
-          {{end, end}, fmt::format("{}{}{}{}\n", broken ? "" : "\n", indentation(last->span.begin), code, comment)});
-    } else {
-      splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
-    }
-    return std::nullopt;
+    return append(model_.graph(model_.node(move.node).graph), code, comment);
   }
 
   std::optional<Error> plan(const RemoveComment& removal) {

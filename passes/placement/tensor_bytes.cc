@@ -1,0 +1,54 @@
+#include "passes/placement/tensor_bytes.h"
+
+#include <bit>
+#include <optional>
+
+namespace tensorlint {
+namespace {
+
+/// Bits of one element; nullopt where the dtype is not known or has no fixed size.
+std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
+  if (dtypes.size() != 1) return std::nullopt;
+  switch (static_cast<DType>(std::countr_zero(dtypes.bits()))) {
+    case DType::kFloat64:
+    case DType::kInt64:
+    case DType::kUint64:
+    case DType::kComplex64: return 64;
+    case DType::kComplex128: return 128;
+    case DType::kFloat32:
+    case DType::kInt32:
+    case DType::kUint32: return 32;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+    case DType::kInt16:
+    case DType::kUint16: return 16;
+    case DType::kInt4:
+    case DType::kUint4:
+    case DType::kFloat4E2M1: return 4;
+    case DType::kInt2:
+    case DType::kUint2: return 2;
+    case DType::kBool:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kFloat8E4M3FN:
+    case DType::kFloat8E4M3FNUZ:
+    case DType::kFloat8E5M2:
+    case DType::kFloat8E5M2FNUZ:
+    case DType::kFloat8E8M0: return 8;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Dim tensor_bytes(const Analysis& analysis, ValueId value) {
+  DimPool& dims = analysis.facts().dims();
+  const Fact& fact = analysis.fact(value);
+  const auto bits = element_bits(fact.dtypes);
+  if (!bits || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return Dim(Unknown::kNotTracked);
+  Dim count = dims.constant(1);
+  for (const Dim extent : analysis.facts().dims_of(fact.shape)) count = dims.mul(count, extent);
+  return *bits % 8 == 0 ? dims.mul(count, dims.constant(*bits / 8)) : dims.ceil_div(count, dims.constant(8 / *bits));
+}
+
+}  // namespace tensorlint
