@@ -89,7 +89,8 @@ class TransferPlanner {
     }
     const std::string& name = number < DeviceSources::kManyDevices ? sources_.names()[static_cast<std::size_t>(number)] : std::string();
     if (name == "cpu") return kCpu;
-    if (name != plan_.accelerator) stop(fmt::format("`{}` is placed on {}; a model is split between the cpu and {}", what, name.empty() ? "too many devices" : name, plan_.accelerator));
+    if (name != plan_.accelerator)
+      stop(fmt::format("`{}` is placed on {}; a model is split between the cpu and {}", what, name.empty() ? "a device too many" : name, plan_.accelerator));
     return kAccelerator;
   }
 

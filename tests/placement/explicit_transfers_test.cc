@@ -25,9 +25,9 @@ namespace tensorlint {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kModels = 100;
+constexpr int kModels = 60;
 #else
-constexpr int kModels = 3000;
+constexpr int kModels = 2000;
 #endif
 
 /// Kernels of these on acc:0; none of Tanh. `local.Only` has no other.

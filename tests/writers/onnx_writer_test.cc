@@ -113,7 +113,7 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
       std::vector<GraphEdit> edits;
       const Graph& graph = loaded.model.graph(node.graph);
       const int at = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
-      switch (below(7)) {
+      switch (below(9)) {
         case 0: {
           const bool in_function = loaded.model.graph(node.graph).kind == GraphKind::kFunction;
           edits.push_back(InsertNode{id, {"", "Cast", "made", {"in"}, {"out"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 7}}}});
@@ -189,6 +189,36 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
           auto* constants = wanted.mutable_graph()->mutable_initializer();
           for (int i = 0; i < constants->size(); ++i)
             if (constants->Get(i).name() == loaded.model.name_of(gone)) constants->DeleteSubrange(i--, 1);
+          break;
+        }
+        case 6: {
+          if (node.result_count == 0) continue;
+          const auto index = static_cast<std::uint32_t>(below(node.result_count));
+          edits.push_back(SetResult{id, index, "renamed"});
+          judge_node(wanted, loaded.model, id)->set_output(static_cast<int>(index), "renamed");
+          edits.push_back(InsertNode{NodeId::kNone, {"", "Neg", "", {"renamed"}, {"end"}, {}}, node.graph});
+          auto* nodes = judge_nodes(wanted, loaded.model, id);
+          ASSERT_NE(nodes, nullptr);
+          ::onnx::NodeProto* last = nodes->Add();
+          last->add_input("renamed");
+          last->add_output("end");
+          last->set_op_type("Neg");
+          break;
+        }
+        case 7: {
+          edits.push_back(AddMetadata{id, ValueId::kAbsent, "key", "of a node"});
+          auto* entry = judge_node(wanted, loaded.model, id)->add_metadata_props();
+          entry->set_key("key");
+          entry->set_value("of a node");
+          const Graph& main = loaded.model.graph(GraphId::kMain);
+          if (main.initializers.empty() || loaded.model.value(main.initializers[0]).initializer == nullptr) break;
+          edits.push_back(AddMetadata{NodeId::kNone, main.initializers[0], "key", "of a constant"});
+          for (auto& tensor : *wanted.mutable_graph()->mutable_initializer()) {
+            if (tensor.name() != loaded.model.name_of(main.initializers[0])) continue;
+            entry = tensor.add_metadata_props();
+            entry->set_key("key");
+            entry->set_value("of a constant");
+          }
           break;
         }
         default: {

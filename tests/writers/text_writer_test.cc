@@ -80,6 +80,17 @@ TEST(TextWriter, OperandsAndAttributesChangeInPlace) {
   EXPECT_NE(again.find("y = Clip <axes = 3, axis = 4> (t, low, shift)\n"), std::string::npos) << again;
 }
 
+TEST(TextWriter, ResultsGetOtherNamesAndNodesStandAtTheEnd) {
+  const NewNode last{"", "Neg", "", {"a"}, {"y"}, {}};
+  EXPECT_NE(edited(kModel, {SetResult{NodeId{1}, 0, "a"}, InsertNode{NodeId::kNone, last}})
+                .find("  a = Clip (t, , shift)\n  y = Neg (a)\n}\n"),
+            std::string::npos);
+  constexpr std::string_view kSeveral =
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (b, c) { , b, c = Split <num_outputs = 3> (x) }\n";
+  EXPECT_NE(edited(kSeveral, {SetResult{NodeId{0}, 1, "d"}, SetResult{NodeId{0}, 2, "e 1"}}).find(", d, \"e 1\" = Split"), std::string::npos);
+  EXPECT_EQ(edited(kModel, {AddMetadata{NodeId{0}, ValueId::kAbsent, "key", "value"}}), "error: nodes and constants of a model in text have no metadata");
+}
+
 TEST(TextWriter, NodesTakeTheirLinesAlong) {
   const std::string removed = edited(kModel, {RemoveNode{NodeId{0}}, DropValueInfo{GraphId::kMain, "t"}});
   EXPECT_NE(removed.find("<float[4] shift = {1, 2, 3, 4}>\n{\n  # what t is\n  y = Clip (t, , shift)\n}\n"),

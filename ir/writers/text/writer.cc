@@ -35,7 +35,7 @@ struct AttributeText {
 struct NodeText {
   Span span;
   std::size_t behind_operator = 0;
-  std::vector<Span> results;
+  std::vector<Span> results;     ///< an absent one has no length
   std::vector<Span> operands;    ///< an absent one has no length
   std::size_t operands_end = 0;  ///< the closing bracket
   std::vector<AttributeText> attributes;
@@ -198,12 +198,14 @@ class TextEditor {
     NodeText found;
     found.span.begin = node.position.offset;
     if (lexer.peek().is('[') && !skip(lexer)) return std::nullopt;
-    while (!lexer.peek().is('=')) {
+    for (bool named = false, more = true; more;) {
       const Token token = lexer.take();
       if (token.kind == TokenKind::kEnd) return std::nullopt;
+      more = !token.is('=');
       if (is_name(token)) found.results.push_back({token.position.offset, end_of(token)});
+      else if (!named) found.results.push_back({token.position.offset, token.position.offset});
+      named = is_name(token);
     }
-    lexer.advance();
     for (bool more = true; more;) {
       const Token name = lexer.take();
       if (!is_name(name)) return std::nullopt;
