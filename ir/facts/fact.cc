@@ -119,6 +119,7 @@ struct FactStore::Impl {
   InternTable<DimList> shapes;
   InternTable<Content> contents;
   InternTable<Fact> facts;
+  std::vector<std::uint8_t> depths;  // by fact: elements in one another
 };
 
 FactStore::FactStore() : impl_(std::make_unique<Impl>()) {
@@ -154,7 +155,16 @@ const Content* FactStore::content(ContentId content) const {
 }
 
 FactId FactStore::intern(const Fact& fact) {
-  return static_cast<FactId>(impl_->facts.intern(hash_of(fact), fact, [&] { return fact; }));
+  const bool holds = fact.element != FactId::kTop && fact.element != FactId::kAbsent;
+  const auto depth = static_cast<std::uint8_t>(holds ? impl_->depths[static_cast<std::size_t>(fact.element)] + 1 : 0);
+  if (depth > kMaxElementDepth) {
+    Fact open = fact;
+    open.element = FactId::kTop;
+    return intern(open);
+  }
+  const std::uint32_t id = impl_->facts.intern(hash_of(fact), fact, [&] { return fact; });
+  if (id >= impl_->depths.size()) impl_->depths.resize(id + 1, depth);
+  return static_cast<FactId>(id);
 }
 
 const Fact& FactStore::fact(FactId id) const {
@@ -171,7 +181,7 @@ FactId FactStore::join(FactId a_id, FactId b_id) {
   result.key = a.key == b.key ? a.key : DType::kUndefined;
   result.dtypes = a.dtypes | b.dtypes;
   result.range = tensorlint::join(a.range, b.range);
-  result.element = join(a.element, b.element);  // nesting of types is capped by the readers
+  result.element = join(a.element, b.element);  // nesting is capped by intern()
   const auto joined = [this](Dim x, Dim y) { return dims_.equal(x, y) ? x : Dim(Unknown::kJoined); };
   if (is_ranked(a.shape) && is_ranked(b.shape) && dims_of(a.shape).size() == dims_of(b.shape).size()) {
     std::vector<Dim> dims(dims_of(a.shape).size());

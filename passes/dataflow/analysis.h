@@ -34,10 +34,10 @@ struct AnalysisOptions {
   std::string default_device = "cpu";
 };
 
-/// Inferences that a model may cost before the rest becomes unknown: a multiple of its nodes, so that doubling function
-/// calls and nested loops end.
+/// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so that
+/// doubling function calls and nested loops end.
 inline constexpr std::uint64_t kVisitsPerNode = 64;
-inline constexpr std::uint64_t kVisitsAtLeast = 1'000'000;
+inline constexpr std::uint64_t kVisitsAtLeast = 250'000;
 
 /// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
 struct NodeFailure {

@@ -25,6 +25,9 @@ constexpr int kJoinsBeforeWidening = 3;
 constexpr std::uint8_t kVisitsBeforeKept = 4;     // of one Loop's or Scan's body: few loops stand in others
 constexpr std::size_t kMaxKeptVisits = 64;        // of one body
 constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of kept visits: 8 bytes each
+constexpr std::int64_t kContentsAtLeast = 1 << 20;  // elements of contents and shapes that are computed with; then only small contents are
+constexpr std::int64_t kElementsPerDim = 16;      // what a new dimension expression costs, in elements of contents
+constexpr std::int64_t kSmallContent = 16;        // shapes, axes, pads
 constexpr std::size_t kSharpVisits = 8;           // of one body: later visits take any floating value, so that they repeat
 constexpr int kMaxTrials = 8;                     // Ifs of which both branches are followed on their own
 constexpr std::size_t kMaxTrialNodes = 4096;      // after such an If
@@ -97,7 +100,7 @@ class Solver {
  private:
   Solver(const Model& model, const AnalysisOptions& options, Analysis& out)
       : model_(model), options_(options), out_(out), facts_(*out.facts_), current_(model.values.size()), orders_(model.graphs.size()),
-        has_order_(model.graphs.size()), active_(model.graphs.size()), summaries_(model.graphs.size()),
+        has_order_(model.graphs.size()), has_initializers_(model.graphs.size()), active_(model.graphs.size()), summaries_(model.graphs.size()),
         bodies_(bodies_by_graph(model)), body_visits_(model.graphs.size()),
         budget_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * model.nodes.size())) {}
 
@@ -265,7 +268,10 @@ class Solver {
     const Graph& graph = model_.graph(id);
     const Equalities outer_equalities = equalities_;
     const std::uint64_t outer_state = equality_state_;
-    for (const ValueId initializer : graph.initializers) {
+    // Nothing changes them: the facts of the first visit hold in all. What a trial notes is taken back.
+    const bool has_initializers = has_initializers_[index(id)];
+    if (!trial_) has_initializers_[index(id)] = true;
+    for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers)) {
       const Value& value = model_.value(initializer);
       current_[index(initializer)] = {value.initializer != nullptr ? fact_of(*value.initializer) : fact_of_sparse(value), {}};
     }
@@ -382,15 +388,18 @@ class Solver {
     Taint any;
     for (const ValueId value : model_.operands(node)) {
       const AbstractValue operand = read_operand(value);
-      frame.operands.push_back(equalities_.empty() ? operand.fact : canonical(operand.fact));
+      const FactId fact = equalities_.empty() ? operand.fact : canonical(operand.fact);
+      frame.operands.push_back(contents_left_ > 0 ? fact : without_large_content(fact));
       frame.taints.push_back(operand.taint);
       any |= operand.taint;
     }
-    if (budget_ == 0) {
+    const std::uint64_t cost = depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
+    if (budget_ < cost) {
+      budget_ = 0;
       give_up(id, "the model needs more inferences than the budget allows");
       return;
     }
-    --budget_;
+    budget_ -= cost;
 
     Application call{.domain = model_.text(op.domain),
                      .name = model_.text(op.name),
@@ -423,6 +432,7 @@ class Solver {
       }
     }
 
+    const std::uint32_t mark = facts_.dims().mark();
     const OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
     const Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
     if (signature != nullptr) {
@@ -430,6 +440,12 @@ class Solver {
     } else {
       infer(call, entry, frame.result);
     }
+    std::int64_t size = 0;
+    for (const FactId operand : frame.operands) size += size_of(operand);
+    for (const FactId result : frame.result.results) size += size_of(result);
+    const std::uint32_t new_dims = facts_.dims().mark() - mark;
+    contents_left_ -= size + kElementsPerDim * static_cast<std::int64_t>(new_dims);
+    if (depth_ != 0) charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 8 + 2 * std::uint64_t{new_dims});
     for (Failure& failure : frame.result.failures) record(id, std::move(failure));
     const bool clean = frame.result.failures.empty();
     if (clean && any == Taint()) {
@@ -454,6 +470,39 @@ class Solver {
       remember(key, id, frame);
     }
     if (has_declarations(node)) check_declarations(id);
+  }
+
+  void charge(std::uint64_t cost) { budget_ -= std::min(budget_, cost); }
+
+  /// What a node costs in each visit by its own size.
+  std::uint64_t weight_of(const Node& node) const {
+    std::uint64_t weight = std::uint64_t{node.operand_count} + node.result_count;
+    for (const Attribute& attribute : model_.attributes(node)) {
+      weight += attribute.ints.size() + attribute.floats.size() + attribute.s.size() / 16;
+      if (attribute.tensor != nullptr) weight += attribute.tensor->inline_bytes() / 16;
+    }
+    for (const ValueId result : model_.results(node))
+      if (result != ValueId::kAbsent && model_.value(result).type != nullptr) weight += model_.value(result).type->dims.size();
+    return weight;
+  }
+
+  std::int64_t content_size(FactId id) const {
+    if (id == FactId::kAbsent || id == FactId::kTop) return 0;
+    const Content* content = facts_.content(facts_.fact(id).content);
+    return content == nullptr ? 0 : static_cast<std::int64_t>(content->size());
+  }
+
+  std::int64_t size_of(FactId id) const {
+    if (id == FactId::kAbsent || id == FactId::kTop) return 0;
+    const ShapeId shape = facts_.fact(id).shape;
+    return content_size(id) + (shape == ShapeId::kUnranked ? 0 : static_cast<std::int64_t>(facts_.dims_of(shape).size()));
+  }
+
+  FactId without_large_content(FactId id) {
+    if (content_size(id) <= kSmallContent) return id;
+    Fact fact = facts_.fact(id);
+    fact.content = ContentId::kNone;
+    return facts_.intern(fact);
   }
 
   const Signature* signature_of(const Application& call) const {
@@ -770,6 +819,7 @@ class Solver {
   /// One visit of a body with these inputs; the outputs' values. Inputs past the given ones are top.
   std::vector<AbstractValue> visit_body(GraphId body, std::span<const AbstractValue> inputs) {
     const Graph& graph = model_.graph(body);
+    charge((graph.inputs.size() + graph.outputs.size()) / 16);
     const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_);
     for (std::size_t i = 0; i < graph.inputs.size(); ++i)
       current_[index(graph.inputs[i])] = i < inputs.size() ? inputs[i] : AbstractValue{};
@@ -820,6 +870,7 @@ class Solver {
     }
     std::vector<AbstractValue> given(inputs.begin(), inputs.end());
     for (const ValueId capture : kept.captures) given.push_back(read_operand(capture));
+    charge(given.size() / 16);
     // In terms of the symbols that are left, what a body does no longer depends on the equalities known around it.
     if (!equalities_.empty())
       for (AbstractValue& value : given) value.fact = canonical(value.fact);
@@ -1280,6 +1331,7 @@ class Solver {
   std::unordered_map<std::uint64_t, FactId> canonical_;     // by state and fact
   std::vector<NodeOrder> orders_;       // by graph, made on first use
   std::vector<bool> has_order_;
+  std::vector<bool> has_initializers_;  // by graph: their facts are in current_
   std::vector<bool> active_;            // by graph: being visited now
   std::vector<bool> settled_;           // by graph
   std::vector<std::vector<Summary>> summaries_;  // by function
@@ -1297,6 +1349,7 @@ class Solver {
   std::size_t room_ = std::max<std::size_t>(kRoomAtLeast, kRoomPerNode * model_.nodes.size());  // for the values of kept visits
   std::int64_t iteration_ = 0;
   std::uint64_t budget_;
+  std::int64_t contents_left_ = std::max<std::int64_t>(kContentsAtLeast, static_cast<std::int64_t>(kVisitsPerNode * model_.nodes.size()));
   int depth_ = 0;
 };
 

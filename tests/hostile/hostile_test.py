@@ -238,6 +238,51 @@ class HostileTest(unittest.TestCase):
         nodes = [wire.node("Identity", ["x"], [f"v{i}"]) for i in range(count)]
         self.check(simple([*nodes, wire.node("Loop", ["trip", "go", "x"], ["y"], body=("g", body))], initializers), CLEAN)
 
+    def nested(self, init, nodes, extra=(), depth=5):
+        """Loops of sixteen iterations in one another; `nodes(s, o)` are those of the innermost, from what it is handed to what it hands on."""
+        initializers = [wire.integers("trip", [16], scalar=True), wire.tensor("go", BOOL, [], b"\1"), wire.integers("one", [1]), wire.integers("zero", [0]), *extra]
+        body = None
+        for level in reversed(range(depth)):
+            p = f"l{level}"
+            inner = nodes(f"{p}s", f"{p}o") if body is None else [wire.node("Loop", ["trip", "go", f"{p}s"], [f"{p}o"], body=("g", body))]
+            body = wire.graph([wire.node("Identity", [f"{p}c"], [f"{p}d"]), *inner], [wire.value(f"{p}i", INT64, []), wire.value(f"{p}c", BOOL, []), wire.data(1, f"{p}s")],
+                              [wire.value(f"{p}d", BOOL, []), wire.data(1, f"{p}o")], name=p)
+        return simple([wire.node("Loop", ["trip", "go", init], ["y"], body=("g", body))], initializers)
+
+    def test_costly_bodies(self):
+        """A million visits, each of which computes something new and large."""
+        big = wire.integers("big", list(range(1000)))
+        many = wire.tensor("", INT64, [6000], struct.pack("<6000q", *range(6000)))
+        grow = lambda s, o: wire.node("Concat", [s, "x"], [o], axis=0)
+        step = lambda s, o: wire.node("Add", [s, "one"], [o])
+        cases = {
+            "contents": self.nested("big", lambda s, o: [step(s, o)], [big]),
+            "shapes": self.nested("big", lambda s, o: [wire.node("Reshape", ["x", s], ["q"]), step(s, o)], [big]),
+            "dims": self.nested("x", lambda s, o: [grow(s, o)]),
+            "deeper": self.nested("x", lambda s, o: [grow(s, o)], depth=40),
+            "numbers": self.nested("zero", lambda s, o: [step(s, o), wire.node("ConstantOfShape", [o], ["q"])]),
+            "symbols": self.nested("x", lambda s, o: [wire.node("NonZero", ["x"], ["q"]), grow(s, o)]),
+            "operands": self.nested("x", lambda s, o: [wire.node("Sum", [s] * 6000, ["q"]), grow(s, o)]),
+            "long results": self.nested("zero", lambda s, o: [wire.node("Concat", [s] * 5000, ["q"], axis=0), step(s, o)]),
+            "results": self.nested("x", lambda s, o: [wire.node("Split", [s], [f"q{i}" for i in range(3000)], axis=0, num_outputs=3000), grow(s, o)]),
+            "constants": self.nested("zero", lambda s, o: [wire.node("Constant", [], ["q"], value=("t", many)), step(s, o)]),
+            "lists": self.nested("zero", lambda s, o: [wire.node("Constant", [], ["q"], value_ints=list(range(20_000))), step(s, o)]),
+            "strings": self.nested("zero", lambda s, o: [wire.node("Constant", [], ["q"], value_string="a" * 50_000), step(s, o)]),
+            "sequences in one another": self.nested("x", lambda s, o: [wire.node("SequenceConstruct", [s], [o])]),
+            "optionals in one another": self.nested("x", lambda s, o: [wire.node("Optional", [s], [o])]),
+        }
+        random_numbers = random.Random(1)
+        irregular = wire.integers("v0", [random_numbers.randrange(1 << 40) for _ in range(1000)])
+        chain = [wire.node("Add", [f"v{i}", "k"], [f"v{i + 1}"]) for i in range(1500)]
+        cases["contents of the main graph"] = simple(chain, [irregular, wire.integers("k", [12345677])], outputs=["v1500"])
+        functions = [wire.function("f0", ["a"], ["b"], [wire.node("Constant", [], ["o"], value=("t", wire.integers("", [1]))), wire.node("Add", ["a", "o"], ["b"])])]
+        functions += [wire.function(f"f{i}", ["a"], ["b"], [wire.node(f"f{i - 1}", ["a"], ["t"], domain="local"),
+                                                             wire.node(f"f{i - 1}", ["t"], ["b"], domain="local")]) for i in range(1, 40)]
+        cases["contents of functions"] = simple([wire.node("f39", ["big"], ["y"], domain="local")], [big], functions=functions)
+        for name, content in cases.items():
+            with self.subTest(name=name):
+                self.check(content, VERDICT)
+
     # ---- numbers
 
     def test_arithmetic_at_its_ends(self):
