@@ -165,9 +165,29 @@ DeviceConfiguration device_configuration(Cursor fields) {
 
 constexpr std::uint32_t kNodeMetadata = 9, kNodeDeviceConfigurations = 10, kValueInfoMetadata = 4, kTensorMetadata = 16;
 
+/// The keys of all metadata_props of nodes, values and tensors. Exporters write the same few at every node.
+class MetadataKeys {
+ public:
+  void note(std::string_view key) {
+    if (are_more_ || contains(key)) return;
+    if (count_ == keys_.size()) {
+      are_more_ = true;
+    } else {
+      keys_[count_++] = key;
+    }
+  }
+  bool contains(std::string_view key) const { return std::find(keys_.begin(), keys_.begin() + count_, key) != keys_.begin() + count_; }
+  bool are_more() const { return are_more_; }
+
+ private:
+  std::array<std::string_view, 16> keys_{};
+  std::uint8_t count_ = 0;
+  bool are_more_ = false;
+};
+
 class FileProvenance final : public Provenance {
  public:
-  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans) : file_(file), spans_(std::move(spans)) {}
+  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys) : file_(file), spans_(std::move(spans)), keys_(keys) {}
 
   std::vector<MetadataEntry> node_metadata(const Node& node) const override {
     return metadata_of(file_.substr(node.position.offset, node.byte_length), kNodeMetadata);
@@ -202,6 +222,7 @@ class FileProvenance final : public Provenance {
     return found;
   }
   bool mentions(std::string_view key) const override {
+    if (!keys_.are_more()) return keys_.contains(key);
     // A larger file is mapped and mostly weights: looking at all of it would read them from the disk.
     return file_.size() > kSearched || ::memmem(file_.data(), file_.size(), key.data(), key.size()) != nullptr;
   }
@@ -223,6 +244,7 @@ class FileProvenance final : public Provenance {
   static constexpr std::size_t kSearched = std::size_t{64} << 20;
   std::string_view file_;
   std::vector<MetadataSpan> spans_;  ///< sorted by value, then by place in the file
+  MetadataKeys keys_;
 };
 
 /// Position in AttributeProto's value fields: field number -> the kind it makes; 0 for other fields.
@@ -351,7 +373,7 @@ class Reader {
   void integers(Cursor& cursor, std::string_view name, std::vector<std::int64_t>& out);
   void note_metadata(GraphId graph, NameId name, std::uint32_t field, std::string_view message);
   void finish_metadata(Model& model);
-  void skip_metadata(Cursor& cursor, std::string_view name) { metadata_entry(cursor.inside(cursor.view(name))); }
+  void skip_metadata(Cursor& cursor, std::string_view name) { metadata_keys_.note(metadata_entry(cursor.inside(cursor.view(name))).key); }
 
   std::string_view file_;
   const char* start_;
@@ -368,6 +390,7 @@ class Reader {
     std::string_view message;
   };
   std::vector<NamedMetadata> value_metadata_;
+  MetadataKeys metadata_keys_;
 
   // Scratch, reused from node to node: no allocation of their own for most nodes.
   std::vector<NameId> operands_, results_;
@@ -1027,7 +1050,7 @@ void Reader::finish_metadata(Model& model) {
   std::sort(spans.begin(), spans.end(), [](const MetadataSpan& a, const MetadataSpan& b) {
     return std::pair(a.value, a.message.data()) < std::pair(b.value, b.message.data());
   });
-  model.provenance = std::make_unique<FileProvenance>(file_, std::move(spans));
+  model.provenance = std::make_unique<FileProvenance>(file_, std::move(spans), metadata_keys_);
 }
 
 /// What a file that is no model begins with, where people are likely to pass one.
