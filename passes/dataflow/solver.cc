@@ -48,6 +48,13 @@ struct AbstractValue {
   friend bool operator==(const AbstractValue&, const AbstractValue&) = default;
 };
 
+/// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands for
+/// many extents.
+bool is_extent_name(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
+  return name != "None" && std::any_of(name.begin(), name.end(), is_letter);
+}
+
 /// True when every bit of two attribute lists agrees; lists with tensors, graphs or types are never equal.
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
   const auto plain = [](const Attribute& x) {
@@ -202,7 +209,7 @@ class Solver {
       const DimDecl& dim = type.dims[axis];
       if (dim.has_extent && dim.extent >= 0) {
         dims.push_back(facts_.dims().constant(dim.extent));
-      } else if (!dim.has_extent && dim.name != NameId::kEmpty && site != 0) {
+      } else if (!dim.has_extent && is_extent_name(model_.text(dim.name)) && site != 0) {
         dims.push_back(facts_.dims().symbol(model_.text(dim.name)));
       } else {
         dims.push_back(site == 0 ? Dim() : facts_.dims().fresh(site, axis, Unknown::kNotTracked));

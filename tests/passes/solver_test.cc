@@ -61,6 +61,17 @@ TEST(Solver, CarriesSymbolsThroughAGraph) {
   EXPECT_TRUE(solved.failures().empty());
 }
 
+TEST(Solver, WordsForUnknownExtentsAreNoNames) {
+  const Solved solved(with_header(R"(g (float[None, "?", "-1", N] x) => (y, d) {
+    y = Relu(x)
+    s = Shape(x)
+    one = Constant <value = int64[1] {1}> ()
+    t = Gather(s, one)
+    d = Sub(t, one)
+  })"));
+  EXPECT_EQ(solved.fact("y"), "float32[?, ?, ?, N]");
+}
+
 TEST(Solver, ReportsOneMistakeOnce) {
   const Solved solved(with_header(R"(g (float[4, 3] x, int64[4, 3] y) => (float[4, 3] z) {
     [mix] d = Sub(x, y)
