@@ -823,13 +823,24 @@ class Solver {
     return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
   }
 
+  /// A body that declares an optional may be handed what the optional holds (backend test loop16_seq_none).
+  AbstractValue as_input(ValueId input, AbstractValue given) {
+    const TypeDecl* type = model_.value(input).type;
+    const ValueKind kind = facts_.fact(given.fact).kind;
+    if (type == nullptr || type->kind != TypeKind::kOptional || (kind != ValueKind::kTensor && kind != ValueKind::kSequence)) return given;
+    Fact fact;
+    fact.kind = ValueKind::kOptional;
+    fact.element = given.fact;
+    return {facts_.intern(fact), given.taint};
+  }
+
   /// One visit of a body with these inputs; the outputs' values. Inputs past the given ones are top.
   std::vector<AbstractValue> visit_body(GraphId body, std::span<const AbstractValue> inputs) {
     const Graph& graph = model_.graph(body);
     charge((graph.inputs.size() + graph.outputs.size()) / 16);
     const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_);
     for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-      current_[index(graph.inputs[i])] = i < inputs.size() ? inputs[i] : AbstractValue{};
+      current_[index(graph.inputs[i])] = i < inputs.size() ? as_input(graph.inputs[i], inputs[i]) : AbstractValue{};
     visit_graph(body);
     visit_serial_ = outer_serial;
     std::vector<AbstractValue> outputs;

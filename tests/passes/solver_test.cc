@@ -273,6 +273,22 @@ TEST(Solver, AnOptionalAndWhatItHoldsMayTakeTurns) {
   EXPECT_TRUE(solved.failures().empty());
 }
 
+TEST(Solver, ABodyThatDeclaresAnOptionalMayBeHandedWhatItHolds) {
+  // In opset 16 OptionalHasElement takes optionals alone.
+  const Solved solved(R"(<ir_version: 8, opset_import: ["": 16]>
+  g (optional(float[3]) o, float[3] x) => (z) <int64 trips = {3}, bool go = {1}> {
+    z = Loop(trips, go, o) <
+      body = b (int64 i, bool c, optional(float[3]) v) => (bool c_out, float[3] v_out) {
+        c_out = Identity(c)
+        has = OptionalHasElement(v)
+        v_out = Identity(x)
+      }
+    >
+  })");
+  EXPECT_TRUE(solved.failures().empty());
+  EXPECT_EQ(solved.fact("z"), "float32[3]");
+}
+
 TEST(Solver, AFailureInsideABodyNamesItsIteration) {
   // The carried value doubles its rows: the Add only fits in the first iteration.
   const Solved solved(with_header(R"(g (float[2, 3] x) => (z) <int64 trips = {3}, bool go = {1}> {
