@@ -31,7 +31,6 @@ constexpr std::int64_t kSmallContent = 16;        // shapes, axes, pads
 constexpr std::size_t kSharpVisits = 8;           // of one body: later visits take any floating value, so that they repeat
 constexpr int kMaxTrials = 8;                     // Ifs of which both branches are followed on their own
 constexpr std::size_t kMaxTrialNodes = 4096;      // after such an If
-constexpr std::uint64_t kTrialVisitsPerNode = 8;  // nodes in bodies included
 constexpr std::size_t kMaxSummaries = 64;         // of one function
 constexpr std::size_t kSharpSummaries = 32;       // of one function: later calls take any floating value, so that they repeat
 
@@ -309,8 +308,8 @@ class Solver {
   /// other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Both are tried,
   /// with nothing recorded; where just one gets through, the If has its results from here on.
   void choose_branch(const RankClash& clash, std::span<const NodeId> nodes) {
-    const std::uint64_t allowance = kTrialVisitsPerNode * nodes.size();
-    if (trial_ || trials_ >= kMaxTrials || nodes.size() > kMaxTrialNodes || budget_ / 4 < allowance) return;
+    const std::uint64_t allowance = budget_ / 16;
+    if (trial_ || trials_ >= kMaxTrials || nodes.size() > kMaxTrialNodes || allowance < nodes.size()) return;
     ++trials_;
     const std::vector<AbstractValue> values = current_;
     const Equalities equalities = equalities_;

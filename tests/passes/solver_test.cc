@@ -196,6 +196,16 @@ TEST(Solver, ABranchWhoseRankFailsLaterWasNotTaken) {
   EXPECT_EQ(solved.fact("e"), "float32[N, 1, 4]");
 }
 
+TEST(Solver, TheFailureMayBeDeepInABodyThatAlwaysRuns) {
+  std::string chain;
+  for (int i = 0; i < 300; ++i) chain += fmt::format("v{} = Relu({})\n", i, i == 0 ? "h" : fmt::format("v{}", i - 1));
+  const std::string body = fmt::format("yes = Constant <value = bool {{1}}> ()\n y = If(yes) < then_branch = p () => (q) {{ {} q = Gemm(v299, w) }}, "
+                                       "else_branch = r () => (u) {{ u = Identity(x) }} >", chain);
+  const Solved solved(with_header(fmt::format(kRankByBranch, body)));
+  EXPECT_EQ(solved.fact("h"), "float32[N, 4]");
+  EXPECT_EQ(solved.fact("y"), "float32[N, 5]");
+}
+
 TEST(Solver, BranchesThatBothWorkAreJoined) {
   const Solved solved(with_header(fmt::format(kRankByBranch, "y = MatMul(h, w)")));
   EXPECT_EQ(solved.fact("h"), "float32[...]");
