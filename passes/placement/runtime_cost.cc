@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "passes/dataflow/order.h"
@@ -145,9 +146,11 @@ class Run {
   }
 
   void visit(NodeId id) {
-    if (budget_ == 0) return stop("a run has more nodes than are followed");
-    --budget_;
     const Node& node = model_.node(id);
+    // By what it reads and makes: bodies may be small and their nodes wide.
+    const std::uint64_t cost = std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16;
+    if (budget_ < cost) return stop("a run has more nodes than are followed");
+    budget_ -= cost;
     const Operator& op = model_.op(node);
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
@@ -313,7 +316,7 @@ class Run {
   std::uint64_t& budget_;
   std::map<GraphId, NodeOrder>& orders_;
   std::vector<std::uint32_t> current_;  // by value: its buffer
-  std::vector<Buffer> buffers_ = std::vector<Buffer>(1);  // [0]: of values that nothing made
+  std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
   std::vector<OperandPlacement> operands_;  // by operator
   CallAttributes attributes_{model_};
   CostCase case_;

@@ -45,9 +45,10 @@ struct RuntimeCost {
 
 /// Counts the copies of each run when every node runs where it is tagged, else where its first data operand is: one copy
 /// per tensor and destination, a copied tensor stays where it was copied. Runs the model with places in place of numbers,
-/// so trip counts have to be constants; at most kMaxCostCases combinations of conditions and kMaxCostVisits nodes.
+/// so trip counts have to be constants; at most kMaxCostCases combinations of conditions and kMaxCostVisits nodes
+/// (of several results: that many).
 inline constexpr std::size_t kMaxCostCases = 256;
-inline constexpr std::uint64_t kMaxCostVisits = 2'000'000;
+inline constexpr std::uint64_t kMaxCostVisits = 1'400'000;  // 40 bytes each
 RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options);
 
 }  // namespace tensorlint

@@ -282,6 +282,9 @@ class HostileTest(unittest.TestCase):
         for name, content in cases.items():
             with self.subTest(name=name):
                 self.check(content, VERDICT)
+                result = run(["check", "--placement", "runtime", self.folder / "m.onnx"])
+                self.assertIn(result.code, VERDICT)
+                self.assertLess(result.cpu, 2)
 
     # ---- numbers
 
