@@ -588,6 +588,9 @@ class Graph:
             del attributes["dilations"]
         if "auto_pad" in attributes:
             attributes.pop("dilations", None)  # onnxruntime leaves them out of what SAME means
+        if "SAME" in attributes.get("auto_pad", ""):
+            # Steps over elements ask for negative padding: an error in onnxruntime, another shape in the evaluator.
+            attributes["strides"] = [min(stride, extent) for stride, extent in zip(attributes["strides"], kernel)]
         if op == "MaxPool" and "pads" in attributes:
             # The evaluator takes the first of two paddings for both.
             attributes["pads"] = attributes["pads"][:spatial] * 2
