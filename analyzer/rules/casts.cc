@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tensorlint {
@@ -84,6 +85,17 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
   }
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), exact ? Applicability::kSafe : Applicability::kUnsafe,
               insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
+}
+
+bool is_in_failure(const Analysis& analysis, ValueId value) {
+  const Model& model = analysis.model();
+  return std::ranges::any_of(analysis.failures(), [&](const NodeFailure& failure) {
+    if (failure.node == NodeId::kNone) return false;
+    const auto operands = model.operands(model.node(failure.node));
+    return std::ranges::any_of(failure.failure.operands, [&](int i) {
+      return i >= 0 && static_cast<std::size_t>(i) < operands.size() && operands[static_cast<std::size_t>(i)] == value;
+    });
+  });
 }
 
 bool is_exact_in(const Range& range, DType dtype) {

@@ -23,6 +23,9 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix);
 
+/// A failed precondition is about the value: what is wrong there explains what is odd about the value.
+bool is_in_failure(const Analysis& analysis, ValueId value);
+
 /// Every integer in the range is a number of the floating dtype.
 bool is_exact_in(const Range& range, DType dtype);
 

@@ -143,6 +143,14 @@ TEST(TextWriter, CommentsGoAloneOrFromBehindANode) {
   EXPECT_EQ(edited(kModel, {RemoveNode{NodeId{0}}, RemoveComment{7}}), edited(kModel, {RemoveNode{NodeId{0}}}));
 }
 
+TEST(TextWriter, LinesEndAsInTheFile) {
+  constexpr std::string_view kLines = "g (float[N] x) => (y)\r\n{\r\n  a = Neg (x)  # left\r\n  y = Abs (x)\r\n}\r\n";
+  EXPECT_EQ(edited(kLines, {MoveNode{NodeId{0}, NodeId::kNone}}),
+            "g (float[N] x) => (y)\r\n{\r\n  y = Abs (x)\r\n  a = Neg (x)  # left\r\n}\r\n");
+  EXPECT_EQ(edited(kLines, {MoveNode{NodeId{1}, NodeId{0}}}),
+            "g (float[N] x) => (y)\r\n{\r\n  y = Abs (x)\r\n  a = Neg (x)  # left\r\n}\r\n");
+}
+
 TEST(TextWriter, BodiesAreEditedWhereTheyStand) {
   constexpr std::string_view kBodies = R"(<ir_version: 10, opset_import: ["" : 21]>
 g (bool c, float[N] x) => (y)

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/casts.h"
 
 namespace tensorlint {
 namespace {
@@ -23,7 +23,7 @@ class AccidentalFloat64 : public Rule {
       return;
     // A single number costs nothing.
     if (operand.fact().shape == ShapeId::kUnranked || call.facts().dims_of(operand.fact().shape).empty()) return;
-    if (!out.first("cast")) return;
+    if (is_in_failure(call.analysis(), call.result()) || !out.first("cast")) return;
     out.report(call.id(),
                fmt::format("{} goes on in float64, at twice the memory and on most GPUs a fraction of the speed",
                            operand.name()))

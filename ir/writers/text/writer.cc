@@ -202,8 +202,10 @@ class TextEditor {
       const Token token = lexer.take();
       if (token.kind == TokenKind::kEnd) return std::nullopt;
       more = !token.is('=');
-      if (is_name(token)) found.results.push_back({token.position.offset, end_of(token)});
-      else if (!named) found.results.push_back({token.position.offset, token.position.offset});
+      if (is_name(token))
+        found.results.push_back({token.position.offset, end_of(token)});
+      else if (!named)
+        found.results.push_back({token.position.offset, token.position.offset});
       named = is_name(token);
     }
     for (bool more = true; more;) {
@@ -309,6 +311,12 @@ class TextEditor {
     return next == std::string_view::npos || file_[next] == '\n' || file_[next] == '#';
   }
 
+  /// How the file ends its lines.
+  std::string_view line_break() const {
+    const std::size_t newline = file_.find('\n');
+    return newline != std::string_view::npos && newline > 0 && file_[newline - 1] == '\r' ? "\r\n" : "\n";
+  }
+
   std::string_view indentation(std::size_t at) const { return file_.substr(line_begin(at), at - line_begin(at)); }
 
   // ---- edits
@@ -326,7 +334,8 @@ class TextEditor {
       if (first >= line || file_[first] != '#') break;
       line = above;
     }
-    splices_.push_back({{line, line}, fmt::format("{}{}{}\n", indentation(next.span.begin), node, comment)});
+    splices_.push_back(
+        {{line, line}, fmt::format("{}{}{}{}", indentation(next.span.begin), node, comment, line_break())});
   }
 
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
@@ -337,8 +346,9 @@ class TextEditor {
     if (begins_line(last->span.begin) && ends_line(last->span.end)) {
       const std::size_t end = line_end(last->span.end);
       const bool broken = end > 0 && file_[end - 1] == '\n';
-      splices_.push_back(
-          {{end, end}, fmt::format("{}{}{}{}\n", broken ? "" : "\n", indentation(last->span.begin), code, comment)});
+      splices_.push_back({{end, end},
+                          fmt::format("{}{}{}{}{}", broken ? "" : line_break(), indentation(last->span.begin), code,
+                                      comment, line_break())});
     } else {
       splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
     }
@@ -473,7 +483,7 @@ class TextEditor {
         splices_.push_back({{line_begin(mark), end}, {}});
         return std::nullopt;
       }
-      if (end > mark && file_[end - 1] == '\n') --end;
+      while (end > mark && (file_[end - 1] == '\n' || file_[end - 1] == '\r')) --end;
       std::size_t from = mark;
       while (from > 0 && (file_[from - 1] == ' ' || file_[from - 1] == '\t')) --from;
       splices_.push_back({{from, end}, {}});
@@ -488,7 +498,9 @@ class TextEditor {
     for (std::uint32_t line = 1; line < comment.line; ++line) begin = line_end(begin);
     std::size_t end = line_end(begin);
     while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
-    if (end < begin + comment.text.size() || file_.substr(end - comment.text.size(), comment.text.size()) != comment.text) return std::nullopt;
+    if (end < begin + comment.text.size() ||
+        file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
+      return std::nullopt;
     std::size_t mark = end - comment.text.size();
     while (mark > begin && (file_[mark - 1] == ' ' || file_[mark - 1] == '\t')) --mark;
     if (mark == begin || file_[mark - 1] != '#') return std::nullopt;
