@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,20 +20,48 @@ class DeadNode : public Rule {
     const Model& model = view.model();
     const std::vector<bool>& live = view.live();
     const std::vector<bool>& used = view.used();
+    std::vector<NodeId> left_behind;
     for (std::size_t n = 0; n < live.size(); ++n) {
       if (live[n] || is_explained(view, static_cast<NodeId>(n))) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
       for (const ValueId value : model.results(model.nodes[n]))
         feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
-      if (!feeds_another)
-        out.report(static_cast<NodeId>(n), "no result of the node is used")
-            .fix("remove the node, and what only feeds it", Applicability::kSafe,
-                 removal(view.analysis(), static_cast<NodeId>(n), live));
+      if (feeds_another) continue;
+      const auto id = static_cast<NodeId>(n);
+      if (is_left_behind(NodeCall(view.analysis(), id)))
+        left_behind.push_back(id);
+      else
+        out.report(id, "no result of the node is used")
+            .fix("remove the node, and what only feeds it", Applicability::kSafe, removal(view.analysis(), id, live));
     }
+    if (!left_behind.empty()) report_left_behind(view.analysis(), left_behind, live, out);
   }
 
  private:
+  /// Exporters leave constants and shapes behind by the dozen, and they cost next to nothing: one finding for all.
+  static bool is_left_behind(const NodeCall& call) {
+    return call.is("Constant") || call.is("Shape") || call.is("Size");
+  }
+
+  static void report_left_behind(const Analysis& analysis, const std::vector<NodeId>& nodes,
+                                 const std::vector<bool>& live, Reporter& out) {
+    constexpr std::size_t kNoted = 8;
+    const std::size_t more = nodes.size() - 1;
+    FindingBuilder finding = out.report(
+        nodes.front(),
+        more == 0 ? std::string("no result of the node is used")
+                  : fmt::format("no result of the node is used, nor of {} more that only {} constants or shapes", more,
+                                more == 1 ? "gives" : "give"));
+    std::vector<GraphEdit> edits;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (i > 0 && i <= kNoted) finding.note_at(nodes[i], "nor of this one");
+      std::ranges::move(removal(analysis, nodes[i], live), std::back_inserter(edits));
+    }
+    finding.fix(more == 0 ? "remove the node, and what only feeds it" : "remove these nodes, and what only feeds them",
+                Applicability::kSafe, std::move(edits));
+  }
+
   /// Takes away the node and, before it, the dead nodes of its graph that nothing else uses.
   static std::vector<GraphEdit> removal(const Analysis& analysis, NodeId dead, const std::vector<bool>& live) {
     const Model& model = analysis.model();
