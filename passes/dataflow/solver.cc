@@ -451,7 +451,7 @@ class Solver {
     for (const FactId result : frame.result.results) size += size_of(result);
     const std::uint32_t new_dims = facts_.dims().mark() - mark;
     contents_left_ -= size + kElementsPerDim * static_cast<std::int64_t>(new_dims);
-    if (depth_ != 0) charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 8 + 2 * std::uint64_t{new_dims});
+    if (depth_ != 0) charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
     for (Failure& failure : frame.result.failures) record(id, std::move(failure));
     const bool clean = frame.result.failures.empty();
     if (clean && any == Taint()) {
