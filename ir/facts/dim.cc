@@ -144,7 +144,7 @@ std::string_view to_text(Unknown reason) {
     case Unknown::kTooComplex: return "the expression passes the cap on terms, degree or nesting";
     case Unknown::kOverflow: return "arithmetic leaves the range of int64";
     case Unknown::kLoopCarried: return "changes from iteration to iteration";
-    case Unknown::kJoined: return "the branches disagree";
+    case Unknown::kJoined: return "branches or iterations disagree";
     case Unknown::kUnknownOperator: return "the operator that makes it is not known";
     case Unknown::kTainted: return "follows from something that failed";
   }
