@@ -9,13 +9,12 @@ import argparse
 import os
 import sys
 
+import execution
 import numpy as np
 import onnx
-from onnx import helper
-
-import execution
 import program
 from facts_hold import Judge
+from onnx import helper
 
 
 def draw_inputs(model, extents, limits, rng):
