@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analyzer/cli/check.h"
+#include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/weights.h"
@@ -20,8 +21,6 @@
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
 #include "ir/text/reader.h"
-#include "ir/writers/onnx/writer.h"
-#include "ir/writers/text/writer.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -45,37 +44,14 @@ std::string people_lines(std::string_view text) {
 
 std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
-/// An edited model, read and analysed again.
-struct Outcome {
-  EditedBytes edited;
-  std::shared_ptr<const std::string> base;  ///< what `edited` refers to, where that is no file
-  std::shared_ptr<const std::string> bytes;
-  std::unique_ptr<Model> model;
-  std::unique_ptr<Analysis> analysis;
-};
-
-bool is_text(std::string_view path) { return path.ends_with(".onnxtxt"); }
-
-Result<Outcome> apply_once(std::string_view file, const Model& model, std::span<const GraphEdit> edits, const AnalysisOptions& options) {
-  Result<EditedBytes> edited = is_text(model.path) ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
-  if (!edited) return edited.error();
-  Outcome outcome{.edited = std::move(*edited), .base = nullptr, .bytes = nullptr, .model = nullptr, .analysis = nullptr};
-  outcome.bytes = std::make_shared<const std::string>(outcome.edited.joined());
-  Result<Model> fixed = is_text(model.path) ? read_onnx_text(*outcome.bytes, model.path) : read_onnx_bytes(*outcome.bytes, model.path, outcome.bytes);
-  if (!fixed) return Error{fmt::format("the fixed model cannot be read: {}", fixed.error().message), {}};
-  outcome.model = std::make_unique<Model>(std::move(*fixed));
-  outcome.analysis = std::make_unique<Analysis>(analyse(*outcome.model, options));
-  return outcome;
-}
-
 /// Carries the edits out and takes away the declarations that they made wrong.
-Result<Outcome> apply(std::string_view file, const Model& model, const Analysis& before, std::vector<GraphEdit> edits, const AnalysisOptions& options) {
-  Result<Outcome> outcome = apply_once(file, model, edits, options);
+Result<EditedModel> apply(std::string_view file, const Model& model, const Analysis& before, std::vector<GraphEdit> edits, const AnalysisOptions& options) {
+  Result<EditedModel> outcome = edit_model(file, model, edits, options);
   if (!outcome) return outcome;
   const std::vector<GraphEdit> stale = drop_stale_declarations(before, *outcome->analysis);
   if (stale.empty()) return outcome;
   edits.insert(edits.end(), stale.begin(), stale.end());
-  return apply_once(file, model, edits, options);
+  return edit_model(file, model, edits, options);
 }
 
 }  // namespace
@@ -83,14 +59,15 @@ Result<Outcome> apply(std::string_view file, const Model& model, const Analysis&
 int run_fix(const FixOptions& options) {
   if (options.in_place == !options.output.empty() && !(options.diff && options.output.empty() && !options.in_place))
     return refuse("fix needs either -o OUT or --in-place (or --diff alone, which writes nothing)");
-  if (!options.output.empty() && is_text(options.output) != is_text(options.input)) return refuse("the result is written in the format of the input: .onnxtxt or binary");
+  if (!options.output.empty() && is_text_model(options.output) != is_text_model(options.input))
+    return refuse("the result is written in the format of the input: .onnxtxt or binary");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);
 
   const auto bytes = onnx::FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
   const std::string_view file = (*bytes)->bytes();
-  const Result<Model> model = is_text(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
+  const Result<Model> model = is_text_model(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
   if (!target.empty() && would_lose_weights(*model, options.input, target)) return refuse(kWeightsStayBehind);
@@ -103,16 +80,17 @@ int run_fix(const FixOptions& options) {
   RuleResults left = findings_of(analysis);
   FixPlan plan = plan_fixes(*model, left.findings, options.unsafe);
   std::vector<std::string> fixed;
-  std::optional<Outcome> outcome;
+  std::optional<EditedModel> outcome;
+  std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
   // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the next round.
   for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
     for (std::size_t i = 0; i < plan.fixed.size(); ++i)
       fixed.push_back(fmt::format("fixed {} at node {}: {} ({})\n", plan.fixed[i]->rule, people(plan.fixed[i]->node), people(plan.fixes_used[i]->message),
                                   to_text(plan.fixes_used[i]->applicability)));
-    Result<Outcome> next = outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
-                                   : apply(file, *model, analysis, plan.edits, settings->analysis);
+    Result<EditedModel> next = outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
+                                       : apply(file, *model, analysis, plan.edits, settings->analysis);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
-    next->base = outcome ? outcome->bytes : nullptr;
+    base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
     left = findings_of(*outcome->analysis);
     plan = plan_fixes(*outcome->model, left.findings, options.unsafe);

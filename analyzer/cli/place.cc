@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "analyzer/cli/check.h"
+#include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/weights.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
 #include "ir/readers/onnx/file_bytes.h"
 #include "ir/readers/onnx/reader.h"
-#include "ir/writers/onnx/writer.h"
 #include "passes/placement/explicit_transfers.h"
 #include "passes/placement/runtime_cost.h"
 
@@ -26,7 +26,7 @@ std::string copies_text(const Analysis& analysis, const RuntimeCost& cost) {
 }  // namespace
 
 int run_place(const PlaceOptions& options) {
-  if (options.input.ends_with(".onnxtxt")) return refuse("placing models in text is not built yet");
+  if (is_text_model(options.input)) return refuse("placing models in text is not built yet");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);
   const auto bytes = onnx::FileBytes::open(options.input);
@@ -38,28 +38,23 @@ int run_place(const PlaceOptions& options) {
   const Analysis analysis = analyse(*model, settings->analysis);
   const Result<TransferPlan> plan = make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
-  const Result<EditedBytes> edited = edit_onnx((*bytes)->bytes(), *model, plan->edits);
-  if (!edited) return refuse(fmt::format("{}: {}", options.input, edited.error().message));
-
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  const auto joined = std::make_shared<const std::string>(edited->joined());
-  const Result<Model> placed = read_onnx_bytes(*joined, options.input, joined);
-  if (!placed) return refuse(fmt::format("{}: the placed model cannot be read: {}", options.input, placed.error().message));
-  const Analysis placed_analysis = analyse(*placed, settings->analysis);
+  const Result<EditedModel> placed = edit_model((*bytes)->bytes(), *model, plan->edits, settings->analysis);
+  if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
   PlacementOptions explicit_options = settings->placement;
   explicit_options.providers.clear();
-  const Placement placement = place(placed_analysis, explicit_options);
-  if (!placed_analysis.failures().empty() || !placement.failures().empty()) {
-    const NodeId node = placement.failures().empty() ? placed_analysis.failures()[0].node : placement.failures()[0].node;
-    return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written", options.input, escape_for_people(placed->label(node), 200)));
+  const Placement placement = place(*placed->analysis, explicit_options);
+  if (!placed->analysis->failures().empty() || !placement.failures().empty()) {
+    const NodeId node = placement.failures().empty() ? placed->analysis->failures()[0].node : placement.failures()[0].node;
+    return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written", options.input, escape_for_people(placed->model->label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
-  const RuntimeCost chosen = runtime_cost(placed_analysis, explicit_options), usual = runtime_cost(analysis, settings->placement);
-  std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator, plan->on_cpu, copies_text(placed_analysis, chosen));
+  const RuntimeCost chosen = runtime_cost(*placed->analysis, explicit_options), usual = runtime_cost(analysis, settings->placement);
+  std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator, plan->on_cpu, copies_text(*placed->analysis, chosen));
   text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));
   if (!options.output.empty()) {
-    if (const auto error = write_file(options.output, edited->parts())) return refuse(error->message);
+    if (const auto error = write_file(options.output, placed->edited.parts())) return refuse(error->message);
     text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers, plan->transfers == 1 ? "" : "s");
   }
   const auto error = write_stdout(text);

@@ -7,9 +7,9 @@
 
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
-#include "analyzer/config/glob.h"
 #include "analyzer/config/small_file.h"
 #include "analyzer/config/suggestion.h"
+#include "ir/glob.h"
 
 namespace tensorlint::cli {
 namespace {

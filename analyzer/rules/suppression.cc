@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "analyzer/config/glob.h"
 #include "analyzer/config/suggestion.h"
 #include "analyzer/rules/engine.h"
+#include "ir/glob.h"
 
 namespace tensorlint {
 namespace {

@@ -21,23 +21,6 @@ namespace {
 
 constexpr std::string_view kDeviceKey = "tensorlint.device";
 
-/// A name where a type may stand before it.
-std::string value_text(std::string_view name) {
-  return text::is_identifier(name) && !text::is_type_word(name) ? std::string(name) : text::quoted(name);
-}
-
-std::string word_text(std::string_view name) { return text::is_identifier(name) ? std::string(name) : text::quoted(name); }
-
-/// Parts between dots as they are where each is a word, as in ai.onnx.ml.
-std::string domain_text(std::string_view domain) {
-  for (std::size_t start = 0; start <= domain.size();) {
-    const std::size_t dot = std::min(domain.find('.', start), domain.size());
-    if (!text::is_identifier(domain.substr(start, dot - start))) return text::quoted(domain);
-    start = dot + 1;
-  }
-  return std::string(domain);
-}
-
 template <typename Number>
 void append_number(std::string& out, Number number) {
   if constexpr (std::is_floating_point_v<Number>) {
@@ -49,13 +32,6 @@ void append_number(std::string& out, Number number) {
   char digits[48];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
   out.append(digits, end);
-}
-
-/// With a point or an exponent, so that it reads as a float without its kind.
-void append_float(std::string& out, float number) {
-  const std::size_t start = out.size();
-  append_number(out, number);
-  if (out.find_first_of(".ein", start) == std::string::npos) out += ".0";
 }
 
 /// The elements of a constant that are there, whatever its dims say, one after the other.
@@ -242,11 +218,11 @@ class Printer {
       opsets(self.opsets);
     }
     out_ += "\n>\n";
-    emit(value_text(model_.text(self.name)) + ' ');
+    emit(text::value_word(model_.text(self.name)) + ' ');
     if (!self.attribute_names.empty() || !self.attribute_defaults.empty()) {
       std::string_view separator = "<";
       for (const std::string_view name : self.attribute_names) {
-        emit(fmt::format("{}{}", separator, word_text(name)));
+        emit(fmt::format("{}{}", separator, text::plain_word(name)));
         separator = ", ";
       }
       for (const Attribute& attribute : self.attribute_defaults) {
@@ -311,7 +287,7 @@ class Printer {
   /// Everything before the nodes.
   void graph_head(GraphId id, unsigned indent, bool with_name) {
     const Graph& self = model_.graph(id);
-    if (with_name) out_ += value_text(model_.text(self.name)) + ' ';
+    if (with_name) out_ += text::value_word(model_.text(self.name)) + ' ';
     out_ += '(';
     for (std::size_t i = 0; i < self.inputs.size(); ++i) {
       if (i != 0) out_ += ", ";
@@ -324,7 +300,7 @@ class Printer {
       if (self.outputs[i] == ValueId::kAbsent)
         out_ += "\"\"";
       else if (value.graph != id)
-        out_ += value_text(model_.text(value.name));
+        out_ += text::value_word(model_.text(value.name));
       else
         typed(value);
     }
@@ -339,10 +315,10 @@ class Printer {
     const auto initializer = [&](const Value& value) {
       if (value.initializer != nullptr) {
         begin_declaration();
-        constant(*value.initializer, value_text(model_.text(value.name)) + " =");
+        constant(*value.initializer, text::value_word(model_.text(value.name)) + " =");
       } else if (value.sparse_initializer != nullptr) {
         begin_declaration();
-        sparse_constant(*value.sparse_initializer, value_text(model_.text(value.name)) + " =");
+        sparse_constant(*value.sparse_initializer, text::value_word(model_.text(value.name)) + " =");
       }
     };
     for (const ValueId input : self.inputs) initializer(model_.value(input));
@@ -361,7 +337,7 @@ class Printer {
       out_ += type(*value.type);
       out_ += ' ';
     }
-    out_ += value_text(model_.text(value.name));
+    out_ += text::value_word(model_.text(value.name));
   }
 
   std::string type(const TypeDecl& outermost) const {
@@ -391,7 +367,7 @@ class Printer {
       if (dim.has_extent)
         append_number(text, dim.extent);
       else
-        text += dim.name == NameId::kEmpty ? "?" : word_text(model_.text(dim.name));
+        text += dim.name == NameId::kEmpty ? "?" : text::plain_word(model_.text(dim.name));
     }
     return type.dims.empty() ? text : text + ']';
   }
@@ -436,24 +412,24 @@ class Printer {
     out_ += '}';
   }
 
-  void part(const Tensor& tensor) { constant(tensor, tensor.name == NameId::kEmpty ? "" : value_text(model_.text(tensor.name))); }
+  void part(const Tensor& tensor) { constant(tensor, tensor.name == NameId::kEmpty ? "" : text::value_word(model_.text(tensor.name))); }
 
   void names(std::span<const ValueId> ids) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (i != 0) emit(", ");
-      emit(ids[i] == ValueId::kAbsent ? std::string("\"\"") : value_text(model_.name_of(ids[i])));
+      emit(ids[i] == ValueId::kAbsent ? std::string("\"\"") : text::value_word(model_.name_of(ids[i])));
     }
   }
 
   void node(const Node& self, unsigned indent) {
     out_.append(indent, ' ');
-    if (self.name != NameId::kEmpty) out_ += fmt::format("[{}] ", value_text(model_.text(self.name)));
+    if (self.name != NameId::kEmpty) out_ += fmt::format("[{}] ", text::value_word(model_.text(self.name)));
     names(model_.results(self));
     const Operator& op = model_.op(self);
     out_ += self.result_count == 0 ? "= " : " = ";
-    if (op.domain != NameId::kEmpty) out_ += domain_text(model_.text(op.domain)) + '.';
-    out_ += word_text(model_.text(op.name));
-    if (op.overload != NameId::kEmpty) out_ += ':' + word_text(model_.text(op.overload));
+    if (op.domain != NameId::kEmpty) out_ += text::domain_word(model_.text(op.domain)) + '.';
+    out_ += text::plain_word(model_.text(op.name));
+    if (op.overload != NameId::kEmpty) out_ += ':' + text::plain_word(model_.text(op.overload));
 
     const auto attributes = model_.attributes(self);
     const bool graphs_inside = std::any_of(attributes.begin(), attributes.end(), [](const Attribute& attribute) {
@@ -480,11 +456,11 @@ class Printer {
   }
 
   void attribute(const Attribute& self, unsigned indent) {
-    emit(word_text(self.name));
+    emit(text::plain_word(self.name));
     const auto with_kind = [&] { emit(fmt::format(": {}", to_text(self.kind))); };
     if (!self.reference.empty()) {
       if (self.kind != AttributeKind::kUndefined) with_kind();
-      emit(" = @" + word_text(self.reference));
+      emit(" = @" + text::plain_word(self.reference));
       return;
     }
     // Constants are written straight to out_: lift what they append where a graph is waiting.
@@ -520,7 +496,7 @@ class Printer {
         break;
       case AttributeKind::kFloat:
         emit(" = ");
-        written([&] { append_float(out_, self.f); });
+        written([&] { out_ += text::float_word(self.f); });
         break;
       case AttributeKind::kString: emit(" = " + text::quoted(self.s)); break;
       case AttributeKind::kTensor:
@@ -543,7 +519,7 @@ class Printer {
         emit(" = " + type(*self.type));
         break;
       case AttributeKind::kInts: list(self.ints, [&](std::int64_t item) { append_number(out_, item); }); break;
-      case AttributeKind::kFloats: list(self.floats, [&](float item) { append_float(out_, item); }); break;
+      case AttributeKind::kFloats: list(self.floats, [&](float item) { out_ += text::float_word(item); }); break;
       case AttributeKind::kStrings: list(self.strings, [&](std::string_view item) { out_ += text::quoted(item); }); break;
       case AttributeKind::kTensors: list(self.tensors, [&](const Tensor* item) { part(*item); }); break;
       case AttributeKind::kTypeProtos: list(self.types, [&](const TypeDecl* item) { out_ += type(*item); }); break;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
+#include "ir/text/lexer.h"
 #include "ir/types/dtype.h"
 
 namespace tensorlint::text {
@@ -54,6 +56,30 @@ std::optional<AttributeKind> attribute_kind_named(std::string_view word) {
   for (int code = 0; code <= static_cast<int>(AttributeKind::kTypeProtos); ++code)
     if (word == tensorlint::to_text(static_cast<AttributeKind>(code))) return static_cast<AttributeKind>(code);
   return std::nullopt;
+}
+
+std::string value_word(std::string_view name) {
+  return is_identifier(name) && !is_type_word(name) ? std::string(name) : quoted(name);
+}
+
+std::string plain_word(std::string_view name) { return is_identifier(name) ? std::string(name) : quoted(name); }
+
+std::string domain_word(std::string_view domain) {
+  for (std::size_t start = 0; start <= domain.size();) {
+    const std::size_t dot = std::min(domain.find('.', start), domain.size());
+    if (!is_identifier(domain.substr(start, dot - start))) return quoted(domain);
+    start = dot + 1;
+  }
+  return std::string(domain);
+}
+
+std::string float_word(float number) {
+  if (std::isnan(number)) return std::signbit(number) ? "-nan" : "nan";
+  char digits[48];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
+  std::string word(digits, end);
+  if (word.find_first_of(".ein") == std::string::npos) word += ".0";
+  return word;
 }
 
 }  // namespace tensorlint::text

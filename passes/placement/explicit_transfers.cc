@@ -12,7 +12,8 @@
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
 #include "passes/placement/minimum_cut.h"
-#include "passes/placement/tensor_bytes.h"
+#include "passes/placement/tensor_facts.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -39,7 +40,7 @@ class TransferPlanner {
   TransferPlanner(const Analysis& analysis, const PlacementOptions& options, const ProviderTable& provider)
       : analysis_(analysis), model_(analysis.model()), sources_(analysis, without_providers(options)), provider_(provider), cpu_(built_in_provider("cpu")),
         choices_(choose_providers(analysis, options.providers)), homes_(model_.values.size(), kNowhere), uses_(model_.values.size()),
-        handed_out_(model_.values.size(), 0), is_stored_(model_.values.size(), false), node_sides_(model_.nodes.size(), kNowhere) {
+        handed_out_(model_.values.size(), 0), is_stored_(model_.values.size(), false), node_sides_(model_.nodes.size(), kNowhere), reads_data_(model_.nodes.size(), false) {
     plan_.accelerator = provider.device;
   }
 
@@ -55,7 +56,7 @@ class TransferPlanner {
     for (std::size_t n = 0; n < node_sides_.size(); ++n)
       if (node_sides_[n] != kNowhere) ++(is_on_accelerator(node_sides_[n]) ? plan_.on_accelerator : plan_.on_cpu);
     place_what_follows_nothing();
-    for (std::size_t v = 1; v < model_.values.size(); ++v) insert_transfer(static_cast<ValueId>(v));
+    for (std::size_t v = 1; v < model_.values.size(); ++v) copy_where_needed(static_cast<ValueId>(v));
     return std::move(plan_);
   }
 
@@ -134,9 +135,7 @@ class TransferPlanner {
     if (name == "If") return 1;
     if (name == "Loop") {
       const ValueId count = node.operand_count > 0 ? model_.operands(node)[0] : ValueId::kAbsent;
-      const Content* elements = count == ValueId::kAbsent ? nullptr : analysis_.facts().content(analysis_.fact(count).content);
-      if (elements != nullptr && elements->integers.size() == 1)
-        if (const auto known = analysis_.facts().dims().as_constant(elements->integers[0])) return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
+      if (const auto known = known_integer(analysis_, count)) return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
     }
     return static_cast<double>(kNominalExtent);
   }
@@ -193,14 +192,14 @@ class TransferPlanner {
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) homes_[index(result)] = side;
     };
-    if (model_.text(op.domain) == "tensorlint" && name == "Transfer") {
+    if (is_transfer(model_, op)) {
       const Attribute* to = model_.attribute(node, "device");
       const auto target = to == nullptr ? std::nullopt : canonical_device(to->s);
       if (!target) return stop(fmt::format("the Transfer `{}` names no device", model_.label(id)));
       for (std::size_t i = 0; i < operands.size(); ++i) use(id, i, kNowhere);
       return results_on(side_of(sources_.number(*target), model_.label(id), true));
     }
-    const OperandPlacement roles = operand_placement(model_, op, find_entry(model_.text(op.domain), name, op.opset));
+    const OperandPlacement roles = operand_placement(model_, op);
     if (roles.results_on_host) {
       for (std::size_t i = 0; i < operands.size(); ++i) use(id, i, kNowhere);
       return results_on(kCpu);
@@ -212,7 +211,9 @@ class TransferPlanner {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
       use(id, i, roles.is_host(i) ? kCpu : side);
-      if (!roles.is_host(i)) touched += bytes_of(operands[i]);
+      if (roles.is_host(i)) continue;
+      touched += bytes_of(operands[i]);
+      reads_data_[static_cast<std::size_t>(id)] = true;
     }
     for (const ValueId result : model_.results(node))
       if (result != ValueId::kAbsent) touched += bytes_of(result);
@@ -385,13 +386,7 @@ class TransferPlanner {
     for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
       const auto id = static_cast<NodeId>(n);
       if (node_sides_[n] == kNowhere || is_on_accelerator(node_sides_[n]) == by_default || sources_.node(id) != DeviceSources::kUnplaced) continue;
-      const Node& node = model_.nodes[n];
-      const Operator& op = model_.op(node);
-      const OperandPlacement roles = operand_placement(model_, op, find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
-      const auto operands = model_.operands(node);
-      bool reads = false;
-      for (std::size_t i = 0; i < operands.size(); ++i) reads = reads || (operands[i] != ValueId::kAbsent && !roles.is_host(i));
-      if (!reads) plan_.edits.push_back(AddMetadata{id, ValueId::kAbsent, "tensorlint.device", device(!by_default)});
+      if (!reads_data_[n]) plan_.edits.push_back(AddMetadata{id, ValueId::kAbsent, "tensorlint.device", device(!by_default)});
     }
   }
 
@@ -401,19 +396,14 @@ class TransferPlanner {
     return depth;
   }
 
-  bool is_loop(NodeId node) const { return model_.text(model_.op(model_.node(node)).name) != "If"; }
-
   /// The node before which one copy of `value` serves all `readers`: out of all loops, as far into branches as can be;
   /// in the value's own graph where that hands the copy out.
   NodeId place_of_transfer(ValueId value, const std::vector<Use>& readers, bool hands_out) const {
     const auto owner = [&](NodeId node) { return model_.graph(model_.node(node).graph).owner; };
     std::vector<NodeId> places;
     for (const Use& reader : readers) {
-      NodeId before = reader.node;
-      for (NodeId at = reader.node; model_.node(at).graph != model_.value(value).graph;) {
-        at = owner(at);
-        if (hands_out || is_loop(at)) before = at;
-      }
+      NodeId before = outermost_loop(model_, reader.node, value);
+      while (hands_out && model_.node(before).graph != model_.value(value).graph) before = owner(before);
       places.push_back(before);
     }
     const auto deepest = [&] { return std::ranges::max_element(places, {}, [&](NodeId node) { return depth(model_.node(node).graph); }); };
@@ -425,7 +415,7 @@ class TransferPlanner {
     return *std::ranges::min_element(places);
   }
 
-  void insert_transfer(ValueId value) {
+  void copy_where_needed(ValueId value) {
     const Vertex home = homes_[index(value)];
     if (home == kNowhere) return;
     const bool from = is_on_accelerator(home);
@@ -439,25 +429,21 @@ class TransferPlanner {
     if (away.empty() && !hands_out) return;
     ++plan_.transfers;
     const std::string to = device(!from), name(model_.name_of(value));
-    std::string suffix = to;
-    std::ranges::replace(suffix, ':', '_');
     std::string original = name, copied;
     if (hands_out) {
       // The body hands the copy out, under the name that its results have.
       copied = name;
-      original = new_name(fmt::format("{}_before_{}", name, suffix));
+      original = new_name(name_with_device(name, "before", to));
       const Value& made = model_.value(value);
       plan_.edits.push_back(SetResult{made.producer, made.result_index, original});
       for (const Use& one : here) plan_.edits.push_back(SetOperand{one.node, one.index, original});
     } else {
-      copied = new_name(fmt::format("{}_on_{}", name, suffix));
+      copied = new_name(name_with_device(name, "on", to));
       for (const Use& one : away) plan_.edits.push_back(SetOperand{one.node, one.index, copied});
     }
     const NodeId before = away.empty() ? NodeId::kNone : place_of_transfer(value, away, hands_out);
     const GraphId graph = before == NodeId::kNone ? model_.value(value).graph : model_.node(before).graph;
-    const NewAttribute attribute{.name = "device", .kind = AttributeKind::kString, .s = to};
-    plan_.edits.push_back(InsertNode{before, {"tensorlint", "Transfer", new_name(fmt::format("{}_to_{}", name, suffix)), {original}, {copied}, {attribute}}, graph});
-    plan_.edits.push_back(ImportDomain{"tensorlint", 1, graph});
+    for (GraphEdit& edit : insert_transfer(new_name(name_with_device(name, "to", to)), original, copied, to, before, graph)) plan_.edits.push_back(std::move(edit));
   }
 
   const Analysis& analysis_;
@@ -472,6 +458,7 @@ class TransferPlanner {
   std::vector<std::uint32_t> handed_out_;   // by value: 1 where a Transfer may stand between, more where it cannot
   std::vector<bool> is_stored_;             // by value: a constant that nothing places
   std::vector<Vertex> node_sides_;          // by node; kNowhere: computes nothing itself
+  std::vector<bool> reads_data_;            // by node: an operand decides where it runs
   std::vector<double> times_;               // by graph
   std::set<std::string> new_names_;
   std::optional<Error> problem_;

@@ -64,7 +64,7 @@ bool is_host_operand(std::string_view op, std::string_view operand) {
 
 }  // namespace
 
-OperandPlacement operand_placement(const Model& model, const Operator& op, const OpEntry* entry) {
+OperandPlacement operand_placement(const Model& model, const Operator& op) {
   static_assert(std::is_sorted(std::begin(kHostOperands), std::end(kHostOperands),
                                [](const HostOperands& a, const HostOperands& b) { return a.op < b.op; }));
   OperandPlacement placement;
@@ -73,6 +73,7 @@ OperandPlacement operand_placement(const Model& model, const Operator& op, const
     return placement;
   }
   const std::string_view name = model.text(op.name);
+  const OpEntry* entry = find_entry(model.text(op.domain), name, op.opset);
   const bool standard = op.domain == NameId::kEmpty;
   const auto inputs = op.schema->inputs;
   for (std::size_t i = 0; i < std::min<std::size_t>(inputs.size(), 64); ++i) {

@@ -17,6 +17,6 @@ struct OperandPlacement {
   bool is_host(std::size_t operand) const { return operand < 64 && ((host >> operand) & 1U) != 0; }
 };
 
-OperandPlacement operand_placement(const Model& model, const Operator& op, const OpEntry* entry);
+OperandPlacement operand_placement(const Model& model, const Operator& op);
 
 }  // namespace tensorlint

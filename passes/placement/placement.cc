@@ -15,6 +15,8 @@
 #include "passes/placement/call_attributes.h"
 #include "passes/placement/diagram.h"
 #include "passes/placement/host_operands.h"
+#include "passes/placement/tensor_facts.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -69,15 +71,15 @@ struct OperatorTraits {
   OperandPlacement operands;
 };
 
-OperatorTraits traits_of(const Model& model, const Operator& op, const OpEntry* entry) {
+OperatorTraits traits_of(const Model& model, const Operator& op) {
   OperatorTraits traits;
   const std::string_view name = model.text(op.name);
   if (op.function != GraphId::kNone) {
     traits.kind = NodeKind::kCall;
     return traits;
   }
-  traits.operands = operand_placement(model, op, entry);
-  if (model.text(op.domain) == "tensorlint" && name == "Transfer") {
+  traits.operands = operand_placement(model, op);
+  if (is_transfer(model, op)) {
     traits.kind = NodeKind::kTransfer;
     traits.content = ContentRule::kSame;
   }
@@ -139,8 +141,7 @@ class Placer {
         summaries_(model_.graphs.size()), budget_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * model_.nodes.size())) {
     states_ = {{kAnywhere, false, false}, {kAnywhere, true, false}};
     for (std::uint32_t s = 0; s < states_.size(); ++s) state_ids_[states_[s]] = s;
-    for (const Operator& op : model_.operators)
-      traits_.push_back(traits_of(model_, op, find_entry(model_.text(op.domain), model_.text(op.name), op.opset)));
+    for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
     out_.devices_.assign(model_.values.size(), 0);
   }
 
@@ -236,7 +237,7 @@ class Placer {
       for (const Dim dim : analysis_.facts().dims_of(fact.shape))
         if (const auto extent = analysis_.facts().dims().as_constant(dim); extent && *extent != 1) return {};
     }
-    if (const auto number = constant(value)) return {.kind = Element::Kind::kNumber, .number = *number};
+    if (const auto number = known_integer(analysis_, value)) return {.kind = Element::Kind::kNumber, .number = *number};
     return fresh(value);
   }
 
@@ -244,13 +245,6 @@ class Placer {
     Element content{.kind = Element::Kind::kSymbol, .symbol = static_cast<std::uint32_t>(symbols_.size())};
     symbols_.push_back(static_cast<std::uint64_t>(value));
     return content;
-  }
-
-  std::optional<std::int64_t> constant(ValueId value) const {
-    if (value == ValueId::kAbsent) return std::nullopt;
-    const Content* elements = analysis_.facts().content(analysis_.fact(value).content);
-    if (elements == nullptr || elements->integers.size() != 1) return std::nullopt;
-    return analysis_.facts().dims().as_constant(elements->integers[0]);
   }
 
   /// The variable "`symbol` > k"; of a condition (k = 0) simply "it holds". nullopt past the number that is told apart.
@@ -276,7 +270,7 @@ class Placer {
   }
 
   std::optional<Diagram> condition(ValueId value) {
-    if (const auto number = constant(value)) return *number != 0 ? kAlways : kNever;
+    if (const auto number = known_integer(analysis_, value)) return *number != 0 ? kAlways : kNever;
     Placed& placed = current_[index(value)];
     if (placed.content.kind == Element::Kind::kNone) placed.content = fresh(value);
     return formula(placed.content);
@@ -960,7 +954,7 @@ class Placer {
     if (operands[0] != ValueId::kAbsent) {
       note_number_use(operands[0]);
       Element& trips = current_[index(operands[0])].content;
-      if (const auto number = constant(operands[0])) trips = {.kind = Element::Kind::kNumber, .is_iteration = false, .number = *number};
+      if (const auto number = known_integer(analysis_, operands[0])) trips = {.kind = Element::Kind::kNumber, .is_iteration = false, .number = *number};
       if (trips.kind != Element::Kind::kNumber && trips.kind != Element::Kind::kSymbol) trips = fresh(operands[0]);
       if (trips.kind == Element::Kind::kNumber) {
         loop.trips = std::max<std::int64_t>(trips.number, 0);

@@ -9,6 +9,7 @@
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 
@@ -100,9 +101,9 @@ class Chooser {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
     const std::string_view name = model_.text(op.name), domain = model_.text(op.domain);
-    if (op.function != GraphId::kNone || (domain == "tensorlint" && name == "Transfer")) return;
+    if (op.function != GraphId::kNone || is_transfer(model_, op)) return;
     if (domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap" || name == "Constant")) return;
-    const OperandPlacement roles = operand_placement(model_, op, find_entry(domain, name, op.opset));
+    const OperandPlacement roles = operand_placement(model_, op);
     ProviderChoice choice;
     for (; choice.provider < providers_.size(); ++choice.provider) {
       std::string why = missing_kernel(analysis_, node, *providers_[choice.provider]);

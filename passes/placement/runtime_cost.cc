@@ -10,7 +10,8 @@
 #include "passes/placement/call_attributes.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
-#include "passes/placement/tensor_bytes.h"
+#include "passes/placement/tensor_facts.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -50,7 +51,7 @@ class Run {
       : analysis_(analysis), model_(analysis.model()), sources_(sources), bodies_(bodies), answers_(answers), budget_(budget), orders_(orders), current_(model_.values.size()) {
     case_.cost.bytes = case_.cost.setup_bytes = dims().constant(0);
     for (const Operator& op : model_.operators)
-      operands_.push_back(operand_placement(model_, op, find_entry(model_.text(op.domain), model_.text(op.name), op.opset)));
+      operands_.push_back(operand_placement(model_, op));
   }
 
   CostCase run() {
@@ -77,13 +78,7 @@ class Run {
   void make(ValueId value, int device) {
     if (value == ValueId::kAbsent) return;
     current_[index(value)] = static_cast<std::uint32_t>(buffers_.size());
-    buffers_.push_back({device, std::uint64_t{1} << device, false, value, constant(value)});
-  }
-
-  std::optional<std::int64_t> constant(ValueId value) const {
-    const Content* elements = analysis_.facts().content(analysis_.fact(value).content);
-    if (elements == nullptr || elements->integers.size() != 1) return std::nullopt;
-    return analysis_.facts().dims().as_constant(elements->integers[0]);
+    buffers_.push_back({device, std::uint64_t{1} << device, false, value, known_integer(analysis_, value)});
   }
 
   void copy(NodeId id, ValueId value, int to, bool keep) {
@@ -137,7 +132,7 @@ class Run {
   bool decide(NodeId id, ValueId condition) {
     Buffer& tensor = buffer(condition);
     if (tensor.home != 0) copy(id, condition, 0, /*keep=*/false);  // the host reads it each time
-    if (const auto known = constant(condition)) return *known != 0;
+    if (const auto known = known_integer(analysis_, condition)) return *known != 0;
     if (!tensor.number) {
       tensor.number = answers_.ask() ? 1 : 0;
       case_.conditions[std::string(model_.name_of(tensor.made_as))] = *tensor.number != 0;
@@ -175,7 +170,7 @@ class Run {
       }
       return;
     }
-    const bool moves = model_.text(op.domain) == "tensorlint" && name == "Transfer";
+    const bool moves = is_transfer(model_, op);
     int where = moves ? DeviceSources::kUnplaced : sources_.node(id);
     if (moves) {
       const Attribute* to = attributes_.find(node, "device");

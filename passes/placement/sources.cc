@@ -6,7 +6,9 @@
 #include <functional>
 #include <optional>
 
+#include "ir/glob.h"
 #include "passes/placement/device_name.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -14,31 +16,8 @@ namespace {
 constexpr std::string_view kTagKey = "tensorlint.device";
 constexpr std::string_view kModelKeyPrefix = "tensorlint.device:";
 
-bool is_transfer(const Model& model, const Operator& op) {
-  return model.text(op.domain) == "tensorlint" && model.text(op.name) == "Transfer";
-}
-
-/// `*` stands for any text, `?` for one byte; an empty glob matches nothing. Linear in the text but for restarts at stars.
-bool matches(std::string_view glob, std::string_view text) {
-  if (glob.empty()) return false;
-  std::size_t g = 0, t = 0, star = std::string_view::npos, from = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      from = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
+/// An empty glob matches nothing here.
+bool matches(std::string_view glob, std::string_view name) { return !glob.empty() && matches_name(glob, name); }
 
 /// The module scopes that PyTorch's exporter leaves: "['', 'layers', 'layers.0', 'add']", the last being the node.
 std::vector<std::string_view> scopes_of(const Model& model, const Node& node) {

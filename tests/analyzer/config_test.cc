@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "analyzer/config/baseline.h"
-#include "analyzer/config/glob.h"
 #include "analyzer/config/suggestion.h"
 #include "analyzer/findings/fingerprint.h"
+#include "ir/glob.h"
 
 namespace tensorlint {
 namespace {

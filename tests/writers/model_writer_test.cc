@@ -4,25 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "tests/writers/normal_form.h"
+#include "tests/writers/sample_bytes.h"
 
 namespace tensorlint {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 void expect_equal(const ::onnx::ModelProto& original) {
   const std::string bytes = original.SerializeAsString();

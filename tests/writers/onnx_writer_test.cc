@@ -6,24 +6,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "ir/readers/onnx/reader.h"
 #include "onnx.pb.h"
+#include "tests/writers/sample_bytes.h"
 
 namespace tensorlint {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 std::vector<fs::path> sample_models() {
   std::vector<fs::path> models;

@@ -9,6 +9,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "passes/placement/host_operands.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -20,19 +21,6 @@ struct Move {
 };
 
 bool is_only_on(const std::vector<std::string>& devices, const std::string& device) { return devices.size() == 1 && devices[0] == device; }
-
-bool is_loop(const Model& model, NodeId node) {
-  const std::string_view name = model.text(model.op(model.node(node)).name);
-  return name == "Loop" || name == "Scan";
-}
-
-/// The outermost loop around `node` that does not change `value`, else the node itself.
-NodeId place_of_transfer(const Model& model, NodeId node, ValueId value) {
-  NodeId before = node;
-  for (GraphId graph = model.node(node).graph; graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph; graph = model.graph(graph).parent)
-    if (is_loop(model, model.graph(graph).owner)) before = model.graph(graph).owner;
-  return before;
-}
 
 /// No other value and no node is called so: a key of the model may name it.
 bool is_only_one_of_its_name(const Model& model, ValueId value) {
@@ -88,7 +76,7 @@ class Proposal {
  private:
   OperandPlacement roles_of_operands() const {
     const Operator& op = model_.op(model_.node(node_));
-    return operand_placement(model_, op, find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
+    return operand_placement(model_, op);
   }
 
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
@@ -121,15 +109,11 @@ class Proposal {
   }
 
   std::string transfer(const Move& move, std::vector<GraphEdit>& edits) const {
-    const NodeId before = place_of_transfer(model_, node_, move.value);
-    std::string suffix = target_;
-    std::ranges::replace(suffix, ':', '_');
+    const NodeId before = outermost_loop(model_, node_, move.value);
     const std::string from(model_.name_of(move.value));
     // Differs from node to node, so that fixes can be combined.
-    const std::string made = unused_name(model_, fmt::format("{}_on_{}_{}", from, suffix, static_cast<std::uint32_t>(node_)));
-    const NewAttribute device{.name = "device", .kind = AttributeKind::kString, .s = target_};
-    edits.push_back(InsertNode{before, {"tensorlint", "Transfer", made, {from}, {made}, {device}}});
-    edits.push_back(ImportDomain{"tensorlint", 1, model_.node(before).graph});
+    const std::string made = unused_name(model_, fmt::format("{}_{}", name_with_device(from, "on", target_), static_cast<std::uint32_t>(node_)));
+    for (GraphEdit& edit : insert_transfer(made, from, made, target_, before, model_.node(before).graph)) edits.push_back(std::move(edit));
     for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
     const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
     return before == node_ ? what : fmt::format("{} before `{}`, which does not change it", what, escape_for_people(model_.label(before)));

@@ -56,34 +56,11 @@ struct GraphText {
   std::size_t nodes_begin = 0;                  ///< the opening brace
 };
 
-std::string name_text(std::string_view name) {
-  return text::is_identifier(name) && !text::is_type_word(name) ? std::string(name) : text::quoted(name);
-}
-
-std::string word_text(std::string_view name) {
-  return text::is_identifier(name) ? std::string(name) : text::quoted(name);
-}
-
-std::string domain_text(std::string_view domain) {
-  for (std::size_t start = 0; start <= domain.size();) {
-    const std::size_t dot = std::min(domain.find('.', start), domain.size());
-    if (!text::is_identifier(domain.substr(start, dot - start))) return text::quoted(domain);
-    start = dot + 1;
-  }
-  return std::string(domain);
-}
-
-std::string number_text(float value) {
-  std::string number = fmt::format("{}", value);
-  if (number.find_first_of(".en") == std::string::npos) number += ".0";
-  return number;
-}
-
 std::string attribute_text(const NewAttribute& attribute) {
-  const std::string name = word_text(attribute.name);
+  const std::string name = text::plain_word(attribute.name);
   switch (attribute.kind) {
     case AttributeKind::kFloat:
-      return fmt::format("{} = {}", name, number_text(attribute.f));
+      return fmt::format("{} = {}", name, text::float_word(attribute.f));
     case AttributeKind::kString:
       return fmt::format("{} = {}", name, text::quoted(attribute.s));
     case AttributeKind::kInts:
@@ -97,7 +74,7 @@ std::string names_text(std::span<const std::string> names) {
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i > 0) list += ", ";
-    if (!names[i].empty()) list += name_text(names[i]);
+    if (!names[i].empty()) list += text::value_word(names[i]);
   }
   // A last name that is absent needs a comma behind it.
   if (!names.empty() && names.back().empty()) list += ",";
@@ -106,10 +83,10 @@ std::string names_text(std::span<const std::string> names) {
 
 std::string node_text(const NewNode& node) {
   std::string line;
-  if (!node.name.empty()) line += fmt::format("[{}] ", name_text(node.name));
+  if (!node.name.empty()) line += fmt::format("[{}] ", text::value_word(node.name));
   line += names_text(node.results) + " = ";
-  if (!node.domain.empty()) line += domain_text(node.domain) + ".";
-  line += word_text(node.op);
+  if (!node.domain.empty()) line += text::domain_word(node.domain) + ".";
+  line += text::plain_word(node.op);
   if (!node.attributes.empty()) {
     std::vector<std::string> attributes;
     for (const NewAttribute& attribute : node.attributes) attributes.push_back(attribute_text(attribute));
@@ -120,7 +97,7 @@ std::string node_text(const NewNode& node) {
 
 std::string declaration_text(const AddInitializer& tensor) {
   const std::string type = tensor.dims.empty() ? "int64" : fmt::format("int64[{}]", fmt::join(tensor.dims, ", "));
-  return fmt::format("{} {} = {{{}}}", type, name_text(tensor.name), fmt::join(tensor.elements, ", "));
+  return fmt::format("{} {} = {{{}}}", type, text::value_word(tensor.name), fmt::join(tensor.elements, ", "));
 }
 
 class TextEditor {
@@ -367,7 +344,7 @@ class TextEditor {
     const auto node = find(set.node);
     if (!node) return lost();
     if (set.index < model_.node(set.node).operand_count) {
-      splices_.push_back({node->operands[set.index], name_text(set.value)});
+      splices_.push_back({node->operands[set.index], text::value_word(set.value)});
       return std::nullopt;
     }
     auto& grown = grown_[set.node];
@@ -379,7 +356,7 @@ class TextEditor {
   std::optional<Error> plan(const SetResult& set) {
     const auto node = find(set.node);
     if (!node || set.index >= node->results.size()) return lost();
-    splices_.push_back({node->results[set.index], name_text(set.value)});
+    splices_.push_back({node->results[set.index], text::value_word(set.value)});
     return std::nullopt;
   }
 

@@ -1,7 +1,6 @@
-#include "passes/placement/tensor_bytes.h"
+#include "passes/placement/tensor_facts.h"
 
 #include <bit>
-#include <optional>
 
 namespace tensorlint {
 namespace {
@@ -49,6 +48,13 @@ Dim tensor_bytes(const Analysis& analysis, ValueId value) {
   Dim count = dims.constant(1);
   for (const Dim extent : analysis.facts().dims_of(fact.shape)) count = dims.mul(count, extent);
   return *bits % 8 == 0 ? dims.mul(count, dims.constant(*bits / 8)) : dims.ceil_div(count, dims.constant(8 / *bits));
+}
+
+std::optional<std::int64_t> known_integer(const Analysis& analysis, ValueId value) {
+  if (value == ValueId::kAbsent) return std::nullopt;
+  const Content* elements = analysis.facts().content(analysis.fact(value).content);
+  if (elements == nullptr || elements->integers.size() != 1) return std::nullopt;
+  return analysis.facts().dims().as_constant(elements->integers[0]);
 }
 
 }  // namespace tensorlint
