@@ -1,5 +1,6 @@
 // The command line of tensorlint. Names, exit codes and JSON are a contract: what is named here stays.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -35,6 +36,16 @@ void add_settings(CLI::App* command, SettingsOptions& settings) {
   command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
   command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false);
   command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false);
+}
+
+/// The growing arrays of one model stay in the heap, which the process hands back as a whole when it ends: mapping and
+/// unmapping each size that they go through takes a twentieth of the time of a check.
+void keep_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_TOP_PAD, 1 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
 }
 
 int run(int argc, char** argv) {
@@ -142,6 +153,7 @@ int run(int argc, char** argv) {
 }  // namespace tensorlint::cli
 
 int main(int argc, char** argv) {
+  tensorlint::cli::keep_memory();
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--") return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");

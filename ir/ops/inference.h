@@ -112,7 +112,7 @@ struct RegisterOps {
   RegisterOps(std::initializer_list<OpEntry> entries);
 };
 
-std::span<const OpEntry> all_entries();  ///< sorted by (domain, name, first version)
+std::span<const OpEntry> all_entries();  ///< in no particular order
 /// The entry in force; null when the operator has none.
 const OpEntry* find_entry(std::string_view domain, std::string_view name, std::int64_t opset);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <set>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "ir/facts/equalities.h"
 #include "ir/facts/hash.h"
+#include "ir/graph/name_table.h"
 #include "ir/ops/shape_functions.h"
 #include "passes/dataflow/analysis.h"
 
@@ -388,7 +390,7 @@ class Solver {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
     if (!trial_) out_.visited_[static_cast<std::size_t>(id)] = true;
-    Frame& frame = frames_[static_cast<std::size_t>(depth_)];
+    Frame& frame = this->frame();
     frame.operands.clear();
     frame.taints.clear();
     Taint any;
@@ -573,6 +575,11 @@ class Solver {
     InferenceResult result;
   };
 
+  Frame& frame() {
+    while (frames_.size() <= static_cast<std::size_t>(depth_)) frames_.emplace_back();
+    return frames_[static_cast<std::size_t>(depth_)];
+  }
+
   std::span<const Attribute> attributes_of(const Node& node, Frame& frame) {
     const std::span<const Attribute> given = model_.attributes(node);
     if (std::none_of(given.begin(), given.end(), [](const Attribute& x) { return !x.reference.empty(); })) return given;
@@ -598,13 +605,14 @@ class Solver {
     std::uint32_t first_operand, first_result;
   };
 
+  // Nodes that share a key stand under the keys that follow it.
   const Memo* find_memo(std::uint64_t key, const Node& node, const Application& call) const {
-    const auto [first, last] = memo_.equal_range(key);
-    for (auto it = first; it != last; ++it) {
-      const Node& known = model_.node(it->second.node);
+    for (; const std::uint32_t number = memo_index_.find(key); ++key) {
+      const Memo& memo = memos_[number - 1];
+      const Node& known = model_.node(memo.node);
       if (known.op != node.op || known.result_count != node.result_count || known.operand_count != node.operand_count) continue;
-      if (!std::equal(call.operands.begin(), call.operands.end(), memo_facts_.begin() + it->second.first_operand)) continue;
-      if (same_attributes(call.attributes, model_.attributes(known))) return &it->second;
+      if (!std::equal(call.operands.begin(), call.operands.end(), memo_facts_.begin() + memo.first_operand)) continue;
+      if (same_attributes(call.attributes, model_.attributes(known))) return &memo;
     }
     return nullptr;
   }
@@ -614,7 +622,9 @@ class Solver {
     memo_facts_.insert(memo_facts_.end(), frame.operands.begin(), frame.operands.end());
     memo.first_result = static_cast<std::uint32_t>(memo_facts_.size());
     memo_facts_.insert(memo_facts_.end(), frame.result.results.begin(), frame.result.results.end());
-    memo_.emplace(key, memo);
+    memos_.push_back(memo);
+    while (memo_index_.find(key) != 0) ++key;
+    memo_index_[key] = static_cast<std::uint32_t>(memos_.size());
   }
 
   // ---- declarations of results
@@ -1353,12 +1363,13 @@ class Solver {
   std::vector<bool> settled_;           // by graph
   std::vector<std::vector<Summary>> summaries_;  // by function
   std::vector<std::vector<GraphId>> bodies_;
-  std::unordered_multimap<std::uint64_t, Memo> memo_;
+  std::vector<Memo> memos_;
+  FlatMap memo_index_;                  // from a key to the place in memos_, plus 1
   std::vector<FactId> memo_facts_;
   std::set<std::pair<NodeId, const Constraint*>> recorded_;
   std::vector<NodeId> calls_;
   std::vector<Attribute> caller_attributes_;
-  std::vector<Frame> frames_ = std::vector<Frame>(kMaxNesting + 1);
+  std::deque<Frame> frames_;            // by depth; where one stands does not change
   std::uint64_t visit_serial_ = 0, serials_ = 0;
   std::uint64_t call_serial_ = 0;  // visit_serial_ of the innermost function
   std::vector<std::uint8_t> body_visits_;  // by graph, at most kVisitsBeforeKept

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "ir/ops/inference.h"
 
@@ -10,11 +11,15 @@ namespace tensorlint {
 namespace {
 
 TEST(Registry, OneEntryForEachVersion) {
-  const OpEntry* before = nullptr;
+  std::map<std::tuple<std::string_view, std::string_view, int>, const OpEntry*> sorted;
   for (const OpEntry& entry : all_entries()) {
-    const bool same = before != nullptr && before->domain() == entry.domain() && before->name() == entry.name();
-    EXPECT_FALSE(same && before->last_version() >= entry.first_version()) << entry.name() << " has two entries for one version";
-    before = &entry;
+    EXPECT_TRUE(sorted.emplace(std::tuple(entry.domain(), entry.name(), entry.first_version()), &entry).second) << entry.name() << " has the same entry twice";
+  }
+  const OpEntry* before = nullptr;
+  for (const auto& [key, entry] : sorted) {
+    const bool same = before != nullptr && before->domain() == entry->domain() && before->name() == entry->name();
+    EXPECT_FALSE(same && before->last_version() >= entry->first_version()) << entry->name() << " has two entries for one version";
+    before = entry;
   }
 }
 

@@ -124,13 +124,14 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
     }
     return std::shared_ptr<const FileBytes>(file);
   }
-  // Huge pages where the system has them: filling a large buffer page by page costs more than copying into it.
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const bool is_large = file->size_ >= 2 * kHugePage;
-  const std::size_t capacity = is_large ? (file->size_ + kHugePage - 1) & ~(kHugePage - 1) : file->size_;
-  file->memory_ = {static_cast<char*>(is_large ? std::aligned_alloc(kHugePage, capacity) : std::malloc(capacity)), &std::free};
+  // Huge pages where the system has them: filling a large buffer page by page costs more than copying into it. The pages of
+  // a smaller one are asked for all at once; systems that cannot do that say so and give them one by one.
+  constexpr std::size_t kHugePage = std::size_t{2} << 20, kFewPages = std::size_t{64} << 10;
+  const std::size_t page = file->size_ >= 2 * kHugePage ? kHugePage : file->size_ >= kFewPages ? static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) : 1;
+  const std::size_t capacity = (file->size_ + page - 1) & ~(page - 1);
+  file->memory_ = {static_cast<char*>(page > 1 ? std::aligned_alloc(page, capacity) : std::malloc(capacity)), &std::free};
   if (file->memory_ == nullptr) return Error{fmt::format("no memory for the {} bytes of `{}`", file->size_, path), {}};
-  if (is_large) ::madvise(file->memory_.get(), capacity, MADV_HUGEPAGE);
+  if (page > 1) ::madvise(file->memory_.get(), capacity, page == kHugePage ? MADV_HUGEPAGE : MADV_POPULATE_WRITE);
   file->data_ = file->memory_.get();
   for (std::size_t done = 0; done < file->size_;) {
     const ::ssize_t count = ::read(file->descriptor_, file->memory_.get() + done, file->size_ - done);
