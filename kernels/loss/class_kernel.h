@@ -1041,6 +1041,30 @@ struct MergeCosine {
   }
 };
 
+/// Hands the vectors `unit`, `unit` + `step`... of two rows to `take(a, b, first element)`. Where both rows are aligned, two
+/// pairs are on their way at a time.
+template <typename T, typename Take>
+TL_DEVICE void walk_vectors(const T* first, const T* second, std::int64_t vectors, std::int64_t unit, std::int64_t step,
+                            bool aligned, const Take& take) {
+  constexpr int kSize = Vector<T>::kSize;
+  if (aligned) {
+    TL_ROLLED
+    for (; unit + step < vectors; unit += 2 * step) {
+      Vector<T> a[2];
+      Vector<T> b[2];
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) a[i] = load_vector(first + (unit + i * step) * kSize, true);
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
+      TL_UNROLL
+      for (int i = 0; i < 2; ++i) take(a[i], b[i], (unit + i * step) * kSize);
+    }
+  }
+  TL_ROLLED
+  for (; unit < vectors; unit += step)
+    take(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned), unit * kSize);
+}
+
 /// 1 - cos for target 1, max(0, cos - margin) for target -1; squared norms carry 1e-12 as in PyTorch. Sums in float64:
 /// the squares of float32 and bfloat16 do not fit float32.
 template <typename T>
@@ -1071,9 +1095,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
       const double y = static_cast<double>(b);
       sums = {fma(x, y, sums.dot), fma(x, x, sums.first), fma(y, y, sums.second)};
     };
-    const std::int64_t step = p.lanes;
-    std::int64_t unit = lane;
-    const auto take_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector) {
+    const auto take_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t) {
       C a[kSize];
       C b[kSize];
       unpack(a_vector, a);
@@ -1081,22 +1103,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
       TL_UNROLL
       for (int i = 0; i < kSize; ++i) take(a[i], b[i]);
     };
-    if (aligned) {
-      TL_ROLLED
-      for (; unit + step < full; unit += 2 * step) {
-        Vector<T> a[2];
-        Vector<T> b[2];
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) a[i] = load_vector(first + (unit + i * step) * kSize, true);
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) take_vectors(a[i], b[i]);
-      }
-    }
-    TL_ROLLED
-    for (; unit < full; unit += step)
-      take_vectors(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned));
+    walk_vectors(first, second, full, lane, p.lanes, aligned, take_vectors);
     TL_ROLLED
     for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes)
       take(widen(load_global(first + i)), widen(load_global(second + i)));
@@ -1145,25 +1152,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
       if (first_out != nullptr) store_vector(first_out + at, pack<T>(a), first_aligned);
       if (second_out != nullptr) store_vector(second_out + at, pack<T>(b), second_aligned);
     };
-    unit = lane;
-    if (aligned) {
-      TL_ROLLED
-      for (; unit + step < full; unit += 2 * step) {
-        Vector<T> a[2];
-        Vector<T> b[2];
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) a[i] = load_vector(first + (unit + i * step) * kSize, true);
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
-        TL_UNROLL
-        for (int i = 0; i < 2; ++i) write_vectors(a[i], b[i], (unit + i * step) * kSize);
-      }
-    }
-    TL_ROLLED
-    for (; unit < full; unit += step) {
-      write_vectors(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned),
-                    unit * kSize);
-    }
+    walk_vectors(first, second, full, lane, p.lanes, aligned, write_vectors);
     TL_ROLLED
     for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes) {
       C a = widen(load_global(first + i));
