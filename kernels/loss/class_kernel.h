@@ -124,6 +124,15 @@ TL_DEVICE Compute<T> gain_at(const ClassParameters<T>& p, std::int64_t position)
   return gain;
 }
 
+/// The total of all blocks, over the weights that count or by the scale; every block calls it, the last one to arrive writes.
+template <typename T, typename Scratch, typename Flag>
+TL_DEVICE void write_total(const ClassParameters<T>& p, double block_sum, const Scratch& scratch, const Flag& flag) {
+  if (p.total == nullptr) return;
+  if (!grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), scratch, flag)) return;
+  const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
+  store_global(p.total, narrow<T>(static_cast<Compute<T>>(block_sum / divisor)));
+}
+
 /// From a position's statistics to its loss and the constants of its gradient.
 template <ClassTask kTask, typename T>
 TL_DEVICE RowResult<Compute<T>> conclude(const ClassParameters<T>& p, const ClassState<Compute<T>>& state,
@@ -449,11 +458,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kRowBlocks<T>) class_rows(const ClassP
       block_sum += static_cast<double>(r.loss);
     }
   }
-  if (kTask == ClassTask::kSoftmax || p.total == nullptr) return;
-  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
-    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
-    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
-  }
+  if (kTask != ClassTask::kSoftmax) write_total(p, block_sum, sum_scratch, flag);
 }
 
 /// Labels of a RowResult: the position has none, or counts for nothing and its outputs are zeros.
@@ -698,11 +703,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kColumnBlocks<T>) class_columns(const 
   TL_SHARED(unsigned, flag, 1);
   double block_sum = p.plan.width == kSize ? class_tiles<kTask, kSize>(p, scratch, results)
                                            : class_tiles<kTask, 1>(p, scratch, results);
-  if (kTask == ClassTask::kSoftmax || p.total == nullptr) return;
-  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
-    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
-    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
-  }
+  if (kTask != ClassTask::kSoftmax) write_total(p, block_sum, sum_scratch, flag);
 }
 
 template <typename T>
@@ -855,11 +856,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) negative_log_likelihood(const Class
       }
     }
   }
-  if (p.total == nullptr) return;
-  if (grid_sum(block_sum, p.partials, p.ticket, blocks_in_grid(), sum_scratch, flag)) {
-    const double divisor = p.summary != nullptr ? load_global(&p.summary->weight) : 1.0 / p.scale;
-    store_global(p.total, narrow<T>(static_cast<C>(block_sum / divisor)));
-  }
+  write_total(p, block_sum, sum_scratch, flag);
 }
 
 /// dy/dx of softmax and log-softmax at one element: y (g - sum g y), or g - e^y sum g.
