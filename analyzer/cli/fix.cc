@@ -11,8 +11,8 @@
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/cli/model_data.h"
 #include "analyzer/cli/output.h"
-#include "analyzer/cli/weights.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/fixes/fixer.h"
 #include "analyzer/reports/diff.h"
@@ -40,6 +40,12 @@ std::string people_lines(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+/// Where a finding is, in a sentence; nothing for one about the whole model.
+std::string place_of(const Finding& finding) {
+  if (!finding.node.empty()) return fmt::format(" at node {}", people(finding.node));
+  return finding.graph.empty() ? "" : fmt::format(" in graph {}", people(finding.graph));
 }
 
 std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
@@ -70,7 +76,6 @@ int run_fix(const FixOptions& options) {
   const Result<Model> model = is_text_model(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
-  if (!target.empty() && would_lose_weights(*model, options.input, target)) return refuse(kWeightsStayBehind);
 
   const Analysis analysis = analyse(*model, settings->analysis);
   const auto findings_of = [&](const Analysis& of) {
@@ -85,7 +90,7 @@ int run_fix(const FixOptions& options) {
   // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the next round.
   for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
     for (std::size_t i = 0; i < plan.fixed.size(); ++i)
-      fixed.push_back(fmt::format("fixed {} at node {}: {} ({})\n", plan.fixed[i]->rule, people(plan.fixed[i]->node), people(plan.fixes_used[i]->message),
+      fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]), people(plan.fixes_used[i]->message),
                                   to_text(plan.fixes_used[i]->applicability)));
     Result<EditedModel> next = outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
                                        : apply(file, *model, analysis, plan.edits, settings->analysis);
@@ -104,11 +109,14 @@ int run_fix(const FixOptions& options) {
   }
   for (const std::string& line : fixed) text += line;
   for (const Finding& finding : left.findings)
-    if (finding.severity != Severity::kInfo) text += fmt::format("left: {} [{} {}] {}\n", to_text(finding.severity), finding.code, finding.rule, people(finding.message));
+    if (finding.severity != Severity::kInfo)
+      text += fmt::format("left: {} [{} {}]{}: {}\n", to_text(finding.severity), finding.code, finding.rule, place_of(finding), people(finding.message));
   if (plan.unsafe_left > 0) text += fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
   if (!plan.edits.empty()) text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
   if (!target.empty() && outcome) {
-    if (const auto error = write_file(target, outcome->edited.parts())) return refuse(error->message);
+    const Result<std::string> copied = write_model(*outcome->model, outcome->edited.parts(), target, options.copy_data);
+    if (!copied) return refuse(copied.error().message);
+    text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", fixed.size()));
   } else if (!outcome) {
     text += "nothing was fixed, nothing is written\n";

@@ -8,7 +8,7 @@ namespace tensorlint::cli {
 
 struct FixOptions {
   std::string input, output;
-  bool in_place = false, unsafe = false, diff = false;
+  bool in_place = false, unsafe = false, diff = false, copy_data = false;
   SettingsOptions settings;
 };
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -84,14 +85,13 @@ int run(int argc, char** argv) {
   show_command->add_flag("--all-symbols", show.all_symbols, "JSON: name extents that nothing names: \"?7\" instead of null");
 
   FixOptions fix;
-  bool copy_data = false;
   CLI::App* fix_command = app.add_subcommand("fix", "apply the fixes of a model's findings");
   fix_command->add_option("INPUT", fix.input, "an .onnx file")->required();
   fix_command->add_option("-o", fix.output, "where the fixed model goes");
   fix_command->add_flag("--in-place", fix.in_place, "replace the model");
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
-  fix_command->add_flag("--copy-data", copy_data, "not built yet");
+  fix_command->add_flag("--copy-data", fix.copy_data, "copy the files that hold the model's weights to where OUT is");
   fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(fix_command, fix.settings);
 
@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
   CLI::App* place_command = app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
   place_command->add_option("INPUT", place.input, "an .onnx file")->required();
   place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said");
+  place_command->add_flag("--copy-data", place.copy_data, "copy the files that hold the model's weights to where it goes");
   place_command->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")->allow_extra_args(false);
   place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live");
   add_settings(place_command, place.settings);
@@ -144,7 +145,7 @@ int run(int argc, char** argv) {
     if (place.settings.providers.empty()) place.settings.providers.emplace_back("cuda");
     return run_place(place);
   }
-  if (fix_command->parsed()) return copy_data ? refuse("the option --copy-data is not built yet") : run_fix(fix);
+  if (fix_command->parsed()) return run_fix(fix);
   if (rules_command->parsed()) return run_rules();
   return run_explain(rule);
 }
@@ -154,6 +155,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tensorlint::cli::keep_memory();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file above the user's limit is an error of write(), and taken away again
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--") return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");

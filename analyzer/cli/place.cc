@@ -4,8 +4,8 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/edited_model.h"
+#include "analyzer/cli/model_data.h"
 #include "analyzer/cli/output.h"
-#include "analyzer/cli/weights.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
 #include "ir/readers/onnx/file_bytes.h"
@@ -33,7 +33,6 @@ int run_place(const PlaceOptions& options) {
   if (!bytes) return refuse(bytes.error().message);
   const Result<Model> model = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
-  if (!options.output.empty() && would_lose_weights(*model, options.input, options.output)) return refuse(kWeightsStayBehind);
 
   const Analysis analysis = analyse(*model, settings->analysis);
   const Result<TransferPlan> plan = make_transfers_explicit(analysis, settings->placement);
@@ -54,7 +53,9 @@ int run_place(const PlaceOptions& options) {
   std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator, plan->on_cpu, copies_text(*placed->analysis, chosen));
   text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));
   if (!options.output.empty()) {
-    if (const auto error = write_file(options.output, placed->edited.parts())) return refuse(error->message);
+    const Result<std::string> copied = write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data);
+    if (!copied) return refuse(copied.error().message);
+    text += *copied;
     text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers, plan->transfers == 1 ? "" : "s");
   }
   const auto error = write_stdout(text);

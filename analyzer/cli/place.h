@@ -8,6 +8,7 @@ namespace tensorlint::cli {
 
 struct PlaceOptions {
   std::string input, output;  ///< no output: only said what it would be
+  bool copy_data = false;
   SettingsOptions settings;
 };
 

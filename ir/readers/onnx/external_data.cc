@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace tensorlint {
 namespace {
@@ -109,6 +110,34 @@ std::optional<std::uint64_t> decimal(std::string_view text) {
   return number;
 }
 
+/// Calls `visit` for each tensor of the model with the value that it initialises or the node whose attribute it is.
+template <typename Visit>
+void for_each_tensor(const Model& model, const Visit& visit_tensor) {
+  const auto visit = [&](const Tensor* tensor, GraphId graph, NodeId node, ValueId value) {
+    if (tensor != nullptr) visit_tensor(*tensor, graph, node, value);
+  };
+  const auto visit_attribute = [&](const Attribute& attribute, GraphId graph, NodeId node) {
+    visit(attribute.tensor, graph, node, ValueId::kAbsent);
+    for (const Tensor* const tensor : attribute.tensors) visit(tensor, graph, node, ValueId::kAbsent);
+    if (attribute.sparse == nullptr) return;
+    visit(attribute.sparse->values, graph, node, ValueId::kAbsent);
+    visit(attribute.sparse->indices, graph, node, ValueId::kAbsent);
+  };
+
+  for (std::size_t i = 0; i < model.values.size(); ++i) {
+    const Value& value = model.values[i];
+    const auto id = static_cast<ValueId>(i);
+    visit(value.initializer, value.graph, NodeId::kNone, id);
+    if (value.sparse_initializer == nullptr) continue;
+    visit(value.sparse_initializer->values, value.graph, NodeId::kNone, id);
+    visit(value.sparse_initializer->indices, value.graph, NodeId::kNone, id);
+  }
+  for (const Node& node : model.nodes)
+    for (const Attribute& attribute : model.attributes(node)) visit_attribute(attribute, node.graph, model.id_of(node));
+  for (std::size_t i = 0; i < model.graphs.size(); ++i)
+    for (const Attribute& attribute : model.graphs[i].attribute_defaults) visit_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
+}
+
 }  // namespace
 
 ExternalFile::~ExternalFile() {
@@ -195,6 +224,19 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
   return range;
 }
 
+std::vector<std::string> external_locations(const Model& model) {
+  std::vector<std::string> locations;
+  std::set<std::string> known;
+  for_each_tensor(model, [&](const Tensor& tensor, GraphId, NodeId, ValueId) {
+    if (!tensor.external) return;
+    std::vector<std::string> components = reversed_components(tensor.location);
+    std::reverse(components.begin(), components.end());
+    std::string location = fmt::format("{}{}", tensor.location.starts_with('/') ? "/" : "", fmt::join(components, "/"));
+    if (known.insert(location).second) locations.push_back(std::move(location));
+  });
+  return locations;
+}
+
 std::vector<StructureFault> check_external_data(const Model& model) {
   struct File {
     std::optional<std::uint64_t> size;  ///< none: it could not be opened
@@ -208,18 +250,18 @@ std::vector<StructureFault> check_external_data(const Model& model) {
     faults.push_back({.kind = StructureFault::Kind::kBrokenExternalData, .graph = graph, .node = node, .value = value, .tensor = &tensor,
                       .message = std::move(message), .position = tensor.position});
   };
-  const auto check = [&](const Tensor* tensor, GraphId graph, NodeId node, ValueId value) {
-    if (tensor == nullptr || !tensor->external || faults.size() >= kMaxFaults) return;
-    const std::string_view name = model.text(tensor->name);
-    const auto [at, is_new] = files.try_emplace(tensor->location);
+  const auto check = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value) {
+    if (!tensor.external || faults.size() >= kMaxFaults) return;
+    const std::string_view name = model.text(tensor.name);
+    const auto [at, is_new] = files.try_emplace(tensor.location);
     File& file = at->second;
     if (is_new) {
-      const Result<ExternalFile> opened = open_external_file(model.path, tensor->location);
+      const Result<ExternalFile> opened = open_external_file(model.path, tensor.location);
       if (opened) {
         file.size = opened->size();
       } else {
         file.fault = faults.size();
-        add(*tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, opened.error().message));
+        add(tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, opened.error().message));
         return;
       }
     }
@@ -227,29 +269,10 @@ std::vector<StructureFault> check_external_data(const Model& model) {
       ++file.others;
       return;
     }
-    if (const Result<ExternalRange> range = external_range(*tensor, *file.size); !range)
-      add(*tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, range.error().message));
+    if (const Result<ExternalRange> range = external_range(tensor, *file.size); !range)
+      add(tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, range.error().message));
   };
-  const auto check_attribute = [&](const Attribute& attribute, GraphId graph, NodeId node) {
-    check(attribute.tensor, graph, node, ValueId::kAbsent);
-    for (const Tensor* const tensor : attribute.tensors) check(tensor, graph, node, ValueId::kAbsent);
-    if (attribute.sparse == nullptr) return;
-    check(attribute.sparse->values, graph, node, ValueId::kAbsent);
-    check(attribute.sparse->indices, graph, node, ValueId::kAbsent);
-  };
-
-  for (std::size_t i = 0; i < model.values.size(); ++i) {
-    const Value& value = model.values[i];
-    const auto id = static_cast<ValueId>(i);
-    check(value.initializer, value.graph, NodeId::kNone, id);
-    if (value.sparse_initializer == nullptr) continue;
-    check(value.sparse_initializer->values, value.graph, NodeId::kNone, id);
-    check(value.sparse_initializer->indices, value.graph, NodeId::kNone, id);
-  }
-  for (const Node& node : model.nodes)
-    for (const Attribute& attribute : model.attributes(node)) check_attribute(attribute, node.graph, model.id_of(node));
-  for (std::size_t i = 0; i < model.graphs.size(); ++i)
-    for (const Attribute& attribute : model.graphs[i].attribute_defaults) check_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
+  for_each_tensor(model, check);
 
   for (const auto& [location, file] : files)
     if (file.others != 0) faults[file.fault].message += fmt::format(" ({} more {} there)", file.others, file.others == 1 ? "tensor is" : "tensors are");

@@ -49,6 +49,10 @@ struct ExternalRange {
 /// the end of a file of `file_size` bytes.
 Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size);
 
+/// The files that the model's tensors keep their data in, each once: locations as they are written, but without empty
+/// components and `.`, in the order of the model.
+std::vector<std::string> external_locations(const Model& model);
+
 /// Checks every external tensor of the model, weights unread: each file is opened once, ranges are compared with its size.
 /// One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000 at most.
 std::vector<StructureFault> check_external_data(const Model& model);
