@@ -1,0 +1,89 @@
+#include "passes/dataflow/abstract_value.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+namespace {
+
+bool is_younger(const FactStore& facts, Dim dim, std::uint32_t mark) {
+  if (dim.is_unknown() || facts.dims().as_constant(dim)) return false;
+  const std::vector<Dim> symbols = facts.dims().symbols(dim);
+  return std::any_of(symbols.begin(), symbols.end(), [&](Dim symbol) { return symbol.id() >= mark; });
+}
+
+}  // namespace
+
+Taint everything_tainted() {
+  Taint taint(Aspect::kDtype);
+  taint |= Aspect::kShape;
+  taint |= Aspect::kValue;
+  return taint;
+}
+
+AbstractValue join(FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
+  AbstractValue result{facts.join(a.fact, b.fact), a.taint};
+  result.taint |= b.taint;
+  return result;
+}
+
+bool types_clash(const FactStore& facts, FactId a_id, FactId b_id) {
+  const Fact &a = facts.fact(a_id), &b = facts.fact(b_id);
+  if (a.kind == ValueKind::kUnknown || b.kind == ValueKind::kUnknown) return false;
+  // An optional and what it holds may take turns (backend test loop16_seq_none).
+  if (a.kind == ValueKind::kOptional && b.kind != ValueKind::kOptional) return types_clash(facts, a.element, b_id);
+  if (b.kind == ValueKind::kOptional && a.kind != ValueKind::kOptional) return types_clash(facts, a_id, b.element);
+  if (a.kind != b.kind) return true;
+  const bool tensor = a.kind == ValueKind::kTensor || a.kind == ValueKind::kSparseTensor;
+  return tensor ? !a.dtypes.intersects(b.dtypes) : a.element != FactId::kTop && b.element != FactId::kTop && types_clash(facts, a.element, b.element);
+}
+
+bool ranks_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
+  const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
+  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && a.taint == Taint() && b.taint == Taint() && facts.is_ranked(x.shape) &&
+         facts.is_ranked(y.shape) && facts.dims_of(x.shape).size() != facts.dims_of(y.shape).size();
+}
+
+std::optional<std::int64_t> single_constant(const FactStore& facts, FactId id) {
+  if (id == FactId::kAbsent) return std::nullopt;
+  const Content* content = facts.content(facts.fact(id).content);
+  if (content == nullptr || content->integers.size() != 1) return std::nullopt;
+  return facts.dims().as_constant(content->integers.front());
+}
+
+FactId any_floating_value(FactStore& facts, FactId id) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return id;
+  Fact fact = facts.fact(id);
+  if (fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::floats())) return id;
+  fact.range = range_of(fact.dtypes);
+  fact.content = ContentId::kNone;
+  return facts.intern(fact);
+}
+
+FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return id;
+  Fact fact = facts.fact(id);
+  if (fact.shape != ShapeId::kUnranked) {
+    Dims dims = copy_dims(facts.dims_of(fact.shape));
+    for (Dim& dim : dims)
+      if (is_younger(facts, dim, mark)) dim = Dim(Unknown::kLoopCarried);
+    fact.shape = facts.intern_shape(dims);
+  }
+  if (const Content* content = facts.content(fact.content); content != nullptr && !content->integers.empty()) {
+    Content kept = *content;
+    for (Dim& dim : kept.integers)
+      if (is_younger(facts, dim, mark)) dim = Dim(Unknown::kLoopCarried);
+    fact.content = facts.intern_content(std::move(kept));
+  }
+  if (fact.element != FactId::kTop) fact.element = forget_since(facts, fact.element, mark);
+  return facts.intern(fact);
+}
+
+bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t mark) {
+  return std::any_of(values.begin(), values.end(), [&](const AbstractValue& value) { return forget_since(facts, value.fact, mark) != value.fact; });
+}
+
+}  // namespace tensorlint

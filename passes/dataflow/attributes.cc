@@ -1,0 +1,46 @@
+#include "passes/dataflow/attributes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "ir/facts/hash.h"
+
+namespace tensorlint {
+namespace {
+
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const char c : text) hash = mix(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+}  // namespace
+
+bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
+  const auto plain = [](const Attribute& x) {
+    return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone && x.graphs.empty() &&
+           x.type == nullptr && x.types.empty();
+  };
+  const auto equal_lists = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Attribute& x, const Attribute& y) {
+    return plain(x) && plain(y) && x.name == y.name && x.kind == y.kind && x.reference == y.reference && x.i == y.i &&
+           std::memcmp(&x.f, &y.f, sizeof x.f) == 0 && x.s == y.s && equal_lists(x.ints, y.ints) &&
+           equal_lists(x.floats, y.floats) && equal_lists(x.strings, y.strings);
+  });
+}
+
+std::uint64_t hash_of(std::span<const Attribute> attributes) {
+  std::uint64_t hash = attributes.size();
+  for (const Attribute& x : attributes) {
+    hash = mix(hash, hash_text(x.name) + static_cast<std::uint64_t>(x.kind));
+    hash = mix(hash, static_cast<std::uint64_t>(x.i) ^ hash_text(x.s));
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &x.f, sizeof bits);
+    hash = mix(hash, bits);
+    for (const std::int64_t i : x.ints) hash = mix(hash, static_cast<std::uint64_t>(i));
+  }
+  return hash;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+/// What is left of the work that a model may cost. Visits are counted in small inferences (kVisitsPerNode); where they are
+/// spent, the rest of the model becomes unknown. Contents are counted in elements; where they are spent, only small ones
+/// are computed with.
+class Budget {
+ public:
+  explicit Budget(std::size_t nodes)
+      : visits_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * nodes)),
+        elements_(std::max<std::int64_t>(kContentsAtLeast, static_cast<std::int64_t>(kVisitsPerNode * nodes))) {}
+
+  std::uint64_t visits() const { return visits_; }
+  bool is_spent() const { return visits_ == 0; }
+  /// False where less is left; then nothing is.
+  bool take(std::uint64_t visits) {
+    const bool enough = visits_ >= visits;
+    visits_ = enough ? visits_ - visits : 0;
+    return enough;
+  }
+  void charge(std::uint64_t visits) { visits_ -= std::min(visits_, visits); }
+
+  /// Leaves so many visits, at most what there are; the rest is to be given back.
+  std::uint64_t leave(std::uint64_t visits) { return std::exchange(visits_, visits) - visits; }
+  void give_back(std::uint64_t visits) { visits_ += visits; }
+
+  bool has_contents() const { return elements_ > 0; }
+  /// An inference over so many elements of contents and shapes that made new dimension expressions.
+  void charge_contents(std::int64_t elements, std::uint32_t new_dims) { elements_ -= elements + kElementsPerDim * static_cast<std::int64_t>(new_dims); }
+
+ private:
+  static constexpr std::int64_t kContentsAtLeast = 1 << 20;
+  static constexpr std::int64_t kElementsPerDim = 16;
+
+  std::uint64_t visits_;
+  std::int64_t elements_;
+};
+
+}  // namespace tensorlint

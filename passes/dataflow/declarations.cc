@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "ir/facts/hash.h"
+#include "passes/dataflow/solver.h"
+
+namespace tensorlint {
+namespace {
+
+const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType, "what is declared agrees with what is inferred"};
+const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape, "a declared shape agrees with what is inferred"};
+
+}  // namespace
+
+void Solver::check_declarations(NodeId id) {
+  const std::span<const ValueId> results = model_.results(model_.node(id));
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (results[r] == ValueId::kAbsent) continue;
+    const Value& value = model_.value(results[r]);
+    if (value.type == nullptr || value.type->kind == TypeKind::kNone) continue;
+    check_declaration(id, results[r], static_cast<int>(r), *value.type);
+  }
+}
+
+/// Compares a declaration with what was inferred, and takes from it what is not known better.
+void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeDecl& type) {
+  AbstractValue& current = current_[index(value)];
+  const FactId declared_id = seeds_.declared(type, mix(0x0dec, static_cast<std::uint64_t>(value)) | 1);
+  const Fact declared = facts_.fact(declared_id);
+  Fact fact = facts_.fact(current.fact);
+  if (declared.kind == ValueKind::kUnknown) return;
+  if (fact.kind == ValueKind::kUnknown) {
+    fact = declared;
+    fact.shape = ShapeId::kUnranked;  // taken below
+  }
+  const auto contradiction = [&](std::string message, const Constraint& constraint = kDeclared) {
+    if (current.taint == Taint()) record(id, {&constraint, Certainty::kMust, {}, std::move(message), {}});
+  };
+  const auto other_shape = [&] {
+    contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape),
+                              facts_.shape_text(fact.shape)), kDeclaredShape);
+  };
+  if (fact.kind != declared.kind) {
+    contradiction(fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));
+    return;
+  }
+  if (fact.kind != ValueKind::kTensor && fact.kind != ValueKind::kSparseTensor) return;
+  if (!fact.dtypes.intersects(declared.dtypes)) {
+    contradiction(fmt::format("{{r{}}} is declared as {} but is {}", result, declared.dtypes.to_text(), fact.dtypes.to_text()));
+    return;
+  }
+  fact.dtypes = fact.dtypes & declared.dtypes;
+  if (declared.shape != ShapeId::kUnranked) {
+    const auto wanted = facts_.dims_of(declared.shape);
+    // A name in a body or function means another extent in each visit: there only numbers are taken.
+    const bool main = model_.value(value).graph == GraphId::kMain;
+    if (fact.shape == ShapeId::kUnranked) {
+      Dims dims = copy_dims(wanted);
+      for (Dim& dim : dims)
+        if (!main && !facts_.dims().as_constant(dim)) dim = Dim();
+      fact.shape = facts_.intern_shape(dims);
+    } else {
+      const auto have = facts_.dims_of(fact.shape);
+      if (have.size() != wanted.size()) {
+        other_shape();
+        return;
+      }
+      Dims merged = copy_dims(have);
+      for (std::size_t axis = 0; axis < merged.size(); ++axis) {
+        const auto x = facts_.dims().as_constant(have[axis]), y = facts_.dims().as_constant(wanted[axis]);
+        if (x && y && *x != *y) {
+          other_shape();
+          return;
+        }
+        if (have[axis].is_unknown() && (main || y)) merged[axis] = wanted[axis];
+      }
+      fact.shape = facts_.intern_shape(merged);
+    }
+  }
+  current.fact = facts_.intern(fact);
+}
+
+}  // namespace tensorlint

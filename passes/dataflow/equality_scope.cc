@@ -1,0 +1,27 @@
+#include "passes/dataflow/equality_scope.h"
+
+#include <span>
+
+#include "ir/ops/shape_functions.h"
+
+namespace tensorlint {
+
+FactId EqualityScope::rewritten(FactId id) {
+  const std::uint64_t key = state_.number << 32 | static_cast<std::uint64_t>(id);
+  if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
+  Fact fact = facts_.fact(id);
+  const auto rewritten = [this](std::span<const Dim> dims) {
+    Dims result = copy_dims(dims);
+    for (Dim& dim : result) dim = state_.known.apply(facts_.dims(), dim);
+    return result;
+  };
+  if (fact.shape != ShapeId::kUnranked) fact.shape = facts_.intern_shape(rewritten(facts_.dims_of(fact.shape)));
+  if (const Content* content = facts_.content(fact.content); content != nullptr && !content->integers.empty())
+    fact.content = facts_.intern_content({rewritten(content->integers), {}});
+  if (fact.element != FactId::kTop) fact.element = canonical(fact.element);
+  const FactId result = facts_.intern(fact);
+  canonical_.emplace(key, result);
+  return result;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "ir/facts/equalities.h"
+#include "ir/facts/fact.h"
+
+namespace tensorlint {
+
+/// The equalities of extents that hold in the scope under way, and facts in terms of the symbols that these leave.
+class EqualityScope {
+ public:
+  explicit EqualityScope(FactStore& facts) : facts_(facts) {}
+
+  /// What is known at one point, to come back to: what holds after a body ran need not hold where it did not.
+  struct State {
+    Equalities known;
+    std::uint64_t number = 0;  ///< tells sets of equalities apart, below 2^32
+  };
+  const State& state() const { return state_; }
+  void return_to(const State& state) { state_ = state; }
+
+  void learn(Dim a, Dim b) {
+    if (state_.known.learn(facts_.dims(), a, b)) state_.number = ++states_;
+  }
+
+  /// The fact with its extents and elements in terms of the symbols that are left.
+  FactId canonical(FactId id) { return state_.known.empty() || id == FactId::kAbsent || id == FactId::kTop ? id : rewritten(id); }
+
+ private:
+  FactId rewritten(FactId id);
+
+  FactStore& facts_;
+  State state_;
+  std::uint64_t states_ = 0;
+  std::unordered_map<std::uint64_t, FactId> canonical_;  // by state and fact
+};
+
+}  // namespace tensorlint

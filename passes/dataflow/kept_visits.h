@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph/model.h"
+#include "passes/dataflow/abstract_value.h"
+
+namespace tensorlint {
+
+/// What bodies of Loops and Scans did when they were handed some inputs and met some values of the graphs around them.
+/// Loops within loops would be followed 2^depth times, if this were not kept.
+class KeptVisits {
+ public:
+  /// `bodies`: bodies_by_graph.
+  KeptVisits(const Model& model, const std::vector<std::vector<GraphId>>& bodies);
+
+  struct Visit {
+    std::vector<AbstractValue> given;  ///< inputs, then captures
+    std::vector<AbstractValue> outputs;
+  };
+  struct Body {
+    std::vector<ValueId> captures;  ///< values of other graphs that the body, or what is nested in it, reads
+    std::vector<Visit> visits;
+
+    /// The outputs of the visit that was given this; null where there is none.
+    const std::vector<AbstractValue>* find(std::span<const AbstractValue> given) const;
+    /// States of loops around it multiply, mostly in their ranges: visits after the first few are to take any floating value,
+    /// so that they repeat.
+    bool is_sharp() const { return visits.size() < kSharpVisits; }
+
+   private:
+    friend class KeptVisits;
+    bool is_too_large = false;
+    std::uint64_t call = 0;  // of the function around it: another call may have other attributes
+  };
+
+  /// Counts a visit of the body in the function call of this number. What is known of the body, or null where nothing is kept:
+  /// for its first visits, and where it captures too much. Valid as long as this.
+  Body* visit(GraphId body, std::uint64_t call);
+  /// Unless there are too many.
+  void keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs);
+
+ private:
+  static constexpr std::size_t kSharpVisits = 8;
+
+  std::vector<ValueId> captures_of(GraphId body) const;
+  bool take_room(std::size_t values);
+
+  const Model& model_;
+  const std::vector<std::vector<GraphId>>& bodies_;
+  std::vector<std::uint8_t> first_visits_;  // by graph, at most kVisitsBeforeKept
+  std::unordered_map<GraphId, Body> kept_;
+  std::size_t room_;  // for values of visits
+};
+
+}  // namespace tensorlint

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ir/facts/hash.h"
+#include "passes/dataflow/solver.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
+
+bool is_control_flow(std::string_view name) { return name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap"; }
+
+std::int64_t content_size(const FactStore& facts, FactId id) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return 0;
+  const Content* content = facts.content(facts.fact(id).content);
+  return content == nullptr ? 0 : static_cast<std::int64_t>(content->size());
+}
+
+std::int64_t size_of(const FactStore& facts, FactId id) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return 0;
+  const ShapeId shape = facts.fact(id).shape;
+  return content_size(facts, id) + (shape == ShapeId::kUnranked ? 0 : static_cast<std::int64_t>(facts.dims_of(shape).size()));
+}
+
+}  // namespace
+
+void Solver::visit_node(NodeId id) {
+  const Node& node = model_.node(id);
+  const Operator& op = model_.op(node);
+  if (!trial_) out_.visited_[static_cast<std::size_t>(id)] = true;
+  Frame& frame = this->frame();
+  frame.operands.clear();
+  frame.taints.clear();
+  Taint any;
+  for (const ValueId value : model_.operands(node)) {
+    const AbstractValue operand = read_operand(value);
+    const FactId fact = equalities_.canonical(operand.fact);
+    frame.operands.push_back(budget_.has_contents() ? fact : without_large_content(fact));
+    frame.taints.push_back(operand.taint);
+    any |= operand.taint;
+  }
+  const std::uint64_t cost = depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
+  if (!budget_.take(cost)) {
+    give_up(id, "the model needs more inferences than the budget allows");
+    return;
+  }
+
+  Application call{.domain = model_.text(op.domain),
+                   .name = model_.text(op.name),
+                   .opset = op.opset,
+                   .schema = op.schema,
+                   .attributes = attributes_of(node, frame),
+                   .operands = frame.operands,
+                   .operand_taints = frame.taints,
+                   .results = {},
+                   .result_count = node.result_count,
+                   .facts = &facts_,
+                   .site = mix(static_cast<std::uint64_t>(id) + 1, visit_serial_) | 1};
+  if (op.function != GraphId::kNone) {
+    call_function(id, op.function, call);
+    check_declarations(id);
+    return;
+  }
+
+  const bool memoisable = any == Taint() && op.schema != nullptr;
+  std::uint64_t key = 0;
+  if (memoisable) {
+    key = NodeMemo::key_of(node, call);
+    if (const FactId* known = memo_.find(key, node, call)) {
+      const std::span<const ValueId> results = model_.results(node);
+      for (std::size_t r = 0; r < results.size(); ++r)
+        if (results[r] != ValueId::kAbsent) current_[index(results[r])] = {known[r], {}};
+      if (has_declarations(node)) check_declarations(id);
+      return;
+    }
+  }
+
+  const bool clean = infer_node(id, call, any != Taint(), frame.result);
+  if (call.domain.empty() && is_control_flow(call.name)) {
+    visit_control_flow(id, call);
+  } else if (memoisable && clean && frame.result.repeatable && call.attributes.data() == model_.attributes(node).data()) {
+    memo_.remember(key, id, frame.operands, frame.result.results);
+  }
+  if (has_declarations(node)) check_declarations(id);
+}
+
+bool Solver::infer_node(NodeId id, const Application& call, bool tainted, InferenceResult& result) {
+  const Node& node = model_.node(id);
+  const Operator& op = model_.op(node);
+  const std::uint32_t mark = facts_.dims().mark();
+  const OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
+  const Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
+  if (signature != nullptr) {
+    infer_signature(*signature, call, result);
+  } else {
+    infer(call, entry, result);
+  }
+  std::int64_t size = 0;
+  for (const FactId fact : call.operands) size += size_of(facts_, fact);
+  for (const FactId fact : result.results) size += size_of(facts_, fact);
+  const std::uint32_t new_dims = facts_.dims().mark() - mark;
+  budget_.charge_contents(size, new_dims);
+  if (depth_ != 0) budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
+  for (Failure& failure : result.failures) record(id, std::move(failure));
+  const bool clean = result.failures.empty();
+  if (clean && !tainted) {
+    for (const auto& [a, b] : result.equalities) equalities_.learn(a, b);
+  }
+  const std::span<const ValueId> results = model_.results(node);
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (results[r] == ValueId::kAbsent) continue;
+    current_[index(results[r])] = {result.results[r], result.taints[r]};
+  }
+  if (signature != nullptr) {
+    out_.declared_.insert(id);
+  } else if (op.schema == nullptr) {
+    out_.reasons_.try_emplace(id, "the operator is not known");
+  } else if (entry == nullptr && !is_control_flow(call.name)) {
+    out_.reasons_.try_emplace(id, "no inference is written for the operator");
+  }
+  return clean;
+}
+
+std::span<const Attribute> Solver::attributes_of(const Node& node, Frame& frame) const {
+  const std::span<const Attribute> given = model_.attributes(node);
+  if (std::none_of(given.begin(), given.end(), [](const Attribute& x) { return !x.reference.empty(); })) return given;
+  frame.attributes.clear();
+  for (const Attribute& attribute : given) {
+    if (attribute.reference.empty()) {
+      frame.attributes.push_back(attribute);
+      continue;
+    }
+    const auto found = std::find_if(caller_attributes_.begin(), caller_attributes_.end(), [&](const Attribute& x) { return x.name == attribute.reference; });
+    if (found == caller_attributes_.end()) continue;  // the caller left it out: so does the node
+    Attribute value = *found;
+    value.name = attribute.name;
+    frame.attributes.push_back(value);
+  }
+  return frame.attributes;
+}
+
+const Signature* Solver::signature_of(const Application& call) const {
+  if (options_.signatures == nullptr) return nullptr;
+  const auto found = options_.signatures->find(std::pair(std::string(call.domain), std::string(call.name)));
+  return found == options_.signatures->end() ? nullptr : &found->second;
+}
+
+/// What a node costs in each visit by its own size.
+std::uint64_t Solver::weight_of(const Node& node) const {
+  std::uint64_t weight = std::uint64_t{node.operand_count} + node.result_count;
+  for (const Attribute& attribute : model_.attributes(node)) {
+    weight += attribute.ints.size() + attribute.floats.size() + attribute.s.size() / 16;
+    if (attribute.tensor != nullptr) weight += attribute.tensor->inline_bytes() / 16;
+  }
+  for (const ValueId result : model_.results(node))
+    if (result != ValueId::kAbsent && model_.value(result).type != nullptr) weight += model_.value(result).type->dims.size();
+  return weight;
+}
+
+FactId Solver::without_large_content(FactId id) {
+  if (content_size(facts_, id) <= kSmallContent) return id;
+  Fact fact = facts_.fact(id);
+  fact.content = ContentId::kNone;
+  return facts_.intern(fact);
+}
+
+void Solver::give_up(NodeId id, std::string_view reason) {
+  if (!trial_) out_.reasons_.try_emplace(id, std::string(reason));
+  for (const ValueId result : model_.results(model_.node(id)))
+    if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
+}
+
+void Solver::record(NodeId id, Failure failure) {
+  if (trial_) {
+    // Ranks are known or not; a failure for want of equal extents may be meant for all but the smallest.
+    const bool rank = failure.constraint->label.find("rank") != std::string_view::npos;
+    doomed_ = doomed_ || (rank && failure.certainty == Certainty::kMust && conditional_ == 0);
+    return;
+  }
+  // The same node fails once for all its visits; the first one has the sharpest facts.
+  if (!recorded_.emplace(id, failure.constraint).second) return;
+  out_.failures_.push_back({id, std::move(failure), calls_, iteration_});
+}
+
+}  // namespace tensorlint

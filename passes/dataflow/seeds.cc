@@ -1,0 +1,167 @@
+#include "passes/dataflow/seeds.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "ir/facts/hash.h"
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxFloatContent = 64;    // Resize scales, Clip bounds, quantisation constants
+constexpr std::size_t kMaxRangeScan = 1 << 16;  // integer initializers whose hull is taken: labels, token ids
+
+/// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands for
+/// many extents.
+bool is_extent_name(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
+  return name != "None" && std::any_of(name.begin(), name.end(), is_letter);
+}
+
+}  // namespace
+
+FactId Seeds::input(ValueId id) {
+  const Value& value = model_.value(id);
+  const std::uint64_t site = mix(0x1090, static_cast<std::uint64_t>(id)) | 1;
+  FactId fact = value.type != nullptr ? declared(*value.type, site) : FactId::kTop;
+  if (value.initializer != nullptr) {
+    // Until IR version 3 every initializer had to be an input too; from 4 on an input's initializer is a default.
+    const FactId constant = dense(*value.initializer);
+    if (model_.ir_version < 4) {
+      fact = constant;
+    } else if (fact == FactId::kTop) {
+      Fact widest = facts_.fact(constant);
+      widest.content = ContentId::kNone;
+      widest.range = range_of(widest.dtypes);
+      fact = facts_.intern(widest);
+    }
+  }
+  const auto wanted = options_.values.find(model_.text(value.name));
+  if (wanted != options_.values.end()) fact = refine(fact, wanted->second, site);
+  return fact;
+}
+
+FactId Seeds::initializer(const Value& value) {
+  return value.initializer != nullptr ? dense(*value.initializer) : sparse(value.sparse_initializer);
+}
+
+FactId Seeds::dense(const Tensor& tensor) {
+  Fact fact;
+  fact.kind = ValueKind::kTensor;
+  if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
+  Dims dims;
+  for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
+  fact.shape = facts_.intern_shape(dims);
+  fact.range = range_of(fact.dtypes);
+  if (const auto integers = tensor.integers(kMaxRangeScan)) {
+    if (integers->size() <= kMaxContent) {
+      Content content;
+      for (const std::int64_t element : *integers) content.integers.push_back(facts_.dims().constant(element));
+      if (!content.integers.empty()) fact.range = range_of(facts_.dims(), content.integers);
+      fact.content = facts_.intern_content(std::move(content));
+    } else {
+      const auto [lo, hi] = std::minmax_element(integers->begin(), integers->end());
+      const Dim ends[] = {facts_.dims().constant(*lo), facts_.dims().constant(*hi)};
+      fact.range = range_of(facts_.dims(), ends);
+    }
+  } else if (auto floats = tensor.floats(kMaxFloatContent); floats && !floats->empty()) {
+    Range range{HUGE_VAL, -HUGE_VAL, false};
+    for (const double element : *floats) {
+      range.nan = range.nan || std::isnan(element);
+      range.lo = std::isnan(element) ? range.lo : std::min(range.lo, element);
+      range.hi = std::isnan(element) ? range.hi : std::max(range.hi, element);
+    }
+    if (range.lo <= range.hi) fact.range = range;
+    fact.content = facts_.intern_content({{}, std::move(*floats)});
+  }
+  return facts_.intern(fact);
+}
+
+FactId Seeds::sparse(const SparseTensor* sparse) {
+  Fact fact;
+  fact.kind = ValueKind::kSparseTensor;
+  if (sparse == nullptr || sparse->values == nullptr) return FactId::kTop;
+  if (is_known_dtype(sparse->values->dtype_code)) fact.dtypes = static_cast<DType>(sparse->values->dtype_code);
+  Dims dims;
+  for (const std::int64_t extent : sparse->dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
+  fact.shape = facts_.intern_shape(dims);
+  // A constant of the model is used like a dense tensor (onnx.GraphProto.sparse_initializer).
+  fact.kind = ValueKind::kTensor;
+  return facts_.intern(fact);
+}
+
+FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
+  Fact fact;
+  switch (type.kind) {
+    case TypeKind::kNone:
+    case TypeKind::kOpaque: return FactId::kTop;
+    case TypeKind::kTensor:
+    case TypeKind::kSparseTensor:
+      fact.kind = type.kind == TypeKind::kTensor ? ValueKind::kTensor : ValueKind::kSparseTensor;
+      if (is_known_dtype(type.element_code)) fact.dtypes = static_cast<DType>(type.element_code);
+      fact.range = range_of(fact.dtypes);
+      if (type.ranked) fact.shape = facts_.intern_shape(dims_of(type, site));
+      break;
+    case TypeKind::kMap:
+      fact.kind = ValueKind::kMap;
+      if (is_known_dtype(type.element_code)) fact.key = static_cast<DType>(type.element_code);
+      break;
+    case TypeKind::kSequence: fact.kind = ValueKind::kSequence; break;
+    case TypeKind::kOptional: fact.kind = ValueKind::kOptional; break;
+  }
+  // Elements of one sequence may differ in what the declaration leaves open: no shared symbols (site 0).
+  if (type.element != nullptr) fact.element = declared(*type.element, 0);
+  return facts_.intern(fact);
+}
+
+Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
+  Dims dims;
+  for (std::uint32_t axis = 0; axis < type.dims.size(); ++axis) {
+    const DimDecl& dim = type.dims[axis];
+    if (dim.has_extent && dim.extent >= 0) {
+      dims.push_back(facts_.dims().constant(dim.extent));
+    } else if (!dim.has_extent && is_extent_name(model_.text(dim.name)) && site != 0) {
+      dims.push_back(facts_.dims().symbol(model_.text(dim.name)));
+    } else {
+      dims.push_back(site == 0 ? Dim() : facts_.dims().fresh(site, axis, Unknown::kNotTracked));
+    }
+  }
+  return dims;
+}
+
+FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_t site) {
+  Fact fact = facts_.fact(base);
+  if (declared.dtypes) {
+    fact.kind = ValueKind::kTensor;
+    fact.dtypes = *declared.dtypes;
+    fact.range = range_of(fact.dtypes);
+    fact.content = ContentId::kNone;
+  }
+  if (declared.has_shape) {
+    fact.kind = ValueKind::kTensor;
+    fact.content = ContentId::kNone;
+    Dims dims;
+    for (std::uint32_t axis = 0; axis < declared.dims.size(); ++axis) {
+      const std::string& text = declared.dims[axis];
+      std::int64_t extent = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+      if (error == std::errc() && end == text.data() + text.size() && extent >= 0) {
+        dims.push_back(facts_.dims().constant(extent));
+      } else {
+        dims.push_back(text == "?" ? facts_.dims().fresh(site, axis, Unknown::kNotTracked) : facts_.dims().symbol(text));
+      }
+    }
+    fact.shape = facts_.intern_shape(dims);
+  }
+  if (declared.range) fact.range = *declared.range;
+  return facts_.intern(fact);
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/facts/fact.h"
+#include "ir/graph/model.h"
+#include "ir/ops/shape_functions.h"
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+/// The facts that inference begins with: of initializers, of declared types, of what the user declared.
+class Seeds {
+ public:
+  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts) : model_(model), options_(options), facts_(facts) {}
+
+  /// Of an input of the main graph.
+  FactId input(ValueId id);
+  /// Of a value with an initializer, dense or sparse.
+  FactId initializer(const Value& value);
+  /// Of a declared type. `site` names the dims that have neither number nor name; with site 0 these are unknown.
+  FactId declared(const TypeDecl& type, std::uint64_t site);
+
+ private:
+  FactId dense(const Tensor& tensor);
+  FactId sparse(const SparseTensor* sparse);
+  Dims dims_of(const TypeDecl& type, std::uint64_t site);
+  FactId refine(FactId base, const InputDeclaration& declared, std::uint64_t site);
+
+  const Model& model_;
+  const AnalysisOptions& options_;
+  FactStore& facts_;
+};
+
+}  // namespace tensorlint

@@ -1,0 +1,190 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/application.h"
+#include "ir/facts/fact.h"
+#include "ir/graph/model.h"
+#include "ir/ops/inference.h"
+#include "ir/ops/signatures.h"
+#include "passes/dataflow/abstract_value.h"
+#include "passes/dataflow/analysis.h"
+#include "passes/dataflow/budget.h"
+#include "passes/dataflow/equality_scope.h"
+#include "passes/dataflow/kept_visits.h"
+#include "passes/dataflow/node_memo.h"
+#include "passes/dataflow/order.h"
+#include "passes/dataflow/seeds.h"
+#include "passes/dataflow/summaries.h"
+
+namespace tensorlint {
+
+/// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this folder:
+/// users call `analyse`.
+///
+/// Facts of the visit under way stand in current_; a graph that was visited is settled: its facts are joined into the result.
+/// What has state of its own is a class of its own (the includes above); the rest is told in this order:
+///   solver.cc        graphs: order, visit, settle
+///   nodes.cc         a node: operands, memo, inference, what it costs; failures
+///   declarations.cc  declared types of results
+///   bodies.cc        what If, Loop, Scan and SequenceMap share: one visit of a body, kept visits
+///   branches.cc      If; branches of different rank
+///   loops.cc         Loop, Scan, SequenceMap
+///   functions.cc     calls
+class Solver {
+ public:
+  static Analysis solve(const Model& model, const AnalysisOptions& options);
+
+ private:
+  static constexpr int kMaxNesting = 192;  // of bodies and calls: the solver's own recursion
+
+  /// What an If would give if only one of its branches were ever taken.
+  struct RankClash {
+    std::vector<AbstractValue> then_results, else_results;
+  };
+  struct Iteration;
+  struct Outcome;
+
+  /// What a node's visit works with, kept for the next node of this depth.
+  struct Frame {
+    std::vector<FactId> operands;
+    std::vector<Taint> taints;
+    std::vector<Attribute> attributes;
+    InferenceResult result;
+  };
+
+  struct GraphState {
+    std::optional<NodeOrder> order;  // made on first use
+    bool has_initializers = false;   // their facts are in current_
+    bool is_active = false;          // being visited now
+    bool is_settled = false;
+  };
+
+  Solver(const Model& model, const AnalysisOptions& options, Analysis& out);
+
+  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
+  GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }
+
+  AbstractValue read(ValueId value) const {
+    if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
+    return current_[index(value)];
+  }
+  AbstractValue read_operand(ValueId value) const {
+    if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
+    if (model_.value(value).origin == ValueOrigin::kUndefined) return {FactId::kTop, everything_tainted()};
+    // Which of its definitions is meant cannot be known.
+    if (!defined_twice_.empty() && defined_twice_.contains(value)) return {current_[index(value)].fact, everything_tainted()};
+    return current_[index(value)];
+  }
+  /// Results past the values are top.
+  void set_results(NodeId id, std::span<const AbstractValue> values);
+
+  // ---- graphs
+
+  void run();
+  const NodeOrder& order(GraphId graph);
+  /// Infers all nodes of a graph whose inputs are in current_.
+  void visit_graph(GraphId id);
+  /// Moves the facts of the last visit into the result, joined with those of earlier visits.
+  void settle(GraphId id);
+
+  // ---- nodes
+
+  void visit_node(NodeId id);
+  /// Inference itself; false where something failed. `tainted`: an operand is.
+  bool infer_node(NodeId id, const Application& call, bool tainted, InferenceResult& result);
+  const Signature* signature_of(const Application& call) const;
+  /// Attributes as they are in this call: inside a function references become the caller's values.
+  std::span<const Attribute> attributes_of(const Node& node, Frame& frame) const;
+  std::uint64_t weight_of(const Node& node) const;
+  FactId without_large_content(FactId id);
+  void give_up(NodeId id, std::string_view reason);
+  void record(NodeId id, Failure failure);
+  Frame& frame() {
+    while (frames_.size() <= static_cast<std::size_t>(depth_)) frames_.emplace_back();
+    return frames_[static_cast<std::size_t>(depth_)];
+  }
+
+  // ---- declarations of results
+
+  bool has_declarations(const Node& node) const {
+    for (const ValueId result : model_.results(node))
+      if (result != ValueId::kAbsent && model_.value(result).type != nullptr) return true;
+    return false;
+  }
+  void check_declarations(NodeId id);
+  void check_declaration(NodeId id, ValueId value, int result, const TypeDecl& type);
+
+  // ---- bodies
+
+  void visit_control_flow(NodeId id, const Application& call);
+  static GraphId body_of(const Application& call, std::string_view attribute);
+  AbstractValue as_input(ValueId input, AbstractValue given);
+  std::vector<AbstractValue> visit_body(GraphId body, std::span<const AbstractValue> inputs);
+  std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs);
+  void record_arity(NodeId id, std::string message);
+
+  // ---- branches
+
+  void visit_if(NodeId id, const Application& call, std::span<const AbstractValue> operands);
+  void check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken);
+  void choose_branch(const RankClash& clash, std::span<const NodeId> nodes);
+
+  // ---- loops
+
+  void visit_loop(NodeId id, const Application& call, std::span<const AbstractValue> operands);
+  void visit_scan(NodeId id, const Application& call, std::span<const AbstractValue> operands);
+  void visit_sequence_map(NodeId id, const Application& call, std::span<const AbstractValue> operands);
+  Outcome iterate(NodeId id, const Iteration& loop);
+  void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after);
+  FactId stacked_without_visit(ValueId output);
+  bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs_at_least);
+
+  // ---- functions
+
+  void call_function(NodeId id, GraphId function, const Application& call);
+
+  const Model& model_;
+  const AnalysisOptions& options_;
+  Analysis& out_;
+  FactStore& facts_;
+  Seeds seeds_;
+  std::vector<AbstractValue> current_;  // by value: facts of the visit under way
+  std::set<ValueId> defined_twice_;
+  std::set<std::pair<NodeId, const Constraint*>> recorded_;
+  Budget budget_;
+
+  std::vector<std::vector<GraphId>> bodies_;  // by graph
+  std::vector<GraphState> graphs_;
+  NodeMemo memo_;
+  EqualityScope equalities_;
+  KeptVisits kept_visits_;
+  Summaries summaries_;
+
+  // Where the visit is.
+  int depth_ = 0;
+  std::deque<Frame> frames_;  // by depth; where one stands does not change
+  std::vector<NodeId> calls_;
+  std::vector<Attribute> caller_attributes_;
+  std::uint64_t visit_serial_ = 0, serials_ = 0;  // distinguishes visits of one body or function
+  std::uint64_t call_serial_ = 0;  // visit_serial_ of the innermost function
+  std::int64_t iteration_ = 0;
+
+  // Trials of branches.
+  std::optional<RankClash> rank_clash_;  // of the If visited last
+  bool trial_ = false;                   // following one branch on its own: nothing is recorded
+  bool doomed_ = false;                  // in a trial: a node failed for certain
+  int conditional_ = 0;                  // bodies around the node that may not be run, since the trial began
+  int trials_ = 0;
+};
+
+}  // namespace tensorlint
