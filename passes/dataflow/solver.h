@@ -70,6 +70,8 @@ class Solver {
   };
 
   Solver(const Model& model, const AnalysisOptions& options, Analysis& out);
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
 
   static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
   GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }

@@ -1,0 +1,145 @@
+#include "passes/placement/loop_states.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
+
+}  // namespace
+
+std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, Diagram going, Symbols::Count old) const {
+  std::vector<std::uint64_t> text;
+  std::map<std::uint64_t, std::uint64_t> names;
+  const auto renamed = [&](std::uint32_t symbol) {
+    return symbol < old.symbols ? symbol : (std::uint64_t{1} << 40) + names.emplace(symbol, names.size()).first->second;
+  };
+  const auto add = [&](Diagram d) {
+    std::map<std::uint32_t, std::uint64_t> numbers;
+    const std::vector<Diagram> nodes = store_.nodes_of(d);
+    for (std::size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i].id] = i;
+    text.push_back(nodes.size());
+    for (const Diagram node : nodes) {
+      if (store_.is_leaf(node)) {
+        text.push_back(store_.value(node));
+        continue;
+      }
+      const std::uint32_t variable = store_.variable(node);
+      if (variable < old.variables) {
+        text.push_back((std::uint64_t{1} << 41) + variable);
+      } else {
+        text.push_back((std::uint64_t{1} << 42) + static_cast<std::uint64_t>(symbols_.variable(variable).above));
+        text.push_back(renamed(symbols_.variable(variable).symbol));
+      }
+      text.push_back(numbers[store_.when_false(node).id]);
+      text.push_back(numbers[store_.when_true(node).id]);
+    }
+  };
+  for (const Placed& placed : state) {
+    add(placed.device);
+    text.push_back(static_cast<std::uint64_t>(placed.content.kind));
+    if (placed.content.kind == Element::Kind::kFormula) add(placed.content.formula);
+    if (placed.content.kind == Element::Kind::kNumber) text.push_back(static_cast<std::uint64_t>(placed.content.number));
+    if (placed.content.kind == Element::Kind::kSymbol) text.push_back(renamed(placed.content.symbol));
+  }
+  add(going);
+  return text;
+}
+
+bool LoopStates::depends_on_new(std::span<const Placed> state, Symbols::Count old) const {
+  const auto is_new = [&](Diagram d) {
+    const std::vector<Diagram> nodes = store_.nodes_of(d);
+    return std::any_of(nodes.begin(), nodes.end(), [&](Diagram node) { return !store_.is_leaf(node) && symbols_.variable(store_.variable(node)).symbol >= old.symbols; });
+  };
+  return std::any_of(state.begin(), state.end(), [&](const Placed& placed) {
+    return is_new(placed.device) || (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula));
+  });
+}
+
+void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named) {
+  std::vector<std::vector<std::uint32_t>> outcomes{{}};
+  std::map<std::vector<std::uint32_t>, std::uint32_t> outcome_ids{{{}, 0}};
+  const auto outcome = [&](std::vector<std::uint32_t> leaves) {
+    const auto [at, added] = outcome_ids.emplace(std::move(leaves), static_cast<std::uint32_t>(outcomes.size()));
+    if (added) outcomes.push_back(at->first);
+    return at->second;
+  };
+  const std::uint32_t key = next_key_;
+  next_key_ += 3;
+  std::vector<Diagram> parts;
+  for (const Placed& placed : state) {
+    parts.push_back(placed.device);
+    if (placed.content.kind == Element::Kind::kFormula) parts.push_back(placed.content.formula);
+  }
+  Diagram joint = store_.leaf(0);
+  for (const Diagram part : parts)
+    joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
+      std::vector<std::uint32_t> leaves = outcomes[known];
+      leaves.push_back(leaf);
+      return outcome(std::move(leaves));
+    });
+  // Leaves are sets of outcomes from here on; 0 is the empty one.
+  std::vector<std::set<std::uint32_t>> sets{{}};
+  std::map<std::set<std::uint32_t>, std::uint32_t> set_ids{{{}, 0}};
+  const auto set_of = [&](std::set<std::uint32_t> items) {
+    const auto [at, added] = set_ids.emplace(std::move(items), static_cast<std::uint32_t>(sets.size()));
+    if (added) sets.push_back(at->first);
+    return at->second;
+  };
+  joint = store_.choose(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return set_of({item}); }), kNever);
+  std::map<std::uint32_t, Diagram> done;
+  const std::function<Diagram(Diagram)> forget = [&](Diagram d) -> Diagram {
+    if (store_.is_leaf(d)) return d;
+    if (const auto known = done.find(d.id); known != done.end()) return known->second;
+    const Diagram low = forget(store_.when_false(d)), high = forget(store_.when_true(d));
+    const bool keep = symbols_.variable(store_.variable(d)).symbol < old.symbols && low != kNever && high != kNever;
+    const Diagram result = keep ? store_.choose(store_.choice(store_.variable(d)), high, low)
+                                : store_.map2(key + 2, low, high, [&](std::uint32_t a, std::uint32_t b) {
+                                   std::set<std::uint32_t> items = sets[a];
+                                   items.insert(sets[b].begin(), sets[b].end());
+                                   return set_of(std::move(items));
+                                 });
+    done.emplace(d.id, result);
+    return result;
+  };
+  joint = forget(joint);
+  std::size_t most = 1;
+  store_.for_each_leaf(joint, [&](std::uint32_t leaf) { most = std::max(most, sets[leaf].size()); });
+  if (most > kMaxOutcomes || store_.is_full()) return;
+  std::vector<Diagram> selectors;
+  for (std::size_t i = 1; i < most; ++i) {
+    const auto selector = symbols_.above(symbols_.fresh(named).symbol, 0, false);
+    if (!selector) return;
+    selectors.push_back(*selector);
+  }
+  const auto part = [&](std::size_t index) {
+    std::map<std::uint32_t, Diagram> chosen;
+    store_.for_each_leaf(joint, [&](std::uint32_t leaf) {
+      // By content, so that the same set is told apart in the same way in every iteration.
+      std::vector<std::vector<std::uint32_t>> items;
+      for (const std::uint32_t item : sets[leaf]) items.push_back(outcomes[item]);
+      std::sort(items.begin(), items.end());
+      Diagram d = items.empty() ? kNever : store_.leaf(items.back()[index]);
+      for (std::size_t i = items.size(); i-- > 1;) d = store_.choose(selectors[i - 1], store_.leaf(items[i - 1][index]), d);
+      chosen[leaf] = d;
+    });
+    const std::function<Diagram(Diagram)> decode = [&](Diagram d) -> Diagram {
+      if (store_.is_leaf(d)) return chosen[store_.value(d)];
+      return store_.choose(store_.choice(store_.variable(d)), decode(store_.when_true(d)), decode(store_.when_false(d)));
+    };
+    return decode(joint);
+  };
+  std::size_t at = 0;
+  for (Placed& placed : state) {
+    placed.device = part(at++);
+    if (placed.content.kind == Element::Kind::kFormula) placed.content.formula = part(at++);
+  }
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "passes/placement/places.h"
+#include "passes/placement/symbols.h"
+
+namespace tensorlint {
+
+/// What loops carry from one iteration to the next: when it repeats, and how it is kept small. `old` is what there was
+/// before the loop: symbols made since are its iterations' own.
+class LoopStates {
+ public:
+  LoopStates(DiagramStore& store, Symbols& symbols) : store_(store), symbols_(symbols) {}
+
+  /// A loop's state but for the names of what the iterations made: equal states go on alike.
+  std::vector<std::uint64_t> signature(std::span<const Placed> state, Diagram going, Symbols::Count old) const;
+
+  bool depends_on_new(std::span<const Placed> state, Symbols::Count old) const;
+  /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations made,
+  /// which would be one more in each. Choices from outside the loop stay as they are. `inside`: when the loop goes on.
+  /// `named`: the value that the new choices are named after.
+  void forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named);
+
+ private:
+  DiagramStore& store_;
+  Symbols& symbols_;
+  std::uint32_t next_key_ = Places::kFreeKeys;
+};
+
+}  // namespace tensorlint

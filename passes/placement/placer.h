@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "passes/dataflow/analysis.h"
+#include "passes/dataflow/order.h"
+#include "passes/placement/call_attributes.h"
+#include "passes/placement/loop_states.h"
+#include "passes/placement/operator_traits.h"
+#include "passes/placement/placement.h"
+#include "passes/placement/places.h"
+#include "passes/placement/records.h"
+#include "passes/placement/sources.h"
+#include "passes/placement/symbols.h"
+
+namespace tensorlint {
+
+/// How many trip counts have to be told apart: all below `prefix`, then as many as `cycle`.
+struct TripClasses {
+  std::int64_t prefix = 0, cycle = 1;
+  std::int64_t count() const { return prefix + cycle; }
+};
+
+/// Follows devices through a model. One Placer, one pass over the model; passes are repeated with more classes of trip counts
+/// until these are enough. Private to this folder: users call `place`.
+///
+/// What has state of its own is a class of its own: where values are (Places), what decides that (Symbols), states of loops
+/// (LoopStates), what was seen (PlacementRecords). The rest is told in this order:
+///   placer.cc         graphs and nodes; claims
+///   placer_bodies.cc  calls of functions, If, SequenceMap
+///   placer_loops.cc   Loop and Scan
+class Placer {
+ public:
+  /// `classes`: by Symbols::source; kept between passes.
+  Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes);
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+
+  /// False when trip counts need more classes, which `classes` has now: the results are to be thrown away.
+  bool run();
+
+ private:
+  static constexpr int kMaxNesting = 192;  // of bodies and calls: the placer's own recursion
+
+  struct Loop;
+  struct Iterated;
+  struct Summary {
+    Diagram guard;
+    std::vector<Placed> operands, results;
+  };
+  struct GraphState {
+    std::optional<NodeOrder> order;  // made on first use
+    bool is_active = false;          // being visited now
+    std::vector<Summary> summaries;  // of a function
+  };
+
+  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
+  GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }
+
+  // ---- values
+
+  Diagram default_place() { return places_.on(sources_.default_device()); }
+  /// Where a graph's own input or initializer lives.
+  Diagram home(ValueId value) {
+    const int device = sources_.value(value);
+    return device == DeviceSources::kUnplaced ? default_place() : places_.on(device);
+  }
+  void set(ValueId value, const Placed& placed, Diagram guard) {
+    if (value == ValueId::kAbsent) return;
+    current_[index(value)] = placed;
+    std::uint64_t& bits = out_.devices_[index(value)];
+    if (store_.is_leaf(placed.device)) {
+      bits |= places_.state(store_.value(placed.device)).bits;
+    } else {
+      places_.for_each_state(placed.device, guard, [&](const State& state) { bits |= state.bits; });
+    }
+  }
+  Placed read(ValueId value) {
+    if (value == ValueId::kAbsent || model_.value(value).origin == ValueOrigin::kUndefined) return {places_.unknown(), {}};
+    return current_[index(value)];
+  }
+  std::optional<Diagram> condition(ValueId value);
+  Element result_content(const Node& node, ContentRule rule, ValueId result);
+
+  // ---- graphs and nodes
+
+  void visit_graph(GraphId id, Diagram guard);
+  void visit_node(NodeId id, Diagram guard);
+  void visit_transfer(NodeId id, const Node& node, Diagram guard);
+  void visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Diagram guard);
+  void visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Diagram guard);
+  int transfer_target(NodeId id, std::string_view text);
+  Diagram claim(NodeId owner, ValueId input, ValueId handed, Diagram device, Diagram guard);
+  void give_up(NodeId id, Diagram guard, std::string_view why);
+  void limit(NodeId id, std::string why) {
+    if (limited_.insert(id).second) out_.limits_.emplace_back(id, std::move(why));
+  }
+  template <typename Describe>
+  void fail(NodeId id, Diagram fails, const Describe& describe) {
+    if (FailedVisit* visit = records_.fail(id, fails, loops_, calls_)) describe(*visit);
+  }
+
+  // ---- bodies
+
+  void call_function(NodeId id, const Node& node, Diagram guard);
+  GraphId body_of(const Node& node, std::string_view name) const;
+  std::vector<Placed> outputs_of(GraphId body);
+  void visit_if(NodeId id, const Node& node, Diagram guard);
+  void visit_sequence_map(NodeId id, const Node& node, Diagram guard);
+  void note_number_use(ValueId value);
+  void limit_choices(NodeId id);
+
+  // ---- loops
+
+  void visit_loop(NodeId id, const Node& node, Diagram guard);
+  void visit_scan(NodeId id, const Node& node, Diagram guard);
+  void set_trips(Loop& loop, const Node& node, ValueId sequence);
+  void set_loop_results(const Node& node, const Iterated& after, Diagram guard);
+  Iterated iterate(const Loop& loop, Diagram guard);
+  void enter_body(const Loop& loop, std::int64_t k, std::span<const Placed> before, Diagram inside);
+  std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Diagram, bool>> slices, Diagram inside);
+  void add_slice(const Loop& loop, std::pair<Diagram, bool>& all, Diagram slice, ValueId value, Diagram inside);
+  void need_classes(std::uint64_t key, const TripClasses& own);
+  std::vector<Placed> carried_after(const Loop& loop, std::span<const std::vector<Placed>> states, std::span<const Diagram> entered);
+
+  const Analysis& analysis_;
+  const Model& model_;
+  Placement& out_;
+  DeviceSources& sources_;
+  std::map<std::uint64_t, TripClasses>& classes_;
+  Places places_;
+  DiagramStore& store_;  // of places_
+  Symbols symbols_;
+  LoopStates loop_states_;
+  PlacementRecords records_;
+  std::vector<OperatorTraits> traits_;  // by operator
+  std::vector<Placed> current_;         // by value: of the visit under way
+  std::vector<std::vector<GraphId>> bodies_;
+  std::vector<GraphState> graphs_;
+  std::map<std::string_view, int> targets_;  // devices of Transfers, as written
+  std::set<NodeId> limited_;
+  std::vector<LoopFrame> loops_;
+  std::vector<NodeId> calls_;
+  CallAttributes attributes_;  // of the call that is being followed
+  std::uint64_t budget_;
+  int depth_ = 0;
+  bool needs_another_pass_ = false;
+};
+
+}  // namespace tensorlint

@@ -1,0 +1,85 @@
+#include "passes/placement/symbols.h"
+
+#include "passes/placement/tensor_facts.h"
+
+namespace tensorlint {
+
+Element Symbols::open(ValueId value) {
+  const Fact& fact = analysis_.fact(value);
+  const bool is_bool = fact.dtypes == DTypeSet(DType::kBool);
+  if (!is_bool && !(fact.dtypes == DTypeSet(DType::kInt64)) && !(fact.dtypes == DTypeSet(DType::kInt32))) return {};
+  if (fact.shape != ShapeId::kUnranked) {
+    for (const Dim dim : analysis_.facts().dims_of(fact.shape))
+      if (const auto extent = analysis_.facts().dims().as_constant(dim); extent && *extent != 1) return {};
+  }
+  if (const auto number = known_integer(analysis_, value)) return {.kind = Element::Kind::kNumber, .number = *number};
+  return fresh(value);
+}
+
+Element Symbols::fresh(ValueId value) {
+  Element content{.kind = Element::Kind::kSymbol, .symbol = static_cast<std::uint32_t>(sources_.size())};
+  sources_.push_back(static_cast<std::uint64_t>(value));
+  return content;
+}
+
+std::uint32_t Symbols::of_dim(Dim dim) {
+  const auto [at, added] = dim_symbols_.emplace(dim.id(), static_cast<std::uint32_t>(sources_.size()));
+  if (added) {
+    sources_.push_back((std::uint64_t{1} << 32) + dim.id());
+    dim_names_[at->second] = analysis_.facts().dims().to_text(dim);
+  }
+  return at->second;
+}
+
+std::optional<Diagram> Symbols::above(std::uint32_t symbol, std::int64_t k, bool is_trip_count) {
+  const auto known = variable_of_.find({symbol, k});
+  if (known != variable_of_.end()) return store_.choice(known->second);
+  if (variables_.size() >= kMaxVariables) return std::nullopt;
+  const auto variable = static_cast<std::uint32_t>(variables_.size());
+  variables_.push_back({symbol, k, is_trip_count});
+  variable_of_.emplace(std::pair(symbol, k), variable);
+  return store_.choice(variable);
+}
+
+std::optional<Diagram> Symbols::formula(const Element& content) {
+  switch (content.kind) {
+    case Element::Kind::kFormula: return content.formula;
+    case Element::Kind::kNumber: return content.number != 0 ? kAlways : kNever;
+    case Element::Kind::kSymbol: return above(content.symbol, 0, false);
+    case Element::Kind::kNone: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Element Symbols::apply(ContentRule rule, const Element& first, const Element& second, const Element& open) {
+  if (rule == ContentRule::kNone) return open;
+  if (rule == ContentRule::kSame) return first.kind == Element::Kind::kNone ? open : first;
+  const auto a = formula(first);
+  if (!a) return open;
+  if (rule == ContentRule::kNot) return {.kind = Element::Kind::kFormula, .formula = store_.inverse(*a)};
+  const auto b = formula(second);
+  if (!b) return open;
+  switch (rule) {
+    case ContentRule::kAnd: return {.kind = Element::Kind::kFormula, .formula = store_.both(*a, *b)};
+    case ContentRule::kOr: return {.kind = Element::Kind::kFormula, .formula = store_.either(*a, *b)};
+    default: return {.kind = Element::Kind::kFormula, .formula = store_.choose(*a, store_.inverse(*b), *b)};
+  }
+}
+
+Element Symbols::merge(Diagram chosen, const Element& yes, const Element& no, ValueId result) {
+  if (yes == no || chosen == kAlways) return yes;
+  if (chosen == kNever) return no;
+  const bool is_condition = analysis_.fact(result).dtypes == DTypeSet(DType::kBool);
+  if (is_condition && yes.kind != Element::Kind::kNone && no.kind != Element::Kind::kNone) {
+    const auto a = formula(yes), b = formula(no);
+    if (a && b) return {.kind = Element::Kind::kFormula, .formula = store_.choose(chosen, *a, *b)};
+  }
+  return open(result);
+}
+
+std::string Symbols::name(std::uint32_t symbol) const {
+  if (const auto dim = dim_names_.find(symbol); dim != dim_names_.end()) return dim->second;
+  return std::string(analysis_.model().name_of(static_cast<ValueId>(sources_[symbol])));
+}
+
+}  // namespace tensorlint
