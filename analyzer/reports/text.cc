@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/reports/unknowns.h"
 
 namespace tensorlint {
 namespace {
@@ -151,16 +153,39 @@ std::string check_text(std::span<const InputReport> inputs, bool timings, bool c
   return report.finish();
 }
 
+namespace {
+
+/// Why dims of a value's shape are not known, as far as the operands of its node do not have that already.
+std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
+  std::set<Unknown> reasons;
+  for (const Dim dim : analysis.facts().dims_of(analysis.fact(value).shape))
+    if (dim.is_unknown()) reasons.insert(dim.reason());
+  const Model& model = analysis.model();
+  for (const ValueId operand : model.operands(model.node(model.value(value).producer)))
+    std::erase_if(reasons, [&](Unknown reason) { return operand != ValueId::kAbsent && has_dim(analysis, operand, [reason](Dim dim) { return dim == Dim(reason); }); });
+  return reasons;
+}
+
+}  // namespace
+
 std::string show_text(const Analysis& analysis, const Placement& placement) {
   const Model& model = analysis.model();
   FactStore& facts = analysis.facts();
   std::string out;
+  ExtentNames names(facts);
   const auto add_value = [&](ValueId value, std::string_view indent) {
     const Fact& fact = analysis.fact(value);
-    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(analysis.fact_id(value)), kMessageLength));
+    std::size_t named = names.symbols().size();
+    const FactId id = names.name(analysis.fact_id(value));
+    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(id), kMessageLength));
     const bool bounded = fact.kind == ValueKind::kTensor && !fact.range.is_everything() && fact.range != range_of(fact.dtypes);
     if (bounded) fmt::format_to(std::back_inserter(out), " in {}", fact.range.to_text());
     if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty()) fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
+    if (model.value(value).origin == ValueOrigin::kNode) {
+      for (; named < names.symbols().size(); ++named)
+        fmt::format_to(std::back_inserter(out), "  # ?{}: {}", named + 1, to_text(facts.dims().fresh_reason(names.symbols()[named])));
+      for (const Unknown reason : new_unknowns(analysis, value)) fmt::format_to(std::back_inserter(out), "  # ?: {}", to_text(reason));
+    }
     out += '\n';
   };
   for (std::size_t g = 0; g < model.graphs.size(); ++g) {

@@ -8,6 +8,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/places.h"
+#include "analyzer/reports/unknowns.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint {
@@ -16,6 +17,15 @@ namespace {
 constexpr int kMaxNodes = 40;
 
 std::string name_of(const Model& model, ValueId value) { return fmt::format("`{}`", escape_for_people(model.name_of(value))); }
+
+/// The value of each body that a control-flow node makes `result` of.
+std::vector<ValueId> made_of(const Model& model, NodeId node, const Value& result) {
+  std::vector<ValueId> made;
+  const std::uint32_t index = result.result_index + (model.text(model.op(model.node(node)).name) == "Loop" ? 1 : 0);  // Loop: the condition comes first
+  for (const Graph& graph : model.graphs)
+    if (graph.kind == GraphKind::kSubgraph && graph.owner == node && index < graph.outputs.size()) made.push_back(graph.outputs[index]);
+  return made;
+}
 
 std::string_view word_for(ValueOrigin origin) {
   switch (origin) {
@@ -27,11 +37,16 @@ std::string_view word_for(ValueOrigin origin) {
   return "made by a node";
 }
 
+std::string node_text(const Model& model, NodeId node) {
+  return fmt::format("node `{}` ({})", escape_for_people(model.label(node)), escape_for_people(model.text(model.op(model.node(node)).name)));
+}
+
 /// The fact with what `to_text` leaves out: contents and range.
-std::string full_text(const Analysis& analysis, ValueId value) {
+std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& names) {
   FactStore& facts = analysis.facts();
-  const Fact& fact = analysis.fact(value);
-  std::string text = escape_for_people(facts.to_text(analysis.fact_id(value)));
+  const FactId id = names.name(analysis.fact_id(value));
+  const Fact& fact = facts.fact(id);
+  std::string text = escape_for_people(facts.to_text(id));
   if (const Content* content = facts.content(fact.content); content != nullptr && content->size() <= 8) {
     std::string elements;
     for (const Dim element : content->integers) elements += (elements.empty() ? "" : ", ") + escape_for_people(facts.dims().to_text(element));
@@ -43,13 +58,88 @@ std::string full_text(const Analysis& analysis, ValueId value) {
   return text;
 }
 
-/// Reasons for unknown dims, each once.
-std::string unknown_reasons(const Analysis& analysis, ValueId value) {
-  const Fact& fact = analysis.fact(value);
-  std::set<std::string_view> reasons;
-  for (const Dim dim : analysis.facts().dims_of(fact.shape))
-    if (dim.is_unknown()) reasons.insert(to_text(dim.reason()));
-  return fmt::format("{}", fmt::join(reasons, "; "));
+/// Where a value came from, in words: "`x`, an input", "`y`, made by node `n` (Op)".
+std::string source_text(const Model& model, ValueId value) {
+  const Value& self = model.value(value);
+  return fmt::format("{}, {}", name_of(model, value),
+                     self.origin == ValueOrigin::kNode ? "made by " + node_text(model, self.producer) : std::string(word_for(self.origin)));
+}
+
+/// "axis 2", "axes 0, 1 and element 3"; of what a sequence or optional holds too. With `verb`: "axis 2 is".
+std::string places_text(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant, bool verb = false) {
+  const FactStore& facts = analysis.facts();
+  std::vector<std::string> found;
+  const auto look = [&](std::string_view one, std::string_view many, std::span<const Dim> dims, std::string_view of) {
+    std::vector<std::size_t> at;
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (is_meant(dims[i])) at.push_back(i);
+    if (at.empty()) return;
+    const std::size_t shown = std::min<std::size_t>(at.size(), 8);
+    found.push_back(fmt::format("{} {}{}{}", at.size() == 1 ? one : many, fmt::join(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                                shown < at.size() ? fmt::format(" and {} more", at.size() - shown) : "", of));
+  };
+  std::string_view of;
+  for (FactId id = analysis.fact_id(value); id != FactId::kAbsent && id != FactId::kTop; id = facts.fact(id).element) {
+    const Fact& fact = facts.fact(id);
+    if (fact.kind == ValueKind::kSequence && !facts.dims_of(fact.shape).empty()) {
+      if (is_meant(facts.dims_of(fact.shape).front())) found.push_back(fmt::format("the length{}", of));
+    } else {
+      look("axis", "axes", facts.dims_of(fact.shape), of);
+    }
+    if (const Content* content = facts.content(fact.content)) look("element", "elements", content->integers, of);
+    of = " of what it holds";
+  }
+  const bool is_one = found.size() == 1 && !found[0].starts_with("axes") && !found[0].starts_with("elements");
+  return fmt::format("{}{}", fmt::join(found, " and "), verb ? is_one ? " is" : " are" : "");
+}
+
+/// What of a value is not known, a line each: with the reason, and where that began. Without `inherited` only what began there.
+std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherited) {
+  const Model& model = analysis.model();
+  const FactStore& facts = analysis.facts();
+  std::string text;
+  const auto say = [&](const std::string& what, const std::function<bool(ValueId)>& has, std::string_view reason) {
+    const ValueId first = first_with(analysis, value, has);
+    if (first != value && !inherited) return;
+    const Value& self = model.value(first);
+    if (self.origin == ValueOrigin::kNode && !analysis.reason(self.producer).empty()) reason = analysis.reason(self.producer);
+    if (self.origin == ValueOrigin::kInput) reason = "its declaration leaves it open";
+    text += fmt::format("  {} not known{}: {}\n", what, first == value ? "" : fmt::format(", as of {}", source_text(model, first)), reason);
+  };
+  constexpr std::string_view kInference = "the operator's inference cannot tell from what is known of the operands";
+  const auto is_top = [&](ValueId id) { return analysis.fact_id(id) == FactId::kTop || analysis.fact(id).kind == ValueKind::kUnknown; };
+  const auto is_unranked = [&](ValueId id) {
+    const Fact& fact = analysis.fact(id);
+    return is_top(id) || ((fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) && !facts.is_ranked(fact.shape));
+  };
+  if (is_top(value)) {
+    say("kind, dtype and shape are", is_top, kInference);
+    return text;
+  }
+  if (is_unranked(value)) say("its rank is", is_unranked, kInference);
+  for (int code = 0; code <= static_cast<int>(Unknown::kTainted); ++code) {
+    const Dim unknown{static_cast<Unknown>(code)};
+    const auto is_meant = [unknown](Dim dim) { return dim == unknown; };
+    const auto has = [&](ValueId id) { return has_dim(analysis, id, is_meant); };
+    if (has(value)) say(places_text(analysis, value, is_meant, true), has, to_text(unknown.reason()));
+  }
+  return text;
+}
+
+/// What the names `?1`, `?2`, ... stand for, a line each.
+std::string legend(const Analysis& analysis, const ExtentNames& names, const std::vector<ValueId>& met_at) {
+  const Model& model = analysis.model();
+  const DimPool& dims = analysis.facts().dims();
+  std::string text;
+  for (std::size_t i = 0; i < met_at.size(); ++i) {
+    const Dim symbol = names.symbols()[i];
+    const auto is_meant = [&](Dim dim) { return is_in(dims, symbol, dim); };
+    const ValueId first = first_with(analysis, met_at[i], [&](ValueId id) { return has_dim(analysis, id, is_meant); });
+    const bool is_input = model.value(first).origin == ValueOrigin::kInput;
+    text += fmt::format("?{} is {} of {}: {}\n", i + 1, places_text(analysis, first, is_meant), source_text(model, first),
+                        is_input ? "its declaration gives neither a number nor a name" : to_text(dims.fresh_reason(symbol)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -57,6 +147,8 @@ std::string unknown_reasons(const Analysis& analysis, ValueId value) {
 std::string why_text(const Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
   Places places(model);
+  ExtentNames names(analysis.facts());
+  std::vector<ValueId> met_at;  // where each of the names was met
   std::string text;
   std::vector<ValueId> pending{value};
   std::set<ValueId> told{value};
@@ -64,8 +156,11 @@ std::string why_text(const Analysis& analysis, ValueId value) {
   for (std::size_t next = 0; next < pending.size(); ++next) {
     const ValueId current = pending[next];
     const Value& self = model.value(current);
-    text += fmt::format("{} is {}\n", name_of(model, current), full_text(analysis, current));
-    if (const std::string reasons = unknown_reasons(analysis, current); !reasons.empty()) text += fmt::format("  a dim is not known: {}\n", reasons);
+    const std::string of = self.graph == GraphId::kMain ? "" : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
+    text += fmt::format("{}{} is {}\n", name_of(model, current), of, full_text(analysis, current, names));
+    const std::string unknown = unknown_lines(analysis, current, current == value);
+    text += unknown;
+    met_at.resize(names.symbols().size(), current);
     if (analysis.taint(current) != Taint()) text += "  part of that is a guess: something it depends on failed\n";
     if (self.origin != ValueOrigin::kNode) {
       text += fmt::format("  it is {}\n", word_for(self.origin));
@@ -76,16 +171,16 @@ std::string why_text(const Analysis& analysis, ValueId value) {
       break;
     }
     const Node& node = model.node(self.producer);
-    text += fmt::format("  made by node `{}` ({})", escape_for_people(model.label(self.producer)), escape_for_people(model.text(model.op(node).name)));
+    text += "  made by " + node_text(model, self.producer);
     const Place& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
-    if (const std::string_view reason = analysis.reason(self.producer); !reason.empty()) text += fmt::format("  nothing better is known: {}\n", reason);
-    for (const ValueId operand : model.operands(node)) {
-      if (operand == ValueId::kAbsent) continue;
-      if (!told.insert(operand).second) continue;
-      pending.push_back(operand);
-    }
+    if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty()) text += fmt::format("  nothing better is known: {}\n", reason);
+    const auto tell = [&](ValueId id) {
+      if (id != ValueId::kAbsent && told.insert(id).second) pending.push_back(id);
+    };
+    for (const ValueId operand : model.operands(node)) tell(operand);
+    for (const ValueId made : made_of(model, self.producer, self)) tell(made);
   }
   const auto origin = [&](Aspect aspect, std::string_view what) {
     const Origin found = origin_of(analysis, value, aspect);
@@ -96,6 +191,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
   };
   origin(Aspect::kDtype, "dtype");
   origin(Aspect::kShape, "shape");
+  text += legend(analysis, names, met_at);
   return text;
 }
 

@@ -46,6 +46,7 @@ struct Atom {
   Dim a, b;               // operands of opaque atoms
   std::uint64_t site;     // fresh symbols
   std::uint32_t slot;
+  Unknown reason = Unknown::kNotTracked;  // fresh symbols; not what tells them apart
   std::string name;       // named symbols
   Bounds bounds;
   Bounds bounds_from_two;
@@ -262,12 +263,13 @@ struct DimPool::Impl {
   }
 
   /// `usual`: the least value that DimPool::bounds_from_two allows for.
-  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual) {
+  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual, Unknown reason = Unknown::kNotTracked) {
     return atom_dim(Atom{.kind = kind,
                          .a = {},
                          .b = {},
                          .site = site,
                          .slot = slot,
+                         .reason = reason,
                          .name = std::string(name),
                          .bounds = {lo, kMax},
                          .bounds_from_two = {std::max(lo, usual), kMax},
@@ -400,7 +402,7 @@ Dim DimPool::symbol(std::string_view name, std::int64_t lo) {
 
 Dim DimPool::fresh(std::uint64_t site, std::uint32_t slot, Unknown reason, std::int64_t lo) {
   // How many elements are not zero, say, is often 1, or 0.
-  return impl_->symbol(AtomKind::kFresh, {}, site, slot, lo, reason == Unknown::kDataDependent ? lo : 2);
+  return impl_->symbol(AtomKind::kFresh, {}, site, slot, lo, reason == Unknown::kDataDependent ? lo : 2, reason);
 }
 
 Dim DimPool::add(Dim a, Dim b) { return impl_->combine(a, b, 1); }
@@ -562,6 +564,10 @@ bool DimPool::is_symbol(Dim dim) const {
 
 std::uint64_t DimPool::fresh_site(Dim symbol) const {
   return is_symbol(symbol) ? impl_->atoms[impl_->interned(symbol).terms[0].monomial.atoms[0]].site : 0;
+}
+
+Unknown DimPool::fresh_reason(Dim symbol) const {
+  return is_symbol(symbol) ? impl_->atoms[impl_->interned(symbol).terms[0].monomial.atoms[0]].reason : Unknown::kNotTracked;
 }
 
 std::uint32_t DimPool::mark() const { return static_cast<std::uint32_t>(impl_->polynomials.size()) + Dim::kFirstInterned; }

@@ -116,6 +116,8 @@ class DimPool {
   bool is_symbol(Dim dim) const;
   /// For a bare fresh symbol its site; 0 for anything else.
   std::uint64_t fresh_site(Dim symbol) const;
+  /// Why a bare fresh symbol has neither number nor name, as its first maker said.
+  Unknown fresh_reason(Dim symbol) const;
 
   /// Every symbol made after this call has an id of at least the mark.
   std::uint32_t mark() const;

@@ -1,12 +1,32 @@
 """`tensorlint why`: the chain behind a value, back to where its dtype and shape began."""
 
 import os
+import re
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
 TOOL = os.environ["TENSORLINT_BINARY"]
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "samples"
+MODEL = """<ir_version: 9, opset_import: ["": 17, "own": 1]>
+g (float[N, ?] x, int64[2] s, bool c, seq(float[]) q) => (float[] a, float[] b, float[] d, float[] e, float[] f)
+{
+  a0 = own.Foo (x)
+  a1, a2 = own.Bar (a0)
+  [last] a = Relu (a1)
+  b0 = Reshape (x, s)
+  b1 = Relu (b0)
+  b = Transpose <perm = [1, 0]> (b1)
+  d = If (c) <then_branch = yes () => (float[] y) { z = NonZero (x) y = Cast <to = 1> (z) },
+              else_branch = no () => (float[] n) { w = NonZero (x) n = Cast <to = 1> (w) }>
+  e = Reshape (x, f0)
+  f0 = Shape (q0)
+  q0 = ConcatFromSequence <axis = 0> (q)
+  f = Identity (q0)
+}
+"""
 
 
 def why(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +50,50 @@ class WhyTest(unittest.TestCase):
         result = why(str(SAMPLES / "refine_loop_bad.onnx"), "add_10")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("node `node_add_10` (Add)", result.stdout)
+
+    def why_of(self, value: str) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(MODEL)
+            result = why(str(path), value)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_what_is_not_known_has_a_reason_and_a_beginning(self) -> None:
+        for value, said in [
+            ("a", "its rank is not known, as of `a1`, made by node `#1(Bar)` (Bar): the operator is not known"),
+            ("a2", "kind, dtype and shape are not known: the operator is not known\n  made by node `#1(Bar)`"),
+            ("b", "axes 0, 1 are not known, as of `b0`, made by node `#3(Reshape)` (Reshape): depends on tensor contents that are not known"),
+            ("b0", "  axes 0, 1 are not known: depends on tensor contents that are not known"),
+            ("x", "?1 is axis 1 of `x`, an input: its declaration gives neither a number nor a name"),
+            ("y", "`y` of graph `main/yes` is float32[2, ?1]"),
+            ("y", "?1 is axis 1 of `z`, made by node `#0(NonZero)` (NonZero): depends on tensor contents that are not known"),
+            ("d", "axis 1 is not known: branches or iterations disagree"),
+            ("d", "`n` of graph `main/no` is float32[2, ?"),
+            ("f", "its rank is not known, as of `q0`, made by node"),
+        ]:
+            with self.subTest(value=value, said=said):
+                self.assertIn(said, self.why_of(value))
+
+    def test_a_chain_says_only_what_began_in_it(self) -> None:
+        self.assertEqual(self.why_of("b").count("not known"), 4)  # of b, and of b0 where it began
+
+    def test_the_page_shows_what_is_printed(self) -> None:
+        page = (ROOT / "docs/facts.md").read_text()
+        blocks = re.findall(r"(?s)```\n(.*?)```\n", page)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "pick.onnxtxt").write_text(blocks[0])
+            for block in blocks[1:]:
+                command, _, output = block.partition("\n")
+                result = subprocess.run([TOOL, *command.split()[2:]], capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+                self.assertEqual(result.stdout, output)
+        self.assertEqual(len(blocks), 3)
+
+    def test_a_name_that_is_nearly_right(self) -> None:
+        model = str(SAMPLES / "encoder_bad.onnx")
+        self.assertIn("did you mean `val_16`?", why(model, "valu_16").stderr)
+        self.assertIn("a node has that name, its first result is `val_16`", why(model, "node_Concat_16").stderr)
+        self.assertIn("`tensorlint show` lists them", why(model, "nothing like any of them").stderr)
 
     def test_a_name_that_nothing_has_is_refused(self) -> None:
         result = why(str(SAMPLES / "regression_bad.onnx"), "no\x1b[31msuch")

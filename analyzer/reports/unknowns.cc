@@ -1,0 +1,83 @@
+#include "analyzer/reports/unknowns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tensorlint {
+
+Dim ExtentNames::name(Dim dim) {
+  DimPool& dims = facts_.dims();
+  if (dim.is_unknown() || dims.is_named(dim)) return dim;
+  const Dim named = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
+    if (dims.is_named(symbol)) return std::nullopt;
+    const auto [number, is_new] = numbers_.try_emplace(symbol.id(), symbols_.size() + 1);
+    if (is_new) symbols_.push_back(symbol);
+    // With the symbol's own bounds, so that the expression stays as it is.
+    return dims.symbol(fmt::format("?{}", number->second), dims.bounds(symbol).lo);
+  });
+  return named.is_unknown() ? dim : named;
+}
+
+FactId ExtentNames::name(FactId id) {
+  if (id == FactId::kAbsent || id == FactId::kTop) return id;
+  Fact fact = facts_.fact(id);
+  const auto renamed = [this](std::span<const Dim> list) {
+    std::vector<Dim> result(list.begin(), list.end());
+    for (Dim& dim : result) dim = name(dim);
+    return result;
+  };
+  if (facts_.is_ranked(fact.shape)) fact.shape = facts_.intern_shape(renamed(facts_.dims_of(fact.shape)));
+  if (const Content* content = facts_.content(fact.content); content != nullptr && content->floats.empty()) {
+    Content named;
+    named.integers = renamed(content->integers);
+    fact.content = facts_.intern_content(std::move(named));
+  }
+  if (fact.element != FactId::kTop) fact.element = name(fact.element);
+  return facts_.intern(fact);
+}
+
+bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant) {
+  const FactStore& facts = analysis.facts();
+  for (FactId id = analysis.fact_id(value); id != FactId::kAbsent && id != FactId::kTop; id = facts.fact(id).element) {
+    const Fact& fact = facts.fact(id);
+    if (std::ranges::any_of(facts.dims_of(fact.shape), is_meant)) return true;
+    if (const Content* content = facts.content(fact.content); content != nullptr && std::ranges::any_of(content->integers, is_meant)) return true;
+  }
+  return false;
+}
+
+ValueId first_with(const Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has) {
+  const Model& model = analysis.model();
+  std::set<ValueId> seen;
+  while (seen.insert(value).second) {
+    const Value& self = model.value(value);
+    NodeId maker = self.producer;
+    if (maker != NodeId::kNone && !analysis.reason(maker).empty()) return value;  // nothing was derived from its operands
+    if (self.origin == ValueOrigin::kInput) maker = model.graph(self.graph).owner;  // what a body takes, its owner gives
+    if (maker == NodeId::kNone || (self.origin != ValueOrigin::kNode && self.origin != ValueOrigin::kInput)) return value;
+    std::optional<ValueId> before;
+    const auto consider = [&](ValueId candidate) {
+      if (!before && candidate != ValueId::kAbsent && !seen.contains(candidate) && has(candidate)) before = candidate;
+    };
+    for (const ValueId operand : model.operands(model.node(maker))) consider(operand);
+    if (self.origin == ValueOrigin::kNode && !before)
+      for (const Graph& graph : model.graphs)
+        if (graph.kind == GraphKind::kSubgraph && graph.owner == maker)
+          for (const ValueId output : graph.outputs) consider(output);
+    if (!before) return value;
+    value = *before;
+  }
+  return value;
+}
+
+bool is_in(const DimPool& dims, Dim symbol, Dim dim) {
+  if (dim.is_unknown()) return false;
+  const std::vector<Dim> used = dims.symbols(dim);
+  return std::ranges::find(used, symbol) != used.end();
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/dataflow/analysis.h"
+
+namespace tensorlint {
+
+/// Names for extents that have neither number nor name, for one report: `?1`, `?2`, ... in the order in which they are met.
+class ExtentNames {
+ public:
+  explicit ExtentNames(FactStore& facts) : facts_(facts) {}
+  Dim name(Dim dim);
+  /// The fact with its extents, contents and elements named.
+  FactId name(FactId fact);
+  /// The symbols named so far; `?1` is the first.
+  const std::vector<Dim>& symbols() const { return symbols_; }
+
+ private:
+  FactStore& facts_;
+  std::vector<Dim> symbols_;
+  std::unordered_map<std::uint32_t, std::size_t> numbers_;  // of symbols, by id; from 1
+};
+
+/// True where a dim of the value's shape, an element of its contents, or one of what it holds is of that kind.
+bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant);
+
+/// Where something that a value has came from: `has` of it, but of nothing that the maker (or its body) was made of.
+/// `value` itself where that holds for it already.
+ValueId first_with(const Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has);
+
+/// Symbol `symbol` is in a dim.
+bool is_in(const DimPool& dims, Dim symbol, Dim dim);
+
+}  // namespace tensorlint
