@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <protozero/types.hpp>
@@ -181,5 +182,14 @@ class Cursor {
   std::uint32_t field_ = 0;
   WireType type_ = WireType::unknown;
 };
+
+/// Takes a repeated integer field as it comes: one, or packed.
+inline void append_integers(Cursor& fields, std::string_view name, std::vector<std::int64_t>& out) {
+  if (fields.type() != WireType::length_delimited) {
+    out.push_back(fields.integer(name));
+    return;
+  }
+  for (Cursor packed = fields.inside(fields.view(name)); !packed.at_end();) out.push_back(packed.packed_integer());
+}
 
 }  // namespace tensorlint::onnx

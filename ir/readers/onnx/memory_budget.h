@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "ir/graph/model.h"
+
+namespace tensorlint::onnx {
+
+// What an entry costs: its size, tripled where it stands in an array that doubles when it grows.
+inline constexpr std::uint64_t kNodeCost = 3 * sizeof(Node);
+inline constexpr std::uint64_t kOperandCost = 3 * (sizeof(ValueId) + sizeof(NameId));
+inline constexpr std::uint64_t kValueCost = 3 * sizeof(Value) + 3 * sizeof(ValueId) + 64;  // 64: its slot in the index
+inline constexpr std::uint64_t kNameCost = 3 * sizeof(std::string_view) + 32;
+inline constexpr std::uint64_t kAttributeCost = 2 * sizeof(Attribute);
+inline constexpr std::uint64_t kTensorCost = sizeof(Tensor) + 16;
+inline constexpr std::uint64_t kGraphCost = 3 * sizeof(Graph) + 128;
+inline constexpr std::uint64_t kFaultCost = 3 * sizeof(StructureFault) + 160;
+inline constexpr std::uint64_t kDeclarationCost = 3 * 24;
+inline constexpr std::uint64_t kDimCost = 2 * sizeof(DimDecl);
+inline constexpr std::uint64_t kStringCost = 2 * sizeof(std::string_view);
+
+/// Takes account of the memory that a model takes and of the bytes of the file that pay for it; weights pay nothing.
+class MemoryBudget {
+ public:
+  void charge(std::uint64_t memory) { charged_ += memory; }
+  void pay(std::uint64_t bytes) { paid_ += bytes; }
+  /// Bytes that were paid for with what is around them, and are weights or pay later.
+  void take_back(std::uint64_t bytes) { paid_ -= bytes; }
+
+  bool is_exceeded(std::size_t names) const { return charged_ + kNameCost * names > kFreeBytes + kBytesPerByte * paid_; }
+
+ private:
+  // Memory that a model may take: kFreeBytes + kBytesPerByte for each byte that is not weights. The smallest honest node
+  // (16 bytes: an operator of three letters, two operands and a result of one letter) costs 35 bytes a byte while its
+  // arrays grow.
+  static constexpr std::uint64_t kFreeBytes = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t kBytesPerByte = 36;
+
+  std::uint64_t charged_ = 0, paid_ = 0;
+};
+
+}  // namespace tensorlint::onnx

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/model.h"
+#include "ir/readers/onnx/file_bytes.h"
+#include "ir/readers/onnx/memory_budget.h"
+#include "ir/readers/onnx/provenance.h"
+#include "ir/readers/onnx/wire.h"
+
+namespace tensorlint::onnx {
+
+inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights
+
+/// Reads one model. Private to this folder: users call read_onnx_file.
+class Reader {
+ public:
+  /// `mapping`: what `file` is the bytes of, null for bytes in memory.
+  Reader(std::string_view file, std::string path, const FileBytes* mapping);
+
+  /// Throws WireFault.
+  Model read();
+
+ private:
+  /// A graph or function whose bytes are still to be walked.
+  struct Pending {
+    std::string_view bytes;
+    GraphId id;
+    int depth;
+    bool in_function;  ///< references to a function's attributes mean something here
+    bool is_function;
+  };
+
+  /// Where an attribute stands: decides what its subgraphs belong to.
+  struct Holder {
+    GraphId graph;
+    NodeId node;  ///< kNone: a function's default
+    int depth;
+    bool in_function;
+  };
+
+  Model& model() { return builder_.model(); }
+  Cursor cursor(std::string_view message) const { return {message, start_}; }
+  std::uint64_t offset_of(const char* place) const { return static_cast<std::uint64_t>(place - start_); }
+  Position at(std::string_view message) const { return {.offset = offset_of(message.data())}; }
+  static std::uint32_t length_of(std::string_view message) { return static_cast<std::uint32_t>(message.size()); }  // Cursor: below 2 GiB
+
+  void check_budget(const char* place) {
+    if (budget_.is_exceeded(model().names.size())) [[unlikely]]
+      throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes", offset_of(place)};
+  }
+
+  /// Called at the end of weights: lets go of the pages since the last call, or since the walk began at `released_`.
+  void weights_end(const char* place);
+
+  void fault(StructureFault fault) {
+    budget_.charge(kFaultCost + fault.message.size());
+    builder_.fault(std::move(fault));
+  }
+
+  // ---- model, graphs, functions, nodes: model_reader.cc
+
+  void read_model_fields();
+  void opset_import(std::string_view message, GraphId graph, std::vector<OpsetImport>& imports);
+  void walk_graphs();
+  void graph_fields(const Pending& pending);
+  void function_fields(const Pending& pending);
+  void initializers(const Pending& pending, const char* first, const char* last);
+  void nodes(const Pending& pending, std::uint32_t field, const char* first, const char* last);
+  void node(std::string_view message, const Pending& pending);
+  GraphId queue_subgraph(std::string_view message, const Holder& holder);
+  void note_metadata(GraphId graph, NameId name, std::uint32_t field, std::string_view message);
+  void finish_metadata(Model& model);
+  void skip_metadata(Cursor& cursor, std::string_view name) { metadata_keys_.note(metadata_entry(cursor.inside(cursor.view(name))).key); }
+
+  // ---- attributes.cc
+
+  void attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out);
+  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder, std::string_view message);
+
+  // ---- types.cc
+
+  struct ValueInfo {
+    NameId name = NameId::kEmpty;
+    const TypeDecl* type = nullptr;
+    bool has_metadata = false;
+  };
+  ValueInfo value_info(std::string_view message, GraphId graph);
+  const TypeDecl* type(std::string_view message, GraphId graph, NodeId node);
+  std::span<const DimDecl> shape(std::string_view message);
+
+  // ---- tensors.cc
+
+  const Tensor* tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
+  const SparseTensor* sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
+
+  std::string_view file_;
+  const char* start_;
+  const char* released_;
+  const FileBytes* mapping_;
+  ModelBuilder builder_;
+  std::deque<Pending> pending_;
+  MemoryBudget budget_;
+
+  struct NamedMetadata {
+    GraphId graph;
+    NameId name;
+    std::uint32_t field;
+    std::string_view message;
+  };
+  std::vector<NamedMetadata> value_metadata_;
+  MetadataKeys metadata_keys_;
+
+  // Scratch, reused from node to node: no allocation of their own for most nodes.
+  std::vector<NameId> operands_, results_;
+  std::vector<Attribute> attributes_;
+  std::vector<std::int64_t> ints_, tensor_dims_;
+  std::vector<float> floats_;
+  std::vector<std::string_view> strings_, tensor_strings_;
+  std::vector<DimDecl> dims_;
+};
+
+}  // namespace tensorlint::onnx

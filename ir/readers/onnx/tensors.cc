@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "ir/readers/onnx/model_reader.h"
+#include "ir/readers/onnx/tensor_check.h"
+
+namespace tensorlint::onnx {
+
+const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata) {
+  Tensor& self = *builder_.new_tensor();
+  budget_.charge(kTensorCost);
+  self.position = at(message);
+  self.byte_length = length_of(message);
+  tensor_dims_.clear();
+  tensor_strings_.clear();
+  std::vector<char> pieces;  // data given in several pieces, joined as if packed
+  int second_field = 0;
+  bool is_segment = false;
+  Cursor fields = cursor(message);
+  while (fields.next()) {
+    const std::uint32_t field = fields.field();
+    switch (field) {
+      case 1: append_integers(fields, "TensorProto.dims", tensor_dims_); break;
+      case 2: self.dtype_code = fields.integer32("TensorProto.data_type"); break;
+      case 3:
+        fields.view("TensorProto.segment");
+        is_segment = true;
+        break;
+      case 4:
+      case 5:
+      case 7:
+      case 10:
+      case 11: {
+        std::string_view piece;
+        bool is_packed = fields.type() == WireType::length_delimited;
+        if (is_packed) {
+          piece = fields.view("TensorProto.data");
+          budget_.take_back(piece.size());
+        } else {
+          fields.expect(field == 4 ? WireType::fixed32 : field == 10 ? WireType::fixed64 : WireType::varint, "TensorProto.data");
+          piece = fields.scalar_bytes();
+        }
+        if (piece.empty()) break;
+        if (self.typed_field != 0 && self.typed_field != static_cast<int>(field)) {
+          second_field = static_cast<int>(field);
+          break;
+        }
+        if (self.typed_field == 0) {
+          self.typed_field = static_cast<int>(field);
+          if (is_packed) {
+            self.typed = piece;
+            break;
+          }
+        }
+        if (pieces.empty()) pieces.assign(self.typed.begin(), self.typed.end());
+        pieces.insert(pieces.end(), piece.begin(), piece.end());
+        break;
+      }
+      case 6:
+        tensor_strings_.push_back(fields.view("TensorProto.string_data"));
+        budget_.charge(kStringCost);
+        check_budget(fields.field_start());
+        break;
+      case 8: self.name = builder_.name(fields.view("TensorProto.name")); break;
+      case 9:
+        self.raw = fields.view("TensorProto.raw_data");
+        self.has_raw = true;
+        budget_.take_back(self.raw.size());
+        if (self.raw.size() >= kWeights) weights_end(fields.position());
+        break;
+      case 13: {
+        const MetadataEntry entry = metadata_entry(fields.inside(fields.view("TensorProto.external_data")));
+        if (entry.key == "location") self.location = entry.value;
+        if (entry.key == "offset") self.offset_text = entry.value;
+        if (entry.key == "length") self.length_text = entry.value;
+        break;
+      }
+      case 14: self.external = fields.integer32("TensorProto.data_location") == 1; break;
+      case 16:
+        skip_metadata(fields, "TensorProto.metadata_props");
+        if (has_metadata != nullptr) *has_metadata = true;
+        break;
+      default: fields.skip(); break;
+    }
+  }
+  if (!pieces.empty()) self.typed = builder_.copy({pieces.data(), pieces.size()});
+  budget_.charge(8 * tensor_dims_.size());
+  self.dims = builder_.keep_ints(tensor_dims_);
+  self.strings = builder_.keep_strings(tensor_strings_);
+
+  const std::string_view name = model().text(self.name);
+  std::optional<std::string> problem;
+  if (!builder_.keeps_faults(graph)) return &self;
+  if (is_segment) {
+    problem = fmt::format("tensor `{}` is stored in segments, which nothing supports", name);
+  } else if (second_field != 0) {
+    problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name, self.typed_field, second_field);
+  } else {
+    problem = tensor_fault(self, name);
+  }
+  if (problem)
+    fault({.kind = StructureFault::Kind::kMalformedTensor, .graph = graph, .node = node, .tensor = &self, .message = *std::move(problem), .position = self.position});
+  return &self;
+}
+
+const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata) {
+  SparseTensor& self = *builder_.new_sparse_tensor();
+  budget_.charge(sizeof(SparseTensor));
+  std::vector<std::int64_t> dims;
+  for (Cursor fields = cursor(message); fields.next();) {
+    switch (fields.field()) {
+      case 1: self.values = tensor(fields.view("SparseTensorProto.values"), graph, node, has_metadata); break;
+      case 2: self.indices = tensor(fields.view("SparseTensorProto.indices"), graph, node); break;
+      case 3: append_integers(fields, "SparseTensorProto.dims", dims); break;
+      default: fields.skip(); break;
+    }
+  }
+  budget_.charge(8 * dims.size());
+  self.dims = builder_.keep_ints(dims);
+  if (self.values == nullptr || self.indices == nullptr)
+    fault({.kind = StructureFault::Kind::kMalformedTensor, .graph = graph, .node = node, .tensor = self.values,
+           .message = fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"), .position = at(message)});
+  return &self;
+}
+
+}  // namespace tensorlint::onnx
