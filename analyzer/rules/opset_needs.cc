@@ -30,6 +30,8 @@ std::int64_t OpsetNeeds::needed_for(const Model& model, const NodeFailure& failu
   const Node& node = model.node(failure.node);
   const Operator& op = model.op(node);
   if (op.function != GraphId::kNone || op.opset <= 0) return 0;
+  // What the imported schema takes fails for another reason: a value that the operator does not allow, a body.
+  if (op.schema != nullptr && kind != ConstraintKind::kNotInOpset && fits(*op.schema, node, model.attributes(node))) return 0;
   const std::string_view domain = model.text(op.domain), name = model.text(op.name);
   const int newest = newest_opset(domain);
   for (std::int64_t opset = op.opset + 1; opset <= newest; ++opset) {

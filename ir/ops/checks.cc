@@ -32,6 +32,13 @@ bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> r
   return false;
 }
 
+bool check_list(Inference& in, int operand) {
+  const auto shape = in.shape(operand);
+  if (!shape || shape->size() == 1) return true;
+  in.fail(kIsList, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs a list, of rank 1", operand, shape_text(in.dims(), *shape), shape->size(), in.call().name));
+  return false;
+}
+
 bool check_one_element(Inference& in, int operand, const Constraint& constraint, std::string_view what) {
   const auto shape = in.shape(operand);
   if (!shape) return true;

@@ -19,6 +19,9 @@ bool check_shape(Inference& in, int operand, std::span<const Dim> expected, cons
 /// The operand has one of these ranks.
 bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> ranks, const Constraint& constraint);
 
+/// The operand is a list: it has 1 axis. Fails kIsList.
+bool check_list(Inference& in, int operand);
+
 /// The operand has one element: it is a scalar, or all of its extents are 1.
 bool check_one_element(Inference& in, int operand, const Constraint& constraint, std::string_view what);
 

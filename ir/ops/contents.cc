@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/shape_functions.h"
+#include "ir/ops/checks.h"
 
 namespace tensorlint {
 namespace {
@@ -82,6 +82,8 @@ std::optional<std::vector<Dim>> integer_list(Inference& in, std::string_view nam
   const int operand = in.call().schema->input_index(name);
   given = in.has(operand);
   if (!given) return list;
+  // onnxruntime takes a scalar as the one axis of Unsqueeze, and nowhere else.
+  if (!(in.call().name == "Unsqueeze" && in.rank(operand) == 0) && !check_list(in, operand)) return std::nullopt;
   if (const auto elements = in.elements(operand)) return std::vector<Dim>(elements->begin(), elements->end());
   const auto shape = in.shape(operand);
   const auto length = shape && shape->size() == 1 ? in.dims().as_constant(shape->front()) : std::nullopt;

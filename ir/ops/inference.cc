@@ -25,7 +25,7 @@ const Constraint kSameType{"same_type", ConstraintKind::kMixedDtypes, "operands 
 
 constexpr const Constraint* kSharedConstraints[] = {&kKnownOperator,    &kInOpset,     &kOperandCount, &kResultCount, &kKnownAttribute,
                                                     &kAttributeOfKind, &kAttributePresent, &kAllowedType,  &kSameType,    &kAxisInRange,
-                                                    &kBroadcastable,   &kRankAtLeast};
+                                                    &kBroadcastable,   &kRankAtLeast,      &kIsList};
 
 std::vector<OpEntry>& registry() {
   static std::vector<OpEntry> entries;
@@ -109,8 +109,10 @@ class SchemaCheck {
     }
     for (std::size_t i = 0; good && i < count; ++i) {
       const FormalParameter* formal = call_.formal_operand(i);
-      if (call_.has_operand(i) || formal == nullptr || formal->option != FormalOption::kSingle) continue;
-      in_.fail(kOperandCount, {}, fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
+      if (call_.has_operand(i) || formal == nullptr || formal->option == FormalOption::kOptional) continue;
+      const bool one_of_many = formal->option == FormalOption::kVariadic;
+      in_.fail(kOperandCount, {}, one_of_many ? fmt::format("operand {} of {} is left out, none of its `{}` may be", i, call_.name, formal->name)
+                                              : fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
       good = false;
     }
     if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {

@@ -20,6 +20,7 @@ inline Dims copy_dims(std::span<const Dim> dims) { return {dims.begin(), dims.en
 extern const Constraint kAxisInRange;        ///< -rank <= axis < rank
 extern const Constraint kBroadcastable;      ///< extents equal or 1, aligned at the last axis
 extern const Constraint kRankAtLeast;        ///< the operator needs more axes
+extern const Constraint kIsList;             ///< an operand that lists axes, sizes or pads has 1 axis
 
 /// The axis in [0, rank), or a failure of `constraint` naming `operand` and nullopt.
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint = kAxisInRange);

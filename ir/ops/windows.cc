@@ -7,6 +7,7 @@
 namespace tensorlint {
 
 const Constraint kWindowAttributes{"window_attributes", ConstraintKind::kAttribute, "one entry a spatial axis; strides and dilations at least 1"};
+const Constraint kWindowPadding{"window_padding", ConstraintKind::kAttribute, "a convolution has pads or auto_pad, a pool's pads are smaller than its kernel"};
 const Constraint kWindowRank{"window_rank", ConstraintKind::kShapes, "the operand has axes N, C and at least one spatial axis"};
 const Constraint kWindowFits{"window_fits", ConstraintKind::kShapes, "the dilated window is not larger than the padded extent"};
 const Constraint kConvChannels{"conv_channels", ConstraintKind::kShapes, "channels of the data = group * channels of a filter"};
@@ -44,8 +45,7 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
     return std::nullopt;
   }
   windows.ceil = in.int_attribute("ceil_mode", 0) != 0;
-  // Negative pads crop in some runtimes: allowed here.
-  const auto pads = spatial_attribute(in, "pads", 2 * spatial, 0, INT64_MIN);
+  const auto pads = spatial_attribute(in, "pads", 2 * spatial, 0, 0);
   auto strides = spatial_attribute(in, "strides", spatial, 1, 1);
   auto dilations = spatial_attribute(in, "dilations", spatial, 1, 1);
   if (!pads || !strides || !dilations) return std::nullopt;
@@ -53,6 +53,8 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
   windows.dilations = std::move(*dilations);
   windows.begin_pads.assign(pads->begin(), pads->begin() + static_cast<std::ptrdiff_t>(spatial));
   windows.end_pads.assign(pads->begin() + static_cast<std::ptrdiff_t>(spatial), pads->end());
+  if (windows.padding != Padding::kExplicit && in.attribute("pads") != nullptr && in.call().schema->input_index("W") >= 0)
+    in.fail(kWindowPadding, {}, fmt::format("{} has both `pads` and `auto_pad` {}", in.call().name, padding));
   windows.contradictory = windows.padding != Padding::kExplicit && std::any_of(pads->begin(), pads->end(), [](std::int64_t pad) { return pad != 0; });
   return windows;
 }
@@ -73,7 +75,8 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   const Dim padded = pool.add(pool.add(extent, begin), end);
   const Dim room = pool.sub(padded, window);
   if (pool.bounds(room).hi < 0) {
-    if (must_fit)
+    // onnxruntime rounds towards 0: a pool's window that hangs over by less than two strides gives one element or none.
+    if (must_fit || pool.bounds(pool.add(room, pool.add(stride, stride))).hi <= 0)
       in.fail(kWindowFits, {0}, fmt::format("window of {} over spatial axis {} of {{0}}, which has {} with padding", pool.to_text(window), axis, pool.to_text(padded)));
     return Dim(Unknown::kTainted);
   }
@@ -189,7 +192,14 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
   result[1] = data[1];
   const auto windows = read_windows(in, spatial);
   const auto kernel = spatial_attribute(in, "kernel_shape", spatial, 0, 1);
-  if (windows && kernel && in.attribute("kernel_shape") != nullptr)
+  const bool given = in.attribute("kernel_shape") != nullptr;
+  for (std::size_t i = 0; windows && kernel && given && i < spatial; ++i) {
+    const std::int64_t pad = std::max(windows->begin_pads[i], windows->end_pads[i]);
+    if (pad < (*kernel)[i]) continue;
+    in.fail(kWindowPadding, {}, fmt::format("{} pads {} elements along spatial axis {}, its kernel of {} would see nothing but padding", in.call().name, pad, i, (*kernel)[i]));
+    break;
+  }
+  if (windows && kernel && given)
     for (std::size_t i = 0; i < spatial; ++i) result[i + 2] = window_count(in, *windows, i, data[i + 2], in.dims().constant((*kernel)[i]), false);
   return channels_last ? channels_to_end(std::move(result)) : result;
 }

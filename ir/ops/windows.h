@@ -11,6 +11,7 @@ namespace tensorlint {
 /// Sliding windows of convolutions and pools.
 
 extern const Constraint kWindowAttributes;  ///< strides, dilations, pads, kernel_shape fit the spatial axes and are in range
+extern const Constraint kWindowPadding;     ///< pads or auto_pad; a pool's pads are smaller than its kernel
 extern const Constraint kWindowRank;        ///< N, C and at least one spatial axis
 extern const Constraint kWindowFits;        ///< the dilated window is not larger than the padded extent
 

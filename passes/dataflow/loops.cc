@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kMaxExactTrips = 16;  // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
 
+const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank of what is stacked"};
 const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType, "a carried value keeps its type"};
 
 FactId scalar_fact(FactStore& facts, DType dtype, Range range) {
@@ -109,16 +110,16 @@ struct Solver::Outcome {
   bool visited = false;
 };
 
-bool Solver::body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs_at_least) {
+bool Solver::body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs) {
   const Graph& graph = model_.graph(body);
   if (graph.inputs.size() != inputs) {
     record_arity(id, fmt::format("the body takes {} value{}, it is handed {}",
         graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs));
     return false;
   }
-  if (graph.outputs.size() < outputs_at_least) {
-    record_arity(id, fmt::format("the body gives {} value{}, at least {} are needed",
-        graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", outputs_at_least));
+  if (graph.outputs.size() != outputs) {
+    record_arity(id, fmt::format("the body gives {} value{}, its node takes {}",
+        graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", outputs));
     return false;
   }
   return true;
@@ -225,7 +226,7 @@ void Solver::visit_loop(NodeId id, const Application& call, std::span<const Abst
   Iteration loop{.body = body, .lead = 2, .lead_out = 1, .has_number = true};
   loop.carried.assign(operands.begin() + 2, operands.end());
   const std::size_t count = loop.carried.size();
-  if (!body_takes(id, body, count + 2, count + 1)) return;
+  if (!body_takes(id, body, count + 2, std::max<std::size_t>(count, call.result_count) + 1)) return;
   const bool has_limit = call.has_operand(0);
   const auto limit = single_constant(facts_, operands[0].fact);
   const auto condition = single_constant(facts_, operands[1].fact);
@@ -260,6 +261,14 @@ FactId Solver::stacked_without_visit(ValueId output) {
   return facts_.intern(fact);
 }
 
+void Solver::check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis) {
+  const Fact& fact = facts_.fact(element.fact);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || element.taint.has(Aspect::kShape)) return;
+  const auto rank = static_cast<std::int64_t>(facts_.dims_of(fact.shape).size()) + 1;
+  if (axis >= -rank && axis < rank) return;
+  record(id, {&kStackAxis, Certainty::kMust, {}, fmt::format("`scan_output_axes` stacks {{r{}}} along axis {}, it has rank {}", result, axis, rank), {}});
+}
+
 void Solver::visit_scan(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
   const GraphId body = body_of(call, "body");
   const Attribute* inputs_attribute = call.attribute("num_scan_inputs");
@@ -269,7 +278,7 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
   const std::int64_t scanned = inputs_attribute->i;
   if (scanned < 1 || operands.size() < first || static_cast<std::uint64_t>(scanned) > operands.size() - first) return;
   const std::size_t state_count = operands.size() - first - static_cast<std::size_t>(scanned);
-  if (!body_takes(id, body, operands.size() - first, state_count)) return;
+  if (!body_takes(id, body, operands.size() - first, std::max<std::size_t>(state_count, call.result_count))) return;
   const bool cut_short = batched && call.has_operand(0);  // batch elements may end earlier; what is missing is 0
   const auto list = [&](std::string_view name) {
     const Attribute* attribute = call.attribute(name);
@@ -292,6 +301,7 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
   const Outcome outcome = iterate(id, loop);
   std::vector<AbstractValue> results = outcome.carried;
   if (outcome.visited) {
+    for (std::size_t s = 0; s < std::min(outcome.stacked.size(), output_axes.size()); ++s) check_stack_axis(id, outcome.stacked[s], state_count + s, output_axes[s]);
     for (std::size_t s = 0; s < outcome.stacked.size(); ++s) results.push_back(stack(facts_, outcome.stacked[s], trips, s < output_axes.size() ? output_axes[s] : 0));
   }
   if (batched) {

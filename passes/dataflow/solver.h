@@ -149,7 +149,8 @@ class Solver {
   Outcome iterate(NodeId id, const Iteration& loop);
   void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after);
   FactId stacked_without_visit(ValueId output);
-  bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs_at_least);
+  void check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis);
+  bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs);
 
   // ---- functions
 

@@ -88,6 +88,14 @@ TEST(Regions, Broken) {
   EXPECT_EQ(Op("GridSample", 16).in("float32[1, 3, 8, 8]").in("float32[1, 4, 5, 3]").infer().failures, Labels{"grid_sample_shapes"});
   EXPECT_EQ(Op("AffineGrid", 20).in("float32[N, 2, 3]").constant({1, 2, 3, 4, 5}).infer().failures, Labels{"affine_grid_shapes"});
   EXPECT_EQ(Op("Col2Im", 18).in("float32[1, 9, 5]").constant({5, 5}).constant({1, 5}).infer().failures, Labels{"col2im_shapes"});
+  EXPECT_EQ(Op("Col2Im", 18).in("float32[N, 10, 5]").constant({5, 5}).constant({1, 5}).ints("pads", {0, 0, 0}).infer().failures, Labels{"window_attributes"});
+  EXPECT_EQ(Op("Col2Im", 18).in("float32[N, 10, 5]").constant({5, 5}, "int64[1, 2]").constant({1, 5}).infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("GridSample", 20).in("float32[1, 1, 4, 4]").in("float32[1, 2, 2, 2]").with("mode", "foo").infer().failures, Labels{"grid_sample_mode"});
+  EXPECT_TRUE(Op("GridSample", 20).in("float32[1, 1, 4, 4]").in("float32[1, 2, 2, 2]").with("mode", "bilinear").infer().failures.empty());
+  EXPECT_EQ(Op("Resize", 19).in("float32[1, 1, 4]").absent().floats({1, 1, 2}).with("mode", "area").infer().failures, Labels{"resize_mode"});
+  EXPECT_TRUE(Op("Resize", 19).in("float32[1, 1, 4]").absent().floats({1, 1, 2}).with("mode", "linear").with("nearest_mode", "any").infer().failures.empty());
+  EXPECT_EQ(Op("HannWindow", 17).scalar(8).with("output_datatype", 7).infer().result(), "int64[8]");
+  EXPECT_EQ(Op("HannWindow", 17).scalar(8).with("output_datatype", 99).infer().failures, Labels{"signal_dtype"});
   EXPECT_EQ(Op("CenterCropPad", 18).in("float32[2, 3]").constant({1, 2, 3}).infer().failures, Labels{"center_crop_length"});
   EXPECT_EQ(Op("CenterCropPad", 18).in("float32[2, 3]").constant({1}).ints("axes", {2}).infer().failures, Labels{"center_crop_axes_in_range"});
   EXPECT_EQ(Op("CenterCropPad", 18).in("float32[2, 3]").constant({1, 1}).ints("axes", {1, 1}).infer().failures, Labels{"center_crop_axes_once"});

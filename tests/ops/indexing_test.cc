@@ -115,8 +115,21 @@ TEST(Concat, ShapesAndContents) {
   EXPECT_EQ(Op("Concat", 13).in("float32[N, 3]").in("float32[M, 4]").with("axis", 1).infer().failures, Labels{});
   EXPECT_EQ(Op("Concat", 13).in("float32[2, 3]").in("float32[2]").with("axis", 0).infer().failures, Labels{"concat_ranks"});
   EXPECT_EQ(Op("Concat", 13).in("float32[2, 3]").in("float32[0]").with("axis", 0).infer().failures, Labels{});
+  EXPECT_EQ(Op("Concat", 13).in("float32[2, 3]").in("float32[?]").with("axis", 0).infer().failures, Labels{});
+  EXPECT_EQ(Op("Concat", 13).in("float32[2, 3]").in("float32[N]").with("axis", 0).infer().failures, Labels{"concat_ranks"});
   EXPECT_EQ(Op("Concat", 13).in("float32[2, 3]").with("axis", 2).infer().failures, Labels{"concat_axis_in_range"});
   EXPECT_EQ(Op("Concat", 13).in("int64[]").with("axis", 0).infer().failures, Labels{"concat_axis_in_range"});
+}
+
+TEST(Lists, HaveOneAxis) {
+  EXPECT_EQ(Op("Slice", 13).in("float32[4]").in("int64[]").constant({2}).infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("Slice", 13).in("float32[4]").constant({0}).constant({2}, "int64[1, 1]").infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("Tile", 13).in("float32[4]").constant({2}, "int64[1, 1]").infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("Squeeze", 13).in("float32[1, 4]").scalar(0).infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("ReduceSum", 13).in("float32[1, 4]").scalar(0).infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("Pad", 13).in("float32[4]").constant({0, 1}, "int64[1, 2]").infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("Slice", 13).in("float32[4]").in("int64[]").constant({2}).infer().messages[0], "{1} of shape [] has rank 0, Slice needs a list, of rank 1");
+  EXPECT_EQ(Op("Unsqueeze", 13).in("float32[4]").scalar(0).infer().result(), "float32[1, 4]");  // onnxruntime takes it
 }
 
 TEST(Split, SizesByVersion) {
@@ -166,7 +179,7 @@ TEST(Expand, Broadcasts) {
   Op content("Expand", 13);
   EXPECT_EQ(content.content(content.constant({1, 2}, "int64[2, 1]").constant({2, 2}).infer()), "1 1 2 2");
   EXPECT_EQ(Op("Expand", 13).in("float32[3, 2]").constant({4, 2}).infer().failures, Labels{"expand_shapes"});
-  EXPECT_EQ(Op("Expand", 13).in("float32[3, 2]").in("int64[1, 2]").infer().failures, Labels{"expand_shape_list"});
+  EXPECT_EQ(Op("Expand", 13).in("float32[3, 2]").in("int64[1, 2]").infer().failures, Labels{"is_list"});
 }
 
 TEST(Tile, Repeats) {

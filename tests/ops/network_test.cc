@@ -74,6 +74,41 @@ TEST(Conv, Broken) {
   EXPECT_EQ(Op("ConvInteger", 10).in("uint8[1, 1, 3, 3]").in("uint8[2, 1, 2, 2]").in("uint8[]").in("uint8[3]").infer().failures, Labels{"conv_zero_point"});
 }
 
+TEST(Conv, Padding) {
+  const auto conv = [](const char* mode, std::vector<std::int64_t> pads) {
+    return Op("Conv", 11).in("float32[1, 1, N]").in("float32[1, 1, 3]").with("auto_pad", mode).ints("pads", pads).infer();
+  };
+  EXPECT_EQ(conv("SAME_UPPER", {0, 0}).failures, Labels{"window_padding"});
+  EXPECT_TRUE(conv("NOTSET", {1, 1}).failures.empty());
+  EXPECT_EQ(conv("NOTSET", {-1, 0}).failures, Labels{"window_attributes"});
+  EXPECT_TRUE(conv("NOTSET", {4, 4}).failures.empty());
+}
+
+TEST(Pool, Windows) {
+  const auto pool = [](const char* data, std::int64_t kernel, std::int64_t stride) {
+    return Op("MaxPool", 12).in(data).ints("kernel_shape", {kernel}).ints("strides", {stride}).infer();
+  };
+  EXPECT_EQ(pool("float32[1, 1, 3]", 5, 1).failures, Labels{"window_fits"});
+  EXPECT_EQ(pool("float32[1, 1, 3]", 9, 3).failures, Labels{"window_fits"});
+  // onnxruntime rounds what does not fit to one element or none.
+  EXPECT_EQ(pool("float32[1, 1, 3]", 4, 2).result(), "float32[1, 1, ?]");
+  EXPECT_TRUE(pool("float32[1, 1, 3]", 4, 2).failures.empty());
+  EXPECT_TRUE(pool("float32[1, 1, 3]", 8, 3).failures.empty());
+  EXPECT_TRUE(pool("float32[1, 1, N]", 9, 3).failures.empty());
+  EXPECT_EQ(Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {3, 0}).infer().failures, Labels{"window_padding"});
+  EXPECT_TRUE(Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {1, 0}).with("auto_pad", "SAME_UPPER").infer().failures.empty());
+}
+
+TEST(ConvTranspose, OutputPadding) {
+  const auto transposed = [](std::int64_t padding, std::int64_t stride) {
+    return Op("ConvTranspose", 11).in("float32[1, 1, N]").in("float32[1, 1, 3]").ints("strides", {stride}).ints("output_padding", {padding}).infer();
+  };
+  EXPECT_EQ(transposed(1, 2).result(), "float32[1, 1, 2*N + 2]");
+  EXPECT_TRUE(transposed(0, 1).failures.empty());
+  EXPECT_EQ(transposed(1, 1).failures, Labels{"window_attributes"});
+  EXPECT_EQ(transposed(-1, 2).failures, Labels{"window_attributes"});
+}
+
 TEST(ConvTranspose, Shapes) {
   EXPECT_EQ(Op("ConvTranspose", 11).in("float32[N, 2, H]").in("float32[2, 3, 4]").ints("strides", {2}).ints("pads", {1, 1}).infer().result(), "float32[N, 3, 2*H]");
   EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[2, 3, 2]").ints("strides", {4}).ints("output_shape", {19}).infer().result(), "float32[1, 3, 19]");
@@ -120,6 +155,8 @@ TEST(Pool, Shapes) {
 TEST(Normalization, Shapes) {
   EXPECT_EQ(Op("BatchNormalization", 15).in("float32[N, 3, H]").in("float32[3]").in("float32[3]").in("float32[3]").in("float32[3]").with("training_mode", 1).results(3).infer().results,
             (Labels{"float32[N, 3, H]", "float32[3]", "float32[3]"}));
+  EXPECT_EQ(Op("BatchNormalization", 15).in("float32[N, 3]").in("float32[3]").in("float32[3]").in("float32[3]").in("float32[3]").with("training_mode", 1).infer().failures,
+            Labels{"batch_norm_results"});
   EXPECT_EQ(Op("LayerNormalization", 17).in("float16[N, 3, 8]").in("float16[8]").results(3).infer().results,
             (Labels{"float16[N, 3, 8]", "float32[N, 3, 1]", "float32[N, 3, 1]"}));
   EXPECT_TRUE(Op("LayerNormalization", 17).in("float32[2, 3, 8]").in("float32[8]").with("axis", 1).infer().failures.empty());

@@ -26,7 +26,14 @@ TEST(TopK, CountByVersion) {
   EXPECT_EQ(unknown.facts().dims_of(unknown.fact(data, 0).shape)[1], unknown.facts().dims_of(unknown.fact(data, 1).shape)[1]);
   EXPECT_FALSE(data.raw.repeatable);
   EXPECT_EQ(Op("TopK", 11).in("float32[N, 10]").constant({11}).results(2).infer().failures, Labels{"top_k_count"});
+  EXPECT_EQ(Op("TopK", 11).in("float32[N, 10]").constant({3}, "int64[1, 1]").results(2).infer().failures, Labels{"top_k_count"});
   EXPECT_EQ(Op("TopK", 11).in("float32[N, 10]").constant({3}).with("axis", 2).results(2).infer().failures, Labels{"top_k_axis_in_range"});
+}
+
+TEST(CumSum, AxisAndFlags) {
+  EXPECT_TRUE(Op("CumSum", 14).in("float32[N, 3]").constant({1}).with("reverse", 1).infer().failures.empty());
+  EXPECT_EQ(Op("CumSum", 14).in("float32[N, 3]").constant({0, 1}).infer().failures, Labels{"cumulative_flags"});
+  EXPECT_EQ(Op("CumSum", 14).in("float32[N, 3]").scalar(1).with("exclusive", -1).infer().failures, Labels{"cumulative_flags"});
 }
 
 TEST(OneHot, DepthAndAxis) {

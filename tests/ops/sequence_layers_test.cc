@@ -41,6 +41,16 @@ TEST(Attention, Shapes) {
   EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[B, T, 64]").in("float32[50, 8]").in("float32[50, 8]").in("int64[B, T]").with("num_heads", 4).infer().failures, Labels{});
 }
 
+TEST(Recurrent, Lengths) {
+  const auto gru = [](std::vector<std::int64_t> lengths) {
+    return Op("GRU", 22).in("float32[4, 2, 3]").in("float32[1, 6, 3]").in("float32[1, 6, 2]").absent().constant(std::move(lengths), "int32[2]").with("hidden_size", 2).infer();
+  };
+  EXPECT_TRUE(gru({4, 0}).failures.empty());
+  EXPECT_EQ(gru({4, 5}).failures, Labels{"recurrent_states"});
+  EXPECT_EQ(gru({4, 5}).messages[0], "sequence length 5 in {4}, {0} has 4 steps");
+  EXPECT_EQ(gru({-1, 4}).failures, Labels{"recurrent_states"});
+}
+
 TEST(Attention, Broken) {
   const auto attention = [](const char* q, const char* k, const char* v) { return Op("Attention", 23).in(q).in(k).in(v).infer().failures; };
   EXPECT_EQ(attention("float32[2, 8, 4, 16]", "float32[2, 2, 5, 8]", "float32[2, 2, 5, 32]"), Labels{"attention_shapes"});
@@ -50,8 +60,11 @@ TEST(Attention, Broken) {
   EXPECT_EQ(Op("Attention", 23).in("float32[2, 2, 4, 8]").in("float32[2, 2, 4, 8]").in("float32[2, 2, 4, 8]").absent().in("float32[2, 2, 9, 7]").in("float32[2, 2, 9, 8]").results(3).infer().failures,
             Labels{"attention_cache"});
   EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 3, 64]").in("float32[50, 8]").in("float32[50, 8]").infer().failures, Labels{"rotary_heads"});
-  EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 4, 3, 20]").in("float32[50, 8]").in("float32[50, 10]").infer().failures, Labels{"rotary_cache"});
+  EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 4, 3, 20]").in("float32[50, 8]").in("float32[50, 10]").in("int64[2, 3]").infer().failures, Labels{"rotary_cache"});
   EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 20]").in("float32[50, 8]").in("float32[50, 10]").infer().failures, Labels{"rotary_rank"});
+  EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 4, 3, 20]").in("float32[2, 3, 10]").in("float32[1, 3, 10]").infer().failures, Labels{"rotary_cache"});
+  EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 4, 3, 20]").in("float32[50, 10]").in("float32[50, 10]").in("int64[3]").infer().failures, Labels{"rotary_positions"});
+  EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[2, 4, 3, 20]").in("float32[2, 3, 10]").in("float32[2, 3, 10]").with("num_heads", -1).infer().failures, Labels{"rotary_heads"});
   EXPECT_EQ(Op("CausalConvWithState", 27).in("float32[2, 6, 9]").in("float32[5, 1, 4]").results(2).infer().failures, Labels{"causal_conv_shapes"});
   EXPECT_EQ(Op("TensorScatter", 24).in("float32[2, 9, 4]").in("float32[2, 3, 5]").infer().failures, Labels{"tensor_scatter_shapes"});
   EXPECT_EQ(Op("TensorScatter", 24).in("float32[2, 9, 4]").in("float32[2, 3, 4]").with("axis", 0).infer().failures, Labels{"tensor_scatter_axis"});

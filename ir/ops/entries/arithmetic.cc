@@ -16,7 +16,7 @@ namespace tensorlint {
 namespace {
 
 const Constraint kDivisor{"integer_divisor", ConstraintKind::kDomain, "no element of an integer divisor is 0"};
-const Constraint kSlopeShape{"prelu_slope_shape", ConstraintKind::kShapes, "the slope stretches to the data"};
+const Constraint kSlopeShape{"prelu_slope_shape", ConstraintKind::kShapes, "slope and data broadcast"};
 const Constraint kVariadicShapes{"same_shapes_until_opset_7", ConstraintKind::kShapes, "variadic operators take equal shapes until opset 7"};
 const Constraint kShiftDirection{"bit_shift_direction", ConstraintKind::kAttribute, "`direction` is LEFT or RIGHT"};
 const Constraint kGateShapes{"swiglu_shapes", ConstraintKind::kShapes, "gate and value have the same shape"};
@@ -218,8 +218,8 @@ void mean(Inference& in) {
 void prelu(Inference& in) {
   unary_shape(in);
   const auto data = in.shape(0), slope = in.shape(1);
-  // Until opset 6 a slope of one dimension belongs to the channels, wherever these are.
-  if (data && slope && in.opset() >= 7) check_unidirectional(in, *slope, *data, 1, 0, kSlopeShape);
+  // Until opset 6 a slope of one dimension belongs to the channels, wherever these are. Runtimes stretch the data, too.
+  if (data && slope && in.opset() >= 7) in.set_shape(0, broadcast(in, *data, *slope, 0, 1, kSlopeShape));
 }
 
 void bit_shift(Inference& in) {

@@ -14,6 +14,7 @@ const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes, "pa
 const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kShapes, "the data have 3 axes, or 4"};
 const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute, "3-d data come with num_heads of at least 1"};
 const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes, "sine and cosine have half the rotated size"};
+const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "positions are [batch, length]"};
 const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes, "weights [C, 1, k], bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
 const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes, "update and cache differ at most along the sequence axis"};
 const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank, and not the batch axis"};
@@ -119,10 +120,17 @@ void rotary_embedding(Inference& in) {
     }
     size = pool.floor_div(size, pool.constant(heads));
   }
+  if (heads < 0) {
+    in.fail(kRotaryHeads, {}, fmt::format("`num_heads` of RotaryEmbedding is {}", heads));
+    return;
+  }
   if (rotated > 0) size = pool.constant(rotated);
+  const bool by_position = in.has(3);
+  const Dim batch = data->front(), length = (*data)[data->size() == 4 ? 2 : 1], unknown(Unknown::kNotTracked);
+  check_shape(in, 3, Dims{batch, length}, kRotaryPositions, "positions", 0);
   for (const int operand : {1, 2}) {
     const auto cache = in.shape(operand);
-    if (!cache || cache->empty()) continue;
+    if (!cache || !check_shape(in, operand, by_position ? Dims{unknown, unknown} : Dims{batch, length, unknown}, kRotaryCache, "cache", 0)) continue;
     same_extent(in, pool.floor_div(size, pool.constant(2)), cache->back(), 0, operand, kRotaryCache, "half the rotated size and last extent of the cache");
   }
 }
@@ -183,7 +191,7 @@ const RegisterOps kAttention{
     OpEntry("Attention").infer(attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes).constraint(kAttentionCache),
     OpEntry("FlexAttention", "ai.onnx.preview").infer(flex_attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes),
     OpEntry("LinearAttention").infer(linear_attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes).constraint(kAttentionCache),
-    OpEntry("RotaryEmbedding").infer(rotary_embedding).constraint(kRotaryRank).constraint(kRotaryHeads).constraint(kRotaryCache),
+    OpEntry("RotaryEmbedding").infer(rotary_embedding).constraint(kRotaryRank).constraint(kRotaryPositions).constraint(kRotaryHeads).constraint(kRotaryCache),
     OpEntry("CausalConvWithState").infer(causal_conv).constraint(kCausalConv),
     OpEntry("TensorScatter").infer(tensor_scatter).constraint(kCacheShapes).constraint(kCacheAxis),
 };

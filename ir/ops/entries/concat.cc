@@ -87,7 +87,9 @@ void concat(Inference& in) {
     }
     if (other->size() != result.size()) {
       // Old exporters start a list with an empty 1-d tensor, which runtimes skip.
-      const auto placeholder = [&](std::span<const Dim> dims) { return dims.size() == 1 && pool.bounds(dims[0]).lo <= 0; };
+      const auto placeholder = [&](std::span<const Dim> dims) {
+        return dims.size() == 1 && (pool.is_constant(dims[0], 0) || (!pool.is_named(dims[0]) && pool.bounds(dims[0]).lo <= 0));
+      };
       if (placeholder(shape) || placeholder(*other)) return;
       in.fail(kConcatRanks, {i, first}, fmt::format("{{{}}} of shape {} and {{{}}} of shape {} have different ranks", first, shape_text(pool, shape), i, shape_text(pool, *other)));
       all_ranked = false;

@@ -12,7 +12,6 @@ namespace {
 
 const Constraint kOneValue{"constant_one_value", ConstraintKind::kAttribute, "exactly one of the value attributes is given"};
 const Constraint kFillOneElement{"constant_of_shape_one_element", ConstraintKind::kAttribute, "`value` has one element"};
-const Constraint kFillShapeIsList{"constant_of_shape_list", ConstraintKind::kShapes, "the shape is a 1-d tensor"};
 const Constraint kFillExtents{"constant_of_shape_extents", ConstraintKind::kDomain, "no extent is negative"};
 const Constraint kRangeScalars{"range_scalars", ConstraintKind::kShapes, "start, limit and delta are scalars"};
 const Constraint kRangeStep{"range_step", ConstraintKind::kDomain, "delta is not 0"};
@@ -83,11 +82,9 @@ void constant_of_shape(Inference& in) {
   in.set_dtype(0, fill.dtypes);
   in.set_range(0, fill.range);
 
-  const auto input = in.shape(0);
-  if (input && input->size() > 1) in.fail(kFillShapeIsList, {0}, fmt::format("the shape {{0}} has rank {}, it has to be a list", input->size()));
   bool given = false;
   auto list = integer_list(in, "input", given);
-  if (!list || (input && input->size() > 1)) return;
+  if (!list) return;
   for (std::size_t i = 0; i < list->size(); ++i) {
     Dim& extent = (*list)[i];
     if (pool.bounds(extent).hi < 0) {
@@ -166,7 +163,6 @@ const RegisterOps kConstants{
         .infer(constant_of_shape)
         .host("input")
         .constraint(kFillOneElement)
-        .constraint(kFillShapeIsList)
         .constraint(kFillExtents),
     OpEntry("Range").infer(range).host("start").host("limit").host("delta").constraint(kRangeScalars).constraint(kRangeStep),
 };

@@ -1,6 +1,8 @@
 // Convolutions. Source: ONNX Conv, ConvTranspose (1, 11, 22), ConvInteger (10), DeformConv (19, 22).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/ops/windows.h"
 
 namespace tensorlint {
@@ -108,6 +110,13 @@ void conv_transpose(Inference& in) {
     return;
   }
   for (std::size_t i = 0; i < spatial; ++i) {
+    const std::int64_t padding = (*output_padding)[i], limit = std::max(windows->strides[i], windows->dilations[i]);
+    if (padding >= 0 && (padding == 0 || padding < limit)) continue;
+    in.fail(kWindowAttributes, {}, fmt::format("`output_padding` of ConvTranspose has {} along spatial axis {}, it has to be at least 0 and below {}", padding, i, limit));
+    result[i + 2] = Dim(Unknown::kTainted);
+    return in.set_shape(0, result);
+  }
+  for (std::size_t i = 0; i < spatial; ++i) {
     Dim extent = filters ? (*filters)[i + 2] : Dim(Unknown::kNotTracked);
     if (in.attribute("kernel_shape") != nullptr) {
       if (filters && pool.differ(pool.constant((*kernel)[i]), extent)) {
@@ -155,6 +164,7 @@ OpEntry convolution(std::string_view name, InferFunction function) {
   return OpEntry(name)
       .infer(function)
       .constraint(kWindowAttributes)
+      .constraint(kWindowPadding)
       .constraint(kWindowRank)
       .constraint(kWindowFits)
       .constraint(kConvChannels)
@@ -170,6 +180,7 @@ const RegisterOps kConvolutions{
     OpEntry("ConvTranspose")
         .infer(conv_transpose)
         .constraint(kWindowAttributes)
+        .constraint(kWindowPadding)
         .constraint(kWindowRank)
         .constraint(kConvGroups)
         .constraint(kConvKernelShape)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/attributes.h"
 #include "ir/ops/box_suppression.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/contents.h"
@@ -18,6 +19,7 @@ const Constraint kRoiBatch{"roi_batch_index", ConstraintKind::kIndexRange, "0 <=
 const Constraint kUnpoolShapes{"max_unpool_shapes", ConstraintKind::kShapes, "indices have the data's shape"};
 const Constraint kBoxShapes{"non_max_suppression_shapes", ConstraintKind::kShapes, "boxes are [N, S, 4], scores [N, C, S]"};
 const Constraint kGridShapes{"grid_sample_shapes", ConstraintKind::kShapes, "the grid has the data's rank and batch, and one coordinate a spatial axis"};
+const Constraint kGridMode{"grid_sample_mode", ConstraintKind::kAttribute, "mode and padding_mode are ones that there are"};
 const Constraint kAffineShapes{"affine_grid_shapes", ConstraintKind::kShapes, "theta is [N, 2, 3] with a size of 4, or [N, 3, 4] with a size of 5"};
 const Constraint kBlockShapes{"col2im_shapes", ConstraintKind::kShapes, "columns are [N, C * block elements, blocks]; image and block have as many axes"};
 const Constraint kCropAxes{"center_crop_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -137,6 +139,9 @@ void non_max_suppression(Inference& in) {
 
 void grid_sample(Inference& in) {
   DimPool& pool = in.dims();
+  // Opset 20 renamed the modes; runtimes take both names.
+  choice_attribute(in, "mode", "linear", {"linear", "nearest", "cubic", "bilinear", "bicubic"}, kGridMode);
+  choice_attribute(in, "padding_mode", "zeros", {"zeros", "border", "reflection"}, kGridMode);
   const auto data = in.shape(0), grid = in.shape(1);
   for (const int operand : {0, 1}) {
     const auto shape = in.shape(operand);
@@ -189,7 +194,7 @@ void affine_grid(Inference& in) {
 
 void col2im(Inference& in) {
   DimPool& pool = in.dims();
-  if (!check_rank(in, 0, {3}, kBlockShapes)) return;
+  if (!check_rank(in, 0, {3}, kBlockShapes) || !check_list(in, 1) || !check_list(in, 2)) return;
   const auto image = in.elements("image_shape"), block = in.elements("block_shape");
   const auto axes = in.length("image_shape"), block_axes = in.length("block_shape");
   if (axes && block_axes && *axes != *block_axes) {
@@ -199,8 +204,11 @@ void col2im(Inference& in) {
   const auto count = axes ? axes : block_axes;
   // A rank is not taken from a dim beyond what contents can be.
   if (!count || *count < 1 || *count > static_cast<std::int64_t>(kMaxContent)) return;
-  Dims result = unknown_dims(static_cast<std::size_t>(*count) + 2, Unknown::kDataDependent);
+  const auto spatial = static_cast<std::size_t>(*count);
+  Dims result = unknown_dims(spatial + 2, Unknown::kDataDependent);
   result[0] = dim_of(in, 0, 0);
+  if (!spatial_attribute(in, "strides", spatial, 1, 1) || !spatial_attribute(in, "dilations", spatial, 1, 1) || !spatial_attribute(in, "pads", 2 * spatial, 0, 0))
+    return in.set_shape(0, result);
   if (block) {
     const Dim elements = element_count(pool, *block), columns = dim_of(in, 0, 1);
     const auto width = pool.as_constant(columns), size = pool.as_constant(elements);
@@ -253,9 +261,9 @@ const RegisterOps kImages{
     OpEntry("MaxRoiPool").infer(max_roi_pool).constraint(kRoiShapes).constraint(kRoiExtents),
     OpEntry("MaxUnpool").host("output_shape").infer(max_unpool).constraint(kWindowRank).constraint(kWindowAttributes).constraint(kUnpoolShapes),
     OpEntry("NonMaxSuppression").host("max_output_boxes_per_class").infer(non_max_suppression).constraint(kBoxShapes),
-    OpEntry("GridSample").infer(grid_sample).constraint(kGridShapes),
+    OpEntry("GridSample").infer(grid_sample).constraint(kGridShapes).constraint(kGridMode),
     OpEntry("AffineGrid").host("size").infer(affine_grid).constraint(kAffineShapes),
-    OpEntry("Col2Im").host("image_shape").host("block_shape").infer(col2im).constraint(kBlockShapes),
+    OpEntry("Col2Im").host("image_shape").host("block_shape").infer(col2im).constraint(kBlockShapes).constraint(kWindowAttributes),
     OpEntry("CenterCropPad").host("shape").infer(center_crop_pad).constraint(kCropAxes).constraint(kCropAxesOnce).constraint(kCropLength),
     OpEntry("ImageDecoder").infer(image_decoder).constraint(kImageFormat).constraint(kImageStream),
 };

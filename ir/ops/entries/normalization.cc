@@ -55,7 +55,10 @@ void batch_normalization(Inference& in) {
       in.set_shape(static_cast<int>(i), *scale);
     }
   }
-  if (in.opset() >= 14 && in.result_count() > 1 && in.int_attribute("training_mode", 0) == 0)
+  const bool trains = in.int_attribute("training_mode", 0) != 0;
+  if (in.opset() >= 14 && trains && in.result_count() != 3)
+    in.fail(kBatchNormResults, {}, fmt::format("BatchNormalization with training_mode = 1 gives 3 results, {} asked for", in.result_count()));
+  if (in.opset() >= 14 && !trains && in.result_count() > 1)
     in.fail(kBatchNormResults, {}, fmt::format("BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()));
 }
 

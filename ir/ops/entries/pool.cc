@@ -44,7 +44,7 @@ void global_lp_pool(Inference& in) {
 }
 
 OpEntry pool_entry(std::string_view name, InferFunction function) {
-  return OpEntry(name).infer(function).constraint(kWindowAttributes).constraint(kWindowRank);
+  return OpEntry(name).infer(function).constraint(kWindowAttributes).constraint(kWindowPadding).constraint(kWindowRank).constraint(kWindowFits);
 }
 
 const RegisterOps kPools{

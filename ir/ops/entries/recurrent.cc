@@ -38,6 +38,13 @@ void recurrent(Inference& in, std::int64_t gates) {
   check_shape(in, 2, Dims{directions, rows(gates), hidden}, kRecurrentWeights, "recurrence weights");
   check_shape(in, 3, Dims{directions, rows(2 * gates)}, kRecurrentWeights, "bias");
   check_shape(in, 4, Dims{batch}, kRecurrentStates, "sequence lengths", 0);
+  if (const auto lengths = in.elements(4)) {
+    for (const Dim given : *lengths) {
+      if (pool.bounds(given).hi >= 0 && pool.bounds(pool.sub(given, length)).lo <= 0) continue;
+      in.fail(kRecurrentStates, {4, 0}, fmt::format("sequence length {} in {{4}}, {{0}} has {} steps", pool.to_text(given), pool.to_text(length)));
+      break;
+    }
+  }
   const Dims state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
   check_shape(in, 5, state, kRecurrentStates, "initial hidden state", 0);
   if (gates == 4) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/shape_functions.h"
+#include "ir/ops/checks.h"
 
 namespace tensorlint {
 namespace {
@@ -20,6 +20,7 @@ std::optional<std::vector<std::int64_t>> reduced_axes(Inference& in, bool& given
   }
   given = in.call().schema->input_index("axes") >= 0 && in.has("axes");
   if (!given) return std::vector<std::int64_t>{};
+  if (!check_list(in, in.index_of("axes"))) return std::nullopt;
   return in.constants("axes");
 }
 

@@ -15,7 +15,6 @@ const Constraint kReshapeCount{"reshape_element_count", ConstraintKind::kElement
 const Constraint kReshapeExtents{"reshape_extents", ConstraintKind::kElementCount,
                                  "no extent is below -1, at most one is -1, and with allowzero not beside a 0"};
 const Constraint kReshapeCopies{"reshape_zero_copies_axis", ConstraintKind::kElementCount, "a 0 in the shape copies an axis that the data has"};
-const Constraint kReshapeShapeIsList{"reshape_shape_list", ConstraintKind::kShapes, "the shape is a 1-d tensor"};
 const Constraint kFlattenAxis{"flatten_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis <= rank; from 0 until opset 10"};
 const Constraint kSqueezeAxes{"squeeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kSqueezeOnce{"squeeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
@@ -157,10 +156,6 @@ void check_count(Inference& in, std::span<const Dim> data, const Dims& shape, st
 void reshape(Inference& in) {
   keep_elements(in, 0, 0);
   const auto data = in.shape(0);
-  if (const auto shape = in.shape(1); shape && shape->size() > 1) {
-    in.fail(kReshapeShapeIsList, {1}, fmt::format("the shape {{1}} has rank {}, it has to be a list", shape->size()));
-    return;
-  }
   bool given = false;
   const auto list = integer_list(in, "shape", given);
   if (!list || !given) return;
@@ -273,7 +268,7 @@ const RegisterOps kReshapes{
         .constraint(kReshapeCount)
         .constraint(kReshapeExtents)
         .constraint(kReshapeCopies)
-        .constraint(kReshapeShapeIsList),
+        ,
     OpEntry("Flatten").infer(flatten).constraint(kFlattenAxis),
     OpEntry("Squeeze").infer(squeeze).host("axes").constraint(kSqueezeAxes).constraint(kSqueezeOnce).constraint(kSqueezeOne),
     OpEntry("Unsqueeze").infer(unsqueeze).host("axes").constraint(kUnsqueezeAxes).constraint(kUnsqueezeOnce),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint {
@@ -15,6 +16,7 @@ const Constraint kResizeAxesOnce{"resize_axes_once", ConstraintKind::kDuplicateA
 const Constraint kResizeLength{"resize_length", ConstraintKind::kShapes, "scales or sizes have one entry an axis"};
 const Constraint kResizeTarget{"resize_target", ConstraintKind::kAttribute, "exactly one of scales and sizes is given"};
 const Constraint kResizeScale{"resize_scale", ConstraintKind::kDomain, "scales are above 0, those of Upsample at least 1"};
+const Constraint kResizeMode{"resize_mode", ConstraintKind::kAttribute, "mode, coordinate_transformation_mode and nearest_mode are ones that there are"};
 const Constraint kResizePolicy{"resize_policy", ConstraintKind::kAttribute, "keep_aspect_ratio_policy is stretch, not_larger or not_smaller"};
 
 /// A double that is an integer int64 can hold.
@@ -89,6 +91,10 @@ void resize(Inference& in) {
   DimPool& pool = in.dims();
   const auto data = in.shape(0);
   const int scales_at = in.index_of("scales"), sizes_at = in.call().schema->input_index("sizes");
+  const std::string_view mode = choice_attribute(in, "mode", "nearest", {"nearest", "linear", "cubic"}, kResizeMode);
+  choice_attribute(in, "coordinate_transformation_mode", "half_pixel",
+                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}, kResizeMode);
+  if (mode == "nearest") choice_attribute(in, "nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
   const auto scale_count = entries(in, scales_at), size_count = entries(in, sizes_at);
   if (in.opset() >= 11 && scale_count && size_count && (*scale_count == 0) == (*size_count == 0)) {
     in.fail(kResizeTarget, {}, *scale_count == 0 ? "Resize has neither scales nor sizes" : "Resize has both scales and sizes");
@@ -135,6 +141,7 @@ void resize(Inference& in) {
 }
 
 void upsample(Inference& in) {
+  choice_attribute(in, "mode", "nearest", {"nearest", "linear", "bilinear"}, kResizeMode);
   const auto data = in.shape(0);
   std::optional<std::vector<double>> scales;
   int operand = -1;
@@ -167,8 +174,9 @@ const RegisterOps kResize{
         .constraint(kResizeLength)
         .constraint(kResizeTarget)
         .constraint(kResizeScale)
-        .constraint(kResizePolicy),
-    OpEntry("Upsample").host("scales").infer(upsample).constraint(kResizeLength).constraint(kResizeScale),
+        .constraint(kResizePolicy)
+        .constraint(kResizeMode),
+    OpEntry("Upsample").host("scales").infer(upsample).constraint(kResizeMode).constraint(kResizeLength).constraint(kResizeScale),
 };
 
 }  // namespace

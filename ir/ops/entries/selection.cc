@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ir/ops/attributes.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/contents.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/shape_functions.h"
@@ -25,6 +27,7 @@ const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShape
 const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kShapes, "the operand is a matrix"};
 const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
 const Constraint kTriluRank{"trilu_rank", ConstraintKind::kShapes, "the operand has at least two axes"};
+const Constraint kCumulativeFlags{"cumulative_flags", ConstraintKind::kAttribute, "exclusive and reverse are 0 or 1, the axis is one number"};
 const Constraint kCumulativeAxis{"cumulative_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShapes, "one length for each element of the batch axis, of at least two axes"};
 const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute, "time and batch axis are 0 and 1, or 1 and 0"};
@@ -69,7 +72,8 @@ void top_k(Inference& in) {
   Dim count;
   if (const auto attribute = in.int_attribute("k")) {
     count = pool.constant(*attribute);
-  } else if (in.call().schema->input_index("K") >= 0) {
+  } else if (const int k = in.call().schema->input_index("K"); k >= 0) {
+    check_shape(in, k, std::array{pool.constant(1)}, kTopCount, "k");
     const auto elements = in.elements("K");
     if (elements && elements->size() == 1) count = elements->front();
   }
@@ -243,6 +247,11 @@ void trilu(Inference& in) {
 
 void cumulative(Inference& in) {
   unary_shape(in);
+  check_one_element(in, in.index_of("axis"), kCumulativeFlags, "axis");
+  for (const std::string_view flag : {"exclusive", "reverse"}) {
+    const std::int64_t value = in.int_attribute(flag, 0);
+    if (value != 0 && value != 1) in.fail(kCumulativeFlags, {}, fmt::format("`{}` of {} is {}, it has to be 0 or 1", flag, in.call().name, value));
+  }
   const auto axis = in.constant("axis");
   if (const auto data = in.shape(0); data && axis) normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kCumulativeAxis);
 }
@@ -277,8 +286,8 @@ const RegisterOps kSelections{
     OpEntry("Compress").infer(compress).constraint(kCompressAxis).constraint(kCompressCondition),
     OpEntry("EyeLike").infer(eye_like).constraint(kEyeRank).constraint(kEyeDtype),
     OpEntry("Trilu").infer(trilu).host("k").constraint(kTriluRank),
-    OpEntry("CumSum").infer(cumulative).host("axis").constraint(kCumulativeAxis),
-    OpEntry("CumProd").infer(cumulative).host("axis").constraint(kCumulativeAxis),
+    OpEntry("CumSum").infer(cumulative).host("axis").constraint(kCumulativeAxis).constraint(kCumulativeFlags),
+    OpEntry("CumProd").infer(cumulative).host("axis").constraint(kCumulativeAxis).constraint(kCumulativeFlags),
     OpEntry("ReverseSequence").infer(reverse_sequence).constraint(kReverseShapes).constraint(kReverseAxes),
 };
 

@@ -1,12 +1,14 @@
 // Signals. Source: ONNX DFT (17, 20), STFT (17), MelWeightMatrix (17), BlackmanWindow, HammingWindow, HannWindow (17).
 #include <fmt/format.h>
 
+#include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint {
 namespace {
 
 const Constraint kSignalRank{"signal_rank", ConstraintKind::kShapes, "the signal has at least 2 axes, the last one of 1 or 2 for real or complex"};
+const Constraint kSignalDtype{"signal_dtype", ConstraintKind::kAttribute, "output_datatype is a dtype that the operator gives"};
 const Constraint kSignalAxis{"signal_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank, and not the last axis"};
 const Constraint kSignalLength{"signal_length", ConstraintKind::kDomain, "lengths and steps are at least 1"};
 const Constraint kSignalFrame{"signal_frame", ConstraintKind::kShapes, "the window has frame_length elements, and the signal at least as many"};
@@ -102,8 +104,8 @@ void stft(Inference& in) {
 }
 
 void set_output_datatype(Inference& in) {
-  const std::int64_t code = in.int_attribute("output_datatype", 1);
-  if (is_known_dtype(code) && in.result().dtypes.contains(static_cast<DType>(code))) in.set_dtype(0, static_cast<DType>(code));
+  in.set_dtype(0, DType::kFloat32);
+  if (const auto dtype = dtype_attribute(in, "output_datatype", kSignalDtype)) in.set_dtype(0, *dtype);
 }
 
 void mel_weight_matrix(Inference& in) {
@@ -121,10 +123,10 @@ void window(Inference& in) {
 const RegisterOps kSignals{
     OpEntry("DFT").host("dft_length").host("axis").infer(dft).constraint(kSignalRank).constraint(kSignalAxis).constraint(kSignalLength),
     OpEntry("STFT").host("frame_step").host("frame_length").infer(stft).constraint(kSignalRank).constraint(kSignalLength).constraint(kSignalFrame),
-    OpEntry("MelWeightMatrix").host("num_mel_bins").host("dft_length").infer(mel_weight_matrix),
-    OpEntry("BlackmanWindow").host("size").infer(window),
-    OpEntry("HammingWindow").host("size").infer(window),
-    OpEntry("HannWindow").host("size").infer(window),
+    OpEntry("MelWeightMatrix").host("num_mel_bins").host("dft_length").infer(mel_weight_matrix).constraint(kSignalDtype),
+    OpEntry("BlackmanWindow").host("size").infer(window).constraint(kSignalDtype),
+    OpEntry("HammingWindow").host("size").infer(window).constraint(kSignalDtype),
+    OpEntry("HannWindow").host("size").infer(window).constraint(kSignalDtype),
 };
 
 }  // namespace

@@ -13,7 +13,6 @@ const Constraint kPermutationAxes{"transpose_axes_in_range", ConstraintKind::kAx
 const Constraint kPermutationOnce{"transpose_axes_once", ConstraintKind::kDuplicateAxis, "`perm` is a permutation"};
 const Constraint kPermutationLength{"transpose_length", ConstraintKind::kShapes, "`perm` has as many axes as the data"};
 const Constraint kExpandShapes{"expand_shapes", ConstraintKind::kShapes, "data and shape broadcast"};
-const Constraint kExpandShapeIsList{"expand_shape_list", ConstraintKind::kShapes, "the shape is a 1-d tensor"};
 const Constraint kTileLength{"tile_repeats_length", ConstraintKind::kShapes, "one repeat for each axis"};
 const Constraint kTileRepeats{"tile_repeats_range", ConstraintKind::kDomain, "no repeat is negative"};
 const Constraint kTileAxis{"tile_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -80,10 +79,6 @@ void transpose(Inference& in) {
 void expand(Inference& in) {
   in.set_range(0, in.operand(0).range);
   const auto data = in.shape(0);
-  if (const auto shape = in.shape(1); shape && shape->size() > 1) {
-    in.fail(kExpandShapeIsList, {1}, fmt::format("the shape {{1}} has rank {}, it has to be a list", shape->size()));
-    return;
-  }
   bool given = false;
   auto list = integer_list(in, "shape", given);
   if (!list) return;
@@ -144,7 +139,7 @@ void tile(Inference& in) {
 
 const RegisterOps kRearranged{
     OpEntry("Transpose").infer(transpose).constraint(kPermutationAxes).constraint(kPermutationOnce).constraint(kPermutationLength),
-    OpEntry("Expand").infer(expand).host("shape").constraint(kExpandShapes).constraint(kExpandShapeIsList),
+    OpEntry("Expand").infer(expand).host("shape").constraint(kExpandShapes),
     OpEntry("Tile").infer(tile).host("repeats").constraint(kTileLength).constraint(kTileRepeats).constraint(kTileAxis),
 };
 

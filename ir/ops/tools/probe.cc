@@ -65,6 +65,7 @@ const KnownShapes* known_shapes(std::string_view op) {
   static const std::vector<KnownShapes> shapes{
       {"Adam", {{}, {}, {2}}, 4},
       {"BatchNormalization", {{1, 1}, {1}}},
+      {"Col2Im", {{1, 1, 1}, {1}}},
       {"GRU", {{1, 1, 1}, {1, 3, 1}}},
       {"GridSample", {{1, 1, 1, 1}, {1, 1, 1, 2}}},
       {"GroupNormalization", {{1, 1, 1}, {1}}},
