@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -22,6 +24,7 @@
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/settings.h"
 #include "analyzer/config/config.h"
+#include "analyzer/config/suggestion.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
@@ -57,7 +60,8 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   for (const std::string& text : options.formats) {
     const std::size_t at = text.find('=');
     Output output{text.substr(0, at), at == std::string::npos ? std::string() : text.substr(at + 1)};
-    if (at != std::string::npos && output.file.empty()) return Error{fmt::format("--format {} names no file after `=`", text), {}};
+    if (output.file == "-") output.file.clear();  // standard output, as is the custom
+    else if (at != std::string::npos && output.file.empty()) return Error{fmt::format("--format {} names no file after `=`", text), {}};
     if (output.format == "sarif" || output.format == "github" || output.format == "junit" || output.format == "html")
       return Error{fmt::format("the format {} is not built yet; there are text and json", output.format), {}};
     if (output.format != "text" && output.format != "json") return Error{fmt::format("unknown format `{}`; there are text and json", output.format), {}};
@@ -69,11 +73,19 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     without_file = 1;
   }
   if (without_file > 1) return Error{"two formats go to the same place; give one of them a file (--format json=FILE)", {}};
-  if (!options.output.empty()) {
+  if (!options.output.empty() && options.output != "-") {
     const auto plain = std::find_if(outputs.begin(), outputs.end(), [](const Output& output) { return output.file.empty(); });
     if (plain == outputs.end()) return Error{"-o has no format to write; each --format names its own file", {}};
     plain->file = options.output;
   }
+  std::set<std::string> files;
+  for (const Output& output : outputs) {
+    if (output.file.empty()) continue;
+    if (!files.insert(output.file).second) return Error{fmt::format("two reports go to {}", output.file), {}};
+    if (is_model_name(output.file)) return Error{fmt::format("a report is not written to {}: that is the name of a model", output.file), {}};
+  }
+  if (files.contains(options.write_baseline)) return Error{fmt::format("report and baseline both go to {}", options.write_baseline), {}};
+  if (is_model_name(options.write_baseline)) return Error{fmt::format("--write-baseline FILE wants a file of its own; {} is the name of a model", options.write_baseline), {}};
   return outputs;
 }
 
@@ -316,6 +328,15 @@ int run_check(const CheckOptions& options) {
   std::optional<Baseline> written;
   if (!options.write_baseline.empty()) written.emplace(options.write_baseline);
   const std::vector<InputFile> files = expand_inputs(options.inputs);
+  for (const InputFile& file : files) {
+    const auto is_input = [&](const std::string& written_to) {
+      std::error_code none;
+      return !written_to.empty() && std::filesystem::equivalent(written_to, file.path, none) && std::filesystem::is_regular_file(file.path, none);
+    };
+    for (const Output& output : *outputs)
+      if (is_input(output.file)) return refuse(fmt::format("a report is not written over the input {}", file.path));
+    if (is_input(options.write_baseline)) return refuse(fmt::format("the baseline is not written over the input {}", file.path));
+  }
   std::vector<std::shared_ptr<const Config>> configs;
   for (const InputFile& file : files) {
     auto config = settings->config_for(file.path);
@@ -353,9 +374,11 @@ int run_show(const ShowOptions& options) {
   int code = kExitClean;
   for (const std::string& path : options.models) {
     const Result<std::string> text = show_one(path, options);
+    const std::string gap = &path == options.models.data() ? "" : "\n";
+    const std::string heading = options.models.size() > 1 && options.format == "text" ? fmt::format("{}== {}\n", gap, escape_for_people(path, 2000)) : "";
     if (!text) {
       code = refuse(text.error().message);
-    } else if (const auto error = write_stdout(*text)) {
+    } else if (const auto error = write_stdout(heading + *text)) {
       return refuse(error->message);
     }
   }
@@ -376,7 +399,15 @@ int run_rules() {
 
 int run_explain(const std::string& name) {
   const Rule* rule = find_rule(name);
-  if (rule == nullptr) return refuse(fmt::format("no rule is called `{}`; `tensorlint rules` lists them", name));
+  if (rule == nullptr) {  // TL-D101 and tl-d101, since people write both
+    std::string code = name;
+    std::ranges::transform(code, code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    rule = find_rule(code);
+  }
+  if (rule == nullptr) {
+    const std::string meant = suggestion(name, rule_words());
+    return refuse(fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
+  }
   const auto error = write_stdout(rule_page(rule->info().name));
   return error ? refuse(error->message) : kExitClean;
 }

@@ -33,9 +33,11 @@ Error wrong(std::string_view option, std::string_view text, std::string_view for
   return {fmt::format("{} `{}` is not of the form {}", option, text, form), {}};
 }
 
-/// A name, "?", or a number that an extent can be.
+/// A name, "?", or a number that an extent can be. Names hold blanks only in expressions, as exporters write them ("N + 1"):
+/// else a comma was forgotten.
 bool is_dim(std::string_view text) {
   if (text.empty()) return false;
+  if (text.find_first_of(" \t\n") != std::string_view::npos && text.find_first_of("+-*/(") == std::string_view::npos) return false;
   const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
   std::int64_t extent = 0;
   return !number || std::from_chars(text.data(), text.data() + text.size(), extent).ec == std::errc();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <system_error>
 
 #include "ir/readers/onnx/reader.h"
@@ -15,26 +17,35 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_text_model(std::string_view path) { return path.ends_with(".onnxtxt"); }
-bool is_model(std::string_view path) { return path.ends_with(".onnx") || is_text_model(path); }
 
 void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
-  std::vector<std::string> found;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    if (is_model(it->path().native()) && !it->is_directory(ignored)) found.push_back(it->path().string());
+  std::vector<InputFile> found;
+  std::vector<std::string> pending{folder};
+  while (!pending.empty()) {
+    const std::string here = std::move(pending.back());
+    pending.pop_back();
+    std::error_code error;
+    fs::directory_iterator it(here, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+      std::error_code ignored;
+      if (it->symlink_status(ignored).type() == fs::file_type::directory) {
+        pending.push_back(it->path().string());
+      } else if (is_model_name(it->path().native()) && !it->is_directory(ignored)) {
+        found.push_back({it->path().string(), {}});
+      }
+    }
+    if (error) found.push_back({here, "cannot read the folder: " + error.message()});
   }
-  if (error) {
-    out.push_back({folder, "cannot read the folder: " + error.message()});
-  } else if (found.empty()) {
-    out.push_back({folder, "no .onnx or .onnxtxt file in the folder"});
-  }
-  std::sort(found.begin(), found.end());
-  for (std::string& path : found) out.push_back({std::move(path), {}});
+  if (found.empty()) found.push_back({folder, "no .onnx or .onnxtxt file in the folder"});
+  std::ranges::sort(found, {}, &InputFile::path);
+  std::ranges::move(found, std::back_inserter(out));
 }
 
 void expand_path(const std::string& path, std::vector<InputFile>& out) {
+  if (path.empty()) {
+    out.push_back({path, "the name is empty"});
+    return;
+  }
   std::error_code error;
   if (fs::is_directory(path, error)) {
     expand_folder(path, out);
@@ -63,6 +74,8 @@ void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
 
 }  // namespace
 
+bool is_model_name(std::string_view path) { return path.ends_with(".onnx") || is_text_model(path); }
+
 std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
   std::vector<InputFile> out;
   for (const std::string& argument : arguments) {
@@ -74,6 +87,12 @@ std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
       expand_path(argument, out);
     }
   }
+  std::set<fs::path> known;
+  std::erase_if(out, [&](const InputFile& file) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(file.path, error).lexically_normal();
+    return !error && !known.insert(whole).second;
+  });
   return out;
 }
 

@@ -3,17 +3,20 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/fix.h"
 #include "analyzer/cli/place.h"
 #include "analyzer/cli/why.h"
+#include "analyzer/config/suggestion.h"
 #include "analyzer/version.h"
 
 namespace tensorlint::cli {
@@ -29,6 +32,9 @@ constexpr std::array kUnbuiltCommands{Unbuilt{"run", "execute a model"},
                                       Unbuilt{"compare", "which node diverges first"},
                                       Unbuilt{"preflight", "check a training script"}};
 constexpr std::array kUnbuiltOptions{"--torch-version"};
+
+/// The hint at what was meant, or at the help.
+std::string or_help(const std::string& hint, const std::string& help) { return hint.empty() ? "; " + help : hint; }
 
 void add_settings(CLI::App* command, SettingsOptions& settings) {
   Declarations& declarations = settings.declarations;
@@ -49,11 +55,48 @@ void keep_memory() {
 #endif
 }
 
+/// What is wrong with the command line, and where to read how it is meant.
+std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  const CLI::App& command = parsed.empty() ? app : *parsed.front();
+  const std::string help = fmt::format("see `tensorlint {}--help`", parsed.empty() ? "" : command.get_name() + " ");
+  if (parsed.empty() && !first.empty() && !first.starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+    return fmt::format("there is no command `{}`{}", first, or_help(suggestion(first, std::vector<std::string_view>(names.begin(), names.end())), help));
+  }
+  const bool is_option = parsed.empty() && first.starts_with('-');
+  if (is_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> extras = is_option ? std::vector{first} : command.remaining();
+    // An option's name before its `=`; an argument without a name is one too many.
+    const auto wrong = std::ranges::find_if(extras, [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
+    if (wrong == extras.end()) return fmt::format("one argument too many: `{}`; {}", extras.empty() ? "" : extras.back(), help);
+    const std::string option = wrong->substr(0, wrong->find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* each : command.get_options())
+      for (const std::string& name : each->get_lnames()) names.push_back("--" + name);
+    return fmt::format("{} has no option `{}`{}", parsed.empty() ? "tensorlint" : command.get_name(), option,
+                       or_help(suggestion(option, std::vector<std::string_view>(names.begin(), names.end())), help));
+  }
+  const std::string said = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && said.starts_with('-')) {
+    const std::string option = said.substr(0, said.find(':'));
+    return fmt::format("{} {}; {}", option, said.find("At Most") == std::string::npos ? "wants a value" : "is given more than once", help);
+  }
+  return fmt::format("{}; {}", said, help);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Finds dtype, shape, device and index-range bugs of tensor programs without running them.", "tensorlint"};
   app.set_version_flag("--version", fmt::format("tensorlint {}", kVersion));
   app.require_subcommand(1);
 
+  const CLI::Validator whole_number(
+      [](const std::string& text) {
+        const bool good = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+        return good ? std::string() : fmt::format("a number from 0 to 999999999 is wanted, not `{}`", text);
+      },
+      "");
   CheckOptions check;
   std::string placement = "explicit";
   std::array<std::string, kUnbuiltOptions.size()> unbuilt_values;
@@ -64,8 +107,8 @@ int run(int argc, char** argv) {
   check_command->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false);
   check_command->add_option("--ignore", check.settings.ignore, "not these rules")->allow_extra_args(false);
   check_command->add_option("--fail-on", check.settings.fail_on, "least severity that makes the exit code 1: error, warning (default), info");
-  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)");
-  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)");
+  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")->check(whole_number);
+  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")->check(whole_number);
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime");
   check_command->add_option("--provider", check.settings.providers,
@@ -126,7 +169,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    return refuse(fmt::format("{}; see `tensorlint --help`", error.what()));
+    if (argc < 2) {
+      fmt::print(stderr, "{}", app.help());
+      return kExitNotChecked;
+    }
+    return refuse(usage_fault(app, error, argv[1]));
   }
 
   for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i)

@@ -282,6 +282,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   const bool moves = ::stat(folder.c_str(), &folder_now) != 0 || ::stat(folder_of(model.path).c_str(), &folder_before) != 0 || !same_file(folder_now, folder_before);
   const bool exists = ::stat(output.c_str(), &target) == 0;
   const HeldSignals held;
+  if (exists && S_ISDIR(target.st_mode)) return Error{fmt::format("{} is a folder; a name for the model is wanted", output), {}};
 
   std::vector<Data> missing;
   std::vector<std::string> names;

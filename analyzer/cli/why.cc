@@ -20,7 +20,7 @@ constexpr std::size_t kMaxCandidates = 20'000, kLongestCandidate = 128;
 /// What was perhaps meant by a name that no value has.
 std::string hint(const Model& model, const std::string& name) {
   for (const Node& node : model.nodes) {
-    if (model.text(node.name) != name) continue;
+    if (name.empty() || model.text(node.name) != name) continue;
     for (const ValueId result : model.results(node))
       if (result != ValueId::kAbsent) return fmt::format("; a node has that name, its first result is `{}`", model.name_of(result));
   }

@@ -58,6 +58,10 @@ class TextReport {
     if (in_baseline_ > 0) summary += fmt::format("; {} in the baseline", in_baseline_);
     if (gone_ > 0) summary += fmt::format("; {} of the baseline gone", gone_);
     if (failed_ > 0) summary += fmt::format("; {} file{} could not be checked", failed_, failed_ == 1 ? "" : "s");
+    if (checked_ == 0 && failed_ > 0) {
+      line("nothing was checked: {} file{} could not be", failed_, failed_ == 1 ? "" : "s");
+      return std::move(out_);
+    }
     line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s", summary);
     return std::move(out_);
   }

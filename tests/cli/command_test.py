@@ -79,10 +79,10 @@ class CommandTest(unittest.TestCase):
                 result = run("check", self.folder / name)
                 self.assertEqual(result.returncode, 2)
                 self.assertIn(name, result.stdout)
-                self.assertIn("1 file could not be checked", result.stdout)
+                self.assertIn("nothing was checked: 1 file could not be", result.stdout)
 
     def test_usage_errors(self):
-        for arguments in [[], ["check"], ["check", "--no-such-option", OK], ["chekc", OK], ["check", OK, "--format", "xml"], ["check", OK, "--fail-on", "never"],
+        for arguments in [["check"], ["check", "--no-such-option", OK], ["chekc", OK], ["check", OK, "--format", "xml"], ["check", OK, "--fail-on", "never"],
                           ["check", OK, "--select", "no-such-rule"], ["check", OK, "--ignore", "TL-"], ["check", OK, "--device", "="], ["check", OK, "--input", "x"],
                           ["check", OK, "--input", "scores=float33[2]"], ["check", OK, "--input", "scores=float32[2"], ["check", OK, "--range", "scores=3:1"],
                           ["check", OK, "--range", "nothing=0:1"], ["check", OK, "--format", "text", "--format", "json"], ["check", OK, "--jobs", "many"],
@@ -92,6 +92,46 @@ class CommandTest(unittest.TestCase):
                 self.assertEqual(result.returncode, 2, result.stdout)
                 self.assertTrue(result.stderr.startswith("tensorlint: "), result.stderr)
                 self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_usage_errors_say_what_was_meant(self):
+        for arguments, said in [(["chekc", OK], "there is no command `chekc`; did you mean `check`?"),
+                                (["check", OK, "--fomat=json"], "check has no option `--fomat`; did you mean `--format`?"),
+                                (["--jobs", "3"], "tensorlint has no option `--jobs`; see `tensorlint --help`"),
+                                (["rules", "a", "b"], "one argument too many: `b`; see `tensorlint rules --help`"),
+                                (["check"], "INPUT is required; see `tensorlint check --help`"),
+                                (["check", OK, "-o"], "-o wants a value"),
+                                (["check", OK, "--jobs", "1", "--jobs", "2"], "--jobs is given more than once"),
+                                (["check", OK, "--max-findings", "-1"], "a number from 0 to 999999999 is wanted, not `-1`"),
+                                (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
+                                (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
+                                (["why", OK, ""], "has no value ``; `tensorlint show` lists them"),
+                                (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; a name for the model is wanted")]:
+            with self.subTest(arguments=arguments):
+                result = run(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn(said, result.stderr)
+        self.assertEqual(run().returncode, 2)
+        self.assertIn("find bugs in models", run().stderr)
+        self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
+
+    def test_reports_never_replace_models(self):
+        model = self.folder / "model.onnx"
+        shutil.copy(BAD, model)
+        plain = self.folder / "plain"
+        shutil.copy(BAD, plain)
+        before = model.read_bytes()
+        for arguments in [[model, "-o", model], [OK, "--format", f"json={model}"], ["--write-baseline", model, model], [plain, "-o", plain],
+                          [plain, "--write-baseline", plain], [OK, "--format", "text=a", "--format", "json=a"]]:
+            with self.subTest(arguments=arguments):
+                result = run("check", *arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertEqual((model.read_bytes(), plain.read_bytes()), (before, before))
+        self.assertEqual(run("check", BAD, "-o", "-").stdout, run("check", BAD).stdout)
+
+    def test_several_models_are_shown_with_their_names(self):
+        shown = run("show", OK, BAD).stdout
+        self.assertTrue(shown.startswith(f"== {OK}\n"), shown)
+        self.assertIn(f"\n\n== {BAD}\n", shown)
 
     def test_what_is_not_built_yet_says_so(self):
         for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"],

@@ -56,6 +56,28 @@ class FoldersTest(unittest.TestCase):
         self.assertEqual([item["path"] for item in inputs], sorted(str(path) for path in self.folder.rglob("*.onnx")))
         self.assertEqual(sum(item["status"] == "failed" for item in inputs), 43)
 
+    def test_what_is_named_twice_is_checked_once(self):
+        (self.folder / "sub").mkdir()
+        for name in ["a.onnx", "sub/b.onnx"]:
+            (self.folder / name).write_bytes(small(3))
+        arguments = [self.folder / "sub/b.onnx", self.folder, self.folder / "sub/../a.onnx", f"{self.folder}/*.onnx"]
+        result = subprocess.run([BINARY, "check", "--format", "json", *arguments], capture_output=True, timeout=60, check=False)
+        self.assertEqual([item["path"] for item in json.loads(result.stdout)["inputs"]], [str(self.folder / "sub/b.onnx"), str(self.folder / "a.onnx")])
+
+    def test_a_folder_inside_that_cannot_be_read_is_said(self):
+        (self.folder / "a.onnx").write_bytes(small(1))
+        closed = self.folder / "closed"
+        closed.mkdir(mode=0)
+        self.folder.chmod(0o755)
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        try:
+            result = subprocess.run([BINARY, "check", self.folder], capture_output=True, text=True, timeout=60, check=False, cwd="/", **nobody)
+        except PermissionError:
+            self.skipTest("the program lies where only root may go")
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn(f"cannot check {closed}: cannot read the folder: Permission denied", result.stdout)
+        self.assertIn("1 checked file", result.stdout)
+
     def test_much_faster_than_a_loop_over_the_checker(self):
         """The loop that people write today, one process a file. Only a sample of it is run: each file costs the same start."""
         try:
