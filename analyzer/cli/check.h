@@ -25,18 +25,6 @@ struct CheckOptions {
 
 int run_check(const CheckOptions& options);
 
-struct ShowOptions {
-  std::vector<std::string> models;  ///< JSON of several models: one document a line
-  std::string format = "text";
-  SettingsOptions settings;
-  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be told
-};
-
-int run_show(const ShowOptions& options);
-
-int run_rules();
-int run_explain(const std::string& rule);
-
 /// Prints "tensorlint: MESSAGE" to standard error; returns kExitNotChecked.
 int refuse(std::string_view message);
 

@@ -15,6 +15,7 @@
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/fix.h"
 #include "analyzer/cli/place.h"
+#include "analyzer/cli/show.h"
 #include "analyzer/cli/why.h"
 #include "analyzer/config/suggestion.h"
 #include "analyzer/version.h"

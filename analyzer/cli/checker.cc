@@ -1,0 +1,133 @@
+#include "analyzer/cli/checker.h"
+
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analyzer/cli/batch.h"
+#include "analyzer/rules/engine.h"
+#include "analyzer/rules/placement/wording.h"
+
+namespace tensorlint::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// getrusage's ru_maxrss would not fall below that of the process which started this one.
+std::uint64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  struct ::rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+void keep_most_severe(std::vector<Finding>& findings, std::size_t limit) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  findings.resize(limit);
+  sort_and_deduplicate(findings);
+}
+
+}  // namespace
+
+std::vector<InputReport> Checker::run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs) {
+  // Shared with threads that may be abandoned, which then write to inputs that are not done.
+  const auto shared = std::make_shared<std::vector<InputReport>>(files.size());
+  std::vector<InputReport>& reports = *shared;
+  const BatchResult batch =
+      run_batch({files.size(), options_.jobs}, [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
+  interrupted_ = batch.interrupted;
+  abandoned_ = batch.abandoned;
+  if (batch.done_count() == files.size()) {
+    suppressions_.report_unused(configs, reports);
+    return std::move(reports);
+  }
+  std::vector<InputReport> done;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (batch.done[i]) done.push_back(std::move(reports[i]));
+  return done;
+}
+
+InputReport Checker::check(const InputFile& file, const std::shared_ptr<const Config>& config) {
+  InputReport report;
+  report.path = file.path;
+  report.error = file.error;
+  if (!file.error.empty()) return report;
+  const Clock::time_point start = Clock::now();
+  try {
+    check_model(settings_.of(file.path, config), report);
+  } catch (const std::exception& fault) {
+    internal_error_ = true;
+    report.checked = false;
+    report.error = fmt::format("internal error: {}", fault.what());
+  }
+  report.seconds.total = seconds_since(start);
+  if (options_.timings) report.peak_rss_bytes = peak_rss_bytes();
+  return report;
+}
+
+void Checker::check_model(const InputSettings& settings, InputReport& report) {
+  Clock::time_point start = Clock::now();
+  const auto lap = [&start] {
+    const double seconds = seconds_since(start);
+    start = Clock::now();
+    return seconds;
+  };
+  const Result<Model> model = load_model(report.path);
+  report.seconds.load = lap();
+  if (!model) {
+    report.error = model.error().message;
+    return;
+  }
+  names_.note(*model, settings_.declared(), settings);
+  const Analysis analysis = analyse(*model, settings.analysis);
+  report.seconds.infer = lap();
+  const Placement placement = place(analysis, settings.placement);
+  std::optional<RuntimeCost> cost;
+  if (options_.runtime_placement) {
+    cost = runtime_cost(analysis, settings.placement);
+    report.cost_unknown = cost->unknown;
+    if (!cost->cases.empty())
+      report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())), to_transfer_cost(analysis, cost->dearest(analysis.facts())));
+  }
+  RuleResults results = run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
+  report.seconds.rules = lap();
+  report.nodes = model->nodes.size();
+  report.counts = results.counts;
+  report.fail_on = settings.fail_on;
+  report.findings = std::move(results.findings);
+  report.suppressed = results.suppressed_by_comments + suppressions_.note(settings, results);
+  compare_with_baseline(settings, report);
+  if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
+  report.checked = true;
+}
+
+void Checker::compare_with_baseline(const InputSettings& settings, InputReport& report) {
+  const SeverityCounts before = count(report.findings);
+  if (written_ != nullptr) {
+    const std::lock_guard lock(written_mutex_);
+    written_->add(report.path, report.findings);
+    report.in_baseline = report.findings.size();
+    report.findings.clear();
+  } else if (settings.baseline != nullptr) {
+    const Baseline::Known known = settings.baseline->take_out(report.path, report.findings);
+    report.in_baseline = known.found;
+    report.gone = known.gone;
+  }
+  report.counts -= before;
+  report.counts += count(report.findings);
+}
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "analyzer/cli/check.h"
+#include "analyzer/cli/declared_names.h"
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/settings.h"
+#include "analyzer/cli/suppression_uses.h"
+#include "analyzer/config/baseline.h"
+#include "analyzer/config/config.h"
+#include "analyzer/findings/input_report.h"
+
+namespace tensorlint::cli {
+
+/// Checks one input after another; the threads share nothing but the list, and what is noted of all inputs.
+class Checker {
+ public:
+  /// `written`: the baseline that takes all findings; null: none is written.
+  Checker(const CheckOptions& options, const Settings& settings, Baseline* written) : options_(options), settings_(settings), written_(written) {}
+
+  /// Reports in the order of the files; after an interruption only of those that were checked. `configs`: of each file,
+  /// null for none.
+  std::vector<InputReport> run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs);
+
+  bool was_interrupted() const { return interrupted_; }
+  /// Threads still work for this checker, which therefore must not come to its end.
+  bool was_abandoned() const { return abandoned_; }
+  bool had_internal_error() const { return internal_error_; }
+  const DeclaredNames& names() const { return names_; }
+
+ private:
+  InputReport check(const InputFile& file, const std::shared_ptr<const Config>& config);
+  void check_model(const InputSettings& settings, InputReport& report);
+  void compare_with_baseline(const InputSettings& settings, InputReport& report);
+
+  const CheckOptions& options_;
+  const Settings& settings_;
+  std::mutex written_mutex_;
+  Baseline* written_;
+  std::atomic<bool> internal_error_{false};
+  bool interrupted_ = false;
+  bool abandoned_ = false;
+  DeclaredNames names_;
+  SuppressionUses suppressions_;
+};
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,80 @@
+#include "analyzer/cli/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "analyzer/cli/check.h"
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/config/suggestion.h"
+#include "analyzer/findings/escape.h"
+#include "analyzer/reports/json.h"
+#include "analyzer/reports/text.h"
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint::cli {
+namespace {
+
+/// The text of one model; what is wrong with it otherwise.
+Result<std::string> show_one(const std::string& path, const ShowOptions& options) {
+  const auto settings = settings_of(path, options.settings);
+  if (!settings) return settings.error();
+  const Result<Model> model = load_model(path);
+  if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
+  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+    return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
+  const Analysis analysis = analyse(*model, settings->analysis);
+  const Placement placement = place(analysis, settings->placement);
+  if (options.format != "json") return show_text(analysis, placement);
+  return show_json(analysis, placement, {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols});
+}
+
+}  // namespace
+
+int run_show(const ShowOptions& options) {
+  if (options.format != "text" && options.format != "json") return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
+  int code = kExitClean;
+  for (const std::string& path : options.models) {
+    const Result<std::string> text = show_one(path, options);
+    const std::string gap = &path == options.models.data() ? "" : "\n";
+    const std::string heading = options.models.size() > 1 && options.format == "text" ? fmt::format("{}== {}\n", gap, escape_for_people(path, 2000)) : "";
+    if (!text) {
+      code = refuse(text.error().message);
+    } else if (const auto error = write_stdout(heading + *text)) {
+      return refuse(error->message);
+    }
+  }
+  return code;
+}
+
+int run_rules() {
+  std::string text;
+  std::size_t width = 0;
+  for (const Rule* rule : all_rules()) width = std::max(width, rule->info().name.size());
+  for (const Rule* rule : all_rules()) {
+    const RuleInfo& info = rule->info();
+    text += fmt::format("{}  {:<{}}  {:<7}  {}\n", info.code, info.name, width, to_text(info.severity), info.summary);
+  }
+  const auto error = write_stdout(text);
+  return error ? refuse(error->message) : kExitClean;
+}
+
+int run_explain(const std::string& name) {
+  const Rule* rule = find_rule(name);
+  if (rule == nullptr) {  // TL-D101 and tl-d101, since people write both
+    std::string code = name;
+    std::ranges::transform(code, code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    rule = find_rule(code);
+  }
+  if (rule == nullptr) {
+    const std::string meant = suggestion(name, rule_words());
+    return refuse(fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
+  }
+  const auto error = write_stdout(rule_page(rule->info().name));
+  return error ? refuse(error->message) : kExitClean;
+}
+
+}  // namespace tensorlint::cli

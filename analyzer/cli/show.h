@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/settings.h"
+
+namespace tensorlint::cli {
+
+struct ShowOptions {
+  std::vector<std::string> models;  ///< JSON of several models: one document a line
+  std::string format = "text";
+  SettingsOptions settings;
+  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be told
+};
+
+int run_show(const ShowOptions& options);
+
+int run_rules();
+int run_explain(const std::string& rule);
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "analyzer/cli/settings.h"
+#include "analyzer/config/config.h"
+#include "analyzer/findings/input_report.h"
+#include "analyzer/rules/engine.h"
+
+namespace tensorlint::cli {
+
+/// Which suppressions of configurations some input used. Threads may share one.
+class SuppressionUses {
+ public:
+  /// What an input used; the number of findings that its configuration suppressed.
+  std::size_t note(const InputSettings& settings, const RuleResults& results);
+
+  /// Suppressions of a configuration that no input used stand in the report of its first input. `configs`: of each report's
+  /// input, null for none.
+  void report_unused(const std::vector<std::shared_ptr<const Config>>& configs, std::vector<InputReport>& reports);
+
+ private:
+  struct Use {
+    bool asked = false;  ///< some input could have used it
+    bool used = false;
+  };
+
+  std::mutex mutex_;
+  std::map<const Config*, std::map<std::size_t, Use>> uses_;  // by configuration and index
+  bool are_reported_ = false;  // some input's selection allows the rule
+};
+
+}  // namespace tensorlint::cli
