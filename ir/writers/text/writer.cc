@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,96 +12,21 @@
 
 #include "ir/text/lexer.h"
 #include "ir/text/words.h"
+#include "ir/writers/text/code.h"
+#include "ir/writers/text/places.h"
 
 namespace tensorlint {
 namespace {
 
 using text::Lexer;
+using text::NodeText;
+using text::Span;
 using text::Token;
 using text::TokenKind;
 
-/// Bytes [begin, end) of the file.
-struct Span {
-  std::size_t begin = 0, end = 0;
-};
-
-struct AttributeText {
-  std::string name;
-  Span span;  ///< name, kind and value
-};
-
-/// Where the parts of a node stand.
-struct NodeText {
-  Span span;
-  std::size_t behind_operator = 0;
-  std::vector<Span> results;     ///< an absent one has no length
-  std::vector<Span> operands;    ///< an absent one has no length
-  std::size_t operands_end = 0;  ///< the closing bracket
-  std::vector<AttributeText> attributes;
-  std::optional<std::size_t> attributes_end;  ///< the closing bracket, where there is an opening one
-};
-
-/// One entry between the angle brackets of a graph.
-struct DeclarationText {
-  std::string name;
-  bool has_value = false;
-  Span span;
-};
-
-/// Where the parts of a graph stand.
-struct GraphText {
-  std::vector<DeclarationText> declarations;
-  std::optional<std::size_t> declarations_end;  ///< the closing bracket, where there is an opening one
-  std::size_t nodes_begin = 0;                  ///< the opening brace
-};
-
-std::string attribute_text(const NewAttribute& attribute) {
-  const std::string name = text::plain_word(attribute.name);
-  switch (attribute.kind) {
-    case AttributeKind::kFloat:
-      return fmt::format("{} = {}", name, text::float_word(attribute.f));
-    case AttributeKind::kString:
-      return fmt::format("{} = {}", name, text::quoted(attribute.s));
-    case AttributeKind::kInts:
-      return fmt::format("{}: ints = [{}]", name, fmt::join(attribute.ints, ", "));
-    default:
-      return fmt::format("{} = {}", name, attribute.i);
-  }
-}
-
-std::string names_text(std::span<const std::string> names) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) list += ", ";
-    if (!names[i].empty()) list += text::value_word(names[i]);
-  }
-  // A last name that is absent needs a comma behind it.
-  if (!names.empty() && names.back().empty()) list += ",";
-  return list;
-}
-
-std::string node_text(const NewNode& node) {
-  std::string line;
-  if (!node.name.empty()) line += fmt::format("[{}] ", text::value_word(node.name));
-  line += names_text(node.results) + " = ";
-  if (!node.domain.empty()) line += text::domain_word(node.domain) + ".";
-  line += text::plain_word(node.op);
-  if (!node.attributes.empty()) {
-    std::vector<std::string> attributes;
-    for (const NewAttribute& attribute : node.attributes) attributes.push_back(attribute_text(attribute));
-    line += fmt::format(" <{}>", fmt::join(attributes, ", "));
-  }
-  return fmt::format("{} ({})", line, names_text(node.operands));
-}
-
-std::string declaration_text(const AddInitializer& tensor) {
-  const std::string type = tensor.dims.empty() ? "int64" : fmt::format("int64[{}]", fmt::join(tensor.dims, ", "));
-  return fmt::format("{} {} = {{{}}}", type, text::value_word(tensor.name), fmt::join(tensor.elements, ", "));
-}
-
 class TextEditor {
  public:
-  TextEditor(std::string_view file, const Model& model) : file_(file), model_(model) {}
+  TextEditor(std::string_view file, const Model& model) : file_(file), model_(model), places_(file, model) {}
 
   std::optional<Error> add(const GraphEdit& edit) {
     return std::visit([this](const auto& one) { return plan(one); }, edit);
@@ -135,197 +59,36 @@ class TextEditor {
 
   static Error lost() { return Error{"the text is not what the model was read from", {}}; }
 
-  // ---- where things stand
-
-  std::size_t end_of(const Token& token) const {
-    return static_cast<std::size_t>(token.text.data() - file_.data()) + token.text.size() +
-           (token.kind == TokenKind::kString ? 1 : 0);
-  }
-
-  static bool is_name(const Token& token) {
-    return token.kind == TokenKind::kIdentifier || token.kind == TokenKind::kString;
-  }
-
-  static std::string name_of(const Token& token) {
-    return token.escaped ? text::unescaped(token.text) : std::string(token.text);
-  }
-
-  /// Steps over one token, or over a bracket with all that it holds; the end of it. nullopt at the end of the text.
-  std::optional<std::size_t> skip(Lexer& lexer) const {
-    int depth = 0;
-    while (true) {
-      const Token token = lexer.take();
-      if (token.kind == TokenKind::kEnd || token.kind == TokenKind::kBad) return std::nullopt;
-      if (token.is('(') || token.is('[') || token.is('{') || token.is('<')) ++depth;
-      if (token.is(')') || token.is(']') || token.is('}') || token.is('>')) --depth;
-      if (depth <= 0) return end_of(token);
-    }
-  }
-
-  Lexer at(const Position& position) const {
-    Lexer lexer(file_);
-    lexer.seek(position);
-    return lexer;
-  }
-
-  std::optional<NodeText> find(NodeId id) const {
-    const Node& node = model_.node(id);
-    if (node.position.offset >= file_.size()) return std::nullopt;
-    Lexer lexer = at(node.position);
-    NodeText found;
-    found.span.begin = node.position.offset;
-    if (lexer.peek().is('[') && !skip(lexer)) return std::nullopt;
-    for (bool named = false, more = true; more;) {
-      const Token token = lexer.take();
-      if (token.kind == TokenKind::kEnd) return std::nullopt;
-      more = !token.is('=');
-      if (is_name(token))
-        found.results.push_back({token.position.offset, end_of(token)});
-      else if (!named)
-        found.results.push_back({token.position.offset, token.position.offset});
-      named = is_name(token);
-    }
-    for (bool more = true; more;) {
-      const Token name = lexer.take();
-      if (!is_name(name)) return std::nullopt;
-      found.behind_operator = end_of(name);
-      more = lexer.accept('.') || lexer.accept(':');
-    }
-    if (!find_attributes(lexer, found) || !lexer.accept('(')) return std::nullopt;
-    bool open = true;  // a place for an operand, not filled yet
-    while (true) {
-      const Token token = lexer.take();
-      if (token.kind == TokenKind::kEnd) return std::nullopt;
-      const bool last = token.is(')');
-      if (is_name(token)) {
-        found.operands.push_back({token.position.offset, end_of(token)});
-        open = false;
-      } else if (token.is(',') || (last && open && found.operands.size() < node.operand_count)) {
-        if (open) found.operands.push_back({token.position.offset, token.position.offset});
-        open = true;
-      }
-      if (last) {
-        found.operands_end = token.position.offset;
-        found.span.end = end_of(token);
-        break;
-      }
-    }
-    if (found.operands.size() < node.operand_count) return std::nullopt;
-    if (found.attributes.empty() && lexer.peek().is('<') && !find_attributes(lexer, found)) return std::nullopt;
-    if (found.attributes_end) found.span.end = std::max(found.span.end, *found.attributes_end + 1);
-    return found;
-  }
-
-  bool find_attributes(Lexer& lexer, NodeText& found) const {
-    if (!lexer.accept('<')) return true;
-    while (!lexer.peek().is('>')) {
-      const Token name = lexer.take();
-      if (!is_name(name)) return false;
-      AttributeText attribute{.name = name_of(name), .span = {name.position.offset, end_of(name)}};
-      while (!lexer.peek().is(',') && !lexer.peek().is('>')) {
-        const auto end = skip(lexer);
-        if (!end) return false;
-        attribute.span.end = *end;
-      }
-      found.attributes.push_back(std::move(attribute));
-      lexer.accept(',');
-    }
-    found.attributes_end = lexer.take().position.offset;
-    return true;
-  }
-
-  std::optional<GraphText> find(GraphId id) const {
-    const Graph& graph = model_.graph(id);
-    if (graph.position.offset >= file_.size()) return std::nullopt;
-    Lexer lexer = at(graph.position);
-    GraphText found;
-    lexer.advance();                                                // the name
-    if (lexer.peek().is('<') && !skip(lexer)) return std::nullopt;  // a function's attributes
-    if (lexer.peek().is('(') && !skip(lexer)) return std::nullopt;
-    if (lexer.take().kind != TokenKind::kArrow) return std::nullopt;
-    if (lexer.peek().is('(') && !skip(lexer)) return std::nullopt;
-    if (lexer.accept('<')) {
-      while (!lexer.peek().is('>')) {
-        DeclarationText declaration{.name = {}, .has_value = false, .span = {lexer.peek().position.offset, 0}};
-        while (!lexer.peek().is(',') && !lexer.peek().is('>')) {
-          const Token token = lexer.peek();
-          declaration.has_value = declaration.has_value || token.is('=');
-          if (is_name(token) && !declaration.has_value) declaration.name = name_of(token);
-          const auto end = skip(lexer);
-          if (!end) return std::nullopt;
-          declaration.span.end = *end;
-        }
-        found.declarations.push_back(std::move(declaration));
-        lexer.accept(',');
-      }
-      found.declarations_end = lexer.take().position.offset;
-    }
-    if (!lexer.peek().is('{')) return std::nullopt;
-    found.nodes_begin = lexer.peek().position.offset;
-    return found;
-  }
-
-  std::size_t line_begin(std::size_t at) const {
-    if (at == 0) return 0;
-    const std::size_t newline = file_.rfind('\n', at - 1);
-    return newline == std::string_view::npos ? 0 : newline + 1;
-  }
-
-  /// Behind the line break, or the end of the text.
-  std::size_t line_end(std::size_t at) const {
-    const std::size_t newline = file_.find('\n', at);
-    return newline == std::string_view::npos ? file_.size() : newline + 1;
-  }
-
-  /// Only blanks from the beginning of the line on.
-  bool begins_line(std::size_t at) const {
-    return file_.substr(line_begin(at), at - line_begin(at)).find_first_not_of(" \t") == std::string_view::npos;
-  }
-
-  /// Only blanks, perhaps a comment, up to the end of the line.
-  bool ends_line(std::size_t at) const {
-    const std::size_t next = file_.find_first_not_of(" \t\r", at);
-    return next == std::string_view::npos || file_[next] == '\n' || file_[next] == '#';
-  }
-
-  /// How the file ends its lines.
-  std::string_view line_break() const {
-    const std::size_t newline = file_.find('\n');
-    return newline != std::string_view::npos && newline > 0 && file_[newline - 1] == '\r' ? "\r\n" : "\n";
-  }
-
-  std::string_view indentation(std::size_t at) const { return file_.substr(line_begin(at), at - line_begin(at)); }
-
   // ---- edits
 
   /// A line of its own above the node and the comments that stand right above it; else right before it.
   void insert_before(const NodeText& next, std::string_view node, std::string_view comment) {
-    if (!begins_line(next.span.begin)) {
+    if (!places_.begins_line(next.span.begin)) {
       splices_.push_back({{next.span.begin, next.span.begin}, fmt::format("{} ", node)});
       return;
     }
-    std::size_t line = line_begin(next.span.begin);
+    std::size_t line = places_.line_begin(next.span.begin);
     while (line > 0) {
-      const std::size_t above = line_begin(line - 1);
+      const std::size_t above = places_.line_begin(line - 1);
       const std::size_t first = file_.find_first_not_of(" \t", above);
       if (first >= line || file_[first] != '#') break;
       line = above;
     }
     splices_.push_back(
-        {{line, line}, fmt::format("{}{}{}{}", indentation(next.span.begin), node, comment, line_break())});
+        {{line, line}, fmt::format("{}{}{}{}", places_.indentation(next.span.begin), node, comment, places_.line_break())});
   }
 
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
   std::optional<Error> append(const Graph& graph, std::string_view code, std::string_view comment) {
     if (graph.node_count == 0) return Error{"a graph of a model in text without nodes takes none", {}};
-    const auto last = find(static_cast<NodeId>(graph.first_node + graph.node_count - 1));
+    const auto last = places_.find(static_cast<NodeId>(graph.first_node + graph.node_count - 1));
     if (!last) return lost();
-    if (begins_line(last->span.begin) && ends_line(last->span.end)) {
-      const std::size_t end = line_end(last->span.end);
+    if (places_.begins_line(last->span.begin) && places_.ends_line(last->span.end)) {
+      const std::size_t end = places_.line_end(last->span.end);
       const bool broken = end > 0 && file_[end - 1] == '\n';
       splices_.push_back({{end, end},
-                          fmt::format("{}{}{}{}{}", broken ? "" : line_break(), indentation(last->span.begin), code,
-                                      comment, line_break())});
+                          fmt::format("{}{}{}{}{}", broken ? "" : places_.line_break(), places_.indentation(last->span.begin), code,
+                                      comment, places_.line_break())});
     } else {
       splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
     }
@@ -333,15 +96,15 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const InsertNode& insert) {
-    if (insert.before == NodeId::kNone) return append(model_.graph(insert.graph), node_text(insert.node), {});
-    const auto next = find(insert.before);
+    if (insert.before == NodeId::kNone) return append(model_.graph(insert.graph), text::code_of(insert.node), {});
+    const auto next = places_.find(insert.before);
     if (!next) return lost();
-    insert_before(*next, node_text(insert.node), {});
+    insert_before(*next, text::code_of(insert.node), {});
     return std::nullopt;
   }
 
   std::optional<Error> plan(const SetOperand& set) {
-    const auto node = find(set.node);
+    const auto node = places_.find(set.node);
     if (!node) return lost();
     if (set.index < model_.node(set.node).operand_count) {
       splices_.push_back({node->operands[set.index], text::value_word(set.value)});
@@ -354,7 +117,7 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const SetResult& set) {
-    const auto node = find(set.node);
+    const auto node = places_.find(set.node);
     if (!node || set.index >= node->results.size()) return lost();
     splices_.push_back({node->results[set.index], text::value_word(set.value)});
     return std::nullopt;
@@ -365,20 +128,20 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const SetAttribute& set) {
-    const auto node = find(set.node);
+    const auto node = places_.find(set.node);
     if (!node) return lost();
-    const auto known = std::ranges::find(node->attributes, set.attribute.name, &AttributeText::name);
+    const auto known = std::ranges::find(node->attributes, set.attribute.name, &text::AttributeText::name);
     if (known != node->attributes.end())
-      splices_.push_back({known->span, attribute_text(set.attribute)});
+      splices_.push_back({known->span, text::code_of(set.attribute)});
     else
-      new_attributes_[set.node].push_back(attribute_text(set.attribute));
+      new_attributes_[set.node].push_back(text::code_of(set.attribute));
     return std::nullopt;
   }
 
   std::optional<Error> plan(const AddInitializer& tensor) {
     if (model_.graph(tensor.graph).kind == GraphKind::kFunction)
       return Error{fmt::format("function `{}` cannot hold an initializer", model_.graph_path(tensor.graph)), {}};
-    graphs_[tensor.graph].added.push_back(declaration_text(tensor));
+    graphs_[tensor.graph].added.push_back(text::code_of(tensor));
     return std::nullopt;
   }
 
@@ -414,15 +177,15 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const RemoveNode& removal) {
-    const auto node = find(removal.node);
+    const auto node = places_.find(removal.node);
     if (!node) return lost();
     take_away(node->span);
     return std::nullopt;
   }
 
   void take_away(const Span& span) {
-    if (begins_line(span.begin) && ends_line(span.end)) {
-      splices_.push_back({{line_begin(span.begin), line_end(span.end)}, {}});
+    if (places_.begins_line(span.begin) && places_.ends_line(span.end)) {
+      splices_.push_back({{places_.line_begin(span.begin), places_.line_end(span.end)}, {}});
       return;
     }
     std::size_t end = span.end;
@@ -431,17 +194,17 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const MoveNode& move) {
-    const auto node = find(move.node);
+    const auto node = places_.find(move.node);
     if (!node) return lost();
     const std::string_view code = file_.substr(node->span.begin, node->span.end - node->span.begin);
     std::string_view comment;
-    if (begins_line(node->span.begin) && ends_line(node->span.end)) {
-      comment = file_.substr(node->span.end, line_end(node->span.end) - node->span.end);
+    if (places_.begins_line(node->span.begin) && places_.ends_line(node->span.end)) {
+      comment = file_.substr(node->span.end, places_.line_end(node->span.end) - node->span.end);
       while (!comment.empty() && (comment.back() == '\n' || comment.back() == '\r')) comment.remove_suffix(1);
     }
     take_away(node->span);
     if (move.before != NodeId::kNone) {
-      const auto next = find(move.before);
+      const auto next = places_.find(move.before);
       if (!next) return lost();
       insert_before(*next, code, comment);
       return std::nullopt;
@@ -452,12 +215,12 @@ class TextEditor {
   std::optional<Error> plan(const RemoveComment& removal) {
     for (const Comment& comment : model_.comments) {
       if (comment.line != removal.line) continue;
-      const auto found = mark_of(comment);
+      const auto found = places_.mark_of(comment);
       if (!found) return lost();
       const std::size_t mark = *found;
-      std::size_t end = line_end(mark);
+      std::size_t end = places_.line_end(mark);
       if (comment.alone) {
-        splices_.push_back({{line_begin(mark), end}, {}});
+        splices_.push_back({{places_.line_begin(mark), end}, {}});
         return std::nullopt;
       }
       while (end > mark && (file_[end - 1] == '\n' || file_[end - 1] == '\r')) --end;
@@ -469,21 +232,6 @@ class TextEditor {
     return Error{fmt::format("there is no comment on line {}", removal.line), {}};
   }
 
-  /// Where the comment's mark stands. Its line may have others, inside strings.
-  std::optional<std::size_t> mark_of(const Comment& comment) const {
-    std::size_t begin = 0;
-    for (std::uint32_t line = 1; line < comment.line; ++line) begin = line_end(begin);
-    std::size_t end = line_end(begin);
-    while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
-    if (end < begin + comment.text.size() ||
-        file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
-      return std::nullopt;
-    std::size_t mark = end - comment.text.size();
-    while (mark > begin && (file_[mark - 1] == ' ' || file_[mark - 1] == '\t')) --mark;
-    if (mark == begin || file_[mark - 1] != '#') return std::nullopt;
-    return mark - 1;
-  }
-
   /// An item more in a list of the header, which has to be there.
   std::optional<Error> into_header(std::string_view field, std::string item) {
     Lexer lexer(file_);
@@ -492,7 +240,7 @@ class TextEditor {
       const Token key = lexer.take();
       if (key.kind == TokenKind::kEnd || !lexer.accept(':')) return lost();
       const Token value = lexer.peek();
-      const auto end = skip(lexer);
+      const auto end = places_.skip(lexer);
       if (!end) return lost();
       if (key.text == field && value.is('[')) {
         const bool empty =
@@ -519,7 +267,7 @@ class TextEditor {
     if (!fields.empty()) splices_.push_back({{new_fields_at_, new_fields_at_}, std::move(fields)});
 
     for (const auto& [id, operands] : grown_) {
-      const auto node = find(id);
+      const auto node = places_.find(id);
       if (!node) return lost();
       std::vector<std::string> added;
       std::uint32_t next = model_.node(id).operand_count;
@@ -531,11 +279,11 @@ class TextEditor {
       // A comma that ends the list already stands for none.
       const bool comma = model_.node(id).operand_count > 0;
       const std::size_t last = comma ? node->operands.back().end : node->operands_end;
-      const std::string list = names_text(added);
+      const std::string list = text::names_code(added);
       splices_.push_back({{last, node->operands_end}, comma ? ", " + list : list});
     }
     for (const auto& [id, attributes] : new_attributes_) {
-      const auto node = find(id);
+      const auto node = places_.find(id);
       if (!node) return lost();
       const std::string list = fmt::format("{}", fmt::join(attributes, ", "));
       if (node->attributes_end)
@@ -551,10 +299,10 @@ class TextEditor {
 
   std::optional<Error> finish_graph(GraphId id, const std::vector<std::string>& added,
                                     const std::set<std::pair<std::string, bool>>& dropped) {
-    const auto graph = find(id);
+    const auto graph = places_.find(id);
     if (!graph) return lost();
     const auto& all = graph->declarations;
-    const auto goes = [&](const DeclarationText& declaration) {
+    const auto goes = [&](const text::DeclarationText& declaration) {
       return dropped.contains({declaration.name, declaration.has_value});
     };
     std::size_t kept = 0;
@@ -590,6 +338,7 @@ class TextEditor {
 
   std::string_view file_;
   const Model& model_;
+  text::TextPlaces places_;
   std::vector<Splice> splices_;
   std::map<NodeId, std::map<std::uint32_t, std::string>> grown_;
   std::map<NodeId, std::vector<std::string>> new_attributes_;

@@ -1,0 +1,185 @@
+#include "ir/writers/text/places.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace tensorlint::text {
+namespace {
+
+bool is_name(const Token& token) {
+  return token.kind == TokenKind::kIdentifier || token.kind == TokenKind::kString;
+}
+
+std::string name_of(const Token& token) {
+  return token.escaped ? unescaped(token.text) : std::string(token.text);
+}
+
+}  // namespace
+
+std::size_t TextPlaces::end_of(const Token& token) const {
+  return static_cast<std::size_t>(token.text.data() - file_.data()) + token.text.size() +
+         (token.kind == TokenKind::kString ? 1 : 0);
+}
+
+Lexer TextPlaces::at(const Position& position) const {
+  Lexer lexer(file_);
+  lexer.seek(position);
+  return lexer;
+}
+
+std::optional<std::size_t> TextPlaces::skip(Lexer& lexer) const {
+  int depth = 0;
+  while (true) {
+    const Token token = lexer.take();
+    if (token.kind == TokenKind::kEnd || token.kind == TokenKind::kBad) return std::nullopt;
+    if (token.is('(') || token.is('[') || token.is('{') || token.is('<')) ++depth;
+    if (token.is(')') || token.is(']') || token.is('}') || token.is('>')) --depth;
+    if (depth <= 0) return end_of(token);
+  }
+}
+
+std::optional<NodeText> TextPlaces::find(NodeId id) const {
+  const Node& node = model_.node(id);
+  if (node.position.offset >= file_.size()) return std::nullopt;
+  Lexer lexer = at(node.position);
+  NodeText found;
+  found.span.begin = node.position.offset;
+  if (lexer.peek().is('[') && !skip(lexer)) return std::nullopt;
+  for (bool named = false, more = true; more;) {
+    const Token token = lexer.take();
+    if (token.kind == TokenKind::kEnd) return std::nullopt;
+    more = !token.is('=');
+    if (is_name(token))
+      found.results.push_back({token.position.offset, end_of(token)});
+    else if (!named)
+      found.results.push_back({token.position.offset, token.position.offset});
+    named = is_name(token);
+  }
+  for (bool more = true; more;) {
+    const Token name = lexer.take();
+    if (!is_name(name)) return std::nullopt;
+    found.behind_operator = end_of(name);
+    more = lexer.accept('.') || lexer.accept(':');
+  }
+  if (!find_attributes(lexer, found) || !lexer.accept('(')) return std::nullopt;
+  bool open = true;  // a place for an operand, not filled yet
+  while (true) {
+    const Token token = lexer.take();
+    if (token.kind == TokenKind::kEnd) return std::nullopt;
+    const bool last = token.is(')');
+    if (is_name(token)) {
+      found.operands.push_back({token.position.offset, end_of(token)});
+      open = false;
+    } else if (token.is(',') || (last && open && found.operands.size() < node.operand_count)) {
+      if (open) found.operands.push_back({token.position.offset, token.position.offset});
+      open = true;
+    }
+    if (last) {
+      found.operands_end = token.position.offset;
+      found.span.end = end_of(token);
+      break;
+    }
+  }
+  if (found.operands.size() < node.operand_count) return std::nullopt;
+  if (found.attributes.empty() && lexer.peek().is('<') && !find_attributes(lexer, found)) return std::nullopt;
+  if (found.attributes_end) found.span.end = std::max(found.span.end, *found.attributes_end + 1);
+  return found;
+}
+
+/// Steps over one entry of a list in angle brackets, and the comma behind it; `visit` sees its tokens, of a bracket the
+/// opening one.
+template <typename Visit>
+std::optional<Span> TextPlaces::entry(Lexer& lexer, const Visit& visit) const {
+  Span span{lexer.peek().position.offset, 0};
+  while (!lexer.peek().is(',') && !lexer.peek().is('>')) {
+    visit(lexer.peek());
+    const auto end = skip(lexer);
+    if (!end) return std::nullopt;
+    span.end = *end;
+  }
+  lexer.accept(',');
+  return span;
+}
+
+bool TextPlaces::find_attributes(Lexer& lexer, NodeText& found) const {
+  if (!lexer.accept('<')) return true;
+  while (!lexer.peek().is('>')) {
+    const Token name = lexer.peek();
+    if (!is_name(name)) return false;
+    const auto span = entry(lexer, [](const Token&) {});
+    if (!span) return false;
+    found.attributes.push_back({.name = name_of(name), .span = *span});
+  }
+  found.attributes_end = lexer.take().position.offset;
+  return true;
+}
+
+std::optional<GraphText> TextPlaces::find(GraphId id) const {
+  const Graph& graph = model_.graph(id);
+  if (graph.position.offset >= file_.size()) return std::nullopt;
+  Lexer lexer = at(graph.position);
+  GraphText found;
+  lexer.advance();                                                // the name
+  if (lexer.peek().is('<') && !skip(lexer)) return std::nullopt;  // a function's attributes
+  if (lexer.peek().is('(') && !skip(lexer)) return std::nullopt;
+  if (lexer.take().kind != TokenKind::kArrow) return std::nullopt;
+  if (lexer.peek().is('(') && !skip(lexer)) return std::nullopt;
+  if (lexer.accept('<')) {
+    while (!lexer.peek().is('>')) {
+      DeclarationText declaration;
+      const auto span = entry(lexer, [&](const Token& token) {
+        declaration.has_value = declaration.has_value || token.is('=');
+        if (is_name(token) && !declaration.has_value) declaration.name = name_of(token);
+      });
+      if (!span) return std::nullopt;
+      declaration.span = *span;
+      found.declarations.push_back(std::move(declaration));
+    }
+    found.declarations_end = lexer.take().position.offset;
+  }
+  if (!lexer.peek().is('{')) return std::nullopt;
+  found.nodes_begin = lexer.peek().position.offset;
+  return found;
+}
+
+std::optional<std::size_t> TextPlaces::mark_of(const Comment& comment) const {
+  std::size_t begin = 0;
+  for (std::uint32_t line = 1; line < comment.line; ++line) begin = line_end(begin);
+  std::size_t end = line_end(begin);
+  while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
+  if (end < begin + comment.text.size() ||
+      file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
+    return std::nullopt;
+  std::size_t mark = end - comment.text.size();
+  while (mark > begin && (file_[mark - 1] == ' ' || file_[mark - 1] == '\t')) --mark;
+  if (mark == begin || file_[mark - 1] != '#') return std::nullopt;
+  return mark - 1;
+}
+
+std::size_t TextPlaces::line_begin(std::size_t at) const {
+  if (at == 0) return 0;
+  const std::size_t newline = file_.rfind('\n', at - 1);
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+std::size_t TextPlaces::line_end(std::size_t at) const {
+  const std::size_t newline = file_.find('\n', at);
+  return newline == std::string_view::npos ? file_.size() : newline + 1;
+}
+
+bool TextPlaces::begins_line(std::size_t at) const {
+  return file_.substr(line_begin(at), at - line_begin(at)).find_first_not_of(" \t") == std::string_view::npos;
+}
+
+bool TextPlaces::ends_line(std::size_t at) const {
+  const std::size_t next = file_.find_first_not_of(" \t\r", at);
+  return next == std::string_view::npos || file_[next] == '\n' || file_[next] == '#';
+}
+
+std::string_view TextPlaces::line_break() const {
+  const std::size_t newline = file_.find('\n');
+  return newline != std::string_view::npos && newline > 0 && file_[newline - 1] == '\r' ? "\r\n" : "\n";
+}
+
+}  // namespace tensorlint::text
