@@ -178,6 +178,18 @@ std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias, bool chann
   return result;
 }
 
+OpEntry with_conv_constraints(OpEntry entry) {
+  return entry
+      .constraint(kWindowAttributes)
+      .constraint(kWindowPadding)
+      .constraint(kWindowRank)
+      .constraint(kWindowFits)
+      .constraint(kConvChannels)
+      .constraint(kConvGroups)
+      .constraint(kConvKernelShape)
+      .constraint(kConvBias);
+}
+
 std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
   const auto shape = in.shape(0);
   if (!shape) return std::nullopt;

@@ -49,6 +49,8 @@ extern const Constraint kConvBias;
 /// `channels_last`: data and result are [N, d..., C]. Filters are [M, C/group, k...] always.
 /// Source: ONNX Conv, opsets 1, 11, 22.
 std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias, bool channels_last = false);
+/// The entry with the constraints that conv_shape checks.
+OpEntry with_conv_constraints(OpEntry entry);
 
 /// Shape of a pool's result with `kernel_shape` windows over operand 0; fails kWindowRank, kWindowAttributes.
 std::optional<Dims> pool_shape(Inference& in, bool channels_last = false);

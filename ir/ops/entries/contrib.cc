@@ -399,14 +399,7 @@ OpEntry gemm(std::string_view name, InferFunction function) {
 }
 
 OpEntry convolution(std::string_view name, InferFunction function) {
-  return contrib(name, function)
-      .constraint(kWindowAttributes)
-      .constraint(kWindowRank)
-      .constraint(kWindowFits)
-      .constraint(kConvChannels)
-      .constraint(kConvGroups)
-      .constraint(kConvKernelShape)
-      .constraint(kConvBias);
+  return with_conv_constraints(contrib(name, function));
 }
 
 OpEntry pool(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kWindowAttributes).constraint(kWindowRank); }

@@ -161,16 +161,7 @@ void deform_conv(Inference& in) {
 }
 
 OpEntry convolution(std::string_view name, InferFunction function) {
-  return OpEntry(name)
-      .infer(function)
-      .constraint(kWindowAttributes)
-      .constraint(kWindowPadding)
-      .constraint(kWindowRank)
-      .constraint(kWindowFits)
-      .constraint(kConvChannels)
-      .constraint(kConvGroups)
-      .constraint(kConvKernelShape)
-      .constraint(kConvBias);
+  return with_conv_constraints(OpEntry(name).infer(function));
 }
 
 const RegisterOps kConvolutions{

@@ -108,16 +108,7 @@ const RegisterOps kQuantization{
     quantizer("QuantizeLinear", quantize_linear),
     quantizer("DequantizeLinear", dequantize_linear),
     OpEntry("DynamicQuantizeLinear").infer(dynamic_quantize_linear),
-    OpEntry("QLinearConv")
-        .infer(qlinear_conv)
-        .constraint(kWindowAttributes)
-        .constraint(kWindowRank)
-        .constraint(kWindowFits)
-        .constraint(kConvChannels)
-        .constraint(kConvGroups)
-        .constraint(kConvKernelShape)
-        .constraint(kConvBias)
-        .constraint(kScaleShape),
+    with_conv_constraints(OpEntry("QLinearConv").infer(qlinear_conv)).constraint(kScaleShape),
     OpEntry("QLinearMatMul").infer(qlinear_matmul).constraint(kMatMulInner).constraint(kMatMulRank).constraint(kMatMulBroadcast),
 };
 
