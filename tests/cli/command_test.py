@@ -114,6 +114,15 @@ class CommandTest(unittest.TestCase):
         self.assertIn("find bugs in models", run().stderr)
         self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
 
+    def test_every_kind_of_report_is_of_the_schema(self):
+        samples = sorted((ROOT / "samples").glob("*.onnx")) + sorted((ROOT / "tests/rules/placement").rglob("bad_*.onnxtxt"))
+        keys = set()
+        for options in [[], ["--placement", "runtime", "--provider", "cuda"], ["--placement", "runtime"], ["--device", "cuda:0"], ["--max-findings", "1"], ["--timings"]]:
+            with self.subTest(options=options):
+                _, document = self.check_json(*options, *samples, self.folder / "missing.onnx")
+                keys |= {f"{kind}.{key}" for kind in ("inputs", "findings") for item in document[kind] for key in item}
+        self.assertLessEqual({"inputs.cost", "inputs.error", "inputs.seconds", "findings.cost", "findings.witness"}, keys)
+
     def test_reports_never_replace_models(self):
         model = self.folder / "model.onnx"
         shutil.copy(BAD, model)

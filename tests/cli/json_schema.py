@@ -7,9 +7,10 @@ TYPES = {
     "integer": int,
     "number": (int, float),
     "null": type(None),
+    "boolean": bool,
 }
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "const", "enum", "pattern", "minimum", "required",
-         "properties", "additionalProperties", "items"}
+         "properties", "additionalProperties", "items", "anyOf"}
 
 
 def problems(value, schema, root=None, where="$"):
@@ -27,8 +28,13 @@ def problems(value, schema, root=None, where="$"):
         found += problems(value, target, root, where)
     if "type" in schema:
         names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        if isinstance(value, bool) or not any(isinstance(value, TYPES[name]) for name in names):
+        # To Python True is an integer.
+        if not any(isinstance(value, TYPES[name]) and isinstance(value, bool) == (name == "boolean") for name in names):
             return found + [f"{where}: {value!r} is no {' or '.join(names)}"]
+    if "anyOf" in schema:
+        tried = [problems(value, each, root, where) for each in schema["anyOf"]]
+        if all(tried):
+            found += min(tried, key=len)
     if "const" in schema and value != schema["const"]:
         found.append(f"{where}: {value!r} is not {schema['const']!r}")
     if "enum" in schema and value not in schema["enum"]:
