@@ -77,6 +77,8 @@ int run_fix(const FixOptions& options) {
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
 
+  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+    return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
   const Analysis analysis = analyse(*model, settings->analysis);
   const auto findings_of = [&](const Analysis& of) {
     const Placement placement = place(of, settings->placement);

@@ -39,11 +39,11 @@ std::string or_help(const std::string& hint, const std::string& help) { return h
 
 void add_settings(CLI::App* command, SettingsOptions& settings) {
   Declarations& declarations = settings.declarations;
-  command->add_option("--config", settings.config, "configuration (default: the nearest tensorlint.toml at or above the model)");
-  command->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give");
-  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false);
-  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false);
-  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false);
+  command->add_option("--config", settings.config, "configuration (default: the nearest tensorlint.toml at or above the model)")->type_name("FILE");
+  command->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give")->type_name("FILE");
+  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false)->type_name("NAME=TYPE");
+  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false)->type_name("NAME=lo:hi");
+  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false)->type_name("[VALUE=]NAME");
 }
 
 /// The growing arrays of one model stay in the heap, which the process hands back as a whole when it ends: mapping and
@@ -102,68 +102,71 @@ int run(int argc, char** argv) {
   std::string placement = "explicit";
   std::array<std::string, kUnbuiltOptions.size()> unbuilt_values;
   CLI::App* check_command = app.add_subcommand("check", "find bugs in models");
-  check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required();
-  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")->allow_extra_args(false);
-  check_command->add_option("-o", check.output, "file for the report");
-  check_command->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false);
-  check_command->add_option("--ignore", check.settings.ignore, "not these rules")->allow_extra_args(false);
-  check_command->add_option("--fail-on", check.settings.fail_on, "least severity that makes the exit code 1: error, warning (default), info");
-  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")->check(whole_number);
-  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")->check(whole_number);
+  check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required()->type_name("");
+  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")->allow_extra_args(false)->type_name("FORMAT");
+  check_command->add_option("-o", check.output, "file for the report")->type_name("FILE");
+  check_command->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false)->type_name("RULE,...");
+  check_command->add_option("--ignore", check.settings.ignore, "not these rules")->allow_extra_args(false)->type_name("RULE,...");
+  check_command->add_option("--fail-on", check.settings.fail_on, "least severity that makes the exit code 1: error, warning (default), info")->type_name("SEVERITY");
+  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")->check(whole_number)->type_name("N");
+  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")->check(whole_number)->type_name("N");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
-  check_command->add_option("--placement", placement, "explicit (default), or runtime");
+  check_command->add_option("--placement", placement, "explicit (default), or runtime")->type_name("MODE");
   check_command->add_option("--provider", check.settings.providers,
-      "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")->allow_extra_args(false);
-  check_command->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live");
-  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows");
-  check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on");
+      "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")->allow_extra_args(false)->type_name("NAME|FILE");
+  check_command->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
+  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows")->type_name("FILE");
+  check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on")->type_name("FILE");
   add_settings(check_command, check.settings);
   for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i) check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
 
   ShowOptions show;
   CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
-  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")->required();
-  show_command->add_option("--format", show.format, "text (default) or json");
-  show_command->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live");
+  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")->required()->type_name("");
+  show_command->add_option("--format", show.format, "text (default) or json")->type_name("text|json");
+  show_command->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
   add_settings(show_command, show.settings);
   show_command->add_flag("--all-symbols", show.all_symbols, "JSON: name extents that nothing names: \"?7\" instead of null");
 
   FixOptions fix;
   CLI::App* fix_command = app.add_subcommand("fix", "apply the fixes of a model's findings");
-  fix_command->add_option("INPUT", fix.input, "an .onnx file")->required();
-  fix_command->add_option("-o", fix.output, "where the fixed model goes");
+  fix_command->add_option("INPUT", fix.input, "an .onnx file")->required()->type_name("");
+  fix_command->add_option("-o", fix.output, "where the fixed model goes")->type_name("OUT");
   fix_command->add_flag("--in-place", fix.in_place, "replace the model");
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
   fix_command->add_flag("--copy-data", fix.copy_data, "copy the files that hold the model's weights to where OUT is");
-  fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live");
+  fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
   add_settings(fix_command, fix.settings);
 
   PlaceOptions place;
   CLI::App* place_command = app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
-  place_command->add_option("INPUT", place.input, "an .onnx file")->required();
-  place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said");
+  place_command->add_option("INPUT", place.input, "an .onnx file")->required()->type_name("");
+  place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said")->type_name("OUT");
   place_command->add_flag("--copy-data", place.copy_data, "copy the files that hold the model's weights to where it goes");
-  place_command->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")->allow_extra_args(false);
-  place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live");
+  place_command->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")->allow_extra_args(false)->type_name("NAME|FILE");
+  place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
   add_settings(place_command, place.settings);
 
   WhyOptions why;
   CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
-  why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required();
-  why_command->add_option("VALUE", why.value, "its name")->required();
+  why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required()->type_name("");
+  why_command->add_option("VALUE", why.value, "its name")->required()->type_name("");
   add_settings(why_command, why.settings);
 
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
   std::string rule;
   CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
-  explain_command->add_option("RULE", rule, "its name or code")->required();
+  explain_command->add_option("RULE", rule, "its name or code")->required()->type_name("");
 
   std::array<CLI::App*, kUnbuiltCommands.size()> unbuilt_commands{};
   for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i) {
     unbuilt_commands[i] = app.add_subcommand(kUnbuiltCommands[i].name, fmt::format("{} (not built yet)", kUnbuiltCommands[i].what));
     unbuilt_commands[i]->allow_extras();
   }
+
+  app.footer("Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an input that could not be checked, 3 an error of tensorlint's own.\n"
+             "Of a command: tensorlint COMMAND --help. Of a rule: tensorlint explain RULE.");
 
   try {
     app.parse(argc, argv);

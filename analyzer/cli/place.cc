@@ -34,6 +34,8 @@ int run_place(const PlaceOptions& options) {
   const Result<Model> model = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
 
+  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+    return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
   const Analysis analysis = analyse(*model, settings->analysis);
   const Result<TransferPlan> plan = make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));

@@ -38,6 +38,8 @@ int run_why(const WhyOptions& options) {
   if (!settings) return refuse(settings.error().message);
   const Result<Model> model = load_model(options.model);
   if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
+  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+    return refuse(fmt::format("{} has no value `{}` in its main graph", options.model, unknown.front()));
   ValueId value = ValueId::kAbsent;
   for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
     value = model->find_value(static_cast<GraphId>(graph), options.value);

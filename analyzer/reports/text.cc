@@ -172,6 +172,19 @@ std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
 
 }  // namespace
 
+std::string bounds_text(const Fact& fact) {
+  const Range whole = range_of(fact.dtypes), &range = fact.range;
+  if (fact.kind != ValueKind::kTensor || range.is_everything() || range == whole) return {};
+  // The limits of a dtype say nothing; of bool they are the two values.
+  const std::string both = range.to_text();
+  const std::size_t comma = both.find(", ");
+  if (fact.dtypes != DTypeSet(DType::kBool) && range.lo < range.hi) {
+    if (range.hi == whole.hi) return " >= " + both.substr(1, comma - 1);
+    if (range.lo == whole.lo) return " <= " + both.substr(comma + 2, both.size() - comma - 3);
+  }
+  return " in " + both;
+}
+
 std::string show_text(const Analysis& analysis, const Placement& placement) {
   const Model& model = analysis.model();
   FactStore& facts = analysis.facts();
@@ -182,8 +195,7 @@ std::string show_text(const Analysis& analysis, const Placement& placement) {
     std::size_t named = names.symbols().size();
     const FactId id = names.name(analysis.fact_id(value));
     fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(id), kMessageLength));
-    const bool bounded = fact.kind == ValueKind::kTensor && !fact.range.is_everything() && fact.range != range_of(fact.dtypes);
-    if (bounded) fmt::format_to(std::back_inserter(out), " in {}", fact.range.to_text());
+    out += bounds_text(fact);
     if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty()) fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
     if (model.value(value).origin == ValueOrigin::kNode) {
       for (; named < names.symbols().size(); ++named)

@@ -8,6 +8,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/places.h"
+#include "analyzer/reports/text.h"
 #include "analyzer/reports/unknowns.h"
 #include "passes/dataflow/analysis.h"
 
@@ -52,8 +53,8 @@ std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& name
     for (const Dim element : content->integers) elements += (elements.empty() ? "" : ", ") + escape_for_people(facts.dims().to_text(element));
     for (const double element : content->floats) elements += fmt::format("{}{:g}", elements.empty() ? "" : ", ", element);
     text += " = {" + elements + "}";
-  } else if (fact.kind == ValueKind::kTensor && !fact.range.is_everything() && !(fact.range == range_of(fact.dtypes))) {
-    text += " in " + fact.range.to_text();
+  } else {
+    text += bounds_text(fact);
   }
   return text;
 }

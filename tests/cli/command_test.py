@@ -104,6 +104,9 @@ class CommandTest(unittest.TestCase):
                                 (["check", OK, "--max-findings", "-1"], "a number from 0 to 999999999 is wanted, not `-1`"),
                                 (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
                                 (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
+                                (["why", OK, "y", "--input", "zz=float32"], "has no value `zz` in its main graph"),
+                                (["fix", BAD, "--diff", "--device", "zz=cpu"], "has no value `zz` in its main graph"),
+                                (["place", ROOT / "samples/encoder_ok.onnx", "--range", "zz=0:1"], "has no value `zz` in its main graph"),
                                 (["why", OK, ""], "has no value ``; `tensorlint show` lists them"),
                                 (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; a name for the model is wanted")]:
             with self.subTest(arguments=arguments):
@@ -112,6 +115,8 @@ class CommandTest(unittest.TestCase):
                 self.assertIn(said, result.stderr)
         self.assertEqual(run().returncode, 2)
         self.assertIn("find bugs in models", run().stderr)
+        self.assertIn("Exit codes: 0 nothing found", run("--help").stdout)
+        self.assertIn("--write-baseline FILE", run("check", "--help").stdout)
         self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
 
     def test_every_kind_of_report_is_of_the_schema(self):

@@ -75,6 +75,10 @@ class WhyTest(unittest.TestCase):
             with self.subTest(value=value, said=said):
                 self.assertIn(said, self.why_of(value))
 
+    def test_bounds_that_are_the_dtypes_own_are_not_said(self) -> None:
+        self.assertIn("`z` of graph `main/yes` is int64[2, ?1] >= 0\n", self.why_of("y"))
+        self.assertIn("`c` is bool[]\n", self.why_of("d"))
+
     def test_a_chain_says_only_what_began_in_it(self) -> None:
         self.assertEqual(self.why_of("b").count("not known"), 4)  # of b, and of b0 where it began
 
