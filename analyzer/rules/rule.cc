@@ -186,8 +186,8 @@ FindingBuilder Reporter::report_value(ValueId value, std::string message) {
   return report_graph(known.graph, std::move(message)).value(value).place(places_.of_value(value));
 }
 
-FindingBuilder Reporter::report_graph(GraphId graph, std::string message) {
-  Finding* finding = add(rule_->severity, graph);
+FindingBuilder Reporter::report_graph(Severity severity, GraphId graph, std::string message) {
+  Finding* finding = add(severity, graph);
   if (finding != nullptr) finding->message = std::move(message);
   return {finding, *this};
 }

@@ -141,7 +141,8 @@ class Reporter {
   FindingBuilder report(NodeId node, std::string message) { return report(rule_->severity, node, std::move(message)); }
   /// About a value, at the node that makes it where there is one.
   FindingBuilder report_value(ValueId value, std::string message);
-  FindingBuilder report_graph(GraphId graph, std::string message);
+  FindingBuilder report_graph(GraphId graph, std::string message) { return report_graph(rule_->severity, graph, std::move(message)); }
+  FindingBuilder report_graph(Severity severity, GraphId graph, std::string message);
 
   /// True for the first call of a rule with this key: what every node of an operator shares is said once.
   bool first(std::string_view key);

@@ -1,13 +1,48 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
 namespace {
+
+std::string declared_text(const Model& model, const TypeDecl& type) {
+  std::vector<std::string> dims;
+  for (const DimDecl& dim : type.dims) dims.push_back(dim.has_extent ? std::to_string(dim.extent) : dim.name == NameId::kEmpty ? "?" : escape_for_people(model.text(dim.name), 64));
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
 
 class DeclaredTypeContradicted : public Rule {
  public:
   DeclaredTypeContradicted() : Rule({"TL-G617", "declared-type-contradicted", "graph", Severity::kError, "a declared type or shape that contradicts what the nodes compute"}) {}
 
   int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0; }
+
+  /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of other
+  /// initializers it does not read.
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Model& model = view.model();
+    for (const ValueId id : model.graph(GraphId::kMain).inputs) {
+      const Value& value = model.value(id);
+      if (value.initializer == nullptr || value.type == nullptr || value.type->kind != TypeKind::kTensor) continue;
+      const Tensor& tensor = *value.initializer;
+      const TypeDecl& type = *value.type;
+      const std::string name = quoted_for_people(model.text(value.name));
+      const bool known = is_known_dtype(type.element_code) && is_known_dtype(tensor.dtype_code);
+      if (known && type.element_code != tensor.dtype_code) {
+        out.report_value(id, fmt::format("{} is declared as {} but its initializer is {}", name,
+            to_text(static_cast<DType>(type.element_code)), to_text(static_cast<DType>(tensor.dtype_code))));
+      } else if (type.ranked && !std::ranges::equal(type.dims, tensor.dims, [](const DimDecl& a, std::int64_t b) { return !a.has_extent || a.extent < 0 || a.extent == b; })) {
+        out.report_value(id, fmt::format("{} is declared with shape {} but its initializer has shape [{}]", name,
+            declared_text(model, type), fmt::join(tensor.dims, ", ")));
+      }
+    }
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
     word(failure, failure.message(), out, is_shape(failure) ? Severity::kWarning : info().severity);

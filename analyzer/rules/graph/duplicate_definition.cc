@@ -1,6 +1,14 @@
-#include <string>
+#include <fmt/format.h>
 
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/findings/escape.h"
 #include "analyzer/rules/structure_faults.h"
+#include "ir/facts/hash.h"
 
 namespace tensorlint {
 namespace {
@@ -16,6 +24,30 @@ class DuplicateDefinition : public Rule {
       // A node that stands there twice defines all of its results again.
       const bool same_node = meant && fault.node != NodeId::kNone && !out.first(std::to_string(static_cast<std::uint32_t>(fault.node)));
       if (meant && !same_node) report_fault(out, fault);
+    }
+    check_node_names(view, out);
+  }
+
+ private:
+  /// Two nodes of one graph with one name, which ONNX Runtime refuses.
+  static void check_node_names(ModelView& view, Reporter& out) {
+    const Model& model = view.model();
+    std::size_t size = 16;
+    while (size < 2 * model.nodes.size()) size *= 2;
+    std::vector<std::uint32_t> places(size, 0);  // open addressing: a node's index plus 1
+    for (std::uint32_t i = 0; i < model.nodes.size(); ++i) {
+      const Node& node = model.nodes[i];
+      const std::string_view name = model.text(node.name);
+      if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;
+      if (const Operator& op = model.op(node); op.schema != nullptr && op.schema->name == "Constant") continue;  // becomes an initializer
+      std::size_t at = mix(std::hash<std::string_view>{}(name), static_cast<std::uint64_t>(node.graph)) & (size - 1);
+      const auto is_other = [&](const Node& other) { return other.graph != node.graph || model.text(other.name) != name; };
+      while (places[at] != 0 && is_other(model.nodes[places[at] - 1])) at = (at + 1) & (size - 1);
+      if (places[at] == 0) {
+        places[at] = i + 1;
+      } else if (out.first(std::to_string(i))) {  // not what defines its results again
+        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name))).note_at(static_cast<NodeId>(places[at] - 1), "the other one");
+      }
     }
   }
 };

@@ -10,6 +10,19 @@ class OperatorNotInOpset : public Rule {
  public:
   OperatorNotInOpset() : Rule({"TL-G602", "operator-not-in-opset", "graph", Severity::kError, "an operator that the imported opset does not have"}) {}
 
+  /// A version that is not known yet: a newer release of ONNX, or a slip.
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Model& model = view.model();
+    if (model.opset_imports.empty()) return;
+    for (const OpsetImport& import : model.opset_imports.front()) {
+      const std::string_view domain = model.text(import.domain);
+      const int newest = newest_opset(domain);
+      if (newest <= 0 || import.version <= newest) continue;
+      out.report_graph(Severity::kWarning, GraphId::kMain, fmt::format("the model imports opset {}{}, the newest that is known is {}: its operators are taken to be the same",
+          import.version, domain.empty() ? std::string() : " of " + quoted_for_people(domain), newest));
+    }
+  }
+
   int claim(const FailureCase& failure) const override {
     if (failure.needed_opset > 0) return kForLoss + 1;
     return failure.kind() == ConstraintKind::kNotInOpset ? kGeneric : 0;

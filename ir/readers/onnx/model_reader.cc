@@ -109,7 +109,8 @@ void Reader::opset_import(std::string_view message, GraphId graph, std::vector<O
       default: fields.skip(); break;
     }
   }
-  if (std::any_of(imports.begin(), imports.end(), [&](const OpsetImport& known) { return known.domain == import.domain; }))
+  // Runtimes take a domain that is listed twice with one version.
+  if (std::any_of(imports.begin(), imports.end(), [&](const OpsetImport& known) { return known.domain == import.domain && known.version != import.version; }))
     fault({.kind = StructureFault::Kind::kDuplicateOpsetImport, .graph = graph,
            .message = fmt::format("domain `{}` is imported twice", import.domain == NameId::kEmpty ? "ai.onnx" : model().text(import.domain)),
            .position = at(message)});

@@ -103,6 +103,7 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
         fields.skip();
       }
     }
+    if (is_tensor && self->element_code == 0) problem = "a tensor is declared without a dtype";
     if ((is_tensor && self->element_code != 0 && !is_known_dtype(self->element_code)) || (self->kind == TypeKind::kMap && !is_known_dtype(self->element_code)))
       problem = fmt::format("a type declares the unknown dtype code {}", self->element_code);
     for (const DimDecl& dim : self->dims)
