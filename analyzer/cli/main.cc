@@ -145,7 +145,9 @@ int run(int argc, char** argv) {
   place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said")->type_name("OUT");
   place_command->add_flag("--copy-data", place.copy_data, "copy the files that hold the model's weights to where it goes");
   place_command
-      ->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")->allow_extra_args(false)->type_name("NAME|FILE");
+      ->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")
+      ->allow_extra_args(false)
+      ->type_name("NAME|FILE");
   place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
   add_settings(place_command, place.settings);
 
