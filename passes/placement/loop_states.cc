@@ -12,6 +12,22 @@ namespace {
 
 constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
 
+/// Things by number, in the order in which they first came up.
+template <typename Item>
+class Numbered {
+ public:
+  std::uint32_t number(Item item) {
+    const auto [at, added] = numbers_.emplace(std::move(item), static_cast<std::uint32_t>(items_.size()));
+    if (added) items_.push_back(&at->first);
+    return at->second;
+  }
+  const Item& operator[](std::uint32_t number) const { return *items_[number]; }
+
+ private:
+  std::map<Item, std::uint32_t> numbers_;
+  std::vector<const Item*> items_;
+};
+
 }  // namespace
 
 std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, Diagram going, Symbols::Count old) const {
@@ -62,14 +78,25 @@ bool LoopStates::depends_on_new(std::span<const Placed> state, Symbols::Count ol
   });
 }
 
-void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named) {
-  std::vector<std::vector<std::uint32_t>> outcomes{{}};
-  std::map<std::vector<std::uint32_t>, std::uint32_t> outcome_ids{{{}, 0}};
-  const auto outcome = [&](std::vector<std::uint32_t> leaves) {
-    const auto [at, added] = outcome_ids.emplace(std::move(leaves), static_cast<std::uint32_t>(outcomes.size()));
-    if (added) outcomes.push_back(at->first);
-    return at->second;
+template <typename OfNode, typename OfLeaf>
+Diagram LoopStates::rebuilt(Diagram root, const OfNode& of_node, const OfLeaf& of_leaf) {
+  std::map<std::uint32_t, Diagram> done;  // there may be 2^n ways to one node
+  const std::function<Diagram(Diagram)> rebuild = [&](Diagram d) -> Diagram {
+    if (const auto known = done.find(d.id); known != done.end()) return known->second;
+    Diagram result;
+    if (store_.is_leaf(d)) {
+      result = of_leaf(d);
+    } else {
+      const Diagram low = rebuild(store_.when_false(d)), high = rebuild(store_.when_true(d));
+      result = of_node(d, low, high);
+    }
+    done.emplace(d.id, result);
+    return result;
   };
+  return rebuild(root);
+}
+
+void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named) {
   const std::uint32_t key = next_key_;
   next_key_ += 3;
   std::vector<Diagram> parts;
@@ -77,38 +104,29 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symb
     parts.push_back(placed.device);
     if (placed.content.kind == Element::Kind::kFormula) parts.push_back(placed.content.formula);
   }
-  Diagram joint = store_.leaf(0);
+  // An outcome: the leaves of all parts.
+  Numbered<std::vector<std::uint32_t>> outcomes;
+  Diagram joint = store_.leaf(outcomes.number({}));
   for (const Diagram part : parts)
     joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
       std::vector<std::uint32_t> leaves = outcomes[known];
       leaves.push_back(leaf);
-      return outcome(std::move(leaves));
+      return outcomes.number(std::move(leaves));
     });
   // Leaves are sets of outcomes from here on; 0 is the empty one.
-  std::vector<std::set<std::uint32_t>> sets{{}};
-  std::map<std::set<std::uint32_t>, std::uint32_t> set_ids{{{}, 0}};
-  const auto set_of = [&](std::set<std::uint32_t> items) {
-    const auto [at, added] = set_ids.emplace(std::move(items), static_cast<std::uint32_t>(sets.size()));
-    if (added) sets.push_back(at->first);
-    return at->second;
-  };
-  joint = store_.choose(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return set_of({item}); }), kNever);
-  std::map<std::uint32_t, Diagram> done;
-  const std::function<Diagram(Diagram)> forget = [&](Diagram d) -> Diagram {
-    if (store_.is_leaf(d)) return d;
-    if (const auto known = done.find(d.id); known != done.end()) return known->second;
-    const Diagram low = forget(store_.when_false(d)), high = forget(store_.when_true(d));
+  Numbered<std::set<std::uint32_t>> sets;
+  sets.number({});
+  joint = store_.choose(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return sets.number({item}); }), kNever);
+  const auto forgotten = [&](Diagram d, Diagram low, Diagram high) {
     const bool keep = symbols_.variable(store_.variable(d)).symbol < old.symbols && low != kNever && high != kNever;
-    const Diagram result = keep ? store_.choose(store_.choice(store_.variable(d)), high, low)
-                                : store_.map2(key + 2, low, high, [&](std::uint32_t a, std::uint32_t b) {
-                                   std::set<std::uint32_t> items = sets[a];
-                                   items.insert(sets[b].begin(), sets[b].end());
-                                   return set_of(std::move(items));
-                                 });
-    done.emplace(d.id, result);
-    return result;
+    if (keep) return store_.choose(store_.choice(store_.variable(d)), high, low);
+    return store_.map2(key + 2, low, high, [&](std::uint32_t a, std::uint32_t b) {
+      std::set<std::uint32_t> items = sets[a];
+      items.insert(sets[b].begin(), sets[b].end());
+      return sets.number(std::move(items));
+    });
   };
-  joint = forget(joint);
+  joint = rebuilt(joint, forgotten, [](Diagram leaf) { return leaf; });
   std::size_t most = 1;
   store_.for_each_leaf(joint, [&](std::uint32_t leaf) { most = std::max(most, sets[leaf].size()); });
   if (most > kMaxOutcomes || store_.is_full()) return;
@@ -119,21 +137,16 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symb
     selectors.push_back(*selector);
   }
   const auto part = [&](std::size_t index) {
-    std::map<std::uint32_t, Diagram> chosen;
-    store_.for_each_leaf(joint, [&](std::uint32_t leaf) {
+    const auto chosen = [&](Diagram leaf) {
       // By content, so that the same set is told apart in the same way in every iteration.
       std::vector<std::vector<std::uint32_t>> items;
-      for (const std::uint32_t item : sets[leaf]) items.push_back(outcomes[item]);
+      for (const std::uint32_t item : sets[store_.value(leaf)]) items.push_back(outcomes[item]);
       std::sort(items.begin(), items.end());
       Diagram d = items.empty() ? kNever : store_.leaf(items.back()[index]);
       for (std::size_t i = items.size(); i-- > 1;) d = store_.choose(selectors[i - 1], store_.leaf(items[i - 1][index]), d);
-      chosen[leaf] = d;
-    });
-    const std::function<Diagram(Diagram)> decode = [&](Diagram d) -> Diagram {
-      if (store_.is_leaf(d)) return chosen[store_.value(d)];
-      return store_.choose(store_.choice(store_.variable(d)), decode(store_.when_true(d)), decode(store_.when_false(d)));
+      return d;
     };
-    return decode(joint);
+    return rebuilt(joint, [&](Diagram d, Diagram low, Diagram high) { return store_.choose(store_.choice(store_.variable(d)), high, low); }, chosen);
   };
   std::size_t at = 0;
   for (Placed& placed : state) {

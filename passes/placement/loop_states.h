@@ -25,6 +25,10 @@ class LoopStates {
   void forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named);
 
  private:
+  /// The diagram from its leaves up: `of_leaf(leaf)`, and `of_node(diagram, low, high)` of what its two sides became.
+  template <typename OfNode, typename OfLeaf>
+  Diagram rebuilt(Diagram root, const OfNode& of_node, const OfLeaf& of_leaf);
+
   DiagramStore& store_;
   Symbols& symbols_;
   std::uint32_t next_key_ = Places::kFreeKeys;
