@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "passes/losses/finder.h"
+
+namespace tensorlint {
+
+/// Losses of a - b: squared, absolute, Huber's, log-cosh.
+void Finder::add_difference(NodeId difference) {
+  const ValueId a = terms_.operand(difference, 0), b = terms_.operand(difference, 1), result = terms_.result(difference);
+  if (a == ValueId::kAbsent || b == ValueId::kAbsent || a == b || result == ValueId::kAbsent) return;
+  // A value less its own mean: a variance.
+  if (is_mean_of(a, b) || is_mean_of(b, a)) return;
+  for (const NodeId next : terms_.users(result)) {
+    const ValueId distance = terms_.result(next);
+    NodeId twin = NodeId::kNone;
+    LossKind kind = LossKind::kMse;
+    bool certain = false;
+    Nodes nodes{next};
+    switch (terms_.op(next)) {
+      case LossOp::kAbs:
+        kind = LossKind::kL1;
+        if (append_huber(distance, result, nodes)) {
+          kind = LossKind::kHuber;
+          certain = true;
+        }
+        break;
+      case LossOp::kPow:
+        if (terms_.operand(next, 0) != result || !terms_.is_number(terms_.operand(next, 1), 2)) continue;
+        break;
+      case LossOp::kMul:
+        twin = same_difference(next, difference);
+        if (twin == NodeId::kNone || twin < difference) continue;
+        nodes.push_back(twin);
+        certain = append_broadcast(difference, nodes);
+        break;
+      case LossOp::kCosh:
+        kind = LossKind::kLogCosh;
+        if (const auto users = terms_.users(distance); users.size() == 1 && terms_.op(users[0]) == LossOp::kLog) {
+          nodes.push_back(users[0]);
+          certain = true;
+        }
+        if (!certain) continue;
+        break;
+      default: continue;
+    }
+    LossEvidence evidence = LossEvidence::kPattern;
+    if (!certain && !append_reduction(distance, nodes)) {
+      if (is_named(difference, kind)) evidence = LossEvidence::kMetadata;
+      else if (!is_result_of_model(distance, a, b)) continue;
+    }
+    const auto [prediction, target] = parameters_.tell_apart(a, b);
+    add(kind, evidence, difference, prediction, target, std::move(nodes));
+    return;
+  }
+}
+
+bool Finder::is_mean_of(ValueId mean, ValueId value) const {
+  return terms_.op_of(mean) == LossOp::kReduceMean && terms_.operand(terms_.maker(mean), 0) == value;
+}
+
+/// The other difference that a product multiplies `difference` with: itself, or one of the same operands.
+NodeId Finder::same_difference(NodeId product, NodeId difference) const {
+  const NodeId a = terms_.maker(terms_.operand(product, 0)), b = terms_.maker(terms_.operand(product, 1));
+  const NodeId other = a == difference ? b : a;
+  if (other == difference) return difference;
+  // Each of them may cast for itself.
+  const auto same = [&](std::size_t i) { return terms_.source(terms_.operand(other, i)) == terms_.source(terms_.operand(difference, i)); };
+  return terms_.op(other) == LossOp::kSub && same(0) && same(1) ? other : NodeId::kNone;
+}
+
+/// Both operands stretched to the shape of their sum, as one exporter writes mse_loss. The sum is part of it.
+bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
+  NodeId sum = NodeId::kNone;
+  Nodes found;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ValueId operand = terms_.operand(difference, i);
+    if (terms_.op_of(operand) == LossOp::kCast) operand = terms_.operand(terms_.maker(operand), 0);
+    const NodeId expand = terms_.maker(operand);
+    if (terms_.op(expand) != LossOp::kExpand) return false;
+    const NodeId shape = terms_.maker(terms_.operand(expand, 1));
+    const NodeId shaped = terms_.maker(terms_.operand(shape, 0));
+    if (terms_.op(shape) != LossOp::kShape || terms_.op(shaped) != LossOp::kAdd || (i == 1 && shaped != sum)) return false;
+    sum = shaped;
+    found.insert(found.end(), {expand, shaped});
+  }
+  nodes.insert(nodes.end(), found.begin(), found.end());
+  return true;
+}
+
+/// Where(|d| < delta, c * d^2, c * (|d| - c)), `size` being |d|.
+bool Finder::append_huber(ValueId size, ValueId difference, Nodes& nodes) const {
+  for (const NodeId compare : terms_.users(size)) {
+    if (terms_.op(compare) != LossOp::kCompare) continue;
+    for (const NodeId select : terms_.users(terms_.result(compare))) {
+      if (terms_.op(select) != LossOp::kWhere || terms_.operand(select, 0) != terms_.result(compare)) continue;
+      const std::vector<ValueId> a = terms_.factors(terms_.operand(select, 1)), b = terms_.factors(terms_.operand(select, 2));
+      if (!(is_square(a, size, difference) && is_line(b, size)) && !(is_square(b, size, difference) && is_line(a, size))) continue;
+      nodes.insert(nodes.end(), {compare, select});
+      append_makers(a, nodes);
+      append_makers(b, nodes);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Finder::is_square(std::span<const ValueId> factors, ValueId size, ValueId difference) const {
+  int power = 0;
+  for (const ValueId factor : factors) {
+    const NodeId node = terms_.maker(factor);
+    if (factor == size || factor == difference) ++power;
+    const ValueId base = terms_.operand(node, 0);
+    if (terms_.op(node) == LossOp::kPow && (base == size || base == difference) && terms_.is_number(terms_.operand(node, 1), 2)) power += 2;
+  }
+  return power == 2;
+}
+
+bool Finder::is_line(std::span<const ValueId> factors, ValueId size) const {
+  return std::any_of(factors.begin(), factors.end(), [&](ValueId factor) {
+    const NodeId node = terms_.maker(factor);
+    return terms_.op(node) == LossOp::kSub && terms_.operand(node, 0) == size && terms_.number(terms_.operand(node, 1));
+  });
+}
+
+/// Appends what reduces `value` to a scalar, with weights, a sign or a mean over rows on the way.
+bool Finder::append_reduction(ValueId value, Nodes& nodes) const {
+  std::vector<std::pair<ValueId, int>> pending{{value, 0}};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < 64; ++i) {
+    const auto [at, depth] = pending[i];
+    for (const NodeId user : terms_.users(at)) {
+      const LossOp kind = terms_.op(user);
+      const bool reduces = kind == LossOp::kReduceMean || kind == LossOp::kReduceSum;
+      if (reduces && terms_.operand(user, 0) == at && reduces_to_scalar(user)) {
+        nodes.push_back(user);
+        return true;
+      }
+      const bool passes = reduces || kind == LossOp::kMul || kind == LossOp::kNeg || kind == LossOp::kSqueeze || kind == LossOp::kDiv;
+      if (passes && depth + 1 < kMaxTail && !keeps_axes(user)) pending.emplace_back(terms_.result(user), depth + 1);
+    }
+  }
+  return false;
+}
+
+/// Every axis is reduced: there are no axes, or they are empty and that means all, or they name each.
+bool Finder::reduces_to_scalar(NodeId id) const {
+  const Node& node = model_.node(id);
+  if (model_.attribute(node, "axes") != nullptr) return false;
+  const Attribute* noop = model_.attribute(node, "noop_with_empty_axes");
+  if (noop != nullptr && noop->i != 0) return false;
+  const auto operands = model_.operands(node);
+  if (operands.size() < 2 || operands[1] == ValueId::kAbsent) return true;
+  const Fact& axes = analysis_.fact(operands[1]);
+  const Content* content = analysis_.facts().content(axes.content);
+  const Fact& data = analysis_.fact(operands[0]);
+  const bool ranked = data.shape != ShapeId::kUnranked;
+  return content != nullptr && ranked && content->size() == analysis_.facts().dims_of(data.shape).size();
+}
+
+/// A reduction that leaves its axes: a statistic to be broadcast again, not a loss by rows.
+bool Finder::keeps_axes(NodeId id) const {
+  const LossOp kind = terms_.op(id);
+  if (kind != LossOp::kReduceMean && kind != LossOp::kReduceSum) return false;
+  const Attribute* keep = model_.attribute(model_.node(id), "keepdims");
+  return keep == nullptr || keep->i != 0;
+}
+
+/// What the exporter wrote about a node says that it is part of such a loss.
+bool Finder::is_named(NodeId node, LossKind kind) {
+  if (model_.provenance == nullptr) return false;
+  constexpr std::string_view kScope = "namespace", kHierarchy = "pkg.torch.onnx.class_hierarchy";
+  if (!mentions_losses_) mentions_losses_ = model_.provenance->mentions(kScope) || model_.provenance->mentions(kHierarchy);
+  if (!*mentions_losses_) return false;
+  for (const MetadataEntry& entry : model_.provenance->node_metadata(model_.node(node)))
+    if ((entry.key == kScope || entry.key == kHierarchy) && loss_named(entry.value) == kind) return true;
+  return false;
+}
+
+/// The model hands the distance out, between what its parameters compute and an input: a loss without reduction.
+bool Finder::is_result_of_model(ValueId distance, ValueId a, ValueId b) {
+  const Value& value = model_.value(distance);
+  if (!value.is_output || value.graph != GraphId::kMain) return false;
+  const auto [prediction, target] = parameters_.tell_apart(a, b);
+  const Value& compared = model_.value(terms_.source(target));
+  return parameters_.reach(prediction) && compared.origin == ValueOrigin::kInput && compared.graph == GraphId::kMain;
+}
+
+}  // namespace tensorlint
