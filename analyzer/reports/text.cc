@@ -118,7 +118,7 @@ class TextReport {
     }
     if (!finding.module.empty()) line("   in module `{}`", escape_for_people(finding.module));
     if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
-    for (const Note& note : finding.notes) add(note);
+    for (const Note& note : finding.notes) add(note, finding.place);
     for (const Fix& fix : finding.fixes)
       line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
           fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
@@ -132,11 +132,12 @@ class TextReport {
     return text;
   }
 
-  void add(const Note& note) {
+  /// A note whose line is that of the finding does not show it again.
+  void add(const Note& note, const Place& shown) {
     std::string where;
     if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_people(note.node));
     line("   {}: {}{}", painted("note", "36"), escape_for_people(note.message, kMessageLength), where);
-    if (!note.place.known()) return;
+    if (!note.place.known() || (note.place.file == shown.file && note.place.line == shown.line)) return;
     line("     {} {}", painted("-->", "2"), place_text(note.place));
     add_source(note.place);
   }

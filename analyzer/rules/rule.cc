@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <vector>
 
 #include "analyzer/findings/escape.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 /// Messages are longer than names, and hold some that are shortened already.
 constexpr std::size_t kMessageLength = 1000;
+constexpr std::size_t kShownElements = 8;
 
 std::vector<std::unique_ptr<Rule>>& registry() {
   static std::vector<std::unique_ptr<Rule>> rules;
@@ -26,13 +29,26 @@ std::string_view origin_word(ValueOrigin origin) {
   }
 }
 
-/// "int64", "of shape [4, 3]", ...; empty where nothing is known that is worth saying.
+/// "int64", "[4, 3]", "[2] = {N, 4}", "values in [0, 9]", "the value 3"; empty where nothing is known that is worth saying.
 std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) {
   const Fact& fact = analysis.fact(value);
   switch (aspect) {
     case Aspect::kDtype: return fact.kind == ValueKind::kTensor && fact.dtypes.size() == 1 ? fact.dtypes.to_text() : std::string();
-    case Aspect::kShape: return fact.shape != ShapeId::kUnranked ? analysis.facts().shape_text(fact.shape) : std::string();
-    case Aspect::kValue: return fact.range.is_everything() ? std::string() : fact.range.to_text();
+    case Aspect::kShape: {
+      if (fact.shape == ShapeId::kUnranked) return {};
+      const Content* content = analysis.facts().content(fact.content);
+      std::string text = analysis.facts().shape_text(fact.shape);
+      if (content == nullptr || content->integers.empty() || content->integers.size() > kShownElements) return text;
+      // The elements of a small integer tensor are most often a shape themselves.
+      std::vector<std::string> elements;
+      for (const Dim element : content->integers) elements.push_back(analysis.facts().dims().to_text(element));
+      return fmt::format("{} = {{{}}}", text, fmt::join(elements, ", "));
+    }
+    case Aspect::kValue: {
+      if (fact.range.is_everything()) return {};
+      const std::string text = fact.range.to_text();
+      return fact.range.lo == fact.range.hi ? "the value " + text.substr(1, text.find(',') - 1) : "values in " + text;
+    }
   }
   return {};
 }
@@ -130,8 +146,8 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
   const std::string name = quoted_for_people(analysis.model().name_of(source));
-  if (origin.node != NodeId::kNone) return note_at(origin.node, fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets values in" : "becomes", what));
-  const std::string_view verb = aspect == Aspect::kValue ? "has values in" : "is";
+  if (origin.node != NodeId::kNone) return note_at(origin.node, fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
+  const std::string_view verb = aspect == Aspect::kValue ? "has" : "is";
   finding_->notes.push_back({.message = fmt::format("{} {} {} {}", origin_word(analysis.model().value(source).origin), name, verb, what),
                              .node = {},
                              .place = reporter_.places().of_value(source)});

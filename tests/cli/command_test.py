@@ -119,6 +119,11 @@ class CommandTest(unittest.TestCase):
         self.assertIn("--write-baseline FILE", run("check", "--help").stdout)
         self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
 
+    def test_a_line_of_code_is_shown_once_in_a_finding(self):
+        findings = run("check", "samples/encoder_bad.onnx").stdout.split("\n\n")
+        self.assertEqual(findings[0].count("samples/encoder_step.py:23"), 1, findings[0])
+        self.assertIn("note: `val_16` becomes [4] = {batch, sequence, 2, 8} here (node `node_Concat_16`)\n     --> samples/encoder_step.py:23", findings[1])
+
     def test_every_kind_of_report_is_of_the_schema(self):
         samples = sorted((ROOT / "samples").glob("*.onnx")) + sorted((ROOT / "tests/rules/placement").rglob("bad_*.onnxtxt"))
         keys = set()
