@@ -29,8 +29,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   std::string_view best;
-  // A third of the letters wrong is no typing error any more.
-  std::size_t limit = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // A third of the letters wrong is no typing error any more; of two letters any other two are near.
+  std::size_t limit = 1 + (word.size() < 3 ? 0 : word.size() < 5 ? 1 : std::max<std::size_t>(2, word.size() / 3));
   for (const std::string_view candidate : candidates) {
     const std::size_t far = distance(word, candidate);
     if (far >= limit) continue;

@@ -9,6 +9,14 @@ void report_fault(Reporter& out, const StructureFault& fault) {
   const bool has_node = fault.node != NodeId::kNone;
   FindingBuilder finding = has_node ? out.report(fault.node, std::move(message)) : out.report_graph(fault.graph, std::move(message));
   finding.value(fault.value);
+  if (fault.kind == StructureFault::Kind::kDuplicateDefinition && fault.value != ValueId::kAbsent) {
+    const Value& first = out.analysis().model().value(fault.value);
+    if (first.producer != NodeId::kNone && first.producer != fault.node) {
+      finding.note_at(first.producer, "defined first here");
+    } else if (first.origin == ValueOrigin::kInput || first.origin == ValueOrigin::kInitializer) {
+      finding.note(first.origin == ValueOrigin::kInput ? "defined first as an input" : "defined first as an initializer");
+    }
+  }
   if (!has_node) finding.place(out.places().in_text(fault.position));
 }
 

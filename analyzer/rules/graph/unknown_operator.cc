@@ -1,4 +1,12 @@
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "analyzer/config/suggestion.h"
+#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "ir/ops/schema.h"
 
 namespace tensorlint {
 namespace {
@@ -11,7 +19,24 @@ class UnknownOperator : public Rule {
 
   void report(const FailureCase& failure, Reporter& out) const override {
     // Every node that calls the operator has the same mistake: said once.
-    if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
+    const std::string_view name = failure.call().op_name();
+    if (!out.first(name)) return;
+    const std::string_view domain = failure.model().text(failure.call().op().domain);
+    std::vector<std::string_view> known;
+    if (name.size() <= kLongest && may_suggest(out))
+      for (const OpSchema& schema : all_schemas())
+        if (schema.domain == domain && (known.empty() || known.back() != schema.name)) known.push_back(schema.name);
+    word(failure, failure.message() + suggestion(escape_for_people(name), known), out);
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 40;
+  static constexpr int kMaxSuggestions = 16;  // each compares the name with a few hundred
+
+  static bool may_suggest(Reporter& out) {
+    for (int i = 0; i < kMaxSuggestions; ++i)
+      if (out.first(fmt::format(" suggestion {}", i))) return true;
+    return false;
   }
 };
 

@@ -34,7 +34,7 @@ class UnsupportedOnDevice : public Rule {
       const auto known = counts.find({model.op(model.node(node)).name, choice.missing});
       if (known == counts.end()) continue;
       FindingBuilder finding = out.report(node, fmt::format("{}: the node runs on the cpu", choice.missing));
-      if (known->second > 1) finding.note(fmt::format("so do {} more nodes of this operator", known->second - 1));
+      if (known->second > 1) finding.note(known->second == 2 ? "so does 1 more node of this operator" : fmt::format("so do {} more nodes of this operator", known->second - 1));
       counts.erase(known);
     }
     for (std::size_t n = 0; n < model.nodes.size(); ++n) {
