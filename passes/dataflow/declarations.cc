@@ -8,6 +8,7 @@ namespace {
 
 const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType, "what is declared agrees with what is inferred"};
 const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape, "a declared shape agrees with what is inferred"};
+const Constraint kNotedShape{"noted_shape", ConstraintKind::kDeclaredShape, "a shape in value_info agrees with what is inferred"};
 
 }  // namespace
 
@@ -37,7 +38,7 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
   };
   const auto other_shape = [&] {
     contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape),
-                              facts_.shape_text(fact.shape)), kDeclaredShape);
+                              facts_.shape_text(fact.shape)), model_.value(value).is_output ? kDeclaredShape : kNotedShape);
   };
   if (fact.kind != declared.kind) {
     contradiction(fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));

@@ -70,6 +70,8 @@ TEST(Arithmetic, Failures) {
   EXPECT_EQ(Op("PRelu", 16).in("float32[2, 3]").in("float32[2]").infer().failures, Labels{"prelu_slope_shape"});
   EXPECT_EQ(Op("PRelu", 16).in("float32[2, 3]").in("float32[3]").infer().result(), "float32[2, 3]");
   EXPECT_EQ(Op("PRelu", 16).in("float32[3, 1]").in("float32[2, 1, 4]").infer().result(), "float32[2, 3, 4]");  // runtimes stretch the data, too
+  EXPECT_EQ(Op("Mod", 13).in("float32[2]").in("float32[2]").infer().failures, Labels{"mod_of_floats"});
+  EXPECT_TRUE(Op("Mod", 13).in("float32[2]").in("float32[2]").with("fmod", 1).infer().failures.empty());
   EXPECT_EQ(Op("Max", 13).in("float32[2]").absent().infer().failures, Labels{"operand_count"});
   EXPECT_EQ(Op("Max", 6).in("float32[2]").in("float32[3]").infer().failures, Labels{"same_shapes_until_opset_7"});
   EXPECT_EQ(Op("Sum", 13).in("float32[2, 1]").in("float32[3]").in("float32[4, 1, 1]").infer().result(), "float32[4, 2, 3]");

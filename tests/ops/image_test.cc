@@ -92,6 +92,8 @@ TEST(Regions, Broken) {
   EXPECT_EQ(Op("Col2Im", 18).in("float32[N, 10, 5]").constant({5, 5}, "int64[1, 2]").constant({1, 5}).infer().failures, Labels{"is_list"});
   EXPECT_EQ(Op("GridSample", 20).in("float32[1, 1, 4, 4]").in("float32[1, 2, 2, 2]").with("mode", "foo").infer().failures, Labels{"grid_sample_mode"});
   EXPECT_TRUE(Op("GridSample", 20).in("float32[1, 1, 4, 4]").in("float32[1, 2, 2, 2]").with("mode", "bilinear").infer().failures.empty());
+  EXPECT_EQ(Op("Resize", 19).in("float32[1, 1, 4]").absent().in("float32[1, 1, 4]").infer().failures, Labels{"is_list"});
+  EXPECT_EQ(Op("NonMaxSuppression", 11).in("float32[1, 9, 4]").in("float32[1, 2, 9]").with("center_point_box", 2).infer().failures, Labels{"non_max_suppression_format"});
   EXPECT_EQ(Op("Resize", 19).in("float32[1, 1, 4]").absent().floats({1, 1, 2}).with("mode", "area").infer().failures, Labels{"resize_mode"});
   EXPECT_TRUE(Op("Resize", 19).in("float32[1, 1, 4]").absent().floats({1, 1, 2}).with("mode", "linear").with("nearest_mode", "any").infer().failures.empty());
   EXPECT_EQ(Op("HannWindow", 17).scalar(8).with("output_datatype", 7).infer().result(), "int64[8]");

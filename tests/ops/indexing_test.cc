@@ -158,6 +158,9 @@ TEST(Split, SizesByVersion) {
   EXPECT_EQ(negative.in("float32[6]").constant({7, -1}).results(2).infer().failures, Labels{"split_sizes"});
   EXPECT_EQ(count.in("float32[6]").constant({2, 4}).results(3).infer().failures, Labels{"split_count"});
   EXPECT_EQ(both.in("float32[6]").constant({2, 4}).with("num_outputs", 2).results(2).infer().failures, Labels{"split_count"});
+  EXPECT_EQ(Op("Split", 18).in("float32[6]").with("num_outputs", 2).infer().result(), "float32[3]");  // the second is left out
+  EXPECT_EQ(Op("Split", 18).in("float32[2]").with("num_outputs", 3).results(3).infer().failures, Labels{"split_count"});
+  EXPECT_EQ(Op("Split", 18).in("float32[6]").with("num_outputs", 1).results(2).infer().failures, Labels{"split_count"});
   EXPECT_EQ(axis.in("float32[6]").with("axis", 1).results(2).infer().failures, Labels{"split_axis_in_range"});
 }
 

@@ -41,6 +41,19 @@ TEST(Attention, Shapes) {
   EXPECT_EQ(Op("RotaryEmbedding", 23).in("float32[B, T, 64]").in("float32[50, 8]").in("float32[50, 8]").in("int64[B, T]").with("num_heads", 4).infer().failures, Labels{});
 }
 
+TEST(Attention, Mask) {
+  const auto attention = [](const char* mask) {
+    return Op("Attention", 23).in("float32[B, 4, Q, 8]").in("float32[B, 2, K, 8]").in("float32[B, 2, K, 8]").in(mask).infer();
+  };
+  for (const char* fits : {"bool[Q, K]", "bool[4, Q, K]", "bool[1, 1, 1, K]", "bool[B, 4, Q, K]", "float32[N, 1, Q, M]", "bool[...]"})
+    EXPECT_TRUE(attention(fits).failures.empty()) << fits;
+  for (const char* misfit : {"bool[K]", "bool[2, Q, K]", "bool[1, B, 4, Q, K]"}) EXPECT_EQ(attention(misfit).failures, Labels{"attention_mask"}) << misfit;
+  EXPECT_EQ(attention("bool[2, Q, K]").messages[0], "mask {3} of shape [2, Q, K] does not stretch to the scores' shape [B, 4, Q, K]");
+  EXPECT_EQ(Op("Attention", 23).in("float32[2, 4, 3, 8]").in("float32[2, 4, 5, 8]").in("float32[2, 4, 5, 8]").in("bool[3, 6]").infer().failures, Labels{"attention_mask"});
+  EXPECT_EQ(Op("Attention", 23).in("float32[2, 4, 3, 8]").in("float32[2, 4, 5, 8]").in("float32[2, 4, 5, 8]").with("q_num_heads", 5).infer().failures, Labels{"attention_heads"});
+  EXPECT_EQ(Op("TensorScatter", 24).in("float32[2, 9, 4]").in("float32[2, 3, 4]").with("mode", "foo").infer().failures, Labels{"attention_choice"});
+}
+
 TEST(Recurrent, Lengths) {
   const auto gru = [](std::vector<std::int64_t> lengths) {
     return Op("GRU", 22).in("float32[4, 2, 3]").in("float32[1, 6, 3]").in("float32[1, 6, 2]").absent().constant(std::move(lengths), "int32[2]").with("hidden_size", 2).infer();

@@ -12,6 +12,10 @@ TEST(TraditionalMl, Shapes) {
   EXPECT_EQ(ml("ArrayFeatureExtractor").in("float32[5]").constant({0, 4}).infer().result(), "float32[1, 2]");
   EXPECT_EQ(ml("FeatureVectorizer").in("float32[N, 5]").in("float32[N, 2]").infer().result(), "float32[N, 7]");
   EXPECT_EQ(ml("LabelEncoder", 2).in("string[N]").strings("keys_strings", {"a"}).ints("values_int64s", {1}).infer().result(), "int64[N]");
+  EXPECT_EQ(ml("LabelEncoder", 2).in("string[N]").strings("keys_strings", {"a", "b"}).ints("values_int64s", {1}).infer().failures, Labels{"label_encoder_table"});
+  EXPECT_EQ(ml("LabelEncoder", 2).in("string[N]").strings("keys_strings", {"a"}).ints("keys_int64s", {1}).ints("values_int64s", {1}).infer().failures, Labels{"label_encoder_table"});
+  EXPECT_EQ(ml("TreeEnsembleRegressor", 3).in("float32[N, 3]").ints("nodes_treeids", {0, 0, 0}).ints("nodes_truenodeids", {1, 0}).infer().failures, Labels{"tree_nodes"});
+  EXPECT_TRUE(ml("TreeEnsembleRegressor", 3).in("float32[N, 3]").ints("nodes_treeids", {0, 0, 0}).ints("nodes_truenodeids", {1, 0, 0}).infer().failures.empty());
   EXPECT_EQ(ml("LabelEncoder", 1).in("int64[N]").strings("classes_strings", {"a"}).infer().result(), "string[N]");
   EXPECT_EQ(ml("LinearClassifier").in("float32[N, 2]").float_list("coefficients", {1, 2}).ints("classlabels_ints", {0, 1}).results(2).infer().results, (Labels{"int64[N]", "float32[N, 2]"}));
   EXPECT_EQ(ml("LinearRegressor").in("float32[N, 2]").float_list("coefficients", {1, 2}).infer().result(), "float32[N, 1]");

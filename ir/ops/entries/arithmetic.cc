@@ -16,6 +16,7 @@ namespace tensorlint {
 namespace {
 
 const Constraint kDivisor{"integer_divisor", ConstraintKind::kDomain, "no element of an integer divisor is 0"};
+const Constraint kModKind{"mod_of_floats", ConstraintKind::kAttribute, "until opset 27 floats are only taken with fmod = 1"};
 const Constraint kSlopeShape{"prelu_slope_shape", ConstraintKind::kShapes, "slope and data broadcast"};
 const Constraint kVariadicShapes{"same_shapes_until_opset_7", ConstraintKind::kShapes, "variadic operators take equal shapes until opset 7"};
 const Constraint kShiftDirection{"bit_shift_direction", ConstraintKind::kAttribute, "`direction` is LEFT or RIGHT"};
@@ -129,6 +130,9 @@ void mod(Inference& in) {
   binary_shape(in);
   check_divisor(in);
   const bool truncates = in.int_attribute("fmod", 0) != 0;
+  const DTypeSet floats = in.operand(0).dtypes;
+  const bool is_float = floats.proves(DTypeSet::floats());
+  if (is_float && !truncates && in.opset() < 28) in.fail(kModKind, {0}, fmt::format("Mod of {} needs `fmod` = 1", floats.to_text()));
   if (in.operand(0).dtypes.proves(DTypeSet::integers())) {
     const Range &a = in.operand(0).range, &b = in.operand(1).range;
     const double largest = std::max(std::fabs(b.lo), std::fabs(b.hi)) - 1;
@@ -281,7 +285,7 @@ const RegisterOps kArithmetic{
     binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>),
     binary("Mul", arithmetic<multiply, multiply_dims, multiply_floats>),
     binary("Div", div).constraint(kDivisor),
-    binary("Mod", mod).constraint(kDivisor),
+    binary("Mod", mod).constraint(kDivisor).constraint(kModKind),
     binary("Pow", pow),
     variadic("Min", extreme<min_dims, true>),
     variadic("Max", extreme<max_dims, false>),

@@ -2,6 +2,7 @@
 // TensorScatter (24); ai.onnx.preview FlexAttention (1).
 #include <fmt/format.h>
 
+#include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint {
@@ -11,12 +12,14 @@ const Constraint kAttentionRank{"attention_rank", ConstraintKind::kShapes, "quer
 const Constraint kAttentionHeads{"attention_heads", ConstraintKind::kAttribute, "3-d operands come with numbers of heads of at least 1; key heads divide query heads"};
 const Constraint kAttentionShapes{"attention_shapes", ConstraintKind::kShapes, "batch, length, head count and head size of query, key and value fit"};
 const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes, "past key and value fit batch, heads and head size"};
+const Constraint kAttentionMask{"attention_mask", ConstraintKind::kShapes, "the mask broadcasts to [batch, heads, query length, total length]"};
 const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kShapes, "the data have 3 axes, or 4"};
 const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute, "3-d data come with num_heads of at least 1"};
 const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes, "sine and cosine have half the rotated size"};
 const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "positions are [batch, length]"};
 const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes, "weights [C, 1, k], bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
 const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes, "update and cache differ at most along the sequence axis"};
+const Constraint kAttentionChoice{"attention_choice", ConstraintKind::kAttribute, "a mode, rule or activation is one that there is"};
 const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank, and not the batch axis"};
 
 /// Key and value of one attention, as [batch, heads, length, size], of 4-d operands or of 3-d ones with packed heads.
@@ -46,6 +49,25 @@ bool split_heads(Inference& in, int index, std::int64_t count, Heads& heads) {
   }
   heads.size = pool.floor_div(packed, pool.constant(count));
   return true;
+}
+
+/// The mask broadcasts to the scores [batch, heads, length, total]; its last axis may be shorter.
+void check_mask(Inference& in, std::span<const Dim> scores) {
+  DimPool& pool = in.dims();
+  const auto mask = in.shape("attn_mask");
+  if (!mask) return;
+  const int operand = in.index_of("attn_mask");
+  const auto misfit = [&] {
+    in.fail(kAttentionMask, {operand, 0}, fmt::format("mask {{{}}} of shape {} does not stretch to the scores' shape {}", operand,
+        shape_text(pool, *mask), shape_text(pool, scores)));
+  };
+  if (mask->size() < 2 || mask->size() > 4) return misfit();
+  for (std::size_t i = 0; i < mask->size(); ++i) {
+    const Dim given = (*mask)[mask->size() - 1 - i], wanted = scores[3 - i];
+    const bool is_one = !pool.never_equal(given, pool.constant(1));
+    const bool differs = i == 0 ? pool.bounds(pool.sub(given, wanted)).lo > 0 : pool.never_equal(given, wanted);
+    if (differs && !is_one) return misfit();
+  }
 }
 
 void attention(Inference& in) {
@@ -84,6 +106,11 @@ void attention(Inference& in) {
     check_shape(in, past_value, Dims{batch, heads, past, value.size}, kAttentionCache, "past value", 2);
     total = pool.add(length, past);
   }
+  for (const auto& [count, dim, name] : {std::tuple(query_count, query.heads, "q_num_heads"), std::tuple(key_count, heads, "kv_num_heads")}) {
+    if (count < 1 || !pool.never_equal(pool.constant(count), dim)) continue;
+    in.fail(kAttentionHeads, {0}, fmt::format("`{}` of Attention is {}, its operands have {} heads", name, count, pool.to_text(dim)));
+  }
+  if (!in.failed()) check_mask(in, Dims{batch, query.heads, query.length, total});
   if (q) in.set_shape(0, *q == 4 ? Dims{batch, query.heads, query.length, value.size} : Dims{batch, query.length, pool.mul(query.heads, value.size)});
   in.set_shape(1, Dims{batch, heads, total, key.size});
   in.set_shape(2, Dims{batch, heads, total, value.size});
@@ -151,6 +178,7 @@ void linear_attention(Inference& in) {
   const Dim length = same_extent(in, query.length, key.length, 0, 1, kAttentionShapes, "length of query and key");
   same_extent(in, query.length, value.length, 0, 2, kAttentionShapes, "length of query and value");
   same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, "head size of query and key");
+  choice_attribute(in, "update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"}, kAttentionChoice);
   const Dims state{batch, key.heads, key.size, value.size};
   check_shape(in, 3, state, kAttentionCache, "past state", 2);
   in.set_shape(0, Dims{batch, length, pool.mul(pool.constant(query_count), value.size)});
@@ -160,6 +188,7 @@ void linear_attention(Inference& in) {
 
 void causal_conv(Inference& in) {
   DimPool& pool = in.dims();
+  choice_attribute(in, "activation", "none", {"none", "silu", "swish"}, kAttentionChoice);
   for (const int operand : {0, 1})
     if (!check_rank(in, operand, {3}, kCausalConv)) return;
   const Dim one = pool.constant(1), channels = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 0)), kernel = dim_of(in, 1, 2);
@@ -172,6 +201,7 @@ void causal_conv(Inference& in) {
 }
 
 void tensor_scatter(Inference& in) {
+  choice_attribute(in, "mode", "linear", {"linear", "circular"}, kAttentionChoice);
   const auto cache = in.shape(0);
   if (!cache) return;
   in.set_shape(0, *cache);
@@ -188,12 +218,24 @@ void tensor_scatter(Inference& in) {
 }
 
 const RegisterOps kAttention{
-    OpEntry("Attention").infer(attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes).constraint(kAttentionCache),
+    OpEntry("Attention")
+        .infer(attention)
+        .constraint(kAttentionMask)
+        .constraint(kAttentionRank)
+        .constraint(kAttentionHeads)
+        .constraint(kAttentionShapes)
+        .constraint(kAttentionCache),
     OpEntry("FlexAttention", "ai.onnx.preview").infer(flex_attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes),
-    OpEntry("LinearAttention").infer(linear_attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes).constraint(kAttentionCache),
+    OpEntry("LinearAttention")
+        .infer(linear_attention)
+        .constraint(kAttentionChoice)
+        .constraint(kAttentionRank)
+        .constraint(kAttentionHeads)
+        .constraint(kAttentionShapes)
+        .constraint(kAttentionCache),
     OpEntry("RotaryEmbedding").infer(rotary_embedding).constraint(kRotaryRank).constraint(kRotaryPositions).constraint(kRotaryHeads).constraint(kRotaryCache),
-    OpEntry("CausalConvWithState").infer(causal_conv).constraint(kCausalConv),
-    OpEntry("TensorScatter").infer(tensor_scatter).constraint(kCacheShapes).constraint(kCacheAxis),
+    OpEntry("CausalConvWithState").infer(causal_conv).constraint(kAttentionChoice).constraint(kCausalConv),
+    OpEntry("TensorScatter").infer(tensor_scatter).constraint(kAttentionChoice).constraint(kCacheShapes).constraint(kCacheAxis),
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
@@ -171,9 +172,15 @@ void split(Inference& in) {
   const auto wanted = in.int_attribute("num_outputs");
   if (in.opset() >= 18 && given == wanted.has_value())
     in.fail(kSplitCount, {}, given ? "Split takes either sizes or `num_outputs`, both are given" : "Split takes either sizes or `num_outputs`, none is given");
-  if (wanted && *wanted != count) in.fail(kSplitCount, {}, fmt::format("`num_outputs` is {}, the node has {} results", *wanted, count));
-  if (!given) {
-    sizes = equal_parts(in, extent, count);
+  // onnxruntime counts in 32 bits.
+  if (wanted && (*wanted < count || *wanted > INT32_MAX)) in.fail(kSplitCount, {}, fmt::format("`num_outputs` is {}, the node has {} results", *wanted, count));
+  if (wanted && pool.bounds(extent).hi < *wanted)
+    in.fail(kSplitCount, {0}, fmt::format("`num_outputs` is {}, axis {} of {{0}} has extent {}", *wanted, *axis, pool.to_text(extent)));
+  const std::int64_t parts = std::max(wanted.value_or(count), count);  // the last results may be left out
+  if (wanted && parts > static_cast<std::int64_t>(kMaxContent)) {
+    sizes = Dims(static_cast<std::size_t>(count), Dim(Unknown::kNotTracked));
+  } else if (!given) {
+    sizes = equal_parts(in, extent, parts);
   } else if (sizes) {
     if (static_cast<std::int64_t>(sizes->size()) != count) {
       in.fail(kSplitCount, {}, fmt::format("Split has {} sizes and {} results", sizes->size(), count));

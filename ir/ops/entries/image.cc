@@ -18,6 +18,7 @@ const Constraint kRoiExtents{"roi_extents", ConstraintKind::kAttribute, "the poo
 const Constraint kRoiBatch{"roi_batch_index", ConstraintKind::kIndexRange, "0 <= batch index < N"};
 const Constraint kUnpoolShapes{"max_unpool_shapes", ConstraintKind::kShapes, "indices have the data's shape"};
 const Constraint kBoxShapes{"non_max_suppression_shapes", ConstraintKind::kShapes, "boxes are [N, S, 4], scores [N, C, S]"};
+const Constraint kBoxFormat{"non_max_suppression_format", ConstraintKind::kAttribute, "center_point_box is 0 or 1"};
 const Constraint kGridShapes{"grid_sample_shapes", ConstraintKind::kShapes, "the grid has the data's rank and batch, and one coordinate a spatial axis"};
 const Constraint kGridMode{"grid_sample_mode", ConstraintKind::kAttribute, "mode and padding_mode are ones that there are"};
 const Constraint kAffineShapes{"affine_grid_shapes", ConstraintKind::kShapes, "theta is [N, 2, 3] with a size of 4, or [N, 3, 4] with a size of 5"};
@@ -119,6 +120,8 @@ std::optional<std::vector<std::int64_t>> selected_boxes(Inference& in) {
 
 void non_max_suppression(Inference& in) {
   DimPool& pool = in.dims();
+  const std::int64_t center = in.int_attribute("center_point_box", 0);
+  if (center != 0 && center != 1) in.fail(kBoxFormat, {}, fmt::format("`center_point_box` of NonMaxSuppression is {}, it has to be 0 or 1", center));
   const Dim batch = better(pool, dim_of(in, 0, 0), dim_of(in, 1, 0)), boxes = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 2));
   check_shape(in, 0, Dims{batch, boxes, pool.constant(4)}, kBoxShapes, "boxes");
   check_shape(in, 1, Dims{batch, dim_of(in, 1, 1), boxes}, kBoxShapes, "scores", 0);
@@ -260,7 +263,7 @@ const RegisterOps kImages{
     OpEntry("RoiAlign").infer(roi_align).constraint(kRoiShapes).constraint(kRoiExtents).constraint(kRoiBatch),
     OpEntry("MaxRoiPool").infer(max_roi_pool).constraint(kRoiShapes).constraint(kRoiExtents),
     OpEntry("MaxUnpool").host("output_shape").infer(max_unpool).constraint(kWindowRank).constraint(kWindowAttributes).constraint(kUnpoolShapes),
-    OpEntry("NonMaxSuppression").host("max_output_boxes_per_class").infer(non_max_suppression).constraint(kBoxShapes),
+    OpEntry("NonMaxSuppression").host("max_output_boxes_per_class").infer(non_max_suppression).constraint(kBoxShapes).constraint(kBoxFormat),
     OpEntry("GridSample").infer(grid_sample).constraint(kGridShapes).constraint(kGridMode),
     OpEntry("AffineGrid").host("size").infer(affine_grid).constraint(kAffineShapes),
     OpEntry("Col2Im").host("image_shape").host("block_shape").infer(col2im).constraint(kBlockShapes).constraint(kWindowAttributes),

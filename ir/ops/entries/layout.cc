@@ -71,8 +71,8 @@ void space_to_depth(Inference& in) {
 
 void pad(Inference& in) {
   DimPool& pool = in.dims();
-  const std::string_view mode = in.opset() < 19 ? choice_attribute(in, "mode", "constant", {"constant", "reflect", "edge"}, kPadMode)
-                                                : choice_attribute(in, "mode", "constant", {"constant", "reflect", "edge", "wrap"}, kPadMode);
+  // "wrap" came with opset 19; onnxruntime takes it before, and exporters write it.
+  const std::string_view mode = choice_attribute(in, "mode", "constant", {"constant", "reflect", "edge", "wrap"}, kPadMode);
   Range fill{0, 0, false};
   if (const Attribute* value = in.attribute("value"); value != nullptr) {
     fill = {static_cast<double>(value->f), static_cast<double>(value->f), false};

@@ -56,7 +56,7 @@ bool may_copy(DimPool& pool, Dim asked, std::size_t axis, std::optional<std::spa
 
 Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::span<const Dim>> data) {
   DimPool& pool = in.dims();
-  const bool zero_is_zero = in.int_attribute("allowzero", 0) != 0;
+  const bool zero_is_zero = in.int_attribute("allowzero", 0) == 1;
   Target target;
   bool has_zero = false;
   std::size_t unknown = 0;

@@ -95,6 +95,8 @@ void resize(Inference& in) {
   choice_attribute(in, "coordinate_transformation_mode", "half_pixel",
                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}, kResizeMode);
   if (mode == "nearest") choice_attribute(in, "nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
+  for (const int operand : {scales_at, sizes_at})
+    if (in.has(operand) && !check_list(in, operand)) return;
   const auto scale_count = entries(in, scales_at), size_count = entries(in, sizes_at);
   if (in.opset() >= 11 && scale_count && size_count && (*scale_count == 0) == (*size_count == 0)) {
     in.fail(kResizeTarget, {}, *scale_count == 0 ? "Resize has neither scales nor sizes" : "Resize has both scales and sizes");

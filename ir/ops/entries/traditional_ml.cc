@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
 
 #include "ir/ops/checks.h"
 
@@ -11,6 +14,9 @@ namespace {
 
 const Constraint kFeatureRank{"feature_extractor_rank", ConstraintKind::kShapes, "the data have at least 1 axis"};
 const Constraint kFeatureIndex{"feature_extractor_index", ConstraintKind::kIndexRange, "indices are below the last extent"};
+const Constraint kEncoderTable{"label_encoder_table", ConstraintKind::kAttribute, "one list of keys, and as many values"};
+const Constraint kTreeData{"tree_data_rank", ConstraintKind::kShapes, "the data have 2 axes"};
+const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
 const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute, "exactly one of cats_int64s and cats_strings is given"};
 
 std::size_t count_of(const Inference& in, std::string_view name) {
@@ -98,6 +104,23 @@ void feature_vectorizer(Inference& in) {
 void label_encoder(Inference& in) {
   if (in.opset() < 2) return swap_strings(in);
   same_shape(in);
+  std::optional<std::size_t> key_count, value_count;
+  std::size_t key_lists = 0, value_lists = 0;
+  for (const std::string_view kind : {"int64s", "floats", "strings"}) {
+    for (const auto& [role, lists, count] : {std::tuple("keys_", &key_lists, &key_count), std::tuple("values_", &value_lists, &value_count)}) {
+      const std::string name = role + std::string(kind);
+      if (in.attribute(name) == nullptr) continue;
+      ++*lists;
+      *count = count_of(in, name);
+    }
+  }
+  if (in.attribute("keys_tensor") != nullptr) ++key_lists;
+  if (in.attribute("values_tensor") != nullptr) ++value_lists;
+  if (key_lists > 1 || value_lists > 1) {
+    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists, key_lists > 1 ? "keys" : "values"));
+  } else if (key_count && value_count && *key_count != *value_count) {
+    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has {} keys and {} values", *key_count, *value_count));
+  }
   if (in.attribute("values_strings") != nullptr) in.set_dtype(0, DType::kString);
   if (in.attribute("values_int64s") != nullptr) in.set_dtype(0, DType::kInt64);
   if (in.attribute("values_floats") != nullptr) in.set_dtype(0, DType::kFloat32);
@@ -132,7 +155,22 @@ void svm_classifier(Inference& in) {
   classes(in, "classlabels_ints", count_of(in, "prob_a") > 0 && labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
 }
 
+/// Lists that describe the nodes of trees: one entry a node, each. `reference` is one that has to be there.
+void check_nodes(Inference& in, std::string_view reference) {
+  const std::size_t nodes = count_of(in, reference);
+  for (const std::string_view name : {"nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs", "nodes_nodeids",
+                                      "nodes_modes", "nodes_values", "nodes_missing_value_tracks_true"}) {
+    const Attribute* given = in.attribute(name);
+    if (nodes == 0 || given == nullptr || given->kind == AttributeKind::kTensor) continue;
+    if (const std::size_t count = count_of(in, name); count != 0 && count != nodes) {
+      in.fail(kTreeNodes, {}, fmt::format("`{}` of {} has {} entries, `{}` has {}: one a node needed", name, in.call().name, count, reference, nodes));
+      return;
+    }
+  }
+}
+
 void tree_classifier(Inference& in) {
+  check_nodes(in, "nodes_treeids");
   const std::size_t labels = std::max(count_of(in, "classlabels_int64s"), count_of(in, "classlabels_strings"));
   classes(in, "classlabels_int64s", labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
 }
@@ -141,6 +179,17 @@ void tree_classifier(Inference& in) {
 void regressor(Inference& in, std::string_view attribute, std::int64_t fallback) {
   const std::int64_t targets = in.int_attribute(attribute, fallback);
   in.set_shape(0, Dims{rows(in), targets > 0 ? in.dims().constant(targets) : Dim(Unknown::kNotTracked)});
+}
+
+void tree_ensemble(Inference& in) {
+  check_nodes(in, "nodes_featureids");
+  check_rank(in, 0, {2}, kTreeData);
+  regressor(in, "n_targets", 1);
+}
+
+void tree_regressor(Inference& in) {
+  check_nodes(in, "nodes_treeids");
+  regressor(in, "n_targets", 0);
 }
 
 void svm_regressor(Inference& in) { in.set_shape(0, Dims{rows(in), in.dims().constant(1)}); }
@@ -183,7 +232,7 @@ const RegisterOps kTraditional{
     ml("DictVectorizer", dict_vectorizer),
     ml("FeatureVectorizer", feature_vectorizer),
     ml("Imputer", same_shape),
-    ml("LabelEncoder", label_encoder),
+    ml("LabelEncoder", label_encoder).constraint(kEncoderTable),
     ml("LinearClassifier", linear_classifier),
     ml("LinearRegressor", [](Inference& in) { regressor(in, "targets", 1); }),
     ml("Normalizer", same_shape),
@@ -191,9 +240,9 @@ const RegisterOps kTraditional{
     ml("SVMClassifier", svm_classifier),
     ml("SVMRegressor", svm_regressor),
     ml("Scaler", same_shape),
-    ml("TreeEnsemble", [](Inference& in) { regressor(in, "n_targets", 1); }),
-    ml("TreeEnsembleClassifier", tree_classifier),
-    ml("TreeEnsembleRegressor", [](Inference& in) { regressor(in, "n_targets", 0); }),
+    ml("TreeEnsemble", tree_ensemble).constraint(kTreeNodes).constraint(kTreeData),
+    ml("TreeEnsembleClassifier", tree_classifier).constraint(kTreeNodes),
+    ml("TreeEnsembleRegressor", tree_regressor).constraint(kTreeNodes),
     ml("ZipMap", zip_map),
 };
 

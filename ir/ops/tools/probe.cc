@@ -75,6 +75,7 @@ const KnownShapes* known_shapes(std::string_view op) {
       {"NegativeLogLikelihoodLoss", {{1, 2}, {1}}},
       {"NonMaxSuppression", {{1, 1, 4}, {1, 1, 1}, {}}},
       {"OneHot", {{1}, {}, {2}}},
+      {"Resize", {{1}, {1}, {0}, {1}}},
       {"ReverseSequence", {{1, 1}, {1}}},
       {"RoiAlign", {{1, 1, 1, 1}, {1, 4}, {1}}},
       {"RotaryEmbedding", {{1, 1, 1, 2}, {1, 1, 1}}},
