@@ -119,6 +119,15 @@ class CommandTest(unittest.TestCase):
         self.assertIn("--write-baseline FILE", run("check", "--help").stdout)
         self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
 
+    def test_files_of_other_kinds_are_named(self):
+        for content, said in [(b"\x20\0\0\0ORTM" + bytes(64), "a model in ONNX Runtime's own format"), (b"\x1c\0\0\0TFL3" + bytes(64), "a TensorFlow Lite model"),
+                              (b"\x3c" + bytes(7) + b'{"w":{}}', "a safetensors file"), (b'{"irVersion": 9}', "JSON"), (b"\xfd7zXZ\0", "an xz archive"),
+                              (b"ir_version: 9\ngraph {\n}\n", "protobuf's text format"), (b'<ir_version: 9, opset_import: ["": 17]>', "has to end in .onnxtxt")]:
+            with self.subTest(said=said):
+                result = run("check", self.write("other.onnx", content))
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(f"not an ONNX model: the file is {said}" if said.startswith(("a ", "an ", "J")) else said, result.stdout)
+
     def test_a_line_of_code_is_shown_once_in_a_finding(self):
         findings = run("check", "samples/encoder_bad.onnx").stdout.split("\n\n")
         self.assertEqual(findings[0].count("samples/encoder_step.py:23"), 1, findings[0])

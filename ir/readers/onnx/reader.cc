@@ -32,9 +32,22 @@ std::string_view known_format(std::string_view bytes) {
       {"<!DOCTYPE"sv, "an HTML page"},
       {"<html"sv, "an HTML page"},
       {"#!"sv, "a script"},
+      {"\xfd" "7zXZ"sv, "an xz archive"},
+      {"\x28\xb5\x2f\xfd"sv, "a Zstandard archive"},
+      {"{\""sv, "JSON"},
+      {"{\n"sv, "JSON"},
+      {"<ir_version"sv, "a model in text, whose name has to end in .onnxtxt"},
+      {"ir_version:"sv, "a model in protobuf's text format, which onnx.save can convert"},
   };
   for (const Magic& magic : kMagic)
     if (bytes.starts_with(magic.begin)) return magic.name;
+  // Behind a number that is small: where a FlatBuffer begins, how long a header is. No protobuf has a field 0.
+  const auto has_zeros = [&](std::size_t from, std::size_t count) { return bytes.substr(from, count).find_first_not_of('\0') == std::string_view::npos; };
+  if (bytes.size() >= 8 && has_zeros(1, 3)) {
+    if (bytes.substr(4, 4) == "ORTM") return "a model in ONNX Runtime's own format, made of an ONNX file";
+    if (bytes.substr(4, 4) == "TFL3") return "a TensorFlow Lite model";
+  }
+  if (bytes.size() >= 10 && has_zeros(4, 4) && bytes.substr(8, 2) == "{\"") return "a safetensors file";
   return {};
 }
 
