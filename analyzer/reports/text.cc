@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
@@ -173,17 +175,33 @@ std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
 
 }  // namespace
 
+namespace {
+
+/// A bound in at most six digits where it is no integer, rounded up (`away` = 1) or down (-1) so that it still holds.
+std::string end_text(double value, int away) {
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  if (std::fabs(value) < 1e15 && value == std::floor(value)) return fmt::format("{:.0f}", value);
+  const std::string shortened = fmt::format("{:.6g}", value);
+  const double rounded = std::strtod(shortened.c_str(), nullptr);
+  if (rounded == value || (rounded - value) * away > 0) return shortened;
+  const double last_digit = std::pow(10.0, std::floor(std::log10(std::fabs(value))) - 5);
+  const std::string next = fmt::format("{:.6g}", value + away * last_digit);
+  return away != 0 && (std::strtod(next.c_str(), nullptr) - value) * away > 0 ? next : fmt::format("{}", value);
+}
+
+}  // namespace
+
 std::string bounds_text(const Fact& fact) {
   const Range whole = range_of(fact.dtypes), &range = fact.range;
   if (fact.kind != ValueKind::kTensor || range.is_everything() || range == whole) return {};
+  const std::string lo = end_text(range.lo, -1), hi = end_text(range.hi, 1);
+  if (range.lo == range.hi) return fmt::format(" in [{}, {}]", end_text(range.lo, 0), end_text(range.hi, 0));
   // The limits of a dtype say nothing; of bool they are the two values.
-  const std::string both = range.to_text();
-  const std::size_t comma = both.find(", ");
-  if (fact.dtypes != DTypeSet(DType::kBool) && range.lo < range.hi) {
-    if (range.hi == whole.hi) return " >= " + both.substr(1, comma - 1);
-    if (range.lo == whole.lo) return " <= " + both.substr(comma + 2, both.size() - comma - 3);
+  if (fact.dtypes != DTypeSet(DType::kBool)) {
+    if (range.hi == whole.hi) return " >= " + lo;
+    if (range.lo == whole.lo) return " <= " + hi;
   }
-  return " in " + both;
+  return fmt::format(" in [{}, {}]", lo, hi);
 }
 
 std::string show_text(const Analysis& analysis, const Placement& placement) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/places.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/reports/unknowns.h"
+#include "analyzer/rules/rule.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint {
@@ -127,6 +129,22 @@ std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherite
   return text;
 }
 
+/// Of one node, in file order.
+std::span<const NodeFailure> failures_of(const Analysis& analysis, NodeId node) {
+  const auto found = std::ranges::equal_range(analysis.failures(), node, {}, &NodeFailure::node);
+  return {found.begin(), found.end()};
+}
+
+/// The value has a declared type, and a fact although nothing could be derived of its node.
+bool counts_declaration(const Analysis& analysis, ValueId value) {
+  const Value& self = analysis.model().value(value);
+  if (self.type == nullptr || analysis.fact_id(value) == FactId::kTop) return false;
+  const auto is_open = [&](ValueId operand) {
+    return operand != ValueId::kAbsent && (analysis.fact(operand).kind == ValueKind::kUnknown || !analysis.facts().is_ranked(analysis.fact(operand).shape));
+  };
+  return !analysis.reason(self.producer).empty() || std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
+}
+
 /// What the names `?1`, `?2`, ... stand for, a line each.
 std::string legend(const Analysis& analysis, const ExtentNames& names, const std::vector<ValueId>& met_at) {
   const Model& model = analysis.model();
@@ -162,7 +180,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     const std::string unknown = unknown_lines(analysis, current, current == value);
     text += unknown;
     met_at.resize(names.symbols().size(), current);
-    if (analysis.taint(current) != Taint()) text += "  part of that is a guess: something it depends on failed\n";
+    if (analysis.taint(current) != Taint()) text += "  part of that is a guess: something that it depends on fails\n";
     if (self.origin != ValueOrigin::kNode) {
       text += fmt::format("  it is {}\n", word_for(self.origin));
       continue;
@@ -175,6 +193,8 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     text += "  made by " + node_text(model, self.producer);
     const Place& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
+    for (const NodeFailure& failure : failures_of(analysis, self.producer)) text += fmt::format("  it fails: {}\n", FailureCase{analysis, failure}.message());
+    if (counts_declaration(analysis, current)) text += "  the model declares its type, which counts where the operands tell nothing\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
     if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty()) text += fmt::format("  nothing better is known: {}\n", reason);
     const auto tell = [&](ValueId id) {

@@ -44,7 +44,22 @@ class WhyTest(unittest.TestCase):
 
     def test_the_origin_of_a_dtype_is_named(self) -> None:
         result = why(str(SAMPLES / "regression_bad.onnx"), "val_3")
-        self.assertIn("part of that is a guess: something it depends on failed", result.stdout)
+        self.assertIn("part of that is a guess: something that it depends on fails", result.stdout)
+
+    def test_what_failed_is_said_where_it_failed(self) -> None:
+        said = why(str(SAMPLES / "refine_loop_bad.onnx"), "div").stdout
+        self.assertRegex(said, r"(?m)^  it fails: Div needs operands of one dtype: `\w+` is float32, `\w+` is int64$")
+
+    def test_a_declaration_that_counts_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(MODEL.replace("float[] a,", "float[N, 2] a,"))
+            said = why(str(path), "a").stdout
+        self.assertTrue(said.startswith("`a` is float32[N, 2]"), said)
+        self.assertIn("\n  the model declares its type, which counts where the operands tell nothing\n", said)
+
+    def test_bounds_are_short_and_hold(self) -> None:
+        self.assertIn("`rating.weight` is float32[1, 16] in [-0.347099, 0.584312]\n", why(str(SAMPLES / "regression_bad.onnx"), "val_3").stdout)
 
     def test_values_of_bodies_are_found(self) -> None:
         result = why(str(SAMPLES / "refine_loop_bad.onnx"), "add_10")
