@@ -17,6 +17,7 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMaxTerms = 16;
 constexpr std::size_t kMaxDegree = 4;
 constexpr int kMaxNesting = 16;  // of opaque atoms; keeps evaluate, substitute and to_text shallow
+constexpr std::size_t kMaxText = 4096;  // of an expression; parts that stand in parts many times would make it endless
 
 using AtomId = std::uint32_t;
 
@@ -39,6 +40,7 @@ struct Polynomial {
   Bounds bounds{kMin, kMax};
   Bounds bounds_from_two{kMin, kMax};
   int nesting = 0;
+  bool has_blank = false;  // in its text
 };
 
 struct Atom {
@@ -51,6 +53,7 @@ struct Atom {
   Bounds bounds;
   Bounds bounds_from_two;
   int nesting;
+  bool has_blank;         // in its text
   Dim dim;                // the polynomial that is this atom alone
 };
 
@@ -210,8 +213,11 @@ struct DimPool::Impl {
     polynomial.bounds = bounds_of(terms, false);
     polynomial.bounds_from_two = bounds_of(terms, true);
     for (const Term& term : terms)
-      for (std::uint32_t i = 0; i < term.monomial.degree; ++i)
+      for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
         polynomial.nesting = std::max(polynomial.nesting, atoms[term.monomial.atoms[i]].nesting);
+        polynomial.has_blank = polynomial.has_blank || atoms[term.monomial.atoms[i]].has_blank;
+      }
+    polynomial.has_blank = polynomial.has_blank || terms.size() > 1;
     polynomial.terms = std::move(terms);
     const auto index = static_cast<std::uint32_t>(polynomials.size());
     polynomials.push_back(std::move(polynomial));
@@ -240,6 +246,7 @@ struct DimPool::Impl {
   }
 
   int nesting(Dim dim) const { return dim.is_unknown() || inline_constant(dim) ? 0 : interned(dim).nesting; }
+  bool has_blank(Dim dim) const { return !dim.is_unknown() && !inline_constant(dim) && interned(dim).has_blank; }
 
   Dim atom_dim(Atom atom) {
     std::uint64_t hash = mix(static_cast<std::uint64_t>(atom.kind), atom.a.id());
@@ -274,6 +281,7 @@ struct DimPool::Impl {
                          .bounds = {lo, kMax},
                          .bounds_from_two = {std::max(lo, usual), kMax},
                          .nesting = 0,
+                         .has_blank = name.find(' ') != std::string_view::npos,
                          .dim = {}});
   }
 
@@ -289,6 +297,7 @@ struct DimPool::Impl {
                          .bounds = bounds_all,
                          .bounds_from_two = bounds_two,
                          .nesting = depth,
+                         .has_blank = kind != AtomKind::kFloorDiv || has_blank(a) || has_blank(b),
                          .dim = {}});
   }
 
@@ -388,6 +397,119 @@ struct DimPool::Impl {
       case AtomKind::kMax: return pool.max(a, b);
       default: return pool.broadcast(a, b);
     }
+  }
+
+  /// `known`: of dims with parts, which may stand in one another many times: each is evaluated once.
+  std::optional<std::int64_t> evaluate(Dim dim, const Assignment& values, std::unordered_map<std::uint32_t, std::optional<std::int64_t>>& known) const {
+    if (nesting(dim) == 0) return sum(dim, values, known);
+    if (const auto at = known.find(dim.id()); at != known.end()) return at->second;
+    return known[dim.id()] = sum(dim, values, known);
+  }
+
+  std::optional<std::int64_t> sum(Dim dim, const Assignment& values, std::unordered_map<std::uint32_t, std::optional<std::int64_t>>& known) const {
+    if (dim.is_unknown()) return std::nullopt;
+    if (const auto value = as_constant(dim)) return value;
+    std::int64_t sum = 0;
+    for (const Term& term : interned(dim).terms) {
+      std::optional<std::int64_t> product = term.coefficient;
+      for (std::uint32_t i = 0; i < term.monomial.degree && product; ++i) {
+        const Atom& atom = atoms[term.monomial.atoms[i]];
+        std::optional<std::int64_t> factor;
+        if (atom.kind == AtomKind::kSymbol || atom.kind == AtomKind::kFresh) {
+          factor = values(atom.dim);
+        } else {
+          const auto a = evaluate(atom.a, values, known), b = evaluate(atom.b, values, known);  // nesting is capped
+          if (!a || !b) return std::nullopt;
+          switch (atom.kind) {
+            case AtomKind::kFloorDiv: factor = checked::floor_div(*a, *b); break;
+            case AtomKind::kMod: factor = checked::floor_mod(*a, *b); break;
+            case AtomKind::kMin: factor = std::min(*a, *b); break;
+            case AtomKind::kMax: factor = std::max(*a, *b); break;
+            default: factor = *a == 1 ? *b : *a; break;
+          }
+        }
+        product = factor ? checked::mul(*product, *factor) : std::nullopt;
+      }
+      const auto total = product ? checked::add(sum, *product) : std::nullopt;
+      if (!total) return std::nullopt;
+      sum = *total;
+    }
+    return sum;
+  }
+
+  /// `known`: as in evaluate.
+  Dim substitute(DimPool& pool, Dim dim, const Replacement& replacement, std::unordered_map<std::uint32_t, Dim>& known) {
+    if (dim.is_unknown() || as_constant(dim)) return dim;
+    const bool has_parts = nesting(dim) > 0;
+    if (has_parts)
+      if (const auto at = known.find(dim.id()); at != known.end()) return at->second;
+    const std::vector<Term> terms = interned(dim).terms;
+    Dim sum = constant(0);
+    for (const Term& term : terms) {
+      Dim product = constant(term.coefficient);
+      for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
+        const Atom atom = atoms[term.monomial.atoms[i]];
+        const bool symbol = atom.kind == AtomKind::kSymbol || atom.kind == AtomKind::kFresh;
+        const Dim factor = symbol ? replacement(atom.dim).value_or(atom.dim)
+                                  : apply(pool, atom.kind, substitute(pool, atom.a, replacement, known),
+                                          substitute(pool, atom.b, replacement, known));  // nesting is capped
+        product = pool.mul(product, factor);
+      }
+      sum = pool.add(sum, product);
+    }
+    if (has_parts) known.emplace(dim.id(), sum);
+    return sum;
+  }
+
+  /// Appends the text, and stops somewhere behind kMaxText.
+  void print(Dim dim, std::string& text) const {
+    if (text.size() > kMaxText) return;
+    if (dim.is_unknown()) {
+      text += "?";
+      return;
+    }
+    if (const auto value = as_constant(dim)) {
+      text += std::to_string(*value);
+      return;
+    }
+    const std::vector<Term>& terms = interned(dim).terms;
+    // The constant term sorts first and reads best last.
+    const std::size_t shift = terms[0].monomial.atoms == Monomial{}.atoms && terms[0].monomial.degree == 0 ? 1 : 0;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+      const Term& term = terms[(k + shift) % terms.size()];
+      const bool negative = term.coefficient < 0;
+      const auto bits = static_cast<std::uint64_t>(term.coefficient);
+      const std::uint64_t magnitude = negative ? ~bits + 1 : bits;
+      text += k == 0 ? (negative ? "-" : "") : (negative ? " - " : " + ");
+      const bool has_factor = magnitude != 1 || term.monomial.degree == 0;
+      if (has_factor) text += std::to_string(magnitude);
+      for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
+        if (has_factor || i > 0) text += "*";
+        print(atoms[term.monomial.atoms[i]], text);
+      }
+    }
+  }
+
+  void print(const Atom& atom, std::string& text) const {
+    switch (atom.kind) {
+      case AtomKind::kSymbol: text += atom.name; return;
+      case AtomKind::kFresh: text += "?"; return;
+      case AtomKind::kFloorDiv: text += "floor("; break;
+      case AtomKind::kMod: text += "mod("; break;
+      case AtomKind::kMin: text += "min("; break;
+      case AtomKind::kMax: text += "max("; break;
+      case AtomKind::kBroadcast: text += "broadcast("; break;
+    }
+    const auto print_side = [&](Dim side) {
+      const bool wrapped = atom.kind == AtomKind::kFloorDiv && has_blank(side);
+      if (wrapped) text += "(";
+      print(side, text);
+      if (wrapped) text += ")";
+    };
+    print_side(atom.a);
+    text += atom.kind == AtomKind::kFloorDiv ? "/" : ", ";
+    print_side(atom.b);
+    text += ")";
   }
 };
 
@@ -597,89 +719,22 @@ std::vector<Dim> DimPool::symbols(Dim dim) const {
 }
 
 std::optional<std::int64_t> DimPool::evaluate(Dim dim, const Assignment& values) const {
-  if (dim.is_unknown()) return std::nullopt;
-  if (const auto value = as_constant(dim)) return value;
-  std::int64_t sum = 0;
-  for (const Term& term : impl_->interned(dim).terms) {
-    std::optional<std::int64_t> product = term.coefficient;
-    for (std::uint32_t i = 0; i < term.monomial.degree && product; ++i) {
-      const Atom& atom = impl_->atoms[term.monomial.atoms[i]];
-      std::optional<std::int64_t> factor;
-      if (atom.kind == AtomKind::kSymbol || atom.kind == AtomKind::kFresh) {
-        factor = values(atom.dim);
-      } else {
-        const auto a = evaluate(atom.a, values), b = evaluate(atom.b, values);  // nesting is capped
-        if (!a || !b) return std::nullopt;
-        switch (atom.kind) {
-          case AtomKind::kFloorDiv: factor = checked::floor_div(*a, *b); break;
-          case AtomKind::kMod: factor = checked::floor_mod(*a, *b); break;
-          case AtomKind::kMin: factor = std::min(*a, *b); break;
-          case AtomKind::kMax: factor = std::max(*a, *b); break;
-          default: factor = *a == 1 ? *b : *a; break;
-        }
-      }
-      product = factor ? checked::mul(*product, *factor) : std::nullopt;
-    }
-    const auto total = product ? checked::add(sum, *product) : std::nullopt;
-    if (!total) return std::nullopt;
-    sum = *total;
-  }
-  return sum;
+  std::unordered_map<std::uint32_t, std::optional<std::int64_t>> known;
+  return impl_->evaluate(dim, values, known);
 }
 
 Dim DimPool::substitute(Dim dim, const Replacement& replacement) {
-  if (dim.is_unknown() || as_constant(dim)) return dim;
-  const std::vector<Term> terms = impl_->interned(dim).terms;
-  Dim sum = constant(0);
-  for (const Term& term : terms) {
-    Dim product = constant(term.coefficient);
-    for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
-      const Atom atom = impl_->atoms[term.monomial.atoms[i]];
-      const bool symbol = atom.kind == AtomKind::kSymbol || atom.kind == AtomKind::kFresh;
-      const Dim factor = symbol ? replacement(atom.dim).value_or(atom.dim)
-                                : impl_->apply(*this, atom.kind, substitute(atom.a, replacement),
-                                               substitute(atom.b, replacement));  // nesting is capped
-      product = mul(product, factor);
-    }
-    sum = add(sum, product);
-  }
-  return sum;
+  std::unordered_map<std::uint32_t, Dim> known;
+  return impl_->substitute(*this, dim, replacement, known);
 }
 
 std::string DimPool::to_text(Dim dim) const {
-  if (dim.is_unknown()) return "?";
-  if (const auto value = as_constant(dim)) return std::to_string(*value);
-  const auto wrapped = [this](Dim part) {
-    std::string inner = to_text(part);
-    return inner.find(' ') == std::string::npos ? inner : "(" + inner + ")";
-  };
   std::string text;
-  const std::vector<Term>& terms = impl_->interned(dim).terms;
-  // The constant term sorts first and reads best last.
-  const std::size_t shift = terms[0].monomial.atoms == Monomial{}.atoms && terms[0].monomial.degree == 0 ? 1 : 0;
-  for (std::size_t k = 0; k < terms.size(); ++k) {
-    const Term& term = terms[(k + shift) % terms.size()];
-    const bool negative = term.coefficient < 0;
-    const auto bits = static_cast<std::uint64_t>(term.coefficient);
-    const std::uint64_t magnitude = negative ? ~bits + 1 : bits;
-    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
-    std::string product = magnitude != 1 || term.monomial.degree == 0 ? std::to_string(magnitude) : "";
-    for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
-      const Atom& atom = impl_->atoms[term.monomial.atoms[i]];
-      if (!product.empty()) product += "*";
-      switch (atom.kind) {
-        case AtomKind::kSymbol: product += atom.name; break;
-        case AtomKind::kFresh: product += "?"; break;
-        case AtomKind::kFloorDiv: product += "floor(" + wrapped(atom.a) + "/" + wrapped(atom.b) + ")"; break;
-        case AtomKind::kMod: product += "mod(" + to_text(atom.a) + ", " + to_text(atom.b) + ")"; break;
-        case AtomKind::kMin: product += "min(" + to_text(atom.a) + ", " + to_text(atom.b) + ")"; break;
-        case AtomKind::kMax: product += "max(" + to_text(atom.a) + ", " + to_text(atom.b) + ")"; break;
-        case AtomKind::kBroadcast: product += "broadcast(" + to_text(atom.a) + ", " + to_text(atom.b) + ")"; break;
-      }
-    }
-    text += product;
-  }
-  return text;
+  impl_->print(dim, text);
+  if (text.size() <= kMaxText) return text;
+  std::size_t end = kMaxText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character of a name
+  return text.substr(0, end) + "...";
 }
 
 }  // namespace tensorlint

@@ -122,7 +122,7 @@ class DimPool {
   /// Every symbol made after this call has an id of at least the mark.
   std::uint32_t mark() const;
 
-  /// "3", "N", "2*N + 1", "floor(N/2)"; "?" for an unknown or a fresh symbol.
+  /// "3", "N", "2*N + 1", "floor(N/2)"; "?" for an unknown or a fresh symbol. Cut off behind 4,096 bytes.
   std::string to_text(Dim dim) const;
 
  private:

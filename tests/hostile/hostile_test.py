@@ -390,6 +390,21 @@ class HostileTest(unittest.TestCase):
                 with self.subTest(name=name, count=count):
                     self.check(simple(self.doubling(step, count), constants, [wire.value("x", FLOAT, ["N", "M"])], [f"v{count}"]), VERDICT)
 
+    def test_extents_in_extents(self):
+        """Sixteen quotients in one another, each with the last one twenty times in it: 20^16 places for one symbol."""
+        nodes, last = [wire.node("Shape", ["x"], ["q0"])], "q0"
+        for i in range(16):
+            nodes += [wire.node("Mul", [last, last], [f"a{i}"]), wire.node("Mul", [f"a{i}", last], [f"b{i}"]), wire.node("Add", [f"a{i}", f"b{i}"], [f"c{i}"]),
+                      wire.node("Add", [f"c{i}", last], [f"d{i}"]), wire.node("Add", [f"a{i}", "three"], [f"e{i}"]), wire.node("Div", [f"d{i}", f"e{i}"], [f"q{i + 1}"])]
+            last = f"q{i + 1}"
+        nodes += [wire.node("ConstantOfShape", [last], ["s"]), wire.node("Identity", ["s"], ["y"])]
+        model = simple(nodes, [wire.integers("three", [3])], [wire.value("x", FLOAT, ["N"])])
+        self.check(model, VERDICT)
+        for options in ([], ["--format", "json", "--all-symbols"]):
+            result = run(["show", *options, self.folder / "m.onnx"])
+            self.assertEqual(result.code, CLEAN, result.errors[:500])
+            self.assertLess(result.cpu, 1)
+
     def test_equations(self):
         for equation in ("....i", "...i,...i->...", "i" * 60_000, ",".join("i" * 20_000), "->", "...->...", ",,,,->", "i->" + "i" * 50_000, "\u202e\u0000i->i", "i" * 50 + "..." * 50):
             with self.subTest(equation=equation[:20]):
