@@ -56,10 +56,11 @@ FactId Seeds::dense(const Tensor& tensor) {
   Fact fact;
   fact.kind = ValueKind::kTensor;
   if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
+  fact.range = range_of(fact.dtypes);
+  if (malformed_.contains(&tensor)) return facts_.intern(fact);
   Dims dims;
   for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
   fact.shape = facts_.intern_shape(dims);
-  fact.range = range_of(fact.dtypes);
   if (const auto integers = tensor.integers(kMaxRangeScan)) {
     if (integers->size() <= kMaxContent) {
       Content content;

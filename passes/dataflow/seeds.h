@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
@@ -12,7 +13,10 @@ namespace tensorlint {
 /// The facts that inference begins with: of initializers, of declared types, of what the user declared.
 class Seeds {
  public:
-  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts) : model_(model), options_(options), facts_(facts) {}
+  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts) : model_(model), options_(options), facts_(facts) {
+    for (const StructureFault& fault : model.faults)
+      if (fault.kind == StructureFault::Kind::kMalformedTensor && fault.tensor != nullptr) malformed_.insert(fault.tensor);
+  }
 
   /// Of an input of the main graph.
   FactId input(ValueId id);
@@ -30,6 +34,7 @@ class Seeds {
   const Model& model_;
   const AnalysisOptions& options_;
   FactStore& facts_;
+  std::unordered_set<const Tensor*> malformed_;  // reported as such: their extents say nothing
 };
 
 }  // namespace tensorlint

@@ -54,6 +54,12 @@ TEST(Attention, Mask) {
   EXPECT_EQ(Op("TensorScatter", 24).in("float32[2, 9, 4]").in("float32[2, 3, 4]").with("mode", "foo").infer().failures, Labels{"attention_choice"});
 }
 
+TEST(Recurrent, WrongHiddenSizeIsSaidOnce) {
+  const Outcome lstm = Op("LSTM", 22).in("float32[4, 2, 3]").in("float32[1, 8, 3]").in("float32[1, 8, 2]").absent().absent().in("float32[1, 2, 2]").in("float32[1, 2, 2]")
+      .with("hidden_size", 3).infer();
+  EXPECT_EQ(lstm.failures, (Labels{"recurrent_weights", "recurrent_weights"}));  // one finding; no state is blamed
+}
+
 TEST(Recurrent, Lengths) {
   const auto gru = [](std::vector<std::int64_t> lengths) {
     return Op("GRU", 22).in("float32[4, 2, 3]").in("float32[1, 6, 3]").in("float32[1, 6, 2]").absent().constant(std::move(lengths), "int32[2]").with("hidden_size", 2).infer();

@@ -46,9 +46,11 @@ void recurrent(Inference& in, std::int64_t gates) {
     }
   }
   const Dims state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
-  check_shape(in, 5, state, kRecurrentStates, "initial hidden state", 0);
+  // Weights that do not fit mean another hidden size or direction, which no state fits either.
+  const bool fitting = !in.failed();
+  if (fitting) check_shape(in, 5, state, kRecurrentStates, "initial hidden state", 0);
   if (gates == 4) {
-    check_shape(in, 6, state, kRecurrentStates, "initial cell state", 0);
+    if (fitting) check_shape(in, 6, state, kRecurrentStates, "initial cell state", 0);
     check_shape(in, 7, Dims{directions, rows(3)}, kRecurrentWeights, "peephole weights");
   }
   // Lengths and initial states have the data's batch.
