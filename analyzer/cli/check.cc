@@ -129,6 +129,11 @@ int run_check(const CheckOptions& options) {
   for (const InputFile& file : files) {
     auto config = settings->config_for(file.path);
     if (!config) return refuse(config.error().message);
+    if (configs.empty() || configs.back() != *config) {  // files of one folder have one
+      const InputSettings of = settings->of(file.path, *config);
+      if (std::ranges::none_of(all_rules(), [&](const Rule* rule) { return of.selection.allows(rule->info()); }))
+        fmt::print(stderr, "tensorlint: no rule is left for {}: all that are selected are ignored too\n", escape_for_people(file.path, 2000));
+    }
     configs.push_back(std::move(*config));
   }
   const InterruptWatch watch;

@@ -65,6 +65,11 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     settings.fail_on_ = severity_named(*options.fail_on);
     if (!settings.fail_on_) return Error{fmt::format("--fail-on takes error, warning or info, not `{}`", *options.fail_on), {}};
   }
+  if (!options.select.empty()) {
+    bool any = false;
+    for_each_word(options.select, [&](std::string_view) { any = true; });
+    if (!any) return Error{"--select names no rule", {}};
+  }
   for (const auto* words : {&options.select, &options.ignore}) {
     std::string unknown;
     for_each_word(*words, [&](std::string_view word) {

@@ -103,6 +103,7 @@ class CommandTest(unittest.TestCase):
                                 (["check", OK, "--jobs", "1", "--jobs", "2"], "--jobs is given more than once"),
                                 (["check", OK, "--max-findings", "-1"], "a number from 0 to 999999999 is wanted, not `-1`"),
                                 (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
+                                (["check", OK, "--select", ""], "--select names no rule"),
                                 (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
                                 (["why", OK, "y", "--input", "zz=float32"], "has no value `zz` in its main graph"),
                                 (["fix", BAD, "--diff", "--device", "zz=cpu"], "has no value `zz` in its main graph"),
@@ -113,6 +114,8 @@ class CommandTest(unittest.TestCase):
                 result = run(*arguments)
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                 self.assertIn(said, result.stderr)
+        nothing = run("check", BAD, "--select", "TL-S201", "--ignore", "shape")
+        self.assertEqual((nothing.returncode, nothing.stderr), (0, f"tensorlint: no rule is left for {BAD}: all that are selected are ignored too\n"))
         self.assertEqual(run().returncode, 2)
         self.assertIn("find bugs in models", run().stderr)
         self.assertIn("Exit codes: 0 nothing found", run("--help").stdout)
