@@ -94,30 +94,6 @@ bool from_unplaced_initializer(ModelView& view, const PlacementFailure& failure)
   return is_unplaced(failure.first, failure.witness.device) || is_unplaced(failure.second, failure.witness.other);
 }
 
-/// One side is a small integer constant that nothing but the default device places. Such constants are what exporters write
-/// shapes with: whoever loads the model puts them where the shapes are, on the cpu, so no execution fails for them.
-bool from_movable_constant(ModelView& view, const PlacementFailure& failure) {
-  constexpr std::uint64_t kMostElements = 64;
-  const Placement& placement = *view.placement();
-  const Model& model = view.model();
-  const auto is_movable = [&](ValueId value, const std::string& device) {
-    if (value == ValueId::kAbsent) return false;
-    const Origin origin = placement.origin(view.analysis(), value, device);
-    const Fact& fact = view.analysis().fact(origin.value);
-    if (fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool))) return false;
-    std::uint64_t elements = 1;
-    for (const Dim dim : view.analysis().facts().dims_of(fact.shape)) {
-      const auto extent = view.analysis().facts().dims().as_constant(dim);
-      if (!extent || *extent < 0 || static_cast<std::uint64_t>(*extent) > kMostElements) return false;
-      elements *= static_cast<std::uint64_t>(*extent);
-      if (elements > kMostElements) return false;
-    }
-    if (origin.node != NodeId::kNone) return model.text(model.op(model.node(origin.node)).name) == "Constant" && placement.sources().node_source(origin.node) == SourceKind::kNone;
-    return model.value(origin.value).origin == ValueOrigin::kInitializer && placement.sources().value_source(origin.value) == SourceKind::kNone;
-  };
-  return is_movable(failure.first, failure.witness.device) || is_movable(failure.second, failure.witness.other);
-}
-
 DeviceWitness witness_of(const Model& model, const PlacementWitness& witness) {
   DeviceWitness out;
   out.devices = {witness.device, witness.other};
@@ -151,7 +127,6 @@ void report_placement_failures(ModelView& view, Reporter& out, std::initializer_
   const Model& model = view.model();
   for (const PlacementFailure& failure : placement.failures()) {
     if (std::find(causes.begin(), causes.end(), failure.cause) == causes.end()) continue;
-    if (from_movable_constant(view, failure)) continue;
     const bool unplaced = placement.sources().only_single_values() && from_unplaced_initializer(view, failure);
     if (unplaced && !out.first("unplaced initializers")) continue;
     FindingBuilder finding = out.report(failure.node, message_of(model, failure));
