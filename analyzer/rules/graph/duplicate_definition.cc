@@ -34,19 +34,28 @@ class DuplicateDefinition : public Rule {
     const Model& model = view.model();
     std::size_t size = 16;
     while (size < 2 * model.nodes.size()) size *= 2;
-    std::vector<std::uint32_t> places(size, 0);  // open addressing: a node's index plus 1
+    struct Slot {
+      std::uint32_t hash = 0, place = 0;  // a node's index plus 1
+    };
+    std::vector<Slot> slots(size);  // open addressing
     for (std::uint32_t i = 0; i < model.nodes.size(); ++i) {
       const Node& node = model.nodes[i];
       const std::string_view name = model.text(node.name);
       if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;
       if (const Operator& op = model.op(node); op.schema != nullptr && op.schema->name == "Constant") continue;  // becomes an initializer
-      std::size_t at = mix(std::hash<std::string_view>{}(name), static_cast<std::uint64_t>(node.graph)) & (size - 1);
-      const auto is_other = [&](const Node& other) { return other.graph != node.graph || model.text(other.name) != name; };
-      while (places[at] != 0 && is_other(model.nodes[places[at] - 1])) at = (at + 1) & (size - 1);
-      if (places[at] == 0) {
-        places[at] = i + 1;
+      const std::uint64_t hash = mix(std::hash<std::string_view>{}(name), static_cast<std::uint64_t>(node.graph));
+      const auto tag = static_cast<std::uint32_t>(hash >> 32);
+      const auto is_same = [&](const Slot& slot) {
+        if (slot.hash != tag) return false;
+        const Node& other = model.nodes[slot.place - 1];
+        return other.graph == node.graph && model.text(other.name) == name;
+      };
+      std::size_t at = hash & (size - 1);
+      while (slots[at].place != 0 && !is_same(slots[at])) at = (at + 1) & (size - 1);
+      if (slots[at].place == 0) {
+        slots[at] = {tag, i + 1};
       } else if (out.first(std::to_string(i))) {  // not what defines its results again
-        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name))).note_at(static_cast<NodeId>(places[at] - 1), "the other one");
+        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name))).note_at(static_cast<NodeId>(slots[at].place - 1), "the other one");
       }
     }
   }
