@@ -211,8 +211,25 @@ bool publish(int folder, const std::string& temporary, const std::string& name) 
   return ::renameat2(folder, temporary.c_str(), folder, name.c_str(), RENAME_NOREPLACE) == 0;  // file systems without hard links
 }
 
+/// What is at `path`, where `data` is to be read from.
+enum class There { kNothing, kSame, kOther };
+
+Result<There> what_is_at(const std::string& output, const Data& data, const ExternalFile& own) {
+  struct ::stat status {};
+  const std::string path = folder_of(output) + "/" + data.location;
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return There::kNothing;
+    return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
+  }
+  const Result<ExternalFile> file = open_external_file(output, data.location);
+  if (!file) return Error{fmt::format("in the folder of {}: {}", output, file.error().message), {}};
+  if (::fstat(file->descriptor(), &status) != 0) return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
+  if (same_file(status, data.status)) return There::kSame;
+  return file->size() == data.size() && same_bytes(file->descriptor(), own.descriptor(), file->size()) ? There::kSame : There::kOther;
+}
+
 /// Copies one data file to its place below `root`, making the folders that are missing. Links are not followed there.
-std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const Descriptor& root, Made& made, Progress& progress) {
+std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const std::string& output, const Descriptor& root, Made& made, Progress& progress) {
   const Result<ExternalFile> from = open_external_file(model, data.location);
   if (!from) return from.error().message;
   if (!unchanged(data, from->descriptor())) return kChanged;
@@ -244,7 +261,15 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
   if (::fchmod(file.number(), data.status.st_mode & 0777 & ~mask) != 0) return std::strerror(errno);
-  if (!publish(folder.number(), temporary, name)) return std::strerror(errno);
+  if (!publish(folder.number(), temporary, name)) {
+    if (errno != EEXIST) return std::strerror(errno);
+    // Somebody was faster: perhaps another run, for a model with the same weights.
+    const Result<There> there = what_is_at(output, data, *from);
+    if (!there || *there != There::kSame) return "a file of that name came there meanwhile";
+    ::unlinkat(folder.number(), temporary.c_str(), 0);
+    made.forget_last();
+    return std::nullopt;
+  }
   made.forget_last();
   made.add_file(data.location);
   return std::nullopt;
@@ -255,23 +280,6 @@ std::string quoted(std::string_view name) { return fmt::format("`{}`", name); }
 std::string list(const std::vector<std::string>& names) {
   if (names.size() == 1) return quoted(names[0]);
   return names.size() == 2 ? fmt::format("{} and {}", quoted(names[0]), quoted(names[1])) : fmt::format("{} and {} more files", quoted(names[0]), names.size() - 1);
-}
-
-/// What is at `path`, where `data` is to be read from.
-enum class There { kNothing, kSame, kOther };
-
-Result<There> what_is_at(const std::string& output, const Data& data, const ExternalFile& own) {
-  struct ::stat status {};
-  const std::string path = folder_of(output) + "/" + data.location;
-  if (::lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return There::kNothing;
-    return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
-  }
-  const Result<ExternalFile> file = open_external_file(output, data.location);
-  if (!file) return Error{fmt::format("in the folder of {}: {}", output, file.error().message), {}};
-  if (::fstat(file->descriptor(), &status) != 0) return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
-  if (same_file(status, data.status)) return There::kSame;
-  return file->size() == data.size() && same_bytes(file->descriptor(), own.descriptor(), file->size()) ? There::kSame : There::kOther;
 }
 
 }  // namespace
@@ -320,7 +328,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     if (!root.ok()) return Error{fmt::format("cannot write {}: {}", output, std::strerror(errno)), {}};
     Progress progress(total);
     for (const Data& data : missing) {
-      if (const auto fault = copy_data_file(model.path, data, root, made, progress))
+      if (const auto fault = copy_data_file(model.path, data, output, root, made, progress))
         return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location, folder + "/" + data.location, *fault), {}};
       text += fmt::format("copied {}, {}\n", escape_for_people(folder + "/" + data.location, 2000), size_text(data.size()));
     }

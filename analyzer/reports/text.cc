@@ -180,6 +180,7 @@ namespace {
 /// A bound in at most six digits where it is no integer, rounded up (`away` = 1) or down (-1) so that it still holds.
 std::string end_text(double value, int away) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  if (value == 0) return "0";  // of either sign
   if (std::fabs(value) < 1e15 && value == std::floor(value)) return fmt::format("{:.0f}", value);
   const std::string shortened = fmt::format("{:.6g}", value);
   const double rounded = std::strtod(shortened.c_str(), nullptr);

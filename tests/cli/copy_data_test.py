@@ -192,6 +192,15 @@ class CopyDataTest(unittest.TestCase):
             self.assertEqual(started.returncode, -signal.SIGTERM)
             self.assertIn(self.written(), ([], [FIRST, SECOND, "m.onnx"]))
 
+    def test_models_that_share_weights_may_move_at_the_same_time(self) -> None:
+        (self.source / FIRST).write_bytes(os.urandom(1 << 24))
+        commands = [[TOOL, "fix", str(self.source / "m.onnx"), "-o", str(self.out / f"m{index}.onnx"), "--copy-data"] for index in range(6)]
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+        for each in started:
+            _, said = each.communicate(timeout=60)
+            self.assertEqual((each.returncode, said), (0, ""))
+        self.assertEqual(self.written(), [FIRST, SECOND, *(f"m{index}.onnx" for index in range(6))])
+
     def test_holes_stay_holes(self) -> None:
         size = 1 << 40
         with open(self.source / SECOND, "r+b") as file:
