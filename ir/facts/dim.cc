@@ -724,6 +724,7 @@ std::optional<std::int64_t> DimPool::evaluate(Dim dim, const Assignment& values)
 }
 
 Dim DimPool::substitute(Dim dim, const Replacement& replacement) {
+  if (dim.is_unknown() || as_constant(dim)) return dim;
   std::unordered_map<std::uint32_t, Dim> known;
   return impl_->substitute(*this, dim, replacement, known);
 }
