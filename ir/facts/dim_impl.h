@@ -1,0 +1,139 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/facts/dim.h"
+
+namespace tensorlint {
+
+inline constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+inline constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::size_t kMaxTerms = 16;
+inline constexpr std::size_t kMaxDegree = 4;
+inline constexpr int kMaxNesting = 16;  // of opaque atoms; keeps evaluate, substitute and to_text shallow
+inline constexpr std::size_t kMaxText = 4096;  // of an expression; parts that stand in parts many times would make it endless
+
+using AtomId = std::uint32_t;
+
+enum class AtomKind : std::uint8_t { kSymbol, kFresh, kFloorDiv, kMod, kMin, kMax, kBroadcast };
+
+struct Monomial {
+  std::array<AtomId, kMaxDegree> atoms{};  // sorted, the first `degree` count
+  std::uint32_t degree = 0;
+  friend auto operator<=>(const Monomial&, const Monomial&) = default;
+};
+
+struct Term {
+  Monomial monomial;
+  std::int64_t coefficient = 0;
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+struct Polynomial {
+  std::vector<Term> terms;  // sorted by monomial, no zero coefficient; empty is 0
+  Bounds bounds{kMin, kMax};
+  Bounds bounds_from_two{kMin, kMax};
+  int nesting = 0;
+  bool has_blank = false;  // in its text
+};
+
+struct Atom {
+  AtomKind kind;
+  Dim a, b;               // operands of opaque atoms
+  std::uint64_t site;     // fresh symbols
+  std::uint32_t slot;
+  Unknown reason = Unknown::kNotTracked;  // fresh symbols; not what tells them apart
+  std::string name;       // named symbols
+  Bounds bounds;
+  Bounds bounds_from_two;
+  int nesting;
+  bool has_blank;         // in its text
+  Dim dim;                // the polynomial that is this atom alone
+};
+
+/// An end of bounds that says nothing.
+inline bool is_infinite(std::int64_t end) { return end == kMin || end == kMax; }
+
+/// What stands behind a DimPool; private to this folder. Polynomials and atoms are interned: dim_terms.cc. What is asked of a
+/// whole expression, part by part: dim_walks.cc.
+struct DimPool::Impl {
+  std::deque<Polynomial> polynomials;  // at id - kFirstInterned
+  std::deque<Atom> atoms;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> polynomial_index;
+  std::unordered_multimap<std::uint64_t, AtomId> atom_index;
+
+  static std::optional<std::int64_t> inline_constant(Dim dim) {
+    if (dim.id() >= Dim::kInlineConstant) return static_cast<std::int64_t>(dim.id() - Dim::kInlineConstant);
+    return std::nullopt;
+  }
+
+  const Polynomial& interned(Dim dim) const { return polynomials[dim.id() - Dim::kFirstInterned]; }
+
+  Dim constant(std::int64_t value) {
+    if (value >= 0 && value < static_cast<std::int64_t>(Dim::kInlineConstant))
+      return Dim::from_id(Dim::kInlineConstant + static_cast<std::uint32_t>(value));
+    return lookup({Term{Monomial{}, value}});
+  }
+
+  std::optional<std::int64_t> as_constant(Dim dim) const {
+    if (const auto value = inline_constant(dim)) return value;
+    if (dim.is_unknown()) return std::nullopt;
+    const std::vector<Term>& terms = interned(dim).terms;
+    if (terms.size() == 1 && terms[0].monomial.degree == 0) return terms[0].coefficient;
+    return std::nullopt;
+  }
+
+  Bounds bounds(Dim dim, bool from_two) const {
+    if (dim.is_unknown()) return {kMin, kMax};
+    if (const auto value = inline_constant(dim)) return {*value, *value};
+    return from_two ? interned(dim).bounds_from_two : interned(dim).bounds;
+  }
+
+  int nesting(Dim dim) const { return dim.is_unknown() || inline_constant(dim) ? 0 : interned(dim).nesting; }
+
+  bool has_blank(Dim dim) const { return !dim.is_unknown() && !inline_constant(dim) && interned(dim).has_blank; }
+
+  std::vector<Term> terms(Dim dim) const;
+  Dim intern(std::vector<Term> terms);
+  Dim lookup(std::vector<Term> terms);
+
+  /// `usual`: the least value that DimPool::bounds_from_two allows for.
+  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual,
+             Unknown reason = Unknown::kNotTracked);
+  Dim opaque(AtomKind kind, Dim a, Dim b, Bounds bounds_all, Bounds bounds_two);
+  Dim atom_dim(Atom atom);
+
+  /// a + scale * b.
+  Dim combine(Dim a, Dim b, std::int64_t scale);
+  Dim multiply(Dim a, Dim b);
+  /// a / b where b is one term that divides every term of a and is never 0.
+  std::optional<Dim> exact_quotient(Dim a, Dim b);
+  /// One term over another where that is a term again.
+  static std::optional<Term> divided(const Term& term, const Term& divisor);
+
+  /// Values of dims with parts, which may stand in one another many times: each is followed once.
+  template <typename Value>
+  using Known = std::unordered_map<std::uint32_t, Value>;
+  std::optional<std::int64_t> evaluate(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const;
+  std::optional<std::int64_t> sum(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const;
+  Dim substitute(DimPool& pool, Dim dim, const Replacement& replacement, Known<Dim>& known);
+  /// Appends the text, and stops somewhere behind kMaxText.
+  void print(Dim dim, std::string& text) const;
+  void print(const Atom& atom, std::string& text) const;
+
+ private:
+  Bounds bounds_of(const Monomial& monomial, bool from_two) const;
+  Bounds bounds_of(const std::vector<Term>& terms, bool from_two) const;
+};
+
+}  // namespace tensorlint
