@@ -25,7 +25,8 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
   for (const std::string_view name : {"then_branch", "else_branch"}) {
     const GraphId body = body_of(call, name);
     if (body == GraphId::kNone) return;
-    const std::size_t gives = model_.graph(body).outputs.size();
+    const std::size_t gives = model_.graph(body).outputs.size(), takes = model_.graph(body).inputs.size();
+    if (takes != 0) record_arity(id, fmt::format("`{}` takes {} value{}, a branch is handed none", name, takes, takes == 1 ? "" : "s"));
     if (gives != call.result_count)
       record_arity(id, fmt::format("`{}` gives {} value{}, If has {} result{}", name,
           gives, gives == 1 ? "" : "s", call.result_count, call.result_count == 1 ? "" : "s"));

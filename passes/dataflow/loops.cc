@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kMaxExactTrips = 16;  // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
 
+const Constraint kBodyInput{"body_input_type", ConstraintKind::kDeclaredType, "what a body declares of its inputs agrees with what it is handed"};
 const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank of what is stacked"};
 const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType, "a carried value keeps its type"};
 
@@ -220,6 +221,30 @@ void Solver::report_carried(NodeId id, const Iteration& loop, std::span<Abstract
   }
 }
 
+/// Compares what a body declares of input `at` with what it is handed from `operand` on: the dtype, and of what stays the same
+/// in each iteration the shape.
+void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand, bool with_shape) {
+  const ValueId input = model_.graph(body).inputs[at];
+  const TypeDecl* type = input == ValueId::kAbsent ? nullptr : model_.value(input).type;
+  if (type == nullptr || type->kind != TypeKind::kTensor) return;
+  const Fact declared = facts_.fact(seeds_.declared(*type, 0)), fact = facts_.fact(given.fact);
+  if (fact.kind != ValueKind::kTensor) return;
+  if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
+    record(id, {&kBodyInput, Certainty::kMust, {operand}, fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand,
+        fact.dtypes.to_text(), declared.dtypes.to_text()), {}});
+    return;
+  }
+  if (!with_shape || given.taint.has(Aspect::kShape) || fact.shape == ShapeId::kUnranked || declared.shape == ShapeId::kUnranked) return;
+  const auto have = facts_.dims_of(fact.shape), wanted = facts_.dims_of(declared.shape);
+  const auto agrees = [this](Dim a, Dim b) {
+    const auto x = facts_.dims().as_constant(a), y = facts_.dims().as_constant(b);
+    return !x || !y || *x == *y;
+  };
+  if (std::ranges::equal(have, wanted, agrees)) return;
+  record(id, {&kBodyInput, Certainty::kMust, {operand}, fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
+      facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)), {}});
+}
+
 void Solver::visit_loop(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
   const GraphId body = body_of(call, "body");
   if (body == GraphId::kNone || operands.size() < 2) return;
@@ -236,6 +261,8 @@ void Solver::visit_loop(NodeId id, const Application& call, std::span<const Abst
     if (!condition) loop.trips = loop.trips == 0 ? loop.trips : std::nullopt;
   }
   loop.may_stop = true;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (call.has_operand(i)) check_body_input(id, body, i, operands[i], static_cast<int>(i), i == 1);
   Outcome outcome = iterate(id, loop);
   std::vector<AbstractValue> results = outcome.carried;
   if (!outcome.visited) {
@@ -296,6 +323,10 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
     if (batched) operand.fact = without_batch(facts_, operand.fact, batch);
     operand.fact = without_axis(facts_, operand.fact, s < input_axes.size() ? input_axes[s] : 0, trips);
     loop.trailing.push_back(operand);
+  }
+  for (std::size_t i = 0; i < operands.size() - first; ++i) {
+    const bool is_state = i < state_count;
+    check_body_input(id, body, i, is_state ? loop.carried[i] : loop.trailing[i - state_count], static_cast<int>(first + i), !is_state);
   }
   if (!cut_short) loop.trips = facts_.dims().as_constant(trips);
   const Outcome outcome = iterate(id, loop);

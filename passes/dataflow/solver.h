@@ -149,6 +149,7 @@ class Solver {
   Outcome iterate(NodeId id, const Iteration& loop);
   void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after);
   FactId stacked_without_visit(ValueId output);
+  void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand, bool with_shape);
   void check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis);
   bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs);
 

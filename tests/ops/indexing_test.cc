@@ -121,6 +121,12 @@ TEST(Concat, ShapesAndContents) {
   EXPECT_EQ(Op("Concat", 13).in("int64[]").with("axis", 0).infer().failures, Labels{"concat_axis_in_range"});
 }
 
+TEST(Expand, TakesNoNegativeExtent) {
+  const Outcome negative = Op("Expand", 13).in("float32[3, 1]").constant({3, -1}).infer();
+  EXPECT_EQ(negative.failures, Labels{"expand_shapes"});
+  EXPECT_EQ(negative.messages[0], "the shape {1} asks for the extent -1");
+}
+
 TEST(Lists, HaveOneAxis) {
   EXPECT_EQ(Op("Slice", 13).in("float32[4]").in("int64[]").constant({2}).infer().failures, Labels{"is_list"});
   EXPECT_EQ(Op("Slice", 13).in("float32[4]").constant({0}).constant({2}, "int64[1, 1]").infer().failures, Labels{"is_list"});

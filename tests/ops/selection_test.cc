@@ -122,6 +122,8 @@ TEST(Layout, BlocksAndPads) {
   EXPECT_EQ(Op("Pad", 13).in("float32[N, 4]").constant({1, 2}).infer().failures, Labels{"pad_length"});
   EXPECT_EQ(Op("Pad", 13).in("float32[N, 4]").constant({0, -5, 0, 0}).infer().failures, Labels{"pad_extent"});
   EXPECT_EQ(Op("Pad", 13).in("float32[N, 4]").constant({0, 0, 0, 0}).with("mode", "zeros").infer().failures, Labels{"pad_mode"});
+  EXPECT_EQ(Op("Pad", 13).in("float32[N, 4]").constant({0, 4, 0, 0}).with("mode", "reflect").infer().failures, Labels{"pad_reflect"});
+  EXPECT_TRUE(Op("Pad", 13).in("float32[N, 4]").constant({9, 3, 0, 3}).with("mode", "reflect").infer().failures.empty());
   EXPECT_TRUE(Op("Pad", 18).in("float32[N, 4]").constant({0, 0, 0, 0}).with("mode", "wrap").infer().failures.empty());  // exporters write it before opset 19
   EXPECT_EQ(Op("Pad", 18).in("float32[N, 4]").constant({1, 2}).absent().constant({2}).infer().failures, Labels{"pad_axes_in_range"});
   EXPECT_EQ(Op("Pad", 18).in("float32[N, 4]").constant({1, 2, 3, 4}).absent().constant({1, -1}).infer().failures, Labels{"pad_axes_once"});

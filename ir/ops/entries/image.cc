@@ -173,6 +173,7 @@ void grid_sample(Inference& in) {
 }
 
 void affine_grid(Inference& in) {
+  if (!check_list(in, 1)) return;
   DimPool& pool = in.dims();
   const auto size = in.elements(1);
   const auto count = in.length("size");
@@ -230,6 +231,7 @@ void col2im(Inference& in) {
 }
 
 void center_crop_pad(Inference& in) {
+  if (!check_list(in, 1)) return;
   const auto data = in.shape(0);
   if (!data) return;
   std::vector<int> axes;

@@ -18,6 +18,7 @@ const Constraint kBlockDivides{"block_divides", ConstraintKind::kShapes, "the bl
 const Constraint kPadAxes{"pad_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kPadOnce{"pad_axes_once", ConstraintKind::kDuplicateAxis, "no axis is padded twice"};
 const Constraint kPadLength{"pad_length", ConstraintKind::kShapes, "two pads for each padded axis"};
+const Constraint kPadReflect{"pad_reflect", ConstraintKind::kShapes, "reflected elements are fewer than the extent"};
 const Constraint kPadExtent{"pad_extent", ConstraintKind::kShapes, "no extent becomes negative"};
 const Constraint kPadMode{"pad_mode", ConstraintKind::kAttribute, "`mode` is constant, reflect, edge or, from opset 19 on, wrap"};
 
@@ -111,6 +112,11 @@ void pad(Inference& in) {
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
     Dim& extent = result[static_cast<std::size_t>(axes[i])];
+    for (const std::size_t side : {i, i + axes.size()}) {
+      if (mode != "reflect" || !pads || pool.bounds(pool.sub((*pads)[side], extent)).lo < 0 || pool.bounds((*pads)[side]).lo < 1) continue;
+      in.fail(kPadReflect, {0}, fmt::format("axis {} of {{0}} with extent {} cannot be reflected by {} elements", axes[i], pool.to_text(extent), pool.to_text((*pads)[side])));
+      break;
+    }
     extent = pads ? pool.add(extent, pool.add((*pads)[i], (*pads)[i + axes.size()])) : Dim(Unknown::kDataDependent);
     if (pool.bounds(extent).hi >= 0) continue;
     in.fail(kPadExtent, {0}, fmt::format("axis {} of {{0}} with extent {} becomes {}", axes[i], pool.to_text((*data)[static_cast<std::size_t>(axes[i])]), pool.to_text(extent)));
@@ -134,7 +140,7 @@ const RegisterOps kLayouts{
         .constraint(kPadAxes)
         .constraint(kPadOnce)
         .constraint(kPadLength)
-        .constraint(kPadExtent)
+        .constraint(kPadExtent).constraint(kPadReflect)
         .constraint(kPadMode),
 };
 

@@ -83,8 +83,14 @@ void expand(Inference& in) {
   auto list = integer_list(in, "shape", given);
   if (!list) return;
   DimPool& pool = in.dims();
-  for (Dim& extent : *list)
-    if (pool.bounds_from_two(extent).lo < 0) extent = Dim(Unknown::kDataDependent);
+  for (Dim& extent : *list) {
+    if (pool.bounds(extent).hi < 0) {
+      in.fail(kExpandShapes, {1}, fmt::format("the shape {{1}} asks for the extent {}", pool.to_text(extent)));
+      extent = Dim(Unknown::kTainted);
+    } else if (pool.bounds_from_two(extent).lo < 0) {
+      extent = Dim(Unknown::kDataDependent);
+    }
+  }
   if (!data) {
     // An unranked operand may have more axes than the shape.
     return;

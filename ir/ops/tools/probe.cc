@@ -64,6 +64,7 @@ const std::vector<KnownValue>& known_values() {
 const KnownShapes* known_shapes(std::string_view op) {
   static const std::vector<KnownShapes> shapes{
       {"Adam", {{}, {}, {2}}, 4},
+      {"AffineGrid", {{1, 2, 3}, {4}}},
       {"BatchNormalization", {{1, 1}, {1}}},
       {"Col2Im", {{1, 1, 1}, {1}}},
       {"GRU", {{1, 1, 1}, {1, 3, 1}}},
