@@ -64,6 +64,9 @@ ValueId first_with(const Analysis& analysis, ValueId value, const std::function<
       if (!before && candidate != ValueId::kAbsent && !seen.contains(candidate) && has(candidate)) before = candidate;
     };
     for (const ValueId operand : model.operands(model.node(maker))) consider(operand);
+    const GraphId function = self.origin == ValueOrigin::kNode ? model.op(model.node(maker)).function : GraphId::kNone;
+    if (function != GraphId::kNone && !before)
+      for (const ValueId output : model.graph(function).outputs) consider(output);
     if (self.origin == ValueOrigin::kNode && !before)
       for (const Graph& graph : model.graphs)
         if (graph.kind == GraphKind::kSubgraph && graph.owner == maker)

@@ -21,18 +21,25 @@ constexpr int kMaxNodes = 40;
 
 std::string name_of(const Model& model, ValueId value) { return fmt::format("`{}`", escape_for_people(model.name_of(value))); }
 
-/// The value of each body that a control-flow node makes `result` of.
+/// The value of each body that a control-flow node makes `result` of, or of the function that a node calls.
 std::vector<ValueId> made_of(const Model& model, NodeId node, const Value& result) {
   std::vector<ValueId> made;
+  if (const GraphId function = model.op(model.node(node)).function; function != GraphId::kNone) {
+    const std::vector<ValueId>& outputs = model.graph(function).outputs;
+    return result.result_index < outputs.size() ? std::vector{outputs[result.result_index]} : made;
+  }
   const std::uint32_t index = result.result_index + (model.text(model.op(model.node(node)).name) == "Loop" ? 1 : 0);  // Loop: the condition comes first
   for (const Graph& graph : model.graphs)
     if (graph.kind == GraphKind::kSubgraph && graph.owner == node && index < graph.outputs.size()) made.push_back(graph.outputs[index]);
   return made;
 }
 
-std::string_view word_for(ValueOrigin origin) {
-  switch (origin) {
-    case ValueOrigin::kInput: return "an input";
+std::string_view word_for(const Model& model, ValueId value) {
+  switch (model.value(value).origin) {
+    case ValueOrigin::kInput: {
+      const GraphKind kind = model.graph(model.value(value).graph).kind;
+      return kind == GraphKind::kMain ? "an input" : kind == GraphKind::kSubgraph ? "an input of the body" : "an input of the function";
+    }
     case ValueOrigin::kInitializer: return "an initializer";
     case ValueOrigin::kUndefined: return "never defined";
     case ValueOrigin::kNode: break;
@@ -65,7 +72,7 @@ std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& name
 std::string source_text(const Model& model, ValueId value) {
   const Value& self = model.value(value);
   return fmt::format("{}, {}", name_of(model, value),
-                     self.origin == ValueOrigin::kNode ? "made by " + node_text(model, self.producer) : std::string(word_for(self.origin)));
+                     self.origin == ValueOrigin::kNode ? "made by " + node_text(model, self.producer) : std::string(word_for(model, value)));
 }
 
 /// "axis 2", "axes 0, 1 and element 3"; of what a sequence or optional holds too. With `verb`: "axis 2 is".
@@ -139,10 +146,12 @@ std::span<const NodeFailure> failures_of(const Analysis& analysis, NodeId node) 
 bool counts_declaration(const Analysis& analysis, ValueId value) {
   const Value& self = analysis.model().value(value);
   if (self.type == nullptr || analysis.fact_id(value) == FactId::kTop) return false;
+  if (!analysis.reason(self.producer).empty()) return true;
+  if (!self.type->ranked) return false;
   const auto is_open = [&](ValueId operand) {
     return operand != ValueId::kAbsent && (analysis.fact(operand).kind == ValueKind::kUnknown || !analysis.facts().is_ranked(analysis.fact(operand).shape));
   };
-  return !analysis.reason(self.producer).empty() || std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
+  return std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
 }
 
 /// What the names `?1`, `?2`, ... stand for, a line each.
@@ -182,7 +191,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     met_at.resize(names.symbols().size(), current);
     if (analysis.taint(current) != Taint()) text += "  part of that is a guess: something that it depends on fails\n";
     if (self.origin != ValueOrigin::kNode) {
-      text += fmt::format("  it is {}\n", word_for(self.origin));
+      text += fmt::format("  it is {}\n", word_for(model, current));
       continue;
     }
     if (++nodes > kMaxNodes) {
@@ -207,7 +216,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     const Origin found = origin_of(analysis, value, aspect);
     if (found.value == value) return;
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));
-    text += found.node == NodeId::kNone ? fmt::format(", {}\n", word_for(model.value(found.value).origin))
+    text += found.node == NodeId::kNone ? fmt::format(", {}\n", word_for(model, found.value))
                                         : fmt::format(", made by node `{}`\n", escape_for_people(model.label(found.node)));
   };
   origin(Aspect::kDtype, "dtype");

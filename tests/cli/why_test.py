@@ -94,6 +94,19 @@ class WhyTest(unittest.TestCase):
         self.assertIn("`z` of graph `main/yes` is int64[2, ?1] >= 0\n", self.why_of("y"))
         self.assertIn("`c` is bool[]\n", self.why_of("d"))
 
+    def test_the_chain_goes_into_functions(self) -> None:
+        model = (
+            '<ir_version: 10, opset_import: ["": 21, "own": 1]>\ng (float[N, 4] x) => (float[] y) { y = own.pick (x) }\n'
+            '<domain: "own", opset_import: ["": 21]>\npick (a) => (p) { n = NonZero (a) p = Cast <to = 1> (n) }\n'
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(model)
+            said = why(str(path), "y").stdout
+        self.assertIn("`p` of graph `own::pick` is float32[2, ?1]", said)
+        self.assertIn("`a` of graph `own::pick` is float32[N, 4]\n  it is an input of the function\n", said)
+        self.assertIn("?1 is axis 1 of `n`, made by node `#0(NonZero)` (NonZero)", said)
+
     def test_a_chain_says_only_what_began_in_it(self) -> None:
         self.assertEqual(self.why_of("b").count("not known"), 4)  # of b, and of b0 where it began
 
