@@ -99,6 +99,11 @@ TEST(Pool, Windows) {
   EXPECT_TRUE(Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {1, 0}).with("auto_pad", "SAME_UPPER").infer().failures.empty());
 }
 
+TEST(ConvTranspose, KernelShapeBesideOutputShape) {
+  EXPECT_EQ(Op("ConvTranspose", 22).in("float32[1, 1, 3, 3]").in("float32[1, 2, 3, 3]").ints("kernel_shape", {4, 3}).ints("output_shape", {10, 8}).infer().failures,
+            Labels{"conv_kernel_shape"});
+}
+
 TEST(ConvTranspose, OutputPadding) {
   const auto transposed = [](std::int64_t padding, std::int64_t stride) {
     return Op("ConvTranspose", 11).in("float32[1, 1, N]").in("float32[1, 1, 3]").ints("strides", {stride}).ints("output_padding", {padding}).infer();

@@ -95,6 +95,13 @@ void conv_transpose(Inference& in) {
     in.set_shape(0, result);
     return;
   }
+  for (std::size_t i = 0; filters && in.attribute("kernel_shape") != nullptr && i < spatial; ++i) {
+    if (!pool.differ(pool.constant((*kernel)[i]), (*filters)[i + 2])) continue;
+    in.fail(kConvKernelShape, {1},
+        fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
+        shape_text(pool, *filters), pool.to_text((*filters)[i + 2])));
+    return in.set_shape(0, result);
+  }
   const auto wanted = in.ints_attribute("output_shape");
   if (wanted && !wanted->empty()) {
     // Some exporters write the batch and channel extents too.
@@ -118,15 +125,7 @@ void conv_transpose(Inference& in) {
   }
   for (std::size_t i = 0; i < spatial; ++i) {
     Dim extent = filters ? (*filters)[i + 2] : Dim(Unknown::kNotTracked);
-    if (in.attribute("kernel_shape") != nullptr) {
-      if (filters && pool.differ(pool.constant((*kernel)[i]), extent)) {
-        in.fail(kConvKernelShape, {1},
-            fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
-            shape_text(pool, *filters), pool.to_text(extent)));
-        break;
-      }
-      extent = pool.constant((*kernel)[i]);
-    }
+    if (in.attribute("kernel_shape") != nullptr) extent = pool.constant((*kernel)[i]);
     if (data) result[i + 2] = transposed_extent(in, *windows, i, (*data)[i + 2], extent, (*output_padding)[i]);
   }
   in.set_shape(0, result);

@@ -50,6 +50,7 @@ void dft(Inference& in) {
   if (in.opset() < 20) {
     axis = in.int_attribute("axis", 1);
   } else if (in.has("axis")) {
+    if (!check_rank(in, 2, {0}, kSignalRank)) return;
     axis = in.constant("axis");
   }
   if (!axis) {
