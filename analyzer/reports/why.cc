@@ -212,7 +212,11 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     for (const ValueId operand : model.operands(node)) tell(operand);
     for (const ValueId made : made_of(model, self.producer, self)) tell(made);
   }
+  // What a node with bodies gives began in these, told above, and not with an operand that happens to be alike.
+  const NodeId producer = model.value(value).producer;
+  const bool has_bodies = producer != NodeId::kNone && !made_of(model, producer, model.value(value)).empty();
   const auto origin = [&](Aspect aspect, std::string_view what) {
+    if (has_bodies) return;
     const Origin found = origin_of(analysis, value, aspect);
     if (found.value == value) return;
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));

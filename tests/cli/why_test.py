@@ -107,6 +107,18 @@ class WhyTest(unittest.TestCase):
         self.assertIn("`a` of graph `own::pick` is float32[N, 4]\n  it is an input of the function\n", said)
         self.assertIn("?1 is axis 1 of `n`, made by node `#0(NonZero)` (NonZero)", said)
 
+    def test_a_condition_is_not_where_a_shape_began(self) -> None:
+        model = (
+            '<ir_version: 10, opset_import: ["": 21]>\ng (bool c, float x) => (float[] y)\n'
+            "{ y = If (c) <then_branch = t () => (float[] a) { a = ReduceSum <keepdims = 0> (x) }, else_branch = e () => (float[] b) { b = Neg (x) }> }\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(model)
+            said = why(str(path), "y").stdout
+        self.assertIn("`a` of graph `main/t` is float32[]", said)
+        self.assertNotIn("began", said)
+
     def test_a_chain_says_only_what_began_in_it(self) -> None:
         self.assertEqual(self.why_of("b").count("not known"), 4)  # of b, and of b0 where it began
 
