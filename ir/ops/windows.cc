@@ -208,7 +208,7 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
   for (std::size_t i = 0; windows && kernel && given && i < spatial; ++i) {
     const std::int64_t pad = std::max(windows->begin_pads[i], windows->end_pads[i]);
     if (pad < (*kernel)[i]) continue;
-    in.fail(kWindowPadding, {}, fmt::format("{} pads {} elements along spatial axis {}, its kernel of {} would see nothing but padding", in.call().name, pad, i, (*kernel)[i]));
+    in.fail(kWindowPadding, {}, fmt::format("{} pads {} elements along spatial axis {}, which has to be less than its kernel of {}", in.call().name, pad, i, (*kernel)[i]));
     break;
   }
   if (windows && kernel && given)
