@@ -92,6 +92,16 @@ int Placer::transfer_target(NodeId id, std::string_view text) {
   return targets_[text] = sources_.transfer_target(id, text);
 }
 
+/// A small integer constant that nothing places, in a model that lives on an accelerator as a whole. Exporters compute shapes
+/// with such constants, on the cpu, where Shape leaves them; only the data is meant by --device.
+bool Placer::goes_anywhere(ValueId constant) const {
+  constexpr std::size_t kMostElements = 64;
+  if (sources_.default_device() == 0 || constant == ValueId::kAbsent || model_.value(constant).origin == ValueOrigin::kInput) return false;
+  const Fact& fact = analysis_.fact(constant);
+  const Content* content = analysis_.facts().content(fact.content);
+  return fact.dtypes.proves(DTypeSet::integers()) && content != nullptr && content->integers.size() <= kMostElements;
+}
+
 void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Diagram guard) {
   const auto operands = model_.operands(node);
   const int tag = sources_.node(id);
@@ -111,7 +121,7 @@ void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& trai
     together = any ? places_.meet(together, operand) : operand;
     any = true;
   }
-  if (!any) together = default_place();
+  if (!any) together = node.result_count == 1 && goes_anywhere(model_.results(node)[0]) ? places_.unknown() : default_place();
   if (traits.operands.host != 0) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i)) together = places_.meet_host(together, read(operands[i]).device);

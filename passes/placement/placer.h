@@ -72,8 +72,10 @@ class Placer {
   /// Where a graph's own input or initializer lives.
   Diagram home(ValueId value) {
     const int device = sources_.value(value);
-    return device == DeviceSources::kUnplaced ? default_place() : places_.on(device);
+    if (device != DeviceSources::kUnplaced) return places_.on(device);
+    return goes_anywhere(value) ? places_.unknown() : default_place();
   }
+  bool goes_anywhere(ValueId constant) const;
   void set(ValueId value, const Placed& placed, Diagram guard) {
     if (value == ValueId::kAbsent) return;
     current_[index(value)] = placed;

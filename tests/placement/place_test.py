@@ -37,6 +37,13 @@ class PlaceTest(unittest.TestCase):
                 onnx.checker.check_model(onnx.load(self.placed))
                 self.assertEqual(run("check", "--select", "placement", str(self.placed)).returncode, 0)
 
+    def test_samples_may_live_on_an_accelerator_as_a_whole(self) -> None:
+        """Shapes stay on the cpu there, with the constants that exporters compute them with."""
+        for sample in sorted(SAMPLES.glob("*_ok.onnx")):
+            with self.subTest(sample.name):
+                done = run("check", "--select", "placement", "--device", "cuda:0", str(sample))
+                self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_what_is_written_and_said(self) -> None:
         model = self.model(MODEL)
         done = run("place", model, "-o", str(self.placed))
