@@ -45,8 +45,9 @@ int run_place(const PlaceOptions& options) {
   PlacementOptions explicit_options = settings->placement;
   explicit_options.providers.clear();
   const Placement placement = place(*placed->analysis, explicit_options);
-  if (!placed->analysis->failures().empty() || !placement.failures().empty()) {
-    const NodeId node = placement.failures().empty() ? placed->analysis->failures()[0].node : placement.failures()[0].node;
+  const NodeFailure* const failure = placed->analysis->fatal_failure();
+  if (failure != nullptr || !placement.failures().empty()) {
+    const NodeId node = failure != nullptr ? failure->node : placement.failures()[0].node;
     return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written", options.input, escape_for_people(placed->model->label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);

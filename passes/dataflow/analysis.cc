@@ -9,6 +9,11 @@ std::string_view Analysis::reason(NodeId node) const {
   return found == reasons_.end() ? std::string_view() : std::string_view(found->second);
 }
 
+const NodeFailure* Analysis::fatal_failure() const {
+  const auto fatal = std::ranges::find_if(failures_, [](const NodeFailure& failure) { return failure.failure.constraint->kind != ConstraintKind::kDeclaredShape; });
+  return fatal == failures_.end() ? nullptr : &*fatal;
+}
+
 Analysis::NodeApplication::NodeApplication(const Analysis& analysis, NodeId id) {
   const Model& model = analysis.model();
   const Node& node = model.node(id);

@@ -58,6 +58,8 @@ class Analysis {
   Taint taint(ValueId value) const { return taints_[static_cast<std::size_t>(value)]; }
   /// In file order.
   const std::vector<NodeFailure>& failures() const { return failures_; }
+  /// The first failure that stops an execution, null for none: of a wrong declared shape runtimes only warn.
+  const NodeFailure* fatal_failure() const;
   bool has_failed(NodeId node) const {
     const auto found = std::lower_bound(failures_.begin(), failures_.end(), node, [](const NodeFailure& failure, NodeId id) { return failure.node < id; });
     return found != failures_.end() && found->node == node;

@@ -55,6 +55,16 @@ class PlaceTest(unittest.TestCase):
         again = run("place", model)
         self.assertEqual(again.stdout, "".join(done.stdout.splitlines(keepends=True)[:2]))
 
+    def test_a_wrong_declared_shape_is_no_reason_to_refuse(self) -> None:
+        """A warning, with which runtimes run the model."""
+        path = self.folder / "model.onnx"
+        model = onnx.parser.parse_model(MODEL)
+        model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+        onnx.save(model, path)
+        self.assertIn("TL-G617", run("check", str(path)).stdout)
+        done = run("place", str(path), "-o", str(self.placed))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_weights_are_placed_by_tags(self) -> None:
         text = MODEL.replace(", float[4096, 4096] w", "").replace(" { h", " <float[4096, 1] w = {" + ", ".join(["1"] * 4096) + "}> { h").replace("float[N, 4096] y", "float[N, 1] y")
         done = run("place", self.model(text), "--device", "cuda:0", "-o", str(self.placed))
