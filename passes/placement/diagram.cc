@@ -17,7 +17,7 @@ DiagramStore::DiagramStore(std::size_t limit) : limit_(limit) {
 
 Diagram DiagramStore::intern(Node node) {
   if (const auto known = ids_.find(node); known != ids_.end()) return {known->second};
-  if (nodes_.size() >= limit_) {
+  if (nodes_.size() + remembered_ >= limit_) {
     full_ = true;
     return kNever;
   }
@@ -55,6 +55,7 @@ Diagram DiagramStore::choose(Diagram condition, Diagram yes, Diagram no) {
   const Diagram high = choose(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
   const Diagram result = make(top, low, high);
   choose_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
+  ++remembered_;
   return result;
 }
 

@@ -24,7 +24,9 @@ inline constexpr Diagram kNever{0}, kAlways{1};
 /// When the store is full, operations give the leaf 0 and is_full() tells so: results are worth nothing from then on.
 class DiagramStore {
  public:
-  explicit DiagramStore(std::size_t limit = std::size_t{1} << 20);
+  /// `limit`: of nodes and remembered operations together, some 200 bytes and 1 us each; models that people write take a
+  /// few thousand.
+  explicit DiagramStore(std::size_t limit = std::size_t{1} << 17);
 
   Diagram leaf(std::uint32_t value);
   /// True where the choice is.
@@ -63,6 +65,7 @@ class DiagramStore {
     const Diagram high = map2(key, cofactor(a, top, true), cofactor(b, top, true), function);
     const Diagram result = make(top, low, high);
     memo_.emplace(memo, result);
+    ++remembered_;
     return result;
   }
 
@@ -106,7 +109,7 @@ class DiagramStore {
     return node.variable != variable ? d : Diagram{choice ? node.high : node.low};
   }
 
-  std::size_t limit_;
+  std::size_t limit_, remembered_ = 0;
   bool full_ = false;
   static constexpr std::uint32_t kListedLeaves = 4096;
   std::vector<Node> nodes_;

@@ -204,20 +204,20 @@ class HostileTest(unittest.TestCase):
         self.check(simple([wire.node("Loop", ["trip", "go", "x"], ["y"], body=("g", body))], initializers), VERDICT)
 
     def test_exclusive_conditions_around_a_loop(self):
-        """The device of what a loop carries: 64 conditions decide it by their parity, each iteration anew. 2^64 ways through 128 choices."""
+        """The device of what a loop carries: conditions decide it by their parity, each iteration anew. 64: 2^64 ways through 128 choices; 1,000: a full store."""
         def transfer(source, target, device):
             return wire.node("Transfer", [source], [target], domain="tensorlint", device=device)
 
         def branches(condition, value, result, p):
             return wire.node("If", [condition], [result], then_branch=("g", wire.graph([transfer(value, f"{p}a", f"{p}:0")], [], [wire.data(1, f"{p}a")])),
                              else_branch=("g", wire.graph([wire.node("Identity", [value], [f"{p}b"])], [], [wire.data(1, f"{p}b")])))
-        count = 64
-        body = wire.graph([wire.node("Identity", ["go"], ["on"]), transfer("s", "h", "cpu"), wire.node("Greater", ["h", "zero"], ["q"]), branches("q", "s", "o", "xpu")],
-                          [wire.value("i", INT64, []), wire.value("go", BOOL, []), wire.value("s", FLOAT, [1])], [wire.data(1, "on"), wire.data(1, "o")])
-        nodes = [wire.node("Xor", [f"c{i}", f"p{i}"], [f"p{i + 1}"]) for i in range(count)]
-        nodes += [branches(f"p{count}", "x", "start", "cuda"), wire.node("Loop", ["n", "", "start"], ["y"], body=("g", body))]
-        inputs = [wire.value("x", FLOAT, [1]), wire.value("n", INT64, []), *(wire.value(name, BOOL, []) for name in ("p0", *(f"c{i}" for i in range(count))))]
-        self.check(simple(nodes, [wire.tensor("zero", FLOAT, [], b"\0" * 4)], inputs, opsets=(("", 18), ("tensorlint", 1))), VERDICT, "device")
+        for count in (64, 1000):
+            body = wire.graph([wire.node("Identity", ["go"], ["on"]), transfer("s", "h", "cpu"), wire.node("Greater", ["h", "zero"], ["q"]), branches("q", "s", "o", "xpu")],
+                              [wire.value("i", INT64, []), wire.value("go", BOOL, []), wire.value("s", FLOAT, [1])], [wire.data(1, "on"), wire.data(1, "o")])
+            nodes = [wire.node("Xor", [f"c{i}", f"p{i}"], [f"p{i + 1}"]) for i in range(count)]
+            nodes += [branches(f"p{count}", "x", "start", "cuda"), wire.node("Loop", ["n", "", "start"], ["y"], body=("g", body))]
+            inputs = [wire.value("x", FLOAT, [1]), wire.value("n", INT64, []), *(wire.value(name, BOOL, []) for name in ("p0", *(f"c{i}" for i in range(count))))]
+            self.check(simple(nodes, [wire.tensor("zero", FLOAT, [], b"\0" * 4)], inputs, opsets=(("", 18), ("tensorlint", 1))), VERDICT, "device")
 
     def test_nested_loops_that_repeat(self):
         """Two iterations each, captured values with other ranges: 2^24 visits at least, and still all is known."""
