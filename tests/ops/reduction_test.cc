@@ -11,6 +11,12 @@ TEST(Reduction, AxesFromAttributeOrOperand) {
   EXPECT_TRUE(operand.failures.empty());
 }
 
+TEST(Reduction, AllAxesOfAnyRank) {
+  EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").with("keepdims", 0).infer().result(), "float32[]");
+  EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").infer().result(), "float32[...]");
+  EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").with("keepdims", 0).with("noop_with_empty_axes", 1).infer().result(), "float32[...]");
+}
+
 TEST(Reduction, BrokenAxes) {
   const Outcome outside = Op("ReduceSum", 13).in("float32[2, 3]").constant({2}).infer();
   ASSERT_EQ(outside.failures, std::vector<std::string>{"reduce_axes_in_range"});

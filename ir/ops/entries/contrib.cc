@@ -402,7 +402,7 @@ OpEntry convolution(std::string_view name, InferFunction function) {
   return with_conv_constraints(contrib(name, function));
 }
 
-OpEntry pool(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kWindowAttributes).constraint(kWindowRank); }
+OpEntry pool(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kWindowAttributes).constraint(kWindowPadding).constraint(kWindowRank); }
 
 OpEntry attention(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kContribAttention).constraint(kContribHeads); }
 

@@ -26,10 +26,14 @@ std::optional<std::vector<std::int64_t>> reduced_axes(Inference& in, bool& given
 
 void reduce_shape(Inference& in) {
   const auto data = in.shape("data");
-  if (!data) return;
   const bool keepdims = in.int_attribute("keepdims", 1) != 0;
   bool given = false;
   const auto axes = reduced_axes(in, given);
+  if (!data) {
+    // All axes go, however many there are.
+    if (axes && axes->empty() && !keepdims && in.int_attribute("noop_with_empty_axes", 0) == 0) in.set_shape(0, {});
+    return;
+  }
   if (!axes) {
     // Axes are data: with keepdims the rank stays, and without it not even that is known.
     if (keepdims) in.set_shape(0, unknown_dims(data->size(), Unknown::kDataDependent));
