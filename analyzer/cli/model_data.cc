@@ -21,6 +21,7 @@
 #include "analyzer/cli/output.h"
 #include "analyzer/config/small_file.h"
 #include "analyzer/findings/escape.h"
+#include "ir/descriptor.h"
 #include "ir/readers/onnx/external_data.h"
 
 namespace tensorlint::cli {
@@ -29,24 +30,6 @@ namespace {
 constexpr std::size_t kChunk = 16 << 20;  ///< bytes between two looks at the signals
 constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::uint64_t kWorthProgress = 256 << 20;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  bool ok() const { return number_ >= 0; }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// While it lives, the signals that end the program wait, so that what was begun can be taken away first.
 class HeldSignals {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ir/descriptor.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint {
@@ -32,24 +33,18 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
 
 Result<Model> read_onnx_text_file(const std::string& path) {
   const auto failed = [](int number) { return Error{fmt::format("cannot be read: {}", std::strerror(number)), {}}; };
-  struct Descriptor {
-    int number;
-    ~Descriptor() {
-      if (number >= 0) ::close(number);
-    }
-  };
   // Without O_NONBLOCK opening a pipe waits for its writer.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) return failed(errno);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.ok()) return failed(errno);
   struct stat status {};
-  if (::fstat(file.number, &status) != 0) return failed(errno);
+  if (::fstat(file.number(), &status) != 0) return failed(errno);
   if (!S_ISREG(status.st_mode)) return Error{"not a regular file", {}};
   if (static_cast<std::uint64_t>(status.st_size) > kMaxTextBytes)
     return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", status.st_size), {}};
   std::string text;
   char block[1 << 16];
   while (true) {
-    const ssize_t count = ::read(file.number, block, sizeof block);
+    const ssize_t count = ::read(file.number(), block, sizeof block);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed(errno);
     if (count == 0) break;

@@ -24,26 +24,10 @@ constexpr std::size_t kMaxFaults = 1000;
 constexpr int kMaxLinks = 16;
 constexpr std::size_t kMaxDepth = 64;
 
-/// A directory held by its descriptor.
-class Folder {
- public:
-  explicit Folder(int descriptor) : descriptor_(descriptor) {}
-  Folder(Folder&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Folder& operator=(Folder&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Folder() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  bool ok() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  /// A folder directly inside, or `..`; links are not followed.
-  Folder open(const std::string& name) const { return Folder(::openat(descriptor_, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); }
-
- private:
-  int descriptor_;
-};
+/// A folder directly inside, or `..`; links are not followed.
+Descriptor open_folder(const Descriptor& folder, const std::string& name) {
+  return Descriptor(::openat(folder.number(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
 
 /// Components of a path, `.` and empty ones left out, the last first.
 std::vector<std::string> reversed_components(std::string_view path) {
@@ -70,33 +54,27 @@ std::string absolute(const std::string& folder) {
 Error system_error(std::string_view location, int code) { return {fmt::format("external data `{}`: {}", location, std::strerror(code)), {}}; }
 Error leaves(std::string_view location) { return {fmt::format("external data `{}` leads out of the model's folder", location), {}}; }
 
-Result<ExternalFile> open_regular(const Folder& folder, const std::string& name, std::string_view location) {
-  const int descriptor = ::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return system_error(location, errno);
+Result<ExternalFile> open_regular(const Descriptor& folder, const std::string& name, std::string_view location) {
+  Descriptor file(::openat(folder.number(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
   struct ::stat status {};
-  if (::fstat(descriptor, &status) != 0) {
-    const int code = errno;
-    ::close(descriptor);
-    return system_error(location, code);
-  }
-  ExternalFile file(descriptor, static_cast<std::uint64_t>(status.st_size));
+  if (!file.ok() || ::fstat(file.number(), &status) != 0) return system_error(location, errno);
   if (!S_ISREG(status.st_mode)) return Error{fmt::format("external data `{}` is not a regular file", location), {}};
-  return file;
+  return ExternalFile(std::move(file), static_cast<std::uint64_t>(status.st_size));
 }
 
 /// The file that a link of a hub's cache means: N times `..`, then `blobs/FILE`, where the folder reached also has
 /// `snapshots`. Nothing for any other link.
-std::optional<Result<ExternalFile>> open_blob(const Folder& beside, std::string_view target, std::string_view location) {
+std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::string_view target, std::string_view location) {
   constexpr std::string_view kUp = "../", kBlobs = "blobs/";
   std::size_t levels = 0;
   for (; target.starts_with(kUp); target.remove_prefix(kUp.size())) ++levels;
   if (levels < 2 || levels > kMaxDepth || !target.starts_with(kBlobs)) return std::nullopt;
   const std::string name(target.substr(kBlobs.size()));
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) return std::nullopt;
-  Folder at = beside.open(".");
-  for (std::size_t i = 0; i < levels && at.ok(); ++i) at = at.open("..");
-  if (!at.ok() || !at.open("snapshots").ok()) return std::nullopt;
-  const Folder blobs = at.open("blobs");
+  Descriptor at = open_folder(beside, ".");
+  for (std::size_t i = 0; i < levels && at.ok(); ++i) at = open_folder(at, "..");
+  if (!at.ok() || !open_folder(at, "snapshots").ok()) return std::nullopt;
+  const Descriptor blobs = open_folder(at, "blobs");
   if (!blobs.ok()) return std::nullopt;
   return open_regular(blobs, name, location);
 }
@@ -140,10 +118,6 @@ void for_each_tensor(const Model& model, const Visit& visit_tensor) {
 
 }  // namespace
 
-ExternalFile::~ExternalFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location) {
   if (location.empty()) return Error{"external data without a location", {}};
   if (location.find('\0') != std::string_view::npos) return Error{"external data whose location has a zero byte in it", {}};
@@ -157,7 +131,7 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
   const std::string folder = slash == std::string::npos ? "." : model_path.substr(0, slash + 1);
   // The way down from the model's folder. A link's target is walked like any path, so `..` in it steps back here, and
   // never before the first.
-  std::vector<Folder> way;
+  std::vector<Descriptor> way;
   way.emplace_back(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!way.back().ok()) return system_error(location, errno);
   int links = 0;
@@ -170,11 +144,11 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
       continue;
     }
     struct ::stat status {};
-    if (::fstatat(way.back().descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return system_error(location, errno);
+    if (::fstatat(way.back().number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return system_error(location, errno);
     if (S_ISLNK(status.st_mode)) {
       if (++links > kMaxLinks) return system_error(location, ELOOP);
       std::string target(PATH_MAX, '\0');
-      const ::ssize_t length = ::readlinkat(way.back().descriptor(), name.c_str(), target.data(), target.size());
+      const ::ssize_t length = ::readlinkat(way.back().number(), name.c_str(), target.data(), target.size());
       if (length < 0) return system_error(location, errno);
       target.resize(static_cast<std::size_t>(length));
       if (target.starts_with('/')) {
@@ -190,7 +164,7 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
     }
     if (pending.empty()) return open_regular(way.back(), name, location);
     if (way.size() == kMaxDepth) return system_error(location, ENAMETOOLONG);
-    Folder next = way.back().open(name);
+    Descriptor next = open_folder(way.back(), name);
     if (!next.ok()) return system_error(location, errno);
     way.push_back(std::move(next));
   }

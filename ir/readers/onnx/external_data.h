@@ -6,28 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "ir/descriptor.h"
 #include "ir/graph/model.h"
 #include "ir/result.h"
 
 namespace tensorlint {
 
-/// An open file with the data of external tensors. Owns its descriptor.
+/// An open file with the data of external tensors.
 class ExternalFile {
  public:
-  ExternalFile(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}
-  ExternalFile(ExternalFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-  ExternalFile& operator=(ExternalFile&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    size_ = other.size_;
-    return *this;
-  }
-  ~ExternalFile();
-
-  int descriptor() const { return descriptor_; }
+  ExternalFile(Descriptor descriptor, std::uint64_t size) : descriptor_(std::move(descriptor)), size_(size) {}
+  int descriptor() const { return descriptor_.number(); }
   std::uint64_t size() const { return size_; }  ///< bytes, when it was opened
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
   std::uint64_t size_;
 };
 

@@ -104,17 +104,17 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   file->path_ = path;
   if (path.find('\0') != std::string::npos) return Error{"a path with a zero byte in it", {}};
   // Not blocking: a FIFO without a writer would wait for ever.
-  file->descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (file->descriptor_ < 0) return Error{fmt::format("cannot open `{}`: {}", path, std::strerror(errno)), {}};
+  file->descriptor_ = Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file->descriptor_.ok()) return Error{fmt::format("cannot open `{}`: {}", path, std::strerror(errno)), {}};
   struct ::stat status {};
-  if (::fstat(file->descriptor_, &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
+  if (::fstat(file->descriptor_.number(), &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
   if (!S_ISREG(status.st_mode)) return Error{fmt::format("`{}` is {}, not a regular file", path, kind_of(status.st_mode)), {}};
   if (status.st_size == 0) return Error{fmt::format("`{}` is empty", path), {}};
   file->size_ = static_cast<std::size_t>(status.st_size);
   file->modified_ = status.st_mtim;
 
   if (file->size_ > read_limit) {
-    void* const mapping = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, file->descriptor_, 0);
+    void* const mapping = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, file->descriptor_.number(), 0);
     if (mapping == MAP_FAILED) return Error{fmt::format("cannot map `{}`: {}", path, std::strerror(errno)), {}};
     file->data_ = static_cast<const char*>(mapping);
     file->guard_ = Guard::take(mapping, file->size_);
@@ -134,7 +134,7 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   if (page > 1) ::madvise(file->memory_.get(), capacity, page == kHugePage ? MADV_HUGEPAGE : MADV_POPULATE_WRITE);
   file->data_ = file->memory_.get();
   for (std::size_t done = 0; done < file->size_;) {
-    const ::ssize_t count = ::read(file->descriptor_, file->memory_.get() + done, file->size_ - done);
+    const ::ssize_t count = ::read(file->descriptor_.number(), file->memory_.get() + done, file->size_ - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
     if (count == 0) return changed(path);
@@ -142,8 +142,7 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   }
   if (auto error = file->check_unchanged()) return *std::move(error);
   // Small files are whole in memory now: many models may be open at once, descriptors are few.
-  ::close(file->descriptor_);
-  file->descriptor_ = -1;
+  file->descriptor_ = Descriptor();
   return std::shared_ptr<const FileBytes>(file);
 }
 
@@ -157,9 +156,9 @@ void FileBytes::release(std::string_view part) const {
 
 std::optional<Error> FileBytes::check_unchanged() const {
   if (guard_ != nullptr && guard_->lost.load(std::memory_order_relaxed)) return changed(path_);
-  if (descriptor_ < 0) return std::nullopt;
+  if (!descriptor_.ok()) return std::nullopt;
   struct ::stat status {};
-  if (::fstat(descriptor_, &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path_, std::strerror(errno)), {}};
+  if (::fstat(descriptor_.number(), &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path_, std::strerror(errno)), {}};
   const bool same = static_cast<std::size_t>(status.st_size) == size_ && same_time(status.st_mtim, modified_);
   if (!same) return changed(path_);
   return std::nullopt;
@@ -171,7 +170,6 @@ FileBytes::~FileBytes() {
     guard_->release();
     ::munmap(const_cast<char*>(data_), size_);
   }
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 }  // namespace tensorlint::onnx

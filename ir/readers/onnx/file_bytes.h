@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/descriptor.h"
 #include "ir/result.h"
 
 namespace tensorlint::onnx {
@@ -42,7 +43,7 @@ class FileBytes {
   FileBytes() = default;
 
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
   struct ::timespec modified_ {};
