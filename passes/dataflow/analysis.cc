@@ -65,7 +65,12 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
   for (std::size_t steps = 0; steps <= model.nodes.size(); ++steps) {
     const Value& self = model.value(value);
     if (self.origin != ValueOrigin::kNode) return {value, NodeId::kNone};
-    const std::span<const ValueId> operands = model.operands(model.node(self.producer));
+    const Node& node = model.node(self.producer);
+    const Operator& op = model.op(node);
+    const std::string_view name = op.domain == NameId::kEmpty ? model.text(op.name) : std::string_view();
+    // A condition or trip count may be alike, and is never what a result comes from.
+    const std::size_t decide = name == "If" ? 1 : name == "Loop" ? 2 : 0;
+    const std::span<const ValueId> operands = model.operands(node).subspan(std::min<std::size_t>(decide, node.operand_count));
     const auto source = std::find_if(operands.begin(), operands.end(), [&](ValueId operand) {
       return operand != ValueId::kAbsent && same(operand, value);
     });

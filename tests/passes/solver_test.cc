@@ -421,5 +421,19 @@ TEST(Solver, UserDeclarationsReplaceInputTypes) {
   EXPECT_EQ(solved.failures(), (Labels{"add: same_type", "add: broadcastable"}));
 }
 
+TEST(Origin, IsNoConditionOrTripCount) {
+  const Solved solved(with_header(R"(g (bool flag, int64 trips, bool go, int64 start) => (a, z) {
+    a = If (flag) <then_branch = t () => (x) { x = Constant <value_int = 1> () }, else_branch = e () => (y) { y = Constant <value_int = 2> () }>
+    b = Relu (a)
+    z = Loop (trips, go, start) <body = l (int64 i, bool c, int64 s) => (bool c2, int64 n) { c2 = Identity (c) n = Add (s, s) }>
+  })"));
+  const auto origin = [&](std::string_view name) {
+    const Origin found = origin_of(solved.analysis(), solved.model().find_value(GraphId::kMain, name), Aspect::kShape);
+    return std::string(solved.model().text(solved.model().value(found.value).name));
+  };
+  EXPECT_EQ(origin("b"), "a");
+  EXPECT_EQ(origin("z"), "start");
+}
+
 }  // namespace
 }  // namespace tensorlint
