@@ -102,7 +102,7 @@ class Tangles {
 /// Source: onnx.proto, FunctionProto: recursive references are not allowed.
 class Calls {
  public:
-  explicit Calls(const Model& model) : model_(model), calls_(model.graphs.size()), states_(model.graphs.size()) {
+  explicit Calls(const Model& model) : calls_(model.graphs.size()), states_(model.graphs.size()) {
     std::vector<GraphId> roots(model.graphs.size(), GraphId::kNone);
     for (const Node& node : model.nodes) {
       const GraphId callee = model.op(node).function;
@@ -154,7 +154,6 @@ class Calls {
     }
   }
 
-  const Model& model_;
   std::vector<std::vector<Call>> calls_;  // by function
   std::vector<State> states_;             // by function
 };
