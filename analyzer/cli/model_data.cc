@@ -260,9 +260,10 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
 
 std::string quoted(std::string_view name) { return fmt::format("`{}`", name); }
 
-std::string list(const std::vector<std::string>& names) {
-  if (names.size() == 1) return quoted(names[0]);
-  return names.size() == 2 ? fmt::format("{} and {}", quoted(names[0]), quoted(names[1])) : fmt::format("{} and {} more files", quoted(names[0]), names.size() - 1);
+std::string list(const std::vector<Data>& files) {
+  const std::string first = quoted(files[0].location);
+  if (files.size() == 1) return first;
+  return files.size() == 2 ? fmt::format("{} and {}", first, quoted(files[1].location)) : fmt::format("{} and {} more files", first, files.size() - 1);
 }
 
 }  // namespace
@@ -276,7 +277,6 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   if (exists && S_ISDIR(target.st_mode)) return Error{fmt::format("{} is a folder; a name for the model is wanted", output), {}};
 
   std::vector<Data> missing;
-  std::vector<std::string> names;
   std::uint64_t total = 0;
   for (const std::string& location : external_locations(model)) {
     const Result<ExternalFile> file = open_external_file(model.path, location);
@@ -295,19 +295,18 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     if (*there == There::kOther)
       return Error{fmt::format("`{}` is there already, with other bytes than the model's own; nothing is written", folder + "/" + location), {}};
     if (*there == There::kSame) continue;
-    names.push_back(location);
     total += data.size();
     missing.push_back(std::move(data));
   }
-  if (!names.empty() && !copy_data)
-    return Error{fmt::format("the model keeps weights in {} beside it; write the result into the same folder, or add --copy-data to copy {}", list(names),
+  if (!missing.empty() && !copy_data)
+    return Error{fmt::format("the model keeps weights in {} beside it; write the result into the same folder, or add --copy-data to copy {}", list(missing),
                              size_text(total)), {}};
-  if (!names.empty() && exists && !S_ISREG(target.st_mode)) return Error{fmt::format("{} is no regular file, so nothing can be copied beside it", output), {}};
+  if (!missing.empty() && exists && !S_ISREG(target.st_mode)) return Error{fmt::format("{} is no regular file, so nothing can be copied beside it", output), {}};
 
   const Descriptor root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Made made(root);
   std::string text;
-  if (!names.empty()) {
+  if (!missing.empty()) {
     if (!root.ok()) return Error{fmt::format("cannot write {}: {}", output, std::strerror(errno)), {}};
     Progress progress(total);
     for (const Data& data : missing) {
