@@ -108,7 +108,7 @@ Range range_of(std::span<const double> values) {
   return range.lo <= range.hi ? range : Range{};
 }
 
-Fact fact_of_tensor(FactStore& facts, const Tensor& tensor) {
+Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_floats) {
   Fact fact;
   fact.kind = ValueKind::kTensor;
   if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
@@ -127,7 +127,7 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor) {
       const Dim ends[] = {facts.dims().constant(*lo), facts.dims().constant(*hi)};
       fact.range = range_of(facts.dims(), ends);
     }
-  } else if (auto floats = tensor.floats(kMaxContent); floats && !floats->empty()) {
+  } else if (auto floats = tensor.floats(most_floats); floats && !floats->empty()) {
     fact.range = range_of(std::span<const double>(*floats));
     fact.content = facts.intern_content({{}, std::move(*floats)});
   }

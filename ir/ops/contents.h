@@ -51,7 +51,7 @@ std::optional<std::vector<Dim>> integer_list(Inference& in, std::string_view nam
 std::optional<std::vector<std::int64_t>> constant_list(Inference& in, std::string_view name, bool& given);
 
 /// The fact of a constant as it stands in the file: shape, dtype, content or at least range where it is small.
-Fact fact_of_tensor(FactStore& facts, const Tensor& tensor);
+Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_floats = kMaxContent);
 
 /// Bounds of floats; everything where there is no number among them.
 Range range_of(std::span<const double> values);

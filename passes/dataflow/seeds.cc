@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -11,12 +10,12 @@
 #include <utility>
 
 #include "ir/facts/hash.h"
+#include "ir/ops/contents.h"
 
 namespace tensorlint {
 namespace {
 
-constexpr std::size_t kMaxFloatContent = 64;    // Resize scales, Clip bounds, quantisation constants
-constexpr std::size_t kMaxRangeScan = 1 << 16;  // integer initializers whose hull is taken: labels, token ids
+constexpr std::size_t kMaxFloatContent = 64;  // Resize scales, Clip bounds, quantisation constants
 
 /// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands for
 /// many extents.
@@ -53,35 +52,11 @@ FactId Seeds::initializer(const Value& value) {
 }
 
 FactId Seeds::dense(const Tensor& tensor) {
+  if (!malformed_.contains(&tensor)) return facts_.intern(fact_of_tensor(facts_, tensor, kMaxFloatContent));
   Fact fact;
   fact.kind = ValueKind::kTensor;
   if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
   fact.range = range_of(fact.dtypes);
-  if (malformed_.contains(&tensor)) return facts_.intern(fact);
-  Dims dims;
-  for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
-  fact.shape = facts_.intern_shape(dims);
-  if (const auto integers = tensor.integers(kMaxRangeScan)) {
-    if (integers->size() <= kMaxContent) {
-      Content content;
-      for (const std::int64_t element : *integers) content.integers.push_back(facts_.dims().constant(element));
-      if (!content.integers.empty()) fact.range = range_of(facts_.dims(), content.integers);
-      fact.content = facts_.intern_content(std::move(content));
-    } else {
-      const auto [lo, hi] = std::minmax_element(integers->begin(), integers->end());
-      const Dim ends[] = {facts_.dims().constant(*lo), facts_.dims().constant(*hi)};
-      fact.range = range_of(facts_.dims(), ends);
-    }
-  } else if (auto floats = tensor.floats(kMaxFloatContent); floats && !floats->empty()) {
-    Range range{HUGE_VAL, -HUGE_VAL, false};
-    for (const double element : *floats) {
-      range.nan = range.nan || std::isnan(element);
-      range.lo = std::isnan(element) ? range.lo : std::min(range.lo, element);
-      range.hi = std::isnan(element) ? range.hi : std::max(range.hi, element);
-    }
-    if (range.lo <= range.hi) fact.range = range;
-    fact.content = facts_.intern_content({{}, std::move(*floats)});
-  }
   return facts_.intern(fact);
 }
 
