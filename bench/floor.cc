@@ -1,5 +1,6 @@
-// What loading a model costs at least, as a yardstick for the checker: maps the file, visits every field of every message
-// down to tensors and types, gives each value name a number in a hash table, and keeps 32 bytes a node and 4 an edge.
+// What loading a model costs at least, as a yardstick for the checker: maps the file, visits every field of every
+// message down to tensors and types, gives each value name a number in a hash table, and keeps 32 bytes a node and 4 an
+// edge.
 //
 //   bench_floor MODEL      prints the seconds of one pass over a fresh mapping, page faults included
 #include <fcntl.h>
@@ -20,22 +21,55 @@ using protozero::data_view;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-enum Kind : std::uint8_t { kLeaf, kModel, kGraph, kFunction, kNode, kAttribute, kTensor, kValue, kType, kTensorType, kShape, kDim, kPair };
+enum Kind : std::uint8_t {
+  kLeaf,
+  kModel,
+  kGraph,
+  kFunction,
+  kNode,
+  kAttribute,
+  kTensor,
+  kValue,
+  kType,
+  kTensorType,
+  kShape,
+  kDim,
+  kPair
+};
 
 /// What a field of a message holds: onnx.proto's field numbers.
 Kind inside(Kind kind, std::uint32_t field) {
   switch (kind) {
-    case kModel: return field == 7 ? kGraph : field == 25 ? kFunction : field == 8 || field == 14 ? kPair : kLeaf;
-    case kGraph: return field == 1 ? kNode : field == 5 ? kTensor : field >= 11 && field <= 13 ? kValue : field == 16 ? kPair : kLeaf;
-    case kFunction: return field == 7 ? kNode : field == 11 ? kAttribute : field == 12 ? kValue : field == 9 || field == 14 ? kPair : kLeaf;
-    case kNode: return field == 5 ? kAttribute : field == 9 ? kPair : kLeaf;
-    case kAttribute: return field == 5 || field == 10 ? kTensor : field == 6 || field == 11 ? kGraph : field == 14 ? kType : kLeaf;
-    case kTensor: return field == 13 || field == 16 ? kPair : kLeaf;
-    case kValue: return field == 2 ? kType : field == 4 ? kPair : kLeaf;
-    case kType: return field == 1 || field == 8 ? kTensorType : kLeaf;
-    case kTensorType: return field == 2 ? kShape : kLeaf;
-    case kShape: return field == 1 ? kDim : kLeaf;
-    default: return kLeaf;
+    case kModel:
+      return field == 7 ? kGraph : field == 25 ? kFunction : field == 8 || field == 14 ? kPair : kLeaf;
+    case kGraph:
+      return field == 1                   ? kNode
+             : field == 5                 ? kTensor
+             : field >= 11 && field <= 13 ? kValue
+             : field == 16                ? kPair
+                                          : kLeaf;
+    case kFunction:
+      return field == 7                  ? kNode
+             : field == 11               ? kAttribute
+             : field == 12               ? kValue
+             : field == 9 || field == 14 ? kPair
+                                         : kLeaf;
+    case kNode:
+      return field == 5 ? kAttribute : field == 9 ? kPair : kLeaf;
+    case kAttribute:
+      return field == 5 || field == 10 ? kTensor : field == 6 || field == 11 ? kGraph : field == 14 ? kType : kLeaf;
+    case kTensor:
+      return field == 13 || field == 16 ? kPair : kLeaf;
+    case kValue:
+      return field == 2 ? kType : field == 4 ? kPair : kLeaf;
+    case kType:
+      return field == 1 || field == 8 ? kTensorType : kLeaf;
+    case kTensorType:
+      return field == 2 ? kShape : kLeaf;
+    case kShape:
+      return field == 1 ? kDim : kLeaf;
+    default:
+      return kLeaf;
   }
 }
 
@@ -56,7 +90,8 @@ class Names {
         slot = {hash, name.data(), static_cast<std::uint32_t>(name.size()), count_};
         return count_++;
       }
-      if (slot.hash == hash && slot.length == name.size() && std::memcmp(slot.name, name.data(), name.size()) == 0) return slot.number;
+      if (slot.hash == hash && slot.length == name.size() && std::memcmp(slot.name, name.data(), name.size()) == 0)
+        return slot.number;
     }
   }
 
@@ -124,7 +159,7 @@ int main(int argc, char** argv) {
   }
   const auto start = std::chrono::steady_clock::now();
   const int file = ::open(argv[1], O_RDONLY);
-  struct ::stat status {};
+  struct ::stat status{};
   if (file < 0 || ::fstat(file, &status) != 0 || status.st_size == 0) {
     std::perror(argv[1]);
     return 2;

@@ -52,9 +52,13 @@ struct Application {
   std::uint64_t site = 0;  ///< names fresh symbols: differs between calls (and between contexts of one call), never 0
 
   bool has_operand(std::size_t index) const { return index < operands.size() && operands[index] != FactId::kAbsent; }
-  const Fact& operand(std::size_t index) const { return facts->fact(index < operands.size() ? operands[index] : FactId::kTop); }
+  const Fact& operand(std::size_t index) const {
+    return facts->fact(index < operands.size() ? operands[index] : FactId::kTop);
+  }
   Taint taint(std::size_t index) const { return index < operand_taints.size() ? operand_taints[index] : Taint(); }
-  const Fact& result(std::size_t index) const { return facts->fact(index < results.size() ? results[index] : FactId::kTop); }
+  const Fact& result(std::size_t index) const {
+    return facts->fact(index < results.size() ? results[index] : FactId::kTop);
+  }
   const Attribute* attribute(std::string_view attribute_name) const {
     for (const Attribute& attribute : attributes)
       if (attribute.name == attribute_name) return &attribute;

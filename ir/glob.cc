@@ -24,19 +24,24 @@ Piece piece_at(std::string_view glob, std::size_t at) {
 
 /// Time: the product of both lengths, whatever the pattern.
 bool matches_whole_path(std::string_view glob, std::string_view text) {
-  std::vector<char> reached(text.size() + 1, 0), after;  // by position: the glob up to here matches the text up to there
+  std::vector<char> reached(text.size() + 1, 0),
+      after;  // by position: the glob up to here matches the text up to there
   reached[0] = 1;
   for (std::size_t g = 0; g < glob.size();) {
     const Piece piece = piece_at(glob, g);
     after.assign(text.size() + 1, 0);
-    const auto takes = [&](char c) { return piece.kind == Piece::Kind::kByte ? c == piece.byte : piece.crosses || c != '/'; };
+    const auto takes = [&](char c) {
+      return piece.kind == Piece::Kind::kByte ? c == piece.byte : piece.crosses || c != '/';
+    };
     if (piece.kind == Piece::Kind::kMany) {
-      const bool whole_folders = piece.crosses && piece.next < glob.size() && glob[piece.next] == '/' && (g == 0 || glob[g - 1] == '/');
+      const bool whole_folders =
+          piece.crosses && piece.next < glob.size() && glob[piece.next] == '/' && (g == 0 || glob[g - 1] == '/');
       bool any = false;  // some earlier position was reached and everything since can be taken
       for (std::size_t t = 0; t <= text.size(); ++t) {
         any = (any && (t == 0 || takes(text[t - 1]))) || reached[t] != 0;
         // `**/` takes folders: nothing, or text up to and with a `/`.
-        after[t] = whole_folders ? static_cast<char>(reached[t] != 0 || (any && t > 0 && text[t - 1] == '/')) : static_cast<char>(any);
+        after[t] = whole_folders ? static_cast<char>(reached[t] != 0 || (any && t > 0 && text[t - 1] == '/'))
+                                 : static_cast<char>(any);
       }
       g = whole_folders ? piece.next + 1 : piece.next;
     } else {

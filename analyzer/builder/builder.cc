@@ -21,7 +21,9 @@ namespace {
 
 std::string_view to_text(Severity severity) { return tensorlint::to_text(static_cast<tensorlint::Severity>(severity)); }
 
-std::string lined(const Place& place) { return place.file.empty() ? std::string() : fmt::format("{}:{}: ", place.file, place.line); }
+std::string lined(const Place& place) {
+  return place.file.empty() ? std::string() : fmt::format("{}:{}: ", place.file, place.line);
+}
 
 /// Writes all bytes and closes; 0, or the error's number.
 int write_all(int file, std::string_view bytes) {
@@ -49,9 +51,11 @@ Data Data::raw(DType dtype, std::vector<std::int64_t> dims, std::string bytes) {
 }
 
 std::string Finding::to_text() const {
-  std::string text = fmt::format("{}{}: {} [{} {}]\n", lined(place), builder::to_text(severity), escape_for_people(message, 2000), code, rule);
+  std::string text = fmt::format("{}{}: {} [{} {}]\n", lined(place), builder::to_text(severity),
+                                 escape_for_people(message, 2000), code, rule);
   if (!place.source.empty()) text += fmt::format("    {}\n", escape_for_people(place.source));
-  for (const Note& note : notes) text += fmt::format("{}note: {}\n", lined(note.place), escape_for_people(note.message, 2000));
+  for (const Note& note : notes)
+    text += fmt::format("{}note: {}\n", lined(note.place), escape_for_people(note.message, 2000));
   for (const std::string& fix : fixes) text += fmt::format("fix: {}\n", escape_for_people(fix, 2000));
   return text;
 }
@@ -60,7 +64,9 @@ std::string Finding::to_text() const {
 
 std::string Value::name() const { return state_ == nullptr ? std::string() : state_->item(*this).name; }
 
-std::optional<DType> Value::dtype() const { return state_ == nullptr ? std::nullopt : state_->facts().fact(state_->item(*this).fact).dtypes.single(); }
+std::optional<DType> Value::dtype() const {
+  return state_ == nullptr ? std::nullopt : state_->facts().fact(state_->item(*this).fact).dtypes.single();
+}
 
 std::optional<std::size_t> Value::rank() const {
   const auto dims = shape();
@@ -95,7 +101,9 @@ std::vector<std::string> Value::devices() const {
   return placement.devices(state_->latest->model.find_value(state_->latest->graphs[item.graph], item.name));
 }
 
-std::string Value::to_text() const { return state_ == nullptr ? "absent" : state_->facts().to_text(state_->item(*this).fact); }
+std::string Value::to_text() const {
+  return state_ == nullptr ? "absent" : state_->facts().to_text(state_->item(*this).fact);
+}
 
 // ---- inputs, constants, operators
 
@@ -106,21 +114,27 @@ Value Builder::input(std::string_view name, DType dtype, Shape shape, std::strin
   return state_->add_input(name, dtype, std::move(shape), nullptr, device, false, at);
 }
 
-Value Builder::parameter(std::string_view name, DType dtype, Shape shape, std::string_view device, bool requires_grad, Location at) {
+Value Builder::parameter(std::string_view name, DType dtype, Shape shape, std::string_view device, bool requires_grad,
+                         Location at) {
   return state_->add_input(name, dtype, std::move(shape), nullptr, device, requires_grad, at);
 }
 
-Value Builder::parameter(std::string_view name, Data initial, std::string_view device, bool requires_grad, Location at) {
+Value Builder::parameter(std::string_view name, Data initial, std::string_view device, bool requires_grad,
+                         Location at) {
   State::check_data(initial, at);
   Shape shape(initial.dims().begin(), initial.dims().end());
   const DType dtype = initial.dtype();
-  return state_->add_input(name, dtype, std::move(shape), std::make_shared<const Data>(std::move(initial)), device, requires_grad, at);
+  return state_->add_input(name, dtype, std::move(shape), std::make_shared<const Data>(std::move(initial)), device,
+                           requires_grad, at);
 }
 
-Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) { return state_->add_constant(std::move(data), name, device, at); }
+Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) {
+  return state_->add_constant(std::move(data), name, device, at);
+}
 
 void Builder::import(std::string_view domain, std::int64_t version) {
-  if (domain.empty() || domain == "ai.onnx") throw std::invalid_argument("the opset of ONNX's own operators is one of the builder's options");
+  if (domain.empty() || domain == "ai.onnx")
+    throw std::invalid_argument("the opset of ONNX's own operators is one of the builder's options");
   state_->imports[std::string(domain)] = version;
   ++state_->edits;
 }
@@ -141,8 +155,12 @@ Value Builder::div(Value a, Value b, Location at) { return op("Div", {a, b}, {},
 Value Builder::matmul(Value a, Value b, Location at) { return op("MatMul", {a, b}, {}, at); }
 Value Builder::relu(Value x, Location at) { return op("Relu", {x}, {}, at); }
 Value Builder::sigmoid(Value x, Location at) { return op("Sigmoid", {x}, {}, at); }
-Value Builder::softmax(Value x, std::int64_t axis, Location at) { return op("Softmax", {x}, {.attributes = {{"axis", axis}}}, at); }
-Value Builder::log_softmax(Value x, std::int64_t axis, Location at) { return op("LogSoftmax", {x}, {.attributes = {{"axis", axis}}}, at); }
+Value Builder::softmax(Value x, std::int64_t axis, Location at) {
+  return op("Softmax", {x}, {.attributes = {{"axis", axis}}}, at);
+}
+Value Builder::log_softmax(Value x, std::int64_t axis, Location at) {
+  return op("LogSoftmax", {x}, {.attributes = {{"axis", axis}}}, at);
+}
 Value Builder::cast(Value x, DType to, Location at) { return op("Cast", {x}, {.attributes = {{"to", to}}}, at); }
 
 Value Builder::reshape(Value x, std::vector<std::int64_t> dims, Location at) {
@@ -150,7 +168,9 @@ Value Builder::reshape(Value x, std::vector<std::int64_t> dims, Location at) {
   return op("Reshape", {x, constant(Data(dims, {rank}), "", "", at)}, {}, at);
 }
 
-Value Builder::transpose(Value x, std::vector<std::int64_t> perm, Location at) { return op("Transpose", {x}, {.attributes = {{"perm", std::move(perm)}}}, at); }
+Value Builder::transpose(Value x, std::vector<std::int64_t> perm, Location at) {
+  return op("Transpose", {x}, {.attributes = {{"perm", std::move(perm)}}}, at);
+}
 
 Value Builder::linear(Value x, Value weight, Value bias, Location at) {
   Composite call(*state_);
@@ -181,10 +201,18 @@ Value Builder::reduce(std::string_view name, Value x, std::vector<std::int64_t> 
   return op(name, std::move(operands), std::move(call), at);
 }
 
-Value Builder::reduce_mean(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMean", x, std::move(axes), keepdims, at); }
-Value Builder::reduce_sum(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceSum", x, std::move(axes), keepdims, at); }
-Value Builder::reduce_max(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMax", x, std::move(axes), keepdims, at); }
-Value Builder::reduce_min(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) { return reduce("ReduceMin", x, std::move(axes), keepdims, at); }
+Value Builder::reduce_mean(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  return reduce("ReduceMean", x, std::move(axes), keepdims, at);
+}
+Value Builder::reduce_sum(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  return reduce("ReduceSum", x, std::move(axes), keepdims, at);
+}
+Value Builder::reduce_max(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  return reduce("ReduceMax", x, std::move(axes), keepdims, at);
+}
+Value Builder::reduce_min(Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  return reduce("ReduceMin", x, std::move(axes), keepdims, at);
+}
 
 Value Builder::arg_max(Value x, std::int64_t axis, bool keepdims, Location at) {
   return op("ArgMax", {x}, {.attributes = {{"axis", axis}, {"keepdims", keepdims ? 1 : 0}}}, at);
@@ -215,7 +243,8 @@ void inside(State& state, std::string_view name, const Run& run) {
 
 }  // namespace
 
-std::vector<Value> Builder::if_(Value condition, const std::function<std::vector<Value>()>& then_branch, const std::function<std::vector<Value>()>& else_branch, Location at) {
+std::vector<Value> Builder::if_(Value condition, const std::function<std::vector<Value>()>& then_branch,
+                                const std::function<std::vector<Value>()>& else_branch, Location at) {
   State& state = *state_;
   state.check_operand(condition, "the condition of an If", at);
   const auto first = static_cast<std::uint32_t>(state.steps.size());
@@ -238,7 +267,8 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
   return made;
 }
 
-std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value> carried, const std::function<LoopResult(const LoopStep&)>& body, Location at) {
+std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value> carried,
+                                 const std::function<LoopResult(const LoopStep&)>& body, Location at) {
   State& state = *state_;
   if (trips) state.check_operand(trips, "the trip count of a Loop", at);
   if (condition) state.check_operand(condition, "the condition of a Loop", at);
@@ -268,7 +298,8 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
     }
     LoopResult result = body(step);
     if (result.carried.size() != carried.size())
-      State::misuse(at, fmt::format("the body of a Loop takes {} carried values and hands on {}", carried.size(), result.carried.size()));
+      State::misuse(at, fmt::format("the body of a Loop takes {} carried values and hands on {}", carried.size(),
+                                    result.carried.size()));
     std::vector<Value> outputs{result.condition ? result.condition : step.condition};
     outputs.insert(outputs.end(), result.carried.begin(), result.carried.end());
     outputs.insert(outputs.end(), result.stacked.begin(), result.stacked.end());
@@ -289,10 +320,13 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
 Value Builder::output(Value value, std::string_view name, Location at) {
   State& state = *state_;
   state.check_operand(value, "an output", at);
-  if (state.current != 0) State::misuse(at, "a body hands values out as results: outputs of the graph are named outside of it");
+  if (state.current != 0)
+    State::misuse(at, "a body hands values out as results: outputs of the graph are named outside of it");
   std::vector<std::uint32_t>& outputs = state.bodies[0].outputs;
-  const bool is_own = state.item(value).origin == State::Origin::kResult && std::ranges::find(outputs, State::index_of(value)) == outputs.end();
-  if (!name.empty() && value.name() != name && state.names.contains(std::string(name))) State::misuse(at, fmt::format("there is a value `{}` already", name));
+  const bool is_own = state.item(value).origin == State::Origin::kResult &&
+                      std::ranges::find(outputs, State::index_of(value)) == outputs.end();
+  if (!name.empty() && value.name() != name && state.names.contains(std::string(name)))
+    State::misuse(at, fmt::format("there is a value `{}` already", name));
   if (!is_own) value = op("Identity", {value}, {.name = std::string(name.empty() ? "output" : name)}, at);
   const std::uint32_t index = State::index_of(value);
   if (!name.empty() && value.name() != name) {
@@ -310,7 +344,8 @@ const std::vector<Finding>& Builder::findings() const { return state_->findings;
 std::vector<Finding> Builder::check() const {
   const tensorlint::Placement& placement = state_->placement();
   std::vector<Finding> findings;
-  for (const tensorlint::Finding& finding : run_rules(*state_->latest->analysis, {}, &placement).findings) findings.push_back(state_->to_public(finding));
+  for (const tensorlint::Finding& finding : run_rules(*state_->latest->analysis, {}, &placement).findings)
+    findings.push_back(state_->to_public(finding));
   return findings;
 }
 

@@ -1,5 +1,5 @@
-// Losses of torch.nn.functional (2.13) in operators of ONNX, in the forms that PyTorch's exporters give them, so that the
-// loss recogniser and runtimes know them.
+// Losses of torch.nn.functional (2.13) in operators of ONNX, in the forms that PyTorch's exporters give them, so that
+// the loss recogniser and runtimes know them.
 #include <fmt/format.h>
 
 #include <bit>
@@ -15,7 +15,8 @@ std::uint16_t half_bits(double value) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000U : 0U);
   const double magnitude = std::fabs(value);
   if (!(magnitude < 65520.0)) return static_cast<std::uint16_t>(sign | (std::isnan(value) ? 0x7e00U : 0x7c00U));
-  if (magnitude < 0x1p-14) return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24)));
+  if (magnitude < 0x1p-14)
+    return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24)));
   const int exponent = std::ilogb(magnitude);
   const auto mantissa = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));  // 1024 .. 2048
   return static_cast<std::uint16_t>(sign + ((static_cast<unsigned>(exponent) + 14U) << 10) + mantissa);
@@ -75,13 +76,18 @@ class LossWriter {
 };
 
 /// log(probability), at least -100 as PyTorch has it.
-Value clamped_log(LossWriter& write, Value probability) { return write.op("Max", {write.op("Log", {probability}), write.number(-100)}); }
+Value clamped_log(LossWriter& write, Value probability) {
+  return write.op("Max", {write.op("Log", {probability}), write.number(-100)});
+}
 
 std::string_view to_text(Reduction reduction) {
   switch (reduction) {
-    case Reduction::kNone: return "none";
-    case Reduction::kSum: return "sum";
-    default: return "mean";
+    case Reduction::kNone:
+      return "none";
+    case Reduction::kSum:
+      return "sum";
+    default:
+      return "mean";
   }
 }
 
@@ -121,7 +127,8 @@ Value Builder::huber_loss(Value input, Value target, Reduction reduction, double
 
 Value Builder::bce_loss(Value input, Value target, Reduction reduction, Location at) {
   LossWriter write(*this, *state_, input, "binary_cross_entropy", at);
-  const Value of_no = write.op("Mul", {write.op("Sub", {target, write.number(1)}), clamped_log(write, write.op("Sub", {write.number(1), input}))});
+  const Value of_no = write.op("Mul", {write.op("Sub", {target, write.number(1)}),
+                                       clamped_log(write, write.op("Sub", {write.number(1), input}))});
   const Value of_yes = write.op("Mul", {target, clamped_log(write, input)});
   return write.reduced(write.op("Sub", {of_no, of_yes}), reduction);
 }
@@ -137,10 +144,12 @@ Value Builder::cross_entropy_loss(Value input, Value target, ClassLoss options, 
   LossWriter write(*this, *state_, input, "cross_entropy_loss", at);
   state_->check_operand(target, "the target of a loss", at);
   const auto dtype = target.dtype();
-  const bool probabilities = dtype && DTypeSet::floats().contains(*dtype) && target.rank() && target.rank() == input.rank();
+  const bool probabilities =
+      dtype && DTypeSet::floats().contains(*dtype) && target.rank() && target.rank() == input.rank();
   if (!probabilities)
-    return write.finished(write.op("SoftmaxCrossEntropyLoss", {input, target, options.weight},
-                                   {{"reduction", std::string(to_text(options.reduction))}, {"ignore_index", options.ignore_index}}));
+    return write.finished(
+        write.op("SoftmaxCrossEntropyLoss", {input, target, options.weight},
+                 {{"reduction", std::string(to_text(options.reduction))}, {"ignore_index", options.ignore_index}}));
   const std::int64_t classes = *input.rank() == 1 ? 0 : 1;
   Value logarithm = write.op("LogSoftmax", {input}, {{"axis", classes}});
   if (options.weight) {
@@ -154,13 +163,15 @@ Value Builder::cross_entropy_loss(Value input, Value target, ClassLoss options, 
 
 Value Builder::nll_loss(Value input, Value target, ClassLoss options, Location at) {
   LossWriter write(*this, *state_, input, "nll_loss", at);
-  return write.finished(write.op("NegativeLogLikelihoodLoss", {input, target, options.weight},
-                                 {{"reduction", std::string(to_text(options.reduction))}, {"ignore_index", options.ignore_index}}));
+  return write.finished(
+      write.op("NegativeLogLikelihoodLoss", {input, target, options.weight},
+               {{"reduction", std::string(to_text(options.reduction))}, {"ignore_index", options.ignore_index}}));
 }
 
 Value Builder::kl_div_loss(Value input, Value target, Reduction reduction, bool log_target, Location at) {
   LossWriter write(*this, *state_, input, "kl_div", at);
-  if (log_target) return write.reduced(write.op("Mul", {write.op("Exp", {target}), write.op("Sub", {target, input})}), reduction);
+  if (log_target)
+    return write.reduced(write.op("Mul", {write.op("Exp", {target}), write.op("Sub", {target, input})}), reduction);
   // t * log(t) is 0 where t is.
   const Value is_zero = write.op("Equal", {target, write.number(0)});
   const Value own = write.op("Where", {is_zero, target, write.op("Mul", {target, write.op("Log", {target})})});

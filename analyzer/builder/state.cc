@@ -35,11 +35,13 @@ bool is_control_flow(const State::Step& step) { return !step.bodies.empty(); }
 
 }  // namespace
 
-State::State(Options given) : options(std::move(given)), own_store(std::make_unique<FactStore>()), store(own_store.get()) {
+State::State(Options given)
+    : options(std::move(given)), own_store(std::make_unique<FactStore>()), store(own_store.get()) {
   if (options.opset < 7 || options.opset > newest_opset(""))
     throw std::invalid_argument(fmt::format("opset {} is not one of 7 to {}", options.opset, newest_opset("")));
   const auto device = canonical_device(options.default_device);
-  if (!device) throw std::invalid_argument(fmt::format("`{}` names no device; write cpu, cuda:0, ...", options.default_device));
+  if (!device)
+    throw std::invalid_argument(fmt::format("`{}` names no device; write cpu, cuda:0, ...", options.default_device));
   options.default_device = *device;
   bodies.push_back({.name = options.graph_name});
 }
@@ -74,7 +76,8 @@ std::uint32_t State::add_item(Item item) {
   return static_cast<std::uint32_t>(items.size() - 1);
 }
 
-Value State::add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial, std::string_view device, bool trained, Location at) {
+Value State::add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial,
+                       std::string_view device, bool trained, Location at) {
   if (name.empty()) misuse(at, "an input needs a name");
   if (names.contains(std::string(name))) misuse(at, fmt::format("there is a value `{}` already", name));
   if (current != 0) misuse(at, fmt::format("`{}` is an input of the whole graph and cannot be added in a body", name));
@@ -85,11 +88,18 @@ Value State::add_input(std::string_view name, DType dtype, Shape shape, std::sha
   fact.range = range_of(fact.dtypes);
   std::vector<Dim> dims;
   for (const Extent& extent : shape) {
-    if (extent.name().empty() && extent.number() < 0) misuse(at, fmt::format("`{}` has the extent {}", name, extent.number()));
-    dims.push_back(extent.name().empty() ? facts().dims().constant(extent.number()) : facts().dims().symbol(extent.name()));
+    if (extent.name().empty() && extent.number() < 0)
+      misuse(at, fmt::format("`{}` has the extent {}", name, extent.number()));
+    dims.push_back(extent.name().empty() ? facts().dims().constant(extent.number())
+                                         : facts().dims().symbol(extent.name()));
   }
   fact.shape = facts().intern_shape(dims);
-  Item item{.name = std::string(name), .data = std::move(initial), .dtype = dtype, .shape = std::move(shape), .device = canonical(device, at), .trained = trained};
+  Item item{.name = std::string(name),
+            .data = std::move(initial),
+            .dtype = dtype,
+            .shape = std::move(shape),
+            .device = canonical(device, at),
+            .trained = trained};
   if (item.device.empty() && options.default_device != "cpu") item.device = options.default_device;
   uses_devices = uses_devices || !item.device.empty();
   item.guessed_device = item.device.empty() ? "cpu" : item.device;
@@ -100,9 +110,12 @@ Value State::add_input(std::string_view name, DType dtype, Shape shape, std::sha
 }
 
 Value State::add_constant(Data data, std::string_view name, std::string_view device, Location at) {
-  if (!name.empty() && names.contains(std::string(name))) misuse(at, fmt::format("there is a value `{}` already", name));
+  if (!name.empty() && names.contains(std::string(name)))
+    misuse(at, fmt::format("there is a value `{}` already", name));
   check_data(data, at);
-  Item item{.name = name.empty() ? unused_name("constant") : std::string(name), .origin = Origin::kConstant, .data = std::make_shared<const Data>(std::move(data))};
+  Item item{.name = name.empty() ? unused_name("constant") : std::string(name),
+            .origin = Origin::kConstant,
+            .data = std::make_shared<const Data>(std::move(data))};
   item.device = canonical(device, at);
   if (item.device.empty() && options.default_device != "cpu") item.device = options.default_device;
   uses_devices = uses_devices || !item.device.empty();
@@ -113,8 +126,16 @@ Value State::add_constant(Data data, std::string_view name, std::string_view dev
   value.name = "value";
   value.kind = AttributeKind::kTensor;
   value.tensor = &tensor;
-  const Application call{.domain = {}, .name = "Constant", .opset = options.opset, .schema = find_schema("", "Constant", static_cast<int>(options.opset)),
-                         .attributes = {&value, 1}, .operands = {}, .operand_taints = {}, .results = {}, .result_count = 1, .facts = store,
+  const Application call{.domain = {},
+                         .name = "Constant",
+                         .opset = options.opset,
+                         .schema = find_schema("", "Constant", static_cast<int>(options.opset)),
+                         .attributes = {&value, 1},
+                         .operands = {},
+                         .operand_taints = {},
+                         .results = {},
+                         .result_count = 1,
+                         .facts = store,
                          .site = mix(kSite, items.size()) | 1};
   InferenceResult result;
   infer(call, find_entry("", "Constant", options.opset), result);
@@ -127,11 +148,14 @@ Value State::add_constant(Data data, std::string_view name, std::string_view dev
 void State::check_data(const Data& data, Location at) {
   std::uint64_t count = 1;
   for (const std::int64_t dim : data.dims()) {
-    if (dim < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count)) misuse(at, fmt::format("data cannot have the extent {}", dim));
+    if (dim < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count))
+      misuse(at, fmt::format("data cannot have the extent {}", dim));
   }
   const auto bytes = packed_bytes(data.dtype(), count);
   if (!bytes) misuse(at, fmt::format("data cannot be of dtype {}", tensorlint::to_text(data.dtype())));
-  if (*bytes != data.bytes().size()) misuse(at, fmt::format("{} bytes of data do not fit {} elements of {}", data.bytes().size(), count, tensorlint::to_text(data.dtype())));
+  if (*bytes != data.bytes().size())
+    misuse(at, fmt::format("{} bytes of data do not fit {} elements of {}", data.bytes().size(), count,
+                           tensorlint::to_text(data.dtype())));
 }
 
 void State::check_operand(Value value, std::string_view what, Location at) const {
@@ -143,11 +167,21 @@ void State::check_operand(Value value, std::string_view what, Location at) const
   misuse(at, fmt::format("`{}` lives in a body that is complete: hand it out as a result", known.name));
 }
 
-std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>& operands, Call call, std::vector<BodyAttribute> attached, Location at) {
+std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>& operands, Call call,
+                                   std::vector<BodyAttribute> attached, Location at) {
   if (op.empty()) misuse(at, "an operator needs a name");
-  if (call.results == 0 || call.results > 1024) misuse(at, fmt::format("a call gives 1 to 1,024 results, not {}", call.results));
-  Step step{.op = std::string(op), .domain = call.domain == "ai.onnx" ? "" : std::move(call.domain), .name = {}, .device = canonical(call.device, at),
-            .operands = {}, .results = {}, .attributes = std::move(call.attributes), .bodies = std::move(attached), .metadata = loss_metadata, .at = at};
+  if (call.results == 0 || call.results > 1024)
+    misuse(at, fmt::format("a call gives 1 to 1,024 results, not {}", call.results));
+  Step step{.op = std::string(op),
+            .domain = call.domain == "ai.onnx" ? "" : std::move(call.domain),
+            .name = {},
+            .device = canonical(call.device, at),
+            .operands = {},
+            .results = {},
+            .attributes = std::move(call.attributes),
+            .bodies = std::move(attached),
+            .metadata = loss_metadata,
+            .at = at};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i]) check_operand(operands[i], fmt::format("operand {} of {}", i, op), at);
     step.operands.push_back(index_of(operands[i]));
@@ -155,7 +189,8 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
   while (!step.operands.empty() && step.operands.back() == kNone) step.operands.pop_back();
   for (const Attr& attribute : step.attributes)
     if (const Data* data = std::get_if<Data>(&attribute.payload())) check_data(*data, at);
-  if (step.operands.empty() && step.bodies.empty() && step.device.empty() && options.default_device != "cpu") step.device = options.default_device;
+  if (step.operands.empty() && step.bodies.empty() && step.device.empty() && options.default_device != "cpu")
+    step.device = options.default_device;
   const bool moves = step.domain == "tensorlint" && step.op == "Transfer";
   uses_devices = uses_devices || !step.device.empty() || moves;
 
@@ -163,7 +198,10 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
   const auto index = static_cast<std::uint32_t>(steps.size());
   std::vector<Value> results;
   for (std::size_t r = 0; r < call.results; ++r) {
-    Item item{.name = unused_name(r == 0 ? base : fmt::format("{}_{}", base, r)), .origin = Origin::kResult, .graph = current, .node = index};
+    Item item{.name = unused_name(r == 0 ? base : fmt::format("{}_{}", base, r)),
+              .origin = Origin::kResult,
+              .graph = current,
+              .node = index};
     step.results.push_back(add_item(std::move(item)));
     results.push_back(handle(step.results.back()));
   }
@@ -189,9 +227,17 @@ void State::infer_step(std::uint32_t index) {
     taints.push_back(operand == kNone ? Taint() : items[operand].taint);
   }
   const AttributeViews attributes(step.attributes);
-  const Application call{.domain = step.domain, .name = step.op, .opset = opset, .schema = find_schema(step.domain, step.op, static_cast<int>(opset)),
-                         .attributes = attributes.views(), .operands = operands, .operand_taints = taints, .results = {},
-                         .result_count = static_cast<std::uint32_t>(step.results.size()), .facts = store, .site = mix(mix(kSite, index), 1) | 1};
+  const Application call{.domain = step.domain,
+                         .name = step.op,
+                         .opset = opset,
+                         .schema = find_schema(step.domain, step.op, static_cast<int>(opset)),
+                         .attributes = attributes.views(),
+                         .operands = operands,
+                         .operand_taints = taints,
+                         .results = {},
+                         .result_count = static_cast<std::uint32_t>(step.results.size()),
+                         .facts = store,
+                         .site = mix(mix(kSite, index), 1) | 1};
   InferenceResult result;
   infer(call, entry, result);
   for (std::size_t r = 0; r < step.results.size(); ++r) {
@@ -206,12 +252,15 @@ void State::guess_device(const Step& step, const OpSchema* schema, const OpEntry
   std::string device = step.device;
   if (step.domain == "tensorlint" && step.op == "Transfer") {
     for (const Attr& attribute : step.attributes)
-      if (const auto* text = std::get_if<std::string>(&attribute.payload()); text != nullptr && attribute.name() == "device") device = *text;
+      if (const auto* text = std::get_if<std::string>(&attribute.payload());
+          text != nullptr && attribute.name() == "device")
+        device = *text;
   } else {
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
       if (step.operands[i] == kNone) continue;
       if (entry != nullptr && schema != nullptr && i < schema->inputs.size() &&
-          std::ranges::find(entry->host_operands(), schema->inputs[i].name) != entry->host_operands().end()) continue;
+          std::ranges::find(entry->host_operands(), schema->inputs[i].name) != entry->host_operands().end())
+        continue;
       const std::string& other = items[step.operands[i]].guessed_device;
       if (device.empty()) device = other;
       if (device != other) pending_failure = true;  // the rules decide
@@ -244,8 +293,8 @@ void State::close_body(const std::vector<Value>& outputs, Location at) {
     check_operand(value, "a result of a body", at);
     std::uint32_t index = value.index_;
     // Each output of a graph is a value of its own: what comes from outside, or twice, is copied.
-    if (items[index].graph != current || items[index].origin == Origin::kConstant || items[index].origin == Origin::kBodyInput ||
-        std::ranges::find(body.outputs, index) != body.outputs.end())
+    if (items[index].graph != current || items[index].origin == Origin::kConstant ||
+        items[index].origin == Origin::kBodyInput || std::ranges::find(body.outputs, index) != body.outputs.end())
       index = add_step("Identity", {value}, {}, {}, at)[0].index_;
     bodies[current].outputs.push_back(index);
   }
@@ -273,7 +322,8 @@ const State::Snapshot& State::snapshot() {
 
 const tensorlint::Placement& State::placement() {
   snapshot();
-  if (latest->placement == nullptr) latest->placement = std::make_unique<tensorlint::Placement>(place(*latest->analysis, {}));
+  if (latest->placement == nullptr)
+    latest->placement = std::make_unique<tensorlint::Placement>(place(*latest->analysis, {}));
   return *latest->placement;
 }
 
@@ -301,14 +351,26 @@ void State::report_from(std::uint32_t first) {
 }
 
 Finding State::to_public(const tensorlint::Finding& found) const {
-  const auto place_at = [](const tensorlint::Place& place) { return Place{place.file, place.line, place.column, place.source}; };
-  Finding out{.code = std::string(found.code), .rule = std::string(found.rule), .severity = static_cast<Severity>(found.severity),
-              .must = found.certainty == Certainty::kMust, .message = found.message, .node = found.node, .op = found.op, .value = found.value,
-              .place = place_at(found.place), .notes = {}, .fixes = {}};
-  if (const auto step = step_by_name.find(found.node); step != step_by_name.end()) out.place = place_of(steps[step->second].at);
+  const auto place_at = [](const tensorlint::SourceLocation& place) {
+    return Place{place.file, place.line, place.column, place.source};
+  };
+  Finding out{.code = std::string(found.code),
+              .rule = std::string(found.rule),
+              .severity = static_cast<Severity>(found.severity),
+              .must = found.certainty == Certainty::kMust,
+              .message = found.message,
+              .node = found.node,
+              .op = found.op,
+              .value = found.value,
+              .place = place_at(found.place),
+              .notes = {},
+              .fixes = {}};
+  if (const auto step = step_by_name.find(found.node); step != step_by_name.end())
+    out.place = place_of(steps[step->second].at);
   for (const tensorlint::Note& note : found.notes) {
     const auto step = step_by_name.find(note.node);
-    out.notes.push_back({note.message, step == step_by_name.end() ? place_at(note.place) : place_of(steps[step->second].at)});
+    out.notes.push_back(
+        {note.message, step == step_by_name.end() ? place_at(note.place) : place_of(steps[step->second].at)});
   }
   if (!found.witness.empty()) out.notes.push_back({found.witness, {}});
   for (const tensorlint::Fix& fix : found.fixes) out.fixes.push_back(fix.message);

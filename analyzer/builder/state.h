@@ -22,8 +22,9 @@
 
 namespace tensorlint::builder {
 
-/// The graph behind a Builder. Facts of plain calls are inferred one by one; a call that closes bodies, and one that looks
-/// wrong, makes a Model of the graph so far and analyses that as a whole, so that solver and rules are those of `check`.
+/// The graph behind a Builder. Facts of plain calls are inferred one by one; a call that closes bodies, and one that
+/// looks wrong, makes a Model of the graph so far and analyses that as a whole, so that solver and rules are those of
+/// `check`.
 struct State {
   using Location = std::source_location;
   static constexpr std::uint32_t kNone = 0xffff'ffffU;
@@ -34,11 +35,11 @@ struct State {
     std::string name;
     Origin origin = Origin::kInput;
     std::uint32_t graph = 0;
-    std::uint32_t node = kNone;                ///< kResult
-    std::shared_ptr<const Data> data{};        ///< kConstant; the default of a kInput
-    DType dtype = DType::kUndefined;           ///< declared: kInput
+    std::uint32_t node = kNone;          ///< kResult
+    std::shared_ptr<const Data> data{};  ///< kConstant; the default of a kInput
+    DType dtype = DType::kUndefined;     ///< declared: kInput
     Shape shape{};
-    std::string device{};                      ///< canonical tag of a kInput or kConstant
+    std::string device{};  ///< canonical tag of a kInput or kConstant
     bool trained = false;
     std::string guessed_device{};  ///< where it probably is: only decides whether a call is looked at more closely
     FactId fact = FactId::kTop;
@@ -72,9 +73,11 @@ struct State {
   static const State& of(Value value) { return *value.state_; }
 
   std::uint32_t add_item(Item item);
-  Value add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial, std::string_view device, bool trained, Location at);
+  Value add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial,
+                  std::string_view device, bool trained, Location at);
   Value add_constant(Data data, std::string_view name, std::string_view device, Location at);
-  std::vector<Value> add_step(std::string_view op, const std::vector<Value>& operands, Call call, std::vector<BodyAttribute> bodies, Location at);
+  std::vector<Value> add_step(std::string_view op, const std::vector<Value>& operands, Call call,
+                              std::vector<BodyAttribute> bodies, Location at);
   std::uint32_t open_body(std::string_view name);
   Value add_body_input(std::string_view name, FactId fact, std::string_view device);
   void close_body(const std::vector<Value>& outputs, Location at);
@@ -136,7 +139,9 @@ struct State {
 /// Steps that belong to one call: reported together, at its end, under its location.
 class Composite {
  public:
-  explicit Composite(State& state) : state_(state), first_(static_cast<std::uint32_t>(state.steps.size())) { ++state_.composite_depth; }
+  explicit Composite(State& state) : state_(state), first_(static_cast<std::uint32_t>(state.steps.size())) {
+    ++state_.composite_depth;
+  }
   Composite(const Composite&) = delete;
   Composite& operator=(const Composite&) = delete;
   ~Composite() {

@@ -12,8 +12,8 @@ namespace tensorlint::builder {
 namespace {
 
 constexpr std::int64_t kIrVersion = 10;  // the first in which nodes have metadata
-constexpr std::string_view kTraceKey = "pkg.torch.onnx.stack_trace", kScopeKey = "namespace", kDeviceKey = "tensorlint.device",
-                           kTrainedKey = "tensorlint.requires_grad";
+constexpr std::string_view kTraceKey = "pkg.torch.onnx.stack_trace", kScopeKey = "namespace",
+                           kDeviceKey = "tensorlint.device", kTrainedKey = "tensorlint.requires_grad";
 constexpr int kMaxTypeDepth = 8;
 
 /// Metadata of a model in memory. A node's `position.offset` is its index in the builder.
@@ -24,7 +24,9 @@ class BuiltMetadata final : public Provenance {
     const auto found = values.find(value);
     return found == values.end() ? std::vector<MetadataEntry>() : found->second;
   }
-  std::vector<MetadataEntry> initializer_metadata(ValueId value) const override { return constants.contains(value) ? value_metadata(value) : std::vector<MetadataEntry>(); }
+  std::vector<MetadataEntry> initializer_metadata(ValueId value) const override {
+    return constants.contains(value) ? value_metadata(value) : std::vector<MetadataEntry>();
+  }
   bool mentions(std::string_view key) const override { return keys.contains(key); }
 
   std::vector<std::vector<MetadataEntry>> nodes;
@@ -36,7 +38,10 @@ class BuiltMetadata final : public Provenance {
 class Maker {
  public:
   Maker(const State& state, bool declare_types, std::vector<GraphId>* graphs)
-      : state_(state), declare_types_(declare_types), graphs_(state.bodies.size(), GraphId::kNone), out_(graphs),
+      : state_(state),
+        declare_types_(declare_types),
+        graphs_(state.bodies.size(), GraphId::kNone),
+        out_(graphs),
         metadata_(std::make_unique<BuiltMetadata>()) {}
 
   Model run() {
@@ -84,14 +89,16 @@ class Maker {
         if (item.data != nullptr) builder_.add_initializer(id, name(item.name), tensor(item), nullptr);
       }
     if (id == GraphId::kMain)
-      for (const std::uint32_t constant : state_.constants) builder_.add_initializer(id, name(state_.items[constant].name), tensor(state_.items[constant]), nullptr);
+      for (const std::uint32_t constant : state_.constants)
+        builder_.add_initializer(id, name(state_.items[constant].name), tensor(state_.items[constant]), nullptr);
     builder_.begin_nodes(id);
     for (const std::uint32_t body : bodies)
       for (const std::uint32_t step : state_.bodies[body].steps) node(id, step);
     for (const std::uint32_t body : bodies) {
       if (state_.bodies[body].open && body != 0) continue;
       for (const std::uint32_t output : state_.bodies[body].outputs)
-        builder_.add_output(id, name(state_.items[output].name), declare_types_ ? type_of(state_.items[output].fact, 0) : nullptr);
+        builder_.add_output(id, name(state_.items[output].name),
+                            declare_types_ ? type_of(state_.items[output].fact, 0) : nullptr);
     }
     if (!declare_types_) return;
     for (const std::uint32_t body : bodies) {
@@ -109,14 +116,19 @@ class Maker {
   void node(GraphId id, std::uint32_t index) {
     const State::Step& step = state_.steps[index];
     std::vector<NameId> operands, results;
-    for (const std::uint32_t operand : step.operands) operands.push_back(operand == State::kNone ? NameId::kEmpty : name(state_.items[operand].name));
+    for (const std::uint32_t operand : step.operands)
+      operands.push_back(operand == State::kNone ? NameId::kEmpty : name(state_.items[operand].name));
     for (const std::uint32_t result : step.results) results.push_back(name(state_.items[result].name));
     std::vector<Attribute> attributes;
     const AttributeViews views(step.attributes);
     for (const Attribute& view : views.views()) attributes.push_back(kept(view));
     for (const State::BodyAttribute& body : step.bodies) {
-      Graph made{.kind = GraphKind::kSubgraph, .name = name(state_.bodies[body.graph].name), .parent = id,
-                 .owner = static_cast<NodeId>(builder_.model().nodes.size()), .attribute = builder_.copy(body.name), .position = {}};
+      Graph made{.kind = GraphKind::kSubgraph,
+                 .name = name(state_.bodies[body.graph].name),
+                 .parent = id,
+                 .owner = static_cast<NodeId>(builder_.model().nodes.size()),
+                 .attribute = builder_.copy(body.name),
+                 .position = {}};
       Attribute attribute;
       attribute.name = made.attribute;
       attribute.kind = AttributeKind::kGraph;
@@ -124,12 +136,14 @@ class Maker {
       attributes.push_back(attribute);
       pending_.push_back(body.graph);
     }
-    builder_.add_node(id, name(step.domain), name(step.op), NameId::kEmpty, name(step.name), operands, results, attributes, {.offset = index}, 0);
+    builder_.add_node(id, name(step.domain), name(step.op), NameId::kEmpty, name(step.name), operands, results,
+                      attributes, {.offset = index}, 0);
 
     std::vector<MetadataEntry>& entries = metadata_->nodes[index];
     const Place place = state_.place_of(step.at);
     std::string trace = fmt::format("File \"{}\", line {}, in {}", place.file, place.line, step.at.function_name());
-    if (const std::size_t begin = place.source.find_first_not_of(" \t"); begin != std::string::npos) trace += "\n    " + place.source.substr(begin);
+    if (const std::size_t begin = place.source.find_first_not_of(" \t"); begin != std::string::npos)
+      trace += "\n    " + place.source.substr(begin);
     note(entries, kTraceKey, trace);
     if (!step.metadata.empty()) note(entries, kScopeKey, step.metadata);
     if (!step.device.empty()) note(entries, kDeviceKey, step.device);
@@ -188,7 +202,9 @@ class Maker {
     type->ranked = true;
     std::vector<DimDecl> dims;
     for (const Extent& extent : item.shape)
-      dims.push_back({.extent = extent.name().empty() ? extent.number() : -1, .name = name(extent.name()), .has_extent = extent.name().empty()});
+      dims.push_back({.extent = extent.name().empty() ? extent.number() : -1,
+                      .name = name(extent.name()),
+                      .has_extent = extent.name().empty()});
     type->dims = builder_.keep_dims(dims);
     return type;
   }
@@ -279,6 +295,8 @@ Tensor tensor_of(const Data& data, NameId name) {
   return tensor;
 }
 
-Model to_model(const State& state, bool declare_types, std::vector<GraphId>* graphs) { return Maker(state, declare_types, graphs).run(); }
+Model to_model(const State& state, bool declare_types, std::vector<GraphId>* graphs) {
+  return Maker(state, declare_types, graphs).run();
+}
 
 }  // namespace tensorlint::builder

@@ -26,8 +26,9 @@ class AttributeViews {
 
 Tensor tensor_of(const Data& data, NameId name);
 
-/// The graph of a builder as a model, valid until the builder changes. Bodies that are still open stand as part of the main graph, their inputs
-/// as its inputs. `declare_types`: values get their facts as declared types. `graphs`, if not null: the graph of each body.
+/// The graph of a builder as a model, valid until the builder changes. Bodies that are still open stand as part of the
+/// main graph, their inputs as its inputs. `declare_types`: values get their facts as declared types. `graphs`, if not
+/// null: the graph of each body.
 Model to_model(const State& state, bool declare_types, std::vector<GraphId>* graphs);
 
 }  // namespace tensorlint::builder

@@ -73,7 +73,8 @@ class Progress {
 
 /// What the threads share; the last one of them lets go of it.
 struct Shared {
-  explicit Shared(const Batch& batch, std::function<void(std::size_t)> do_one) : work(std::move(do_one)), done(batch.count), progress(batch.count) {}
+  explicit Shared(const Batch& batch, std::function<void(std::size_t)> do_one)
+      : work(std::move(do_one)), done(batch.count), progress(batch.count) {}
 
   void take() {
     while (!g_interrupted) {
@@ -112,7 +113,7 @@ BatchResult run_one(const std::function<void(std::size_t)>& work) {
 
 InterruptWatch::InterruptWatch() {
   g_interrupted = false;
-  struct ::sigaction action {};
+  struct ::sigaction action{};
   action.sa_handler = note_interrupt;
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
@@ -124,7 +125,9 @@ InterruptWatch::~InterruptWatch() {
   if (watches_) ::sigaction(SIGINT, &previous_, nullptr);
 }
 
-std::size_t BatchResult::done_count() const { return static_cast<std::size_t>(std::count(done.begin(), done.end(), true)); }
+std::size_t BatchResult::done_count() const {
+  return static_cast<std::size_t>(std::count(done.begin(), done.end(), true));
+}
 
 BatchResult run_batch(const Batch& batch, const std::function<void(std::size_t)>& work) {
   if (batch.count == 1) return run_one(work);

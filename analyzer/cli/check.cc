@@ -36,11 +36,14 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   for (const std::string& text : options.formats) {
     const std::size_t at = text.find('=');
     Output output{text.substr(0, at), at == std::string::npos ? std::string() : text.substr(at + 1)};
-    if (output.file == "-") output.file.clear();  // standard output, as is the custom
-    else if (at != std::string::npos && output.file.empty()) return Error{fmt::format("--format {} names no file after `=`", text), {}};
+    if (output.file == "-")
+      output.file.clear();  // standard output, as is the custom
+    else if (at != std::string::npos && output.file.empty())
+      return Error{fmt::format("--format {} names no file after `=`", text), {}};
     if (output.format == "sarif" || output.format == "github" || output.format == "junit" || output.format == "html")
       return Error{fmt::format("the format {} is not built yet; there are text and json", output.format), {}};
-    if (output.format != "text" && output.format != "json") return Error{fmt::format("unknown format `{}`; there are text and json", output.format), {}};
+    if (output.format != "text" && output.format != "json")
+      return Error{fmt::format("unknown format `{}`; there are text and json", output.format), {}};
     if (output.file.empty()) ++without_file;
     outputs.push_back(std::move(output));
   }
@@ -48,9 +51,11 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     outputs.push_back({"text", {}});
     without_file = 1;
   }
-  if (without_file > 1) return Error{"two formats go to the same place; give one of them a file (--format json=FILE)", {}};
+  if (without_file > 1)
+    return Error{"two formats go to the same place; give one of them a file (--format json=FILE)", {}};
   if (!options.output.empty() && options.output != "-") {
-    const auto plain = std::find_if(outputs.begin(), outputs.end(), [](const Output& output) { return output.file.empty(); });
+    const auto plain =
+        std::find_if(outputs.begin(), outputs.end(), [](const Output& output) { return output.file.empty(); });
     if (plain == outputs.end()) return Error{"-o has no format to write; each --format names its own file", {}};
     plain->file = options.output;
   }
@@ -58,10 +63,15 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   for (const Output& output : outputs) {
     if (output.file.empty()) continue;
     if (!files.insert(output.file).second) return Error{fmt::format("two reports go to {}", output.file), {}};
-    if (is_model_name(output.file)) return Error{fmt::format("a report is not written to {}: that is the name of a model", output.file), {}};
+    if (is_model_name(output.file))
+      return Error{fmt::format("a report is not written to {}: that is the name of a model", output.file), {}};
   }
-  if (files.contains(options.write_baseline)) return Error{fmt::format("report and baseline both go to {}", options.write_baseline), {}};
-  if (is_model_name(options.write_baseline)) return Error{fmt::format("--write-baseline FILE wants a file of its own; {} is the name of a model", options.write_baseline), {}};
+  if (files.contains(options.write_baseline))
+    return Error{fmt::format("report and baseline both go to {}", options.write_baseline), {}};
+  if (is_model_name(options.write_baseline))
+    return Error{
+        fmt::format("--write-baseline FILE wants a file of its own; {} is the name of a model", options.write_baseline),
+        {}};
   return outputs;
 }
 
@@ -76,11 +86,13 @@ int exit_code(const std::vector<InputReport>& reports) {
 }
 
 /// Writes the reports of `files` inputs, and the baseline; the exit code.
-int conclude(const CheckOptions& options, const std::vector<Output>& outputs, const Settings& settings, const Checker& checker, std::size_t files,
-             const std::vector<InputReport>& reports, const std::optional<Baseline>& written) {
+int conclude(const CheckOptions& options, const std::vector<Output>& outputs, const Settings& settings,
+             const Checker& checker, std::size_t files, const std::vector<InputReport>& reports,
+             const std::optional<Baseline>& written) {
   for (const Output& output : outputs) {
     const bool colour = output.file.empty() && wants_colour();
-    const std::string text = output.format == "json" ? check_json(reports, options.timings) : check_text(reports, options.timings, colour);
+    const std::string text =
+        output.format == "json" ? check_json(reports, options.timings) : check_text(reports, options.timings, colour);
     const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
     if (error) return refuse(error->message);
   }
@@ -90,9 +102,11 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
     return kExitInterrupted;
   }
   const int code = exit_code(reports);
-  if (code == kExitNotChecked) return written ? refuse("the baseline is not written, since some input could not be checked") : code;
+  if (code == kExitNotChecked)
+    return written ? refuse("the baseline is not written, since some input could not be checked") : code;
   for (const auto& [name, declaration] : settings.declared().values)
-    if (!checker.names().is_known(name)) return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
+    if (!checker.names().is_known(name))
+      return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
   if (const std::string unknown = checker.names().unknown_in_config(); !unknown.empty()) return refuse(unknown);
   if (written)
     if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
@@ -119,11 +133,13 @@ int run_check(const CheckOptions& options) {
   for (const InputFile& file : files) {
     const auto is_input = [&](const std::string& written_to) {
       std::error_code none;
-      return !written_to.empty() && std::filesystem::equivalent(written_to, file.path, none) && std::filesystem::is_regular_file(file.path, none);
+      return !written_to.empty() && std::filesystem::equivalent(written_to, file.path, none) &&
+             std::filesystem::is_regular_file(file.path, none);
     };
     for (const Output& output : *outputs)
       if (is_input(output.file)) return refuse(fmt::format("a report is not written over the input {}", file.path));
-    if (is_input(options.write_baseline)) return refuse(fmt::format("the baseline is not written over the input {}", file.path));
+    if (is_input(options.write_baseline))
+      return refuse(fmt::format("the baseline is not written over the input {}", file.path));
   }
   std::vector<std::shared_ptr<const Config>> configs;
   for (const InputFile& file : files) {
@@ -132,7 +148,8 @@ int run_check(const CheckOptions& options) {
     if (configs.empty() || configs.back() != *config) {  // files of one folder have one
       const InputSettings of = settings->of(file.path, *config);
       if (std::ranges::none_of(all_rules(), [&](const Rule* rule) { return of.selection.allows(rule->info()); }))
-        fmt::print(stderr, "tensorlint: no rule is left for {}: all that are selected are ignored too\n", escape_for_people(file.path, 2000));
+        fmt::print(stderr, "tensorlint: no rule is left for {}: all that are selected are ignored too\n",
+                   escape_for_people(file.path, 2000));
     }
     configs.push_back(std::move(*config));
   }

@@ -29,25 +29,28 @@ std::uint64_t peak_rss_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
-  struct ::rusage usage {};
+  struct ::rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 void keep_most_severe(std::vector<Finding>& findings, std::size_t limit) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   findings.resize(limit);
   sort_and_deduplicate(findings);
 }
 
 }  // namespace
 
-std::vector<InputReport> Checker::run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs) {
+std::vector<InputReport> Checker::run(const std::vector<InputFile>& files,
+                                      const std::vector<std::shared_ptr<const Config>>& configs) {
   // Shared with threads that may be abandoned, which then write to inputs that are not done.
   const auto shared = std::make_shared<std::vector<InputReport>>(files.size());
   std::vector<InputReport>& reports = *shared;
-  const BatchResult batch =
-      run_batch({files.size(), options_.jobs}, [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
+  const BatchResult batch = run_batch({files.size(), options_.jobs}, [this, shared, &files, &configs](std::size_t i) {
+    (*shared)[i] = check(files[i], configs[i]);
+  });
   interrupted_ = batch.interrupted;
   abandoned_ = batch.abandoned;
   if (batch.done_count() == files.size()) {
@@ -100,7 +103,8 @@ void Checker::check_model(const InputSettings& settings, InputReport& report) {
     cost = runtime_cost(analysis, settings.placement);
     report.cost_unknown = cost->unknown;
     if (!cost->cases.empty())
-      report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())), to_transfer_cost(analysis, cost->dearest(analysis.facts())));
+      report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())),
+                          to_transfer_cost(analysis, cost->dearest(analysis.facts())));
   }
   RuleResults results = run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
   report.seconds.rules = lap();

@@ -20,11 +20,13 @@ namespace tensorlint::cli {
 class Checker {
  public:
   /// `written`: the baseline that takes all findings; null: none is written.
-  Checker(const CheckOptions& options, const Settings& settings, Baseline* written) : options_(options), settings_(settings), written_(written) {}
+  Checker(const CheckOptions& options, const Settings& settings, Baseline* written)
+      : options_(options), settings_(settings), written_(written) {}
 
   /// Reports in the order of the files; after an interruption only of those that were checked. `configs`: of each file,
   /// null for none.
-  std::vector<InputReport> run(const std::vector<InputFile>& files, const std::vector<std::shared_ptr<const Config>>& configs);
+  std::vector<InputReport> run(const std::vector<InputFile>& files,
+                               const std::vector<std::shared_ptr<const Config>>& configs);
 
   bool was_interrupted() const { return interrupted_; }
   /// Threads still work for this checker, which therefore must not come to its end.

@@ -33,11 +33,12 @@ Error wrong(std::string_view option, std::string_view text, std::string_view for
   return {fmt::format("{} `{}` is not of the form {}", option, text, form), {}};
 }
 
-/// A name, "?", or a number that an extent can be. Names hold blanks only in expressions, as exporters write them ("N + 1"):
-/// else a comma was forgotten.
+/// A name, "?", or a number that an extent can be. Names hold blanks only in expressions, as exporters write them ("N +
+/// 1"): else a comma was forgotten.
 bool is_dim(std::string_view text) {
   if (text.empty()) return false;
-  if (text.find_first_of(" \t\n") != std::string_view::npos && text.find_first_of("+-*/(") == std::string_view::npos) return false;
+  if (text.find_first_of(" \t\n") != std::string_view::npos && text.find_first_of("+-*/(") == std::string_view::npos)
+    return false;
   const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
   std::int64_t extent = 0;
   return !number || std::from_chars(text.data(), text.data() + text.size(), extent).ec == std::errc();
@@ -90,7 +91,8 @@ Result<AnalysisOptions> parse_declarations(const Declarations& declarations) {
   AnalysisOptions options;
   for (const std::string& text : declarations.inputs) {
     const auto part = split(text);
-    if (!part || !parse_type(part->text, options.values[std::string(part->name)])) return wrong("--input", text, "NAME=dtype[dims]");
+    if (!part || !parse_type(part->text, options.values[std::string(part->name)]))
+      return wrong("--input", text, "NAME=dtype[dims]");
   }
   for (const std::string& text : declarations.ranges) {
     const auto part = split(text);
@@ -123,7 +125,8 @@ std::vector<std::string> unknown_names(const Declarations& declarations, const M
   std::vector<std::string> unknown;
   for (const auto* texts : {&declarations.inputs, &declarations.ranges, &declarations.devices})
     for (const std::string& text : *texts)
-      if (const auto part = split(text); part && model.find_value(GraphId::kMain, part->name) == ValueId::kAbsent) unknown.emplace_back(part->name);
+      if (const auto part = split(text); part && model.find_value(GraphId::kMain, part->name) == ValueId::kAbsent)
+        unknown.emplace_back(part->name);
   return unknown;
 }
 

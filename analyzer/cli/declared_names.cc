@@ -18,7 +18,9 @@ void DeclaredNames::note(const Model& model, const AnalysisOptions& options, con
 
 std::string DeclaredNames::unknown_in_config() const {
   for (const auto& [where, known] : of_configs_)
-    if (!known) return fmt::format("{}: no model that the row is about has a value `{}` in its main graph", where.first, where.second);
+    if (!known)
+      return fmt::format("{}: no model that the row is about has a value `{}` in its main graph", where.first,
+                         where.second);
   return {};
 }
 

@@ -24,6 +24,7 @@ struct EditedModel {
 };
 
 /// Carries edits out in the format of `model`, which has been read from `file`.
-Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits, const AnalysisOptions& options);
+Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
+                               const AnalysisOptions& options);
 
 }  // namespace tensorlint::cli

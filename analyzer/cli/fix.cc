@@ -48,10 +48,13 @@ std::string place_of(const Finding& finding) {
   return finding.graph.empty() ? "" : fmt::format(" in graph {}", people(finding.graph));
 }
 
-std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 /// Carries the edits out and takes away the declarations that they made wrong.
-Result<EditedModel> apply(std::string_view file, const Model& model, const Analysis& before, std::vector<GraphEdit> edits, const AnalysisOptions& options) {
+Result<EditedModel> apply(std::string_view file, const Model& model, const Analysis& before,
+                          std::vector<GraphEdit> edits, const AnalysisOptions& options) {
   Result<EditedModel> outcome = edit_model(file, model, edits, options);
   if (!outcome) return outcome;
   const std::vector<GraphEdit> stale = drop_stale_declarations(before, *outcome->analysis);
@@ -73,7 +76,8 @@ int run_fix(const FixOptions& options) {
   const auto bytes = onnx::FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
   const std::string_view file = (*bytes)->bytes();
-  const Result<Model> model = is_text_model(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
+  const Result<Model> model =
+      is_text_model(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
 
@@ -89,13 +93,15 @@ int run_fix(const FixOptions& options) {
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
   std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
-  // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the next round.
+  // What a fix brings to light, such as operands that a failure before them kept from being compared, is fixed in the
+  // next round.
   for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
     for (std::size_t i = 0; i < plan.fixed.size(); ++i)
-      fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]), people(plan.fixes_used[i]->message),
-                                  to_text(plan.fixes_used[i]->applicability)));
-    Result<EditedModel> next = outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
-                                       : apply(file, *model, analysis, plan.edits, settings->analysis);
+      fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]),
+                                  people(plan.fixes_used[i]->message), to_text(plan.fixes_used[i]->applicability)));
+    Result<EditedModel> next =
+        outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
+                : apply(file, *model, analysis, plan.edits, settings->analysis);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
     base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
@@ -107,19 +113,25 @@ int run_fix(const FixOptions& options) {
   std::string text;
   if (options.diff && outcome) {
     const std::string& fixed = target.empty() ? options.input : target;
-    text += people_lines(unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
+    text += people_lines(
+        unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
   }
   for (const std::string& line : fixed) text += line;
   for (const Finding& finding : left.findings)
     if (finding.severity != Severity::kInfo)
-      text += fmt::format("left: {} [{} {}]{}: {}\n", to_text(finding.severity), finding.code, finding.rule, place_of(finding), people(finding.message));
-  if (plan.unsafe_left > 0) text += fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
-  if (!plan.edits.empty()) text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
+      text += fmt::format("left: {} [{} {}]{}: {}\n", to_text(finding.severity), finding.code, finding.rule,
+                          place_of(finding), people(finding.message));
+  if (plan.unsafe_left > 0)
+    text +=
+        fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
+  if (!plan.edits.empty())
+    text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
   if (!target.empty() && outcome) {
     const Result<std::string> copied = write_model(*outcome->model, outcome->edited.parts(), target, options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {}\n", people(target), fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", fixed.size()));
+    text += fmt::format("wrote {} with {}\n", people(target),
+                        fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", fixed.size()));
   } else if (!outcome) {
     text += "nothing was fixed, nothing is written\n";
   }

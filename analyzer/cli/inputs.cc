@@ -96,6 +96,8 @@ std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
   return out;
 }
 
-Result<Model> load_model(const std::string& path) { return is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path); }
+Result<Model> load_model(const std::string& path) {
+  return is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path);
+}
 
 }  // namespace tensorlint::cli

@@ -19,9 +19,10 @@ struct InputFile {
   std::string error;  ///< empty: a file
 };
 
-/// Files, folders (recursively, links to folders are not followed) and globs to files, in the given order, a folder's sorted.
-/// Folders and globs give models; a file that is named gets checked whatever it is called. Of what is named twice, or is in a
-/// folder that is named too, the first counts. A folder inside that cannot be read is an entry with an error.
+/// Files, folders (recursively, links to folders are not followed) and globs to files, in the given order, a folder's
+/// sorted. Folders and globs give models; a file that is named gets checked whatever it is called. Of what is named
+/// twice, or is in a folder that is named too, the first counts. A folder inside that cannot be read is an entry with
+/// an error.
 std::vector<InputFile> expand_inputs(std::span<const std::string> arguments);
 
 /// Reads a model, binary or text by its file name.

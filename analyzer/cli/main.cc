@@ -39,11 +39,22 @@ std::string or_help(const std::string& hint, const std::string& help) { return h
 
 void add_settings(CLI::App* command, SettingsOptions& settings) {
   Declarations& declarations = settings.declarations;
-  command->add_option("--config", settings.config, "configuration (default: the nearest tensorlint.toml at or above the model)")->type_name("FILE");
-  command->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give")->type_name("FILE");
-  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")->allow_extra_args(false)->type_name("NAME=TYPE");
-  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")->allow_extra_args(false)->type_name("NAME=lo:hi");
-  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")->allow_extra_args(false)->type_name("[VALUE=]NAME");
+  command
+      ->add_option("--config", settings.config,
+                   "configuration (default: the nearest tensorlint.toml at or above the model)")
+      ->type_name("FILE");
+  command
+      ->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give")
+      ->type_name("FILE");
+  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")
+      ->allow_extra_args(false)
+      ->type_name("NAME=TYPE");
+  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")
+      ->allow_extra_args(false)
+      ->type_name("NAME=lo:hi");
+  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")
+      ->allow_extra_args(false)
+      ->type_name("[VALUE=]NAME");
 }
 
 /// The growing arrays of one model stay in the heap, which the process hands back as a whole when it ends: mapping and
@@ -64,14 +75,17 @@ std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const
   if (parsed.empty() && !first.empty() && !first.starts_with('-')) {
     std::vector<std::string> names;
     for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
-    return fmt::format("there is no command `{}`{}", first, or_help(suggestion(first, std::vector<std::string_view>(names.begin(), names.end())), help));
+    return fmt::format("there is no command `{}`{}", first,
+                       or_help(suggestion(first, std::vector<std::string_view>(names.begin(), names.end())), help));
   }
   const bool is_option = parsed.empty() && first.starts_with('-');
   if (is_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = is_option ? std::vector{first} : command.remaining();
     // An option's name before its `=`; an argument without a name is one too many.
-    const auto wrong = std::ranges::find_if(extras, [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
-    if (wrong == extras.end()) return fmt::format("one argument too many: `{}`; {}", extras.empty() ? "" : extras.back(), help);
+    const auto wrong =
+        std::ranges::find_if(extras, [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
+    if (wrong == extras.end())
+      return fmt::format("one argument too many: `{}`; {}", extras.empty() ? "" : extras.back(), help);
     const std::string option = wrong->substr(0, wrong->find('='));
     std::vector<std::string> names;
     for (const CLI::Option* each : command.get_options())
@@ -82,19 +96,22 @@ std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const
   const std::string said = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && said.starts_with('-')) {
     const std::string option = said.substr(0, said.find(':'));
-    return fmt::format("{} {}; {}", option, said.find("At Most") == std::string::npos ? "wants a value" : "is given more than once", help);
+    return fmt::format("{} {}; {}", option,
+                       said.find("At Most") == std::string::npos ? "wants a value" : "is given more than once", help);
   }
   return fmt::format("{}; {}", said, help);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Finds dtype, shape, device and index-range bugs of tensor programs without running them.", "tensorlint"};
+  CLI::App app{"Finds dtype, shape, device and index-range bugs of tensor programs without running them.",
+               "tensorlint"};
   app.set_version_flag("--version", fmt::format("tensorlint {}", kVersion));
   app.require_subcommand(1);
 
   const CLI::Validator whole_number(
       [](const std::string& text) {
-        const bool good = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+        const bool good =
+            !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
         return good ? std::string() : fmt::format("a number from 0 to 999999999 is wanted, not `{}`", text);
       },
       "");
@@ -103,30 +120,58 @@ int run(int argc, char** argv) {
   std::array<std::string, kUnbuiltOptions.size()> unbuilt_values;
   CLI::App* check_command = app.add_subcommand("check", "find bugs in models");
   check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required()->type_name("");
-  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")->allow_extra_args(false)->type_name("FORMAT");
+  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")
+      ->allow_extra_args(false)
+      ->type_name("FORMAT");
   check_command->add_option("-o", check.output, "file for the report")->type_name("FILE");
-  check_command->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")->allow_extra_args(false)->type_name("RULE,...");
-  check_command->add_option("--ignore", check.settings.ignore, "not these rules")->allow_extra_args(false)->type_name("RULE,...");
-  check_command->add_option("--fail-on", check.settings.fail_on, "least severity that makes the exit code 1: error, warning (default), info")->type_name("SEVERITY");
-  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")->check(whole_number)->type_name("N");
-  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")->check(whole_number)->type_name("N");
+  check_command
+      ->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")
+      ->allow_extra_args(false)
+      ->type_name("RULE,...");
+  check_command->add_option("--ignore", check.settings.ignore, "not these rules")
+      ->allow_extra_args(false)
+      ->type_name("RULE,...");
+  check_command
+      ->add_option("--fail-on", check.settings.fail_on,
+                   "least severity that makes the exit code 1: error, warning (default), info")
+      ->type_name("SEVERITY");
+  check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")
+      ->check(whole_number)
+      ->type_name("N");
+  check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")
+      ->check(whole_number)
+      ->type_name("N");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime")->type_name("MODE");
-  check_command->add_option("--provider", check.settings.providers,
-      "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")->allow_extra_args(false)->type_name("NAME|FILE");
-  check_command->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
-  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows")->type_name("FILE");
-  check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on")->type_name("FILE");
+  check_command
+      ->add_option("--provider", check.settings.providers,
+                   "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file")
+      ->allow_extra_args(false)
+      ->type_name("NAME|FILE");
+  check_command
+      ->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live")
+      ->type_name("FILE");
+  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows")
+      ->type_name("FILE");
+  check_command
+      ->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on")
+      ->type_name("FILE");
   add_settings(check_command, check.settings);
-  for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i) check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
+  for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
+    check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
 
   ShowOptions show;
   CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
-  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")->required()->type_name("");
+  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")
+      ->required()
+      ->type_name("");
   show_command->add_option("--format", show.format, "text (default) or json")->type_name("text|json");
-  show_command->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
+  show_command
+      ->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live")
+      ->type_name("FILE");
   add_settings(show_command, show.settings);
-  show_command->add_flag("--all-symbols", show.all_symbols, "JSON: name extents that nothing names: \"?7\" instead of null");
+  show_command->add_flag("--all-symbols", show.all_symbols,
+                         "JSON: name extents that nothing names: \"?7\" instead of null");
 
   FixOptions fix;
   CLI::App* fix_command = app.add_subcommand("fix", "apply the fixes of a model's findings");
@@ -136,19 +181,28 @@ int run(int argc, char** argv) {
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
   fix_command->add_flag("--copy-data", fix.copy_data, "copy the files that hold the model's weights to where OUT is");
-  fix_command->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
+  fix_command
+      ->add_option("--placement-file", fix.settings.placement_file, "TOML file that says where nodes and values live")
+      ->type_name("FILE");
   add_settings(fix_command, fix.settings);
 
   PlaceOptions place;
-  CLI::App* place_command = app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
+  CLI::App* place_command =
+      app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
   place_command->add_option("INPUT", place.input, "an .onnx file")->required()->type_name("");
-  place_command->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said")->type_name("OUT");
-  place_command->add_flag("--copy-data", place.copy_data, "copy the files that hold the model's weights to where it goes");
   place_command
-      ->add_option("--provider", place.settings.providers, "whose kernels the nodes may run on: cuda (default), or a table's file")
+      ->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said")
+      ->type_name("OUT");
+  place_command->add_flag("--copy-data", place.copy_data,
+                          "copy the files that hold the model's weights to where it goes");
+  place_command
+      ->add_option("--provider", place.settings.providers,
+                   "whose kernels the nodes may run on: cuda (default), or a table's file")
       ->allow_extra_args(false)
       ->type_name("NAME|FILE");
-  place_command->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live")->type_name("FILE");
+  place_command
+      ->add_option("--placement-file", place.settings.placement_file, "TOML file that says where nodes and values live")
+      ->type_name("FILE");
   add_settings(place_command, place.settings);
 
   WhyOptions why;
@@ -164,12 +218,15 @@ int run(int argc, char** argv) {
 
   std::array<CLI::App*, kUnbuiltCommands.size()> unbuilt_commands{};
   for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i) {
-    unbuilt_commands[i] = app.add_subcommand(kUnbuiltCommands[i].name, fmt::format("{} (not built yet)", kUnbuiltCommands[i].what));
+    unbuilt_commands[i] =
+        app.add_subcommand(kUnbuiltCommands[i].name, fmt::format("{} (not built yet)", kUnbuiltCommands[i].what));
     unbuilt_commands[i]->allow_extras();
   }
 
-  app.footer("Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an input that could not be checked, 3 an error of tensorlint's own.\n"
-             "Of a command: tensorlint COMMAND --help. Of a rule: tensorlint explain RULE.");
+  app.footer(
+      "Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an input that could not be checked, 3 an error of "
+      "tensorlint's own.\n"
+      "Of a command: tensorlint COMMAND --help. Of a rule: tensorlint explain RULE.");
 
   try {
     app.parse(argc, argv);
@@ -184,13 +241,16 @@ int run(int argc, char** argv) {
   }
 
   for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i)
-    if (unbuilt_commands[i]->parsed()) return refuse(fmt::format("the command {} is not built yet", kUnbuiltCommands[i].name));
+    if (unbuilt_commands[i]->parsed())
+      return refuse(fmt::format("the command {} is not built yet", kUnbuiltCommands[i].name));
   if (check_command->parsed()) {
     for (const char* option : kUnbuiltOptions)
       if (check_command->count(option) > 0) return refuse(fmt::format("the option {} is not built yet", option));
-    if (placement != "explicit" && placement != "runtime") return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement));
+    if (placement != "explicit" && placement != "runtime")
+      return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement));
     check.runtime_placement = placement == "runtime";
-    if (!check.settings.providers.empty() && !check.runtime_placement) return refuse("--provider goes with --placement runtime");
+    if (!check.settings.providers.empty() && !check.runtime_placement)
+      return refuse("--provider goes with --placement runtime");
     return run_check(check);
   }
   if (show_command->parsed()) return run_show(show);
@@ -212,7 +272,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file above the user's limit is an error of write(), and taken away again
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
   for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--") return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");
+    if (std::string_view(argv[i]) == "--")
+      return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");
   try {
     return tensorlint::cli::run(argc, argv);
   } catch (const std::exception& fault) {

@@ -46,7 +46,8 @@ class HeldSignals {
     ::sigset_t pending;
     ::sigemptyset(&pending);
     ::sigpending(&pending);
-    return ::sigismember(&pending, SIGINT) == 1 || ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGHUP) == 1;
+    return ::sigismember(&pending, SIGINT) == 1 || ::sigismember(&pending, SIGTERM) == 1 ||
+           ::sigismember(&pending, SIGHUP) == 1;
   }
 
  private:
@@ -60,7 +61,8 @@ class Made {
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
   ~Made() {
-    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) ::unlinkat(root_.number(), entry->path.c_str(), entry->flags);
+    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+      ::unlinkat(root_.number(), entry->path.c_str(), entry->flags);
   }
   void add_folder(std::string path) { entries_.push_back({std::move(path), AT_REMOVEDIR}); }
   void add_file(std::string path) { entries_.push_back({std::move(path), 0}); }
@@ -83,13 +85,15 @@ std::string size_text(std::uint64_t bytes) {
   std::size_t unit = 0;
   double amount = static_cast<double>(bytes);
   for (; amount >= 1000 && unit + 1 < kUnits.size(); ++unit) amount /= 1000;
-  return unit == 0 ? fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes") : fmt::format("{:.3g} {}", amount, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes")
+                   : fmt::format("{:.3g} {}", amount, kUnits[unit]);
 }
 
 /// One line on a terminal that says how far copying is; silent elsewhere.
 class Progress {
  public:
-  explicit Progress(std::uint64_t total) : total_(total), shown_(total >= kWorthProgress && ::isatty(STDERR_FILENO) == 1) {}
+  explicit Progress(std::uint64_t total)
+      : total_(total), shown_(total >= kWorthProgress && ::isatty(STDERR_FILENO) == 1) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() {
@@ -120,7 +124,7 @@ struct Data {
 constexpr const char* kChanged = "the file changed while it was copied";
 
 bool unchanged(const Data& data, int descriptor) {
-  struct ::stat now {};
+  struct ::stat now{};
   return ::fstat(descriptor, &now) == 0 && same_file(now, data.status) && now.st_size == data.status.st_size &&
          now.st_mtim.tv_sec == data.status.st_mtim.tv_sec && now.st_mtim.tv_nsec == data.status.st_mtim.tv_nsec;
 }
@@ -148,18 +152,21 @@ bool same_bytes(int a, int b, std::uint64_t size) {
   for (std::uint64_t offset = 0; offset < size;) {
     offset = std::min(next_data(a, offset, size), next_data(b, offset, size));
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, size - offset));
-    if (HeldSignals::waiting() || !read(a, one.get(), wanted, offset) || !read(b, other.get(), wanted, offset)) return false;
+    if (HeldSignals::waiting() || !read(a, one.get(), wanted, offset) || !read(b, other.get(), wanted, offset))
+      return false;
     if (std::memcmp(one.get(), other.get(), wanted) != 0) return false;
     offset += wanted;
   }
   return true;
 }
 
-/// Copies up to `wanted` bytes at `offset`, in the kernel where it can; 0 at the end of the file, negative on an error (errno).
+/// Copies up to `wanted` bytes at `offset`, in the kernel where it can; 0 at the end of the file, negative on an error
+/// (errno).
 ::ssize_t copy_some(int from, int to, std::uint64_t offset, std::size_t wanted) {
   ::off64_t in = static_cast<::off64_t>(offset), out = in;
   const ::ssize_t copied = ::copy_file_range(from, &in, to, &out, wanted, 0);
-  if (copied >= 0 || errno == EINTR || errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO) return copied;
+  if (copied >= 0 || errno == EINTR || errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO)
+    return copied;
   // Between file systems of two kinds, and where the kernel or a filter does not offer it.
   std::array<char, 1 << 16> buffer;
   const ::ssize_t got = ::pread(from, buffer.data(), std::min(wanted, buffer.size()), static_cast<::off_t>(offset));
@@ -174,7 +181,8 @@ std::optional<std::string> copy_bytes(const Data& data, int from, int to, Progre
     const std::uint64_t end = hole < 0 ? size : std::min(static_cast<std::uint64_t>(hole), size);
     while (offset < end) {
       if (HeldSignals::waiting()) return "interrupted";
-      const ::ssize_t copied = copy_some(from, to, offset, static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, end - offset)));
+      const ::ssize_t copied =
+          copy_some(from, to, offset, static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, end - offset)));
       if (copied < 0 && errno == EINTR) continue;
       if (copied < 0) return std::strerror(errno);
       if (copied == 0) return kChanged;
@@ -189,16 +197,18 @@ std::optional<std::string> copy_bytes(const Data& data, int from, int to, Progre
 
 /// Gives the file `temporary` the name `name` in the same folder, unless something has that name.
 bool publish(int folder, const std::string& temporary, const std::string& name) {
-  if (::linkat(folder, temporary.c_str(), folder, name.c_str(), 0) == 0) return ::unlinkat(folder, temporary.c_str(), 0) == 0;
+  if (::linkat(folder, temporary.c_str(), folder, name.c_str(), 0) == 0)
+    return ::unlinkat(folder, temporary.c_str(), 0) == 0;
   if (errno == EEXIST) return false;
-  return ::renameat2(folder, temporary.c_str(), folder, name.c_str(), RENAME_NOREPLACE) == 0;  // file systems without hard links
+  return ::renameat2(folder, temporary.c_str(), folder, name.c_str(), RENAME_NOREPLACE) ==
+         0;  // file systems without hard links
 }
 
 /// What is at `path`, where `data` is to be read from.
 enum class There { kNothing, kSame, kOther };
 
 Result<There> what_is_at(const std::string& output, const Data& data, const ExternalFile& own) {
-  struct ::stat status {};
+  struct ::stat status{};
   const std::string path = folder_of(output) + "/" + data.location;
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return There::kNothing;
@@ -208,11 +218,13 @@ Result<There> what_is_at(const std::string& output, const Data& data, const Exte
   if (!file) return Error{fmt::format("in the folder of {}: {}", output, file.error().message), {}};
   if (::fstat(file->descriptor(), &status) != 0) return Error{fmt::format("`{}`: {}", path, std::strerror(errno)), {}};
   if (same_file(status, data.status)) return There::kSame;
-  return file->size() == data.size() && same_bytes(file->descriptor(), own.descriptor(), file->size()) ? There::kSame : There::kOther;
+  return file->size() == data.size() && same_bytes(file->descriptor(), own.descriptor(), file->size()) ? There::kSame
+                                                                                                       : There::kOther;
 }
 
 /// Copies one data file to its place below `root`, making the folders that are missing. Links are not followed there.
-std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const std::string& output, const Descriptor& root, Made& made, Progress& progress) {
+std::optional<std::string> copy_data_file(const std::string& model, const Data& data, const std::string& output,
+                                          const Descriptor& root, Made& made, Progress& progress) {
   const Result<ExternalFile> from = open_external_file(model, data.location);
   if (!from) return from.error().message;
   if (!unchanged(data, from->descriptor())) return kChanged;
@@ -227,7 +239,9 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
       return std::strerror(errno);
     }
     folder = Descriptor(::openat(folder.number(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder.ok()) return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is no folder", escape_for_people(name)) : std::strerror(errno);
+    if (!folder.ok())
+      return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is no folder", escape_for_people(name))
+                                                : std::strerror(errno);
   }
   std::string temporary;
   Descriptor file;
@@ -263,18 +277,23 @@ std::string quoted(std::string_view name) { return fmt::format("`{}`", name); }
 std::string list(const std::vector<Data>& files) {
   const std::string first = quoted(files[0].location);
   if (files.size() == 1) return first;
-  return files.size() == 2 ? fmt::format("{} and {}", first, quoted(files[1].location)) : fmt::format("{} and {} more files", first, files.size() - 1);
+  return files.size() == 2 ? fmt::format("{} and {}", first, quoted(files[1].location))
+                           : fmt::format("{} and {} more files", first, files.size() - 1);
 }
 
 }  // namespace
 
-Result<std::string> write_model(const Model& model, std::span<const std::string_view> parts, const std::string& output, bool copy_data) {
-  struct ::stat folder_now {}, folder_before {}, target {};
+Result<std::string> write_model(const Model& model, std::span<const std::string_view> parts, const std::string& output,
+                                bool copy_data) {
+  struct ::stat folder_now{}, folder_before{}, target{};
   const std::string folder = folder_of(output);
-  const bool moves = ::stat(folder.c_str(), &folder_now) != 0 || ::stat(folder_of(model.path).c_str(), &folder_before) != 0 || !same_file(folder_now, folder_before);
+  const bool moves = ::stat(folder.c_str(), &folder_now) != 0 ||
+                     ::stat(folder_of(model.path).c_str(), &folder_before) != 0 ||
+                     !same_file(folder_now, folder_before);
   const bool exists = ::stat(output.c_str(), &target) == 0;
   const HeldSignals held;
-  if (exists && S_ISDIR(target.st_mode)) return Error{fmt::format("{} is a folder; a name for the model is wanted", output), {}};
+  if (exists && S_ISDIR(target.st_mode))
+    return Error{fmt::format("{} is a folder; a name for the model is wanted", output), {}};
 
   std::vector<Data> missing;
   std::uint64_t total = 0;
@@ -283,25 +302,35 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     // Where the model stays in its folder, what is wrong with its data was wrong before, and is a finding.
     if (!file && moves) return Error{file.error().message + "; nothing is written", {}};
     if (location == output.substr(output.rfind('/') + 1))
-      return Error{fmt::format("{} is the name of a file that the model keeps weights in; give the model another one", output), {}};
+      return Error{
+          fmt::format("{} is the name of a file that the model keeps weights in; give the model another one", output),
+          {}};
     if (!file) continue;
     Data data{.location = location, .status = {}};
-    if (::fstat(file->descriptor(), &data.status) != 0) return Error{fmt::format("external data `{}`: {}", location, std::strerror(errno)), {}};
-    if (exists && same_file(target, data.status)) return Error{fmt::format("{} is a file that the model keeps weights in; give the model another name", output), {}};
+    if (::fstat(file->descriptor(), &data.status) != 0)
+      return Error{fmt::format("external data `{}`: {}", location, std::strerror(errno)), {}};
+    if (exists && same_file(target, data.status))
+      return Error{fmt::format("{} is a file that the model keeps weights in; give the model another name", output),
+                   {}};
     if (!moves) continue;
     const Result<There> there = what_is_at(output, data, *file);
     if (!there) return Error{there.error().message + "; nothing is written", {}};
     if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};
     if (*there == There::kOther)
-      return Error{fmt::format("`{}` is there already, with other bytes than the model's own; nothing is written", folder + "/" + location), {}};
+      return Error{fmt::format("`{}` is there already, with other bytes than the model's own; nothing is written",
+                               folder + "/" + location),
+                   {}};
     if (*there == There::kSame) continue;
     total += data.size();
     missing.push_back(std::move(data));
   }
   if (!missing.empty() && !copy_data)
-    return Error{fmt::format("the model keeps weights in {} beside it; write the result into the same folder, or add --copy-data to copy {}", list(missing),
-                             size_text(total)), {}};
-  if (!missing.empty() && exists && !S_ISREG(target.st_mode)) return Error{fmt::format("{} is no regular file, so nothing can be copied beside it", output), {}};
+    return Error{fmt::format("the model keeps weights in {} beside it; write the result into the same folder, or add "
+                             "--copy-data to copy {}",
+                             list(missing), size_text(total)),
+                 {}};
+  if (!missing.empty() && exists && !S_ISREG(target.st_mode))
+    return Error{fmt::format("{} is no regular file, so nothing can be copied beside it", output), {}};
 
   const Descriptor root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Made made(root);
@@ -311,8 +340,11 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     Progress progress(total);
     for (const Data& data : missing) {
       if (const auto fault = copy_data_file(model.path, data, output, root, made, progress))
-        return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location, folder + "/" + data.location, *fault), {}};
-      text += fmt::format("copied {}, {}\n", escape_for_people(folder + "/" + data.location, 2000), size_text(data.size()));
+        return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location,
+                                 folder + "/" + data.location, *fault),
+                     {}};
+      text +=
+          fmt::format("copied {}, {}\n", escape_for_people(folder + "/" + data.location, 2000), size_text(data.size()));
     }
   }
   if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};

@@ -25,17 +25,23 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-Error cannot_write(std::string_view path) { return {fmt::format("cannot write {}: {}", path, std::strerror(errno)), {}}; }
+Error cannot_write(std::string_view path) {
+  return {fmt::format("cannot write {}: {}", path, std::strerror(errno)), {}};
+}
 
 }  // namespace
 
-std::optional<Error> write_file(const std::string& path, std::string_view text) { return write_file(path, std::span(&text, 1)); }
+std::optional<Error> write_file(const std::string& path, std::string_view text) {
+  return write_file(path, std::span(&text, 1));
+}
 
 std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts) {
-  struct ::stat known {};
+  struct ::stat known{};
   const bool exists = ::stat(path.c_str(), &known) == 0;
   const bool is_special = exists && !S_ISREG(known.st_mode);
-  const auto write_parts = [&](int descriptor) { return std::ranges::all_of(parts, [&](std::string_view part) { return write_all(descriptor, part); }); };
+  const auto write_parts = [&](int descriptor) {
+    return std::ranges::all_of(parts, [&](std::string_view part) { return write_all(descriptor, part); });
+  };
   if (is_special) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) return cannot_write(path);
@@ -47,7 +53,8 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
   if (descriptor < 0) return cannot_write(path);
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
-  const bool written = write_parts(descriptor) && ::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) == 0;
+  const bool written =
+      write_parts(descriptor) && ::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) == 0;
   if (::close(descriptor) == 0 && written && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
   ::unlink(temporary.c_str());
@@ -61,7 +68,8 @@ std::optional<Error> write_stdout(std::string_view text) {
 bool wants_colour() {
   const char* off = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && (off == nullptr || *off == '\0') && (terminal == nullptr || std::string_view(terminal) != "dumb");
+  return ::isatty(STDOUT_FILENO) == 1 && (off == nullptr || *off == '\0') &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
 }  // namespace tensorlint::cli

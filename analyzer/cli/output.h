@@ -9,8 +9,8 @@
 
 namespace tensorlint::cli {
 
-/// Writes to a temporary file beside `path` and renames it, so that no half-written file is ever seen there. A device or
-/// FIFO that already exists is written to as it is.
+/// Writes to a temporary file beside `path` and renames it, so that no half-written file is ever seen there. A device
+/// or FIFO that already exists is written to as it is.
 std::optional<Error> write_file(const std::string& path, std::string_view text);
 
 /// The same of a file's bytes in parts; what stood there before keeps its permissions.

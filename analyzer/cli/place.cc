@@ -20,7 +20,8 @@ std::string copies_text(const Analysis& analysis, const RuntimeCost& cost) {
   if (!cost.unknown.empty()) return "copies that are not counted: " + cost.unknown;
   const CopyCost& most = cost.dearest(analysis.facts()).cost;
   const std::string bytes = bytes_text(analysis, most.bytes);
-  return fmt::format("{} {} a run, {}", most.copies, most.copies == 1 ? "copy" : "copies", bytes.empty() ? "of sizes that are not known" : bytes + " bytes");
+  return fmt::format("{} {} a run, {}", most.copies, most.copies == 1 ? "copy" : "copies",
+                     bytes.empty() ? "of sizes that are not known" : bytes + " bytes");
 }
 
 }  // namespace
@@ -48,18 +49,23 @@ int run_place(const PlaceOptions& options) {
   const NodeFailure* const failure = placed->analysis->fatal_failure();
   if (failure != nullptr || !placement.failures().empty()) {
     const NodeId node = failure != nullptr ? failure->node : placement.failures()[0].node;
-    return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written", options.input, escape_for_people(placed->model->label(node), 200)));
+    return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written",
+                              options.input, escape_for_people(placed->model->label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
-  const RuntimeCost chosen = runtime_cost(*placed->analysis, explicit_options), usual = runtime_cost(analysis, settings->placement);
-  std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator, plan->on_cpu, copies_text(*placed->analysis, chosen));
+  const RuntimeCost chosen = runtime_cost(*placed->analysis, explicit_options),
+                    usual = runtime_cost(analysis, settings->placement);
+  std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator,
+                                 plan->on_cpu, copies_text(*placed->analysis, chosen));
   text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));
   if (!options.output.empty()) {
-    const Result<std::string> copied = write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data);
+    const Result<std::string> copied =
+        write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers, plan->transfers == 1 ? "" : "s");
+    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers,
+                        plan->transfers == 1 ? "" : "s");
   }
   const auto error = write_stdout(text);
   return error ? refuse(error->message) : kExitClean;

@@ -16,10 +16,12 @@ Result<PlacementRule> read_row(const std::string& path, const toml::table& row) 
   rule.line = row.source().begin.line;
   for (const auto& [key, node] : row) {
     const auto text = node.value<std::string>();
-    if (!node.is_string() || !text) return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
+    if (!node.is_string() || !text)
+      return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
     if (key == "device") {
       const auto device = canonical_device(*text);
-      if (!device) return toml_error(path, node.source(), fmt::format("`{}` names no device; write cpu, cuda:0, ...", *text));
+      if (!device)
+        return toml_error(path, node.source(), fmt::format("`{}` names no device; write cpu, cuda:0, ...", *text));
       rule.device = *device;
     } else if (key == "nodes") {
       rule.nodes = *text;
@@ -28,11 +30,14 @@ Result<PlacementRule> read_row(const std::string& path, const toml::table& row) 
     } else if (key == "modules") {
       rule.modules = *text;
     } else {
-      return toml_error(path, node.source(), fmt::format("unknown key `{}`; a row has device, nodes, values, modules", std::string_view(key)));
+      return toml_error(
+          path, node.source(),
+          fmt::format("unknown key `{}`; a row has device, nodes, values, modules", std::string_view(key)));
     }
   }
   if (rule.device.empty()) return toml_error(path, row.source(), "the row names no device");
-  if (rule.nodes.empty() && rule.values.empty() && rule.modules.empty()) return toml_error(path, row.source(), "the row has none of nodes, values, modules");
+  if (rule.nodes.empty() && rule.values.empty() && rule.modules.empty())
+    return toml_error(path, row.source(), "the row has none of nodes, values, modules");
   return rule;
 }
 
@@ -43,7 +48,9 @@ Result<std::vector<PlacementRule>> read_placement_file(const std::string& path) 
   if (!file) return file.error();
   std::vector<PlacementRule> rules;
   for (const auto& [key, node] : *file) {
-    if (key != "place") return toml_error(path, node.source(), fmt::format("unknown key `{}`; a placement file has rows [[place]]", std::string_view(key)));
+    if (key != "place")
+      return toml_error(path, node.source(),
+                        fmt::format("unknown key `{}`; a placement file has rows [[place]]", std::string_view(key)));
     const toml::array* rows = node.as_array();
     if (rows == nullptr) return toml_error(path, node.source(), "`place` is no list of rows; write [[place]]");
     for (const toml::node& row : *rows) {

@@ -35,13 +35,19 @@ constexpr std::size_t kMaxProviderTable = std::size_t{4} << 20;
 Result<std::shared_ptr<const ProviderTable>> provider_named(const std::string& name) {
   if (auto known = built_in_provider(name)) return known;
   const auto text = read_small_file(name, kMaxProviderTable);
-  if (!text) return Error{fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are cuda and cpu", name, text.error().message), {}};
+  if (!text)
+    return Error{
+        fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are cuda and cpu",
+                    name, text.error().message),
+        {}};
   auto table = parse_provider(*text, name);
   if (!table) return table.error();
   return std::make_shared<const ProviderTable>(std::move(*table));
 }
 
-std::string assigned(const ConfigEntry& entry) { return entry.name.empty() ? entry.text : fmt::format("{}={}", entry.name, entry.text); }
+std::string assigned(const ConfigEntry& entry) {
+  return entry.name.empty() ? entry.text : fmt::format("{}={}", entry.name, entry.text);
+}
 
 /// What the options of the same names would say.
 void add_declarations(const ConfigDeclarations& from, Declarations& to) {
@@ -51,7 +57,9 @@ void add_declarations(const ConfigDeclarations& from, Declarations& to) {
   for (const ConfigEntry& entry : from.devices) to.devices.push_back(assigned(entry));
 }
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 }  // namespace
 
@@ -63,7 +71,8 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   settings.declared_ = std::move(*declared);
   if (options.fail_on) {
     settings.fail_on_ = severity_named(*options.fail_on);
-    if (!settings.fail_on_) return Error{fmt::format("--fail-on takes error, warning or info, not `{}`", *options.fail_on), {}};
+    if (!settings.fail_on_)
+      return Error{fmt::format("--fail-on takes error, warning or info, not `{}`", *options.fail_on), {}};
   }
   if (!options.select.empty()) {
     bool any = false;
@@ -77,7 +86,9 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     });
     if (!unknown.empty()) {
       const std::string meant = suggestion(unknown, rule_words());
-      return Error{fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant), {}};
+      return Error{
+          fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant),
+          {}};
     }
   }
   for (const std::string& name : options.providers) {
@@ -104,7 +115,8 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
 }
 
 std::optional<Error> Settings::accept(const Config& config) {
-  const auto check = [&](const ConfigEntry& entry, std::vector<std::string> Declarations::* list, std::string_view form) -> std::optional<Error> {
+  const auto check = [&](const ConfigEntry& entry, std::vector<std::string> Declarations::* list,
+                         std::string_view form) -> std::optional<Error> {
     Declarations one;
     (one.*list).push_back(assigned(entry));
     if (parse_declarations(one)) return std::nullopt;
@@ -118,7 +130,8 @@ std::optional<Error> Settings::accept(const Config& config) {
     for (const ConfigEntry& entry : declarations.devices)
       if (auto error = check(entry, &Declarations::devices, "of a device, such as cpu or cuda:0")) return error;
     if (declarations.device)
-      if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0")) return error;
+      if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0"))
+        return error;
   }
   if (!config.baseline.empty() && !options_.keep_all && !baselines_.contains(config.baseline)) {
     auto baseline = Baseline::read(config.baseline);
@@ -179,10 +192,12 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   }
 
   settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
-  settings.max_findings = options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
+  settings.max_findings =
+      options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
   const std::string& baseline = options_.baseline.empty() ? file.baseline : options_.baseline;
   if (!baseline.empty() && !options_.keep_all) settings.baseline = baselines_.at(baseline);
-  if (options_.keep_all || settings.baseline != nullptr || !settings.suppressions.empty()) settings.selection.keep(kAllFindings);
+  if (options_.keep_all || settings.baseline != nullptr || !settings.suppressions.empty())
+    settings.selection.keep(kAllFindings);
   return settings;
 }
 

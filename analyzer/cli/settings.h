@@ -24,7 +24,7 @@ struct SettingsOptions {
   std::optional<std::string> fail_on;
   std::optional<std::size_t> max_findings;
   std::string config, baseline, placement_file, signatures;  ///< files; empty: not given
-  std::vector<std::string> providers;            ///< names of built-in tables, or files
+  std::vector<std::string> providers;                        ///< names of built-in tables, or files
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
 };
 
@@ -41,10 +41,10 @@ struct InputSettings {
   RuleSelection selection;
   Severity fail_on = Severity::kWarning;
   std::size_t max_findings = 1000;
-  std::shared_ptr<const Config> config;            ///< null: none
-  std::vector<std::size_t> suppressions;           ///< of the configuration, by index; in the selection's order
-  std::vector<ConfigName> names;                   ///< declared for this input in particular
-  std::shared_ptr<const Baseline> baseline;        ///< null: none
+  std::shared_ptr<const Config> config;      ///< null: none
+  std::vector<std::size_t> suppressions;     ///< of the configuration, by index; in the selection's order
+  std::vector<ConfigName> names;             ///< declared for this input in particular
+  std::shared_ptr<const Baseline> baseline;  ///< null: none
 };
 
 /// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
@@ -54,7 +54,8 @@ class Settings {
   /// Errors: options that cannot be understood, files that cannot be read.
   static Result<Settings> make(const SettingsOptions& options);
 
-  /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known form.
+  /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known
+  /// form.
   Result<std::shared_ptr<const Config>> config_for(const std::string& input);
   /// `config`: what config_for gave.
   InputSettings of(const std::string& input, const std::shared_ptr<const Config>& config) const;
@@ -71,8 +72,8 @@ class Settings {
   std::optional<Severity> fail_on_;
   std::shared_ptr<const Config> given_;
   ConfigFinder finder_;
-  std::map<std::string, std::shared_ptr<const Baseline>> baselines_;          ///< by path
-  std::map<std::string, std::vector<PlacementRule>> placement_files_;         ///< by path
+  std::map<std::string, std::shared_ptr<const Baseline>> baselines_;   ///< by path
+  std::map<std::string, std::vector<PlacementRule>> placement_files_;  ///< by path
   std::vector<std::shared_ptr<const ProviderTable>> providers_;
   std::shared_ptr<const Signatures> signatures_;
 };

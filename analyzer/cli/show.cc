@@ -35,12 +35,15 @@ Result<std::string> show_one(const std::string& path, const ShowOptions& options
 }  // namespace
 
 int run_show(const ShowOptions& options) {
-  if (options.format != "text" && options.format != "json") return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
+  if (options.format != "text" && options.format != "json")
+    return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
   int code = kExitClean;
   for (const std::string& path : options.models) {
     const Result<std::string> text = show_one(path, options);
     const std::string gap = &path == options.models.data() ? "" : "\n";
-    const std::string heading = options.models.size() > 1 && options.format == "text" ? fmt::format("{}== {}\n", gap, escape_for_people(path, 2000)) : "";
+    const std::string heading = options.models.size() > 1 && options.format == "text"
+                                    ? fmt::format("{}== {}\n", gap, escape_for_people(path, 2000))
+                                    : "";
     if (!text) {
       code = refuse(text.error().message);
     } else if (const auto error = write_stdout(heading + *text)) {
@@ -71,7 +74,8 @@ int run_explain(const std::string& name) {
   }
   if (rule == nullptr) {
     const std::string meant = suggestion(name, rule_words());
-    return refuse(fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
+    return refuse(
+        fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
   }
   const auto error = write_stdout(rule_page(rule->info().name));
   return error ? refuse(error->message) : kExitClean;

@@ -15,7 +15,8 @@ Result<std::vector<std::string>> read_types(const std::string& path, std::string
   std::vector<std::string> types;
   for (const toml::node& item : *list) {
     const auto text = item.value<std::string>();
-    if (!item.is_string() || !text) return toml_error(path, item.source(), fmt::format("`{}` holds what is no text", key));
+    if (!item.is_string() || !text)
+      return toml_error(path, item.source(), fmt::format("`{}` holds what is no text", key));
     types.push_back(*text);
   }
   return types;
@@ -28,22 +29,27 @@ std::optional<Error> read_row(const std::string& path, const toml::table& row, S
   for (const auto& [key, node] : row) {
     if (key == "domain" || key == "name") {
       const auto text = node.value<std::string>();
-      if (!node.is_string() || !text) return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
+      if (!node.is_string() || !text)
+        return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
       (key == "domain" ? domain : name) = *text;
     } else if (key == "inputs" || key == "outputs") {
       auto types = read_types(path, key, node);
       if (!types) return types.error();
       (key == "inputs" ? inputs : outputs) = std::move(*types);
     } else {
-      return toml_error(path, node.source(), fmt::format("unknown key `{}`; a row has domain, name, inputs, outputs", std::string_view(key)));
+      return toml_error(
+          path, node.source(),
+          fmt::format("unknown key `{}`; a row has domain, name, inputs, outputs", std::string_view(key)));
     }
   }
   if (name.empty()) return toml_error(path, row.source(), "the row names no operator");
   if (outputs.empty()) return toml_error(path, row.source(), fmt::format("operator `{}` has no outputs", name));
   auto signature = make_signature(inputs, outputs);
-  if (!signature) return toml_error(path, row.source(), fmt::format("operator `{}`: {}", name, signature.error().message));
+  if (!signature)
+    return toml_error(path, row.source(), fmt::format("operator `{}`: {}", name, signature.error().message));
   if (domain == "ai.onnx") domain.clear();
-  if (!signatures.emplace(std::pair(domain, name), std::move(*signature)).second) return toml_error(path, row.source(), fmt::format("operator `{}` is declared twice", name));
+  if (!signatures.emplace(std::pair(domain, name), std::move(*signature)).second)
+    return toml_error(path, row.source(), fmt::format("operator `{}` is declared twice", name));
   return std::nullopt;
 }
 
@@ -55,8 +61,10 @@ Result<Signatures> read_signature_file(const std::string& path) {
   Signatures signatures;
   for (const auto& [key, node] : *file) {
     const toml::array* rows = node.as_array();
-    if (key != "operator" || rows == nullptr) return toml_error(path, node.source(),
-        fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
+    if (key != "operator" || rows == nullptr)
+      return toml_error(
+          path, node.source(),
+          fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
     for (const toml::node& row : *rows) {
       if (!row.is_table()) return toml_error(path, row.source(), "a row of `operator` is no table; write [[operator]]");
       if (auto error = read_row(path, *row.as_table(), signatures)) return std::move(*error);

@@ -20,13 +20,15 @@ std::size_t SuppressionUses::note(const InputSettings& settings, const RuleResul
     const auto& codes = settings.selection.suppressions()[i].codes;
     use.used = use.used || results.suppressed[i] > 0;
     // A rule that did not run tells nothing.
-    use.asked = use.asked || std::ranges::all_of(codes, [&](std::string_view code) { return settings.selection.allows(code); });
+    use.asked =
+        use.asked || std::ranges::all_of(codes, [&](std::string_view code) { return settings.selection.allows(code); });
   }
   are_reported_ = are_reported_ || settings.selection.allows(find_rule("unused-suppression")->info());
   return suppressed;
 }
 
-void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const Config>>& configs, std::vector<InputReport>& reports) {
+void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const Config>>& configs,
+                                    std::vector<InputReport>& reports) {
   const RuleInfo& rule = find_rule("unused-suppression")->info();
   if (!are_reported_) return;
   for (std::size_t input = 0; input < configs.size(); ++input) {

@@ -19,8 +19,8 @@ class SuppressionUses {
   /// What an input used; the number of findings that its configuration suppressed.
   std::size_t note(const InputSettings& settings, const RuleResults& results);
 
-  /// Suppressions of a configuration that no input used stand in the report of its first input. `configs`: of each report's
-  /// input, null for none.
+  /// Suppressions of a configuration that no input used stand in the report of its first input. `configs`: of each
+  /// report's input, null for none.
   void report_unused(const std::vector<std::shared_ptr<const Config>>& configs, std::vector<InputReport>& reports);
 
  private:
@@ -31,7 +31,7 @@ class SuppressionUses {
 
   std::mutex mutex_;
   std::map<const Config*, std::map<std::size_t, Use>> uses_;  // by configuration and index
-  bool are_reported_ = false;  // some input's selection allows the rule
+  bool are_reported_ = false;                                 // some input's selection allows the rule
 };
 
 }  // namespace tensorlint::cli

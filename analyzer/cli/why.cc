@@ -22,11 +22,14 @@ std::string hint(const Model& model, const std::string& name) {
   for (const Node& node : model.nodes) {
     if (name.empty() || model.text(node.name) != name) continue;
     for (const ValueId result : model.results(node))
-      if (result != ValueId::kAbsent) return fmt::format("; a node has that name, its first result is `{}`", model.name_of(result));
+      if (result != ValueId::kAbsent)
+        return fmt::format("; a node has that name, its first result is `{}`", model.name_of(result));
   }
   std::vector<std::string_view> candidates;
   for (std::size_t i = 1; i < model.values.size() && candidates.size() < kMaxCandidates; ++i)
-    if (const std::string_view candidate = model.name_of(static_cast<ValueId>(i)); candidate.size() <= kLongestCandidate) candidates.push_back(candidate);
+    if (const std::string_view candidate = model.name_of(static_cast<ValueId>(i));
+        candidate.size() <= kLongestCandidate)
+      candidates.push_back(candidate);
   const std::string nearest = suggestion(name, candidates);
   return nearest.empty() ? "; `tensorlint show` lists them" : nearest;
 }
@@ -43,7 +46,8 @@ int run_why(const WhyOptions& options) {
   ValueId value = ValueId::kAbsent;
   for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
     value = model->find_value(static_cast<GraphId>(graph), options.value);
-  if (value == ValueId::kAbsent) return refuse(fmt::format("{} has no value `{}`{}", options.model, options.value, hint(*model, options.value)));
+  if (value == ValueId::kAbsent)
+    return refuse(fmt::format("{} has no value `{}`{}", options.model, options.value, hint(*model, options.value)));
   const Analysis analysis = analyse(*model, settings->analysis);
   const auto error = write_stdout(why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;

@@ -11,7 +11,8 @@ struct WhyOptions {
   SettingsOptions settings;
 };
 
-/// Prints how the facts of a value came about. A name of the main graph wins; else the first body or function that has it.
+/// Prints how the facts of a value came about. A name of the main graph wins; else the first body or function that has
+/// it.
 int run_why(const WhyOptions& options);
 
 }  // namespace tensorlint::cli

@@ -31,10 +31,14 @@ Result<Baseline> Baseline::read(const std::string& path) {
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json.contains("findings") || !json["findings"].is_array())
     return wrong("not a baseline as --write-baseline makes it");
-  if (json["schema"] != kSchema) return wrong("written by another version of tensorlint; renew it with --write-baseline");
+  if (json["schema"] != kSchema)
+    return wrong("written by another version of tensorlint; renew it with --write-baseline");
   Baseline baseline(path);
   for (const Json& row : json["findings"]) {
-    const auto text_of = [&](const char* name) { return row.is_object() && row.contains(name) && row[name].is_string() ? row[name].get<std::string>() : std::string(); };
+    const auto text_of = [&](const char* name) {
+      return row.is_object() && row.contains(name) && row[name].is_string() ? row[name].get<std::string>()
+                                                                            : std::string();
+    };
     const std::string input = text_of("path"), print = text_of("fingerprint");
     const bool counted = row.is_object() && row.contains("count") && row["count"].is_number_unsigned();
     if (input.empty() || print.empty() || !counted) return wrong("a finding has no path, fingerprint or count");
@@ -55,8 +59,14 @@ std::string Baseline::to_json() const {
   Json findings = Json::array();
   for (const auto& [input, entries] : inputs_)
     for (const auto& [print, entry] : entries)
-      findings.push_back({{"path", input}, {"rule", entry.rule}, {"fingerprint", print}, {"count", entry.count}, {"message", entry.message}});
-  const Json json = {{"schema", kSchema}, {"tool", {{"name", "tensorlint"}, {"version", kVersion}}}, {"findings", std::move(findings)}};
+      findings.push_back({{"path", input},
+                          {"rule", entry.rule},
+                          {"fingerprint", print},
+                          {"count", entry.count},
+                          {"message", entry.message}});
+  const Json json = {{"schema", kSchema},
+                     {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
+                     {"findings", std::move(findings)}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -39,15 +39,18 @@ class ConfigReader {
   }
 
  private:
-  Error wrong(const toml::source_region& source, std::string_view message) const { return toml_error(path_, source, message); }
+  Error wrong(const toml::source_region& source, std::string_view message) const {
+    return toml_error(path_, source, message);
+  }
 
   Error unknown_key(const toml::key& key, std::span<const std::string_view> known, std::string_view where) const {
     return wrong(key.source(), fmt::format("unknown key `{}`{}{}", key.str(), where, suggestion(key.str(), known)));
   }
 
   MaybeError read_file(const toml::table& file) {
-    static constexpr std::array<std::string_view, 13> kKeys{"select", "ignore", "fail-on", "max-findings", "baseline", "placement-file", "severity",
-                                                            "inputs", "ranges", "devices", "device", "models", "suppress"};
+    static constexpr std::array<std::string_view, 13> kKeys{
+        "select", "ignore", "fail-on", "max-findings", "baseline", "placement-file", "severity",
+        "inputs", "ranges", "devices", "device",       "models",   "suppress"};
     out_.declarations.emplace_back();
     MaybeError error;
     for (const auto& [key, node] : file) {
@@ -102,7 +105,8 @@ class ConfigReader {
     std::string text;
     if (const MaybeError error = read_text(node, text)) return error;
     const auto severity = severity_named(text);
-    if (!severity) return wrong(node.source(), fmt::format("`{}` is no severity; there are error, warning and info", text));
+    if (!severity)
+      return wrong(node.source(), fmt::format("`{}` is no severity; there are error, warning and info", text));
     out = *severity;
     return std::nullopt;
   }
@@ -129,7 +133,8 @@ class ConfigReader {
     if (table == nullptr) return wrong(node.source(), "a table `rule = \"severity\"` is wanted here");
     for (const auto& [rule, value] : *table) {
       if (rules_matching(rule.str()).empty())
-        return wrong(rule.source(), fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rule_words())));
+        return wrong(rule.source(),
+                     fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rule_words())));
       Severity severity{};
       if (const MaybeError error = read_severity(value, severity)) return error;
       out_.severities.emplace_back(rule.str(), severity);
@@ -160,7 +165,8 @@ class ConfigReader {
   }
 
   /// False when the key is none of a declaration's.
-  bool read_declaration(std::string_view key, const toml::node& node, ConfigDeclarations& out, MaybeError& error) const {
+  bool read_declaration(std::string_view key, const toml::node& node, ConfigDeclarations& out,
+                        MaybeError& error) const {
     if (key == "inputs") {
       error = read_entries(node, out.inputs);
     } else if (key == "ranges") {
@@ -188,7 +194,8 @@ class ConfigReader {
       }
       if (error) return error;
     }
-    if (declarations.path.empty()) return wrong(row.source(), "a row [[models]] says with `path` which models it is about");
+    if (declarations.path.empty())
+      return wrong(row.source(), "a row [[models]] says with `path` which models it is about");
     out_.declarations.push_back(std::move(declarations));
     return std::nullopt;
   }
@@ -216,13 +223,17 @@ class ConfigReader {
       if (error) return error;
     }
     if (rules.empty()) return wrong(row.source(), "a row [[suppress]] says with `rule` what is not to be reported");
-    if (suppression.reason.empty()) return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
+    if (suppression.reason.empty())
+      return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
     for (const std::string& rule : rules) {
       const auto codes = rules_matching(rule);
       suppression.codes.insert(codes.begin(), codes.end());
     }
-    suppression.place = {.file = path_, .line = row.source().begin.line, .column = static_cast<std::uint32_t>(row.source().begin.column), .source = {}};
+    suppression.place = {.file = path_,
+                         .line = row.source().begin.line,
+                         .column = static_cast<std::uint32_t>(row.source().begin.column),
+                         .source = {}};
     out_.suppressions.push_back(std::move(found));
     return std::nullopt;
   }

@@ -46,8 +46,8 @@ struct Config {
   std::vector<ConfigSuppression> suppressions;
 };
 
-/// Errors, as PATH:LINE:COLUMN: what cannot be read, is no TOML, has a key, rule or severity that there is not (with what
-/// was probably meant), or a suppression without a reason.
+/// Errors, as PATH:LINE:COLUMN: what cannot be read, is no TOML, has a key, rule or severity that there is not (with
+/// what was probably meant), or a suppression without a reason.
 Result<Config> read_config(const std::string& path);
 
 /// Finds the configuration of inputs: `tensorlint.toml` in the input's folder or the nearest one above it, up to and

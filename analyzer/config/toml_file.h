@@ -4,8 +4,9 @@
 
 #include "ir/result.h"
 
-// toml++ parses what its own assertions do not hold for ("[[[" asks for a key where there is none) and then says what is
-// wrong with it. So they are off in every build, also as the promises to the optimizer that NDEBUG would make of them.
+// toml++ parses what its own assertions do not hold for ("[[[" asks for a key where there is none) and then says what
+// is wrong with it. So they are off in every build, also as the promises to the optimizer that NDEBUG would make of
+// them.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_assert(true)

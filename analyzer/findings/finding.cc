@@ -7,16 +7,20 @@ namespace tensorlint {
 namespace {
 
 auto sort_key(const Finding& finding) {
-  return std::tie(finding.path, finding.order, finding.code, finding.graph, finding.node, finding.value, finding.message);
+  return std::tie(finding.path, finding.order, finding.code, finding.graph, finding.node, finding.value,
+                  finding.message);
 }
 
 }  // namespace
 
 std::string_view to_text(Severity severity) {
   switch (severity) {
-    case Severity::kError: return "error";
-    case Severity::kWarning: return "warning";
-    default: return "info";
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    default:
+      return "info";
   }
 }
 
@@ -28,7 +32,9 @@ std::optional<Severity> severity_named(std::string_view name) {
 
 std::string_view to_text(Certainty certainty) { return certainty == Certainty::kMust ? "must" : "may"; }
 
-std::string_view to_text(Applicability applicability) { return applicability == Applicability::kSafe ? "safe" : "unsafe"; }
+std::string_view to_text(Applicability applicability) {
+  return applicability == Applicability::kSafe ? "safe" : "unsafe";
+}
 
 std::optional<Severity> SeverityCounts::worst() const {
   if (error > 0) return Severity::kError;
@@ -57,8 +63,10 @@ SeverityCounts count(const std::vector<Finding>& findings) {
 }
 
 void sort_and_deduplicate(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });
-  const auto last = std::unique(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return sort_key(a) == sort_key(b); });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });
+  const auto last = std::unique(findings.begin(), findings.end(),
+                                [](const Finding& a, const Finding& b) { return sort_key(a) == sort_key(b); });
   findings.erase(last, findings.end());
 }
 

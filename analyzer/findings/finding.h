@@ -25,18 +25,18 @@ enum class Applicability : std::uint8_t { kSafe, kUnsafe };
 std::string_view to_text(Applicability applicability);
 
 /// A place in a program: a line of the user's own code where the exporter left one, else of a model in text.
-struct Place {
-  std::string file;         ///< empty: no place is known
-  std::uint32_t line = 0;   ///< from 1; 0: not known
+struct SourceLocation {
+  std::string file;        ///< empty: no place is known
+  std::uint32_t line = 0;  ///< from 1; 0: not known
   std::uint32_t column = 0;
-  std::string source;       ///< the line of code, without its newline; empty when it cannot be had
+  std::string source;  ///< the line of code, without its newline; empty when it cannot be had
   bool known() const { return !file.empty(); }
 };
 
 struct Note {
   std::string message;
   std::string node;  ///< label of the node it is about; empty for none
-  Place place;
+  SourceLocation place;
 };
 
 struct Fix {
@@ -49,16 +49,16 @@ struct Fix {
 struct TransferCost {
   std::uint64_t copies = 0, setup_copies = 0;  ///< setup: once, when the model is loaded
   std::string bytes, setup_bytes;
-  std::map<std::string, bool> conditions;      ///< for which this holds
+  std::map<std::string, bool> conditions;  ///< for which this holds
 };
 
 /// An execution in which devices are mixed: what the open conditions and trip counts are, and where it happens.
 struct DeviceWitness {
-  std::vector<std::string> devices;                 ///< of the two sides
-  std::map<std::string, bool> conditions;           ///< by value name; others do not matter
+  std::vector<std::string> devices;        ///< of the two sides
+  std::map<std::string, bool> conditions;  ///< by value name; others do not matter
   std::map<std::string, std::int64_t> trip_counts;
-  std::int64_t iteration = 0;                       ///< from 1; 0 outside loops
-  std::vector<std::string> calls;                   ///< labels of the calling nodes, outermost first
+  std::int64_t iteration = 0;      ///< from 1; 0 outside loops
+  std::vector<std::string> calls;  ///< labels of the calling nodes, outermost first
 };
 
 /// What a rule found. Strings are as they came from the input: whatever prints them escapes (escape_for_people).
@@ -71,16 +71,16 @@ struct Finding {
   std::string graph;  ///< "main", "main/body", "domain::function"
   std::string node;   ///< its label; empty when no node is to blame
   std::string op;
-  std::string value;  ///< the value that is wrong, else the node's first result
+  std::string value;   ///< the value that is wrong, else the node's first result
   std::string module;  ///< dotted path of the module the node belongs to; empty when not known
-  Place place;
+  SourceLocation place;
   std::string message;
   std::vector<Note> notes;
   std::vector<Fix> fixes;
-  std::string witness;  ///< kMay: a concrete case that fails
+  std::string witness;                   ///< kMay: a concrete case that fails
   std::optional<DeviceWitness> devices;  ///< of rules about placement
   std::optional<TransferCost> cost;      ///< of rules about copies
-  std::uint64_t order = 0;  ///< position of the node in the file; findings without a node come last
+  std::uint64_t order = 0;               ///< position of the node in the file; findings without a node come last
 };
 
 struct SeverityCounts {

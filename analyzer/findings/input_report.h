@@ -19,13 +19,14 @@ struct InputReport {
   std::size_t nodes = 0;
   std::vector<Finding> findings;  ///< sorted; at most as many as asked for
   SeverityCounts counts;          ///< of all that was found
-  std::optional<std::pair<TransferCost, TransferCost>> cost;  ///< with `--placement runtime`: of the cheapest and dearest run
-  std::string cost_unknown;       ///< why there is no cost
+  std::optional<std::pair<TransferCost, TransferCost>>
+      cost;                  ///< with `--placement runtime`: of the cheapest and dearest run
+  std::string cost_unknown;  ///< why there is no cost
 
   Severity fail_on = Severity::kWarning;  ///< the least severity that counts
-  std::size_t suppressed = 0;   ///< findings that suppressions took away; not in `counts`
-  std::size_t in_baseline = 0;  ///< findings that are known; not in `counts`
-  std::size_t gone = 0;         ///< of the baseline, no longer found
+  std::size_t suppressed = 0;             ///< findings that suppressions took away; not in `counts`
+  std::size_t in_baseline = 0;            ///< findings that are known; not in `counts`
+  std::size_t gone = 0;                   ///< of the baseline, no longer found
 
   struct Seconds {
     double load = 0, infer = 0, rules = 0, total = 0;

@@ -12,10 +12,10 @@ namespace tensorlint {
 /// The fixes that go into a model together.
 struct FixPlan {
   std::vector<GraphEdit> edits;
-  std::vector<const Finding*> fixed;    ///< with `fixes_used` of the same index
+  std::vector<const Finding*> fixed;  ///< with `fixes_used` of the same index
   std::vector<const Fix*> fixes_used;
-  std::size_t unsafe_left = 0;          ///< findings that only an unsafe fix would mend, and none was allowed
-  std::size_t conflicting = 0;          ///< findings whose fix changes what another one changes; a second run mends them
+  std::size_t unsafe_left = 0;  ///< findings that only an unsafe fix would mend, and none was allowed
+  std::size_t conflicting = 0;  ///< findings whose fix changes what another one changes; a second run mends them
 };
 
 /// Takes the first fix with edits of each finding, safe ones only unless `unsafe`. The first finding wins where two
@@ -23,8 +23,8 @@ struct FixPlan {
 /// must outlive the plan.
 FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe);
 
-/// Drops the value_info of intermediate values that a fix has made wrong: declared types that contradict what is inferred
-/// of the fixed model and did not before.
+/// Drops the value_info of intermediate values that a fix has made wrong: declared types that contradict what is
+/// inferred of the fixed model and did not before.
 std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Analysis& after);
 
 }  // namespace tensorlint

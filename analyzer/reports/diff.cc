@@ -36,7 +36,9 @@ std::optional<std::vector<Step>> shortest(std::span<const std::string_view> a, s
   const auto n = static_cast<std::ptrdiff_t>(a.size()), m = static_cast<std::ptrdiff_t>(b.size());
   const std::ptrdiff_t limit = std::min(n + m, kMaxChanges);
   std::vector<std::ptrdiff_t> furthest(static_cast<std::size_t>(2 * limit + 3), 0);
-  const auto at = [&](std::vector<std::ptrdiff_t>& row, std::ptrdiff_t diagonal) -> std::ptrdiff_t& { return row[static_cast<std::size_t>(diagonal + limit + 1)]; };
+  const auto at = [&](std::vector<std::ptrdiff_t>& row, std::ptrdiff_t diagonal) -> std::ptrdiff_t& {
+    return row[static_cast<std::size_t>(diagonal + limit + 1)];
+  };
   std::vector<std::vector<std::ptrdiff_t>> rows;
   for (std::ptrdiff_t changes = 0; changes <= limit; ++changes) {
     rows.push_back(furthest);
@@ -78,7 +80,8 @@ std::vector<Step> steps_between(const Lines& a, const Lines& b) {
   std::size_t head = 0, tail = 0;
   while (head < a.size() && head < b.size() && a[head] == b[head]) ++head;
   while (tail < a.size() - head && tail < b.size() - head && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
-  const auto middle_a = std::span(a).subspan(head, a.size() - head - tail), middle_b = std::span(b).subspan(head, b.size() - head - tail);
+  const auto middle_a = std::span(a).subspan(head, a.size() - head - tail),
+             middle_b = std::span(b).subspan(head, b.size() - head - tail);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < head; ++i) steps.push_back({' ', a[i]});
   if (const auto middle = shortest(middle_a, middle_b)) {
@@ -93,7 +96,8 @@ std::vector<Step> steps_between(const Lines& a, const Lines& b) {
 
 }  // namespace
 
-std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name, std::string_view after_name) {
+std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
+                         std::string_view after_name) {
   if (before == after) return {};
   const Lines a = lines_of(before), b = lines_of(after);
   const std::vector<Step> steps = steps_between(a, b);
@@ -120,7 +124,8 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
       if (step.kind != '-') ++length_b;
       body += fmt::format("{}{}\n", step.kind, step.line);
     }
-    text += fmt::format("@@ -{},{} +{},{} @@\n{}", length_a == 0 ? line_a - 1 : line_a, length_a, length_b == 0 ? line_b - 1 : line_b, length_b, body);
+    text += fmt::format("@@ -{},{} +{},{} @@\n{}", length_a == 0 ? line_a - 1 : line_a, length_a,
+                        length_b == 0 ? line_b - 1 : line_b, length_b, body);
     line_a += length_a;
     line_b += length_b;
     done = end;

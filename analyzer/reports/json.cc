@@ -43,7 +43,10 @@ Json bytes_json(const std::string& bytes) {
 }
 
 Json to_json(const TransferCost& cost) {
-  Json json = {{"copies", cost.copies}, {"bytes", bytes_json(cost.bytes)}, {"setup_copies", cost.setup_copies}, {"setup_bytes", bytes_json(cost.setup_bytes)}};
+  Json json = {{"copies", cost.copies},
+               {"bytes", bytes_json(cost.bytes)},
+               {"setup_copies", cost.setup_copies},
+               {"setup_bytes", bytes_json(cost.setup_bytes)}};
   if (!cost.conditions.empty()) {
     json["conditions"] = Json::object();
     for (const auto& [name, choice] : cost.conditions) json["conditions"][identifier(name)] = choice;
@@ -52,7 +55,11 @@ Json to_json(const TransferCost& cost) {
 }
 
 Json to_json(const DeviceWitness& witness) {
-  Json json = {{"devices", Json::array()}, {"conditions", Json::object()}, {"trip_counts", Json::object()}, {"iteration", witness.iteration}, {"calls", Json::array()}};
+  Json json = {{"devices", Json::array()},
+               {"conditions", Json::object()},
+               {"trip_counts", Json::object()},
+               {"iteration", witness.iteration},
+               {"calls", Json::array()}};
   for (const std::string& device : witness.devices) json["devices"].push_back(identifier(device));
   for (const auto& [name, choice] : witness.conditions) json["conditions"][identifier(name)] = choice;
   for (const auto& [name, count] : witness.trip_counts) json["trip_counts"][identifier(name)] = count;
@@ -63,7 +70,8 @@ Json to_json(const DeviceWitness& witness) {
 Json to_json(const Finding& finding) {
   Json notes = Json::array(), fixes = Json::array();
   for (const Note& note : finding.notes) notes.push_back(to_json(note));
-  for (const Fix& fix : finding.fixes) fixes.push_back({{"message", prose(fix.message)}, {"applicability", to_text(fix.applicability)}});
+  for (const Fix& fix : finding.fixes)
+    fixes.push_back({{"message", prose(fix.message)}, {"applicability", to_text(fix.applicability)}});
   Json json = {{"rule", finding.rule},
                {"code", finding.code},
                {"severity", to_text(finding.severity)},
@@ -122,9 +130,12 @@ class FactPrinter {
                 {"element", print(facts_.fact(fact.element))},
                 {"length", length.size() == 1 ? dim_json(length.front()) : Json()}};
       }
-      case ValueKind::kOptional: return {{"kind", to_text(fact.kind)}, {"element", print(facts_.fact(fact.element))}};
-      case ValueKind::kMap: return {{"kind", to_text(fact.kind)}};
-      default: return tensor(fact);
+      case ValueKind::kOptional:
+        return {{"kind", to_text(fact.kind)}, {"element", print(facts_.fact(fact.element))}};
+      case ValueKind::kMap:
+        return {{"kind", to_text(fact.kind)}};
+      default:
+        return tensor(fact);
     }
   }
 
@@ -141,7 +152,8 @@ class FactPrinter {
         json["contents"] = dims_json(content->integers);
       } else {
         json["contents"] = Json::array();
-        for (const double value : content->floats) json["contents"].push_back(std::isfinite(value) ? Json(value) : Json());
+        for (const double value : content->floats)
+          json["contents"].push_back(std::isfinite(value) ? Json(value) : Json());
       }
     }
     return json;
@@ -194,12 +206,17 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
       json["error"] = prose(input.error);
     }
     if (input.cost) {
-      json["cost"] = input.cost->first.conditions.empty() ? to_json(input.cost->first) : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
+      json["cost"] = input.cost->first.conditions.empty()
+                         ? to_json(input.cost->first)
+                         : Json({{"min", to_json(input.cost->first)}, {"max", to_json(input.cost->second)}});
     } else if (!input.cost_unknown.empty()) {
       json["cost"] = nullptr;
     }
     if (timings) {
-      json["seconds"] = {{"load", input.seconds.load}, {"infer", input.seconds.infer}, {"rules", input.seconds.rules}, {"total", input.seconds.total}};
+      json["seconds"] = {{"load", input.seconds.load},
+                         {"infer", input.seconds.infer},
+                         {"rules", input.seconds.rules},
+                         {"total", input.seconds.total}};
       json["peak_rss_bytes"] = input.peak_rss_bytes;
     }
     input_list.push_back(std::move(json));
@@ -224,7 +241,8 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
 static bool entered(const Analysis& analysis, const Graph& graph) {
   bool any = graph.node_count == 0;
-  for (std::uint32_t n = 0; n < graph.node_count && !any; ++n) any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
+  for (std::uint32_t n = 0; n < graph.node_count && !any; ++n)
+    any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
   return any;
 }
 

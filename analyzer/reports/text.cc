@@ -33,7 +33,8 @@ class TextReport {
     }
     for (const auto& [code, number] : hints)
       if (number > kShownHints) line("{} more of {} in {}", number - kShownHints, code, escape_for_people(input.path));
-    if (input.omitted() > 0) line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
+    if (input.omitted() > 0)
+      line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
     counts_ += input.counts;
     suppressed_ += input.suppressed;
     in_baseline_ += input.in_baseline;
@@ -43,8 +44,9 @@ class TextReport {
   }
 
   void add_timings(const InputReport& input) {
-    line("{}: load {:.1f} ms, infer {:.1f} ms, rules {:.1f} ms, total {:.1f} ms, peak {:.1f} MiB", escape_for_people(input.path), 1e3 * input.seconds.load,
-         1e3 * input.seconds.infer, 1e3 * input.seconds.rules, 1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
+    line("{}: load {:.1f} ms, infer {:.1f} ms, rules {:.1f} ms, total {:.1f} ms, peak {:.1f} MiB",
+         escape_for_people(input.path), 1e3 * input.seconds.load, 1e3 * input.seconds.infer, 1e3 * input.seconds.rules,
+         1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
   }
 
   std::string finish() {
@@ -64,7 +66,8 @@ class TextReport {
       line("nothing was checked: {} file{} could not be", failed_, failed_ == 1 ? "" : "s");
       return std::move(out_);
     }
-    line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s", summary);
+    line("{} checked file{}, {} node{}: {}", checked_, checked_ == 1 ? "" : "s", nodes_, nodes_ == 1 ? "" : "s",
+         summary);
     return std::move(out_);
   }
 
@@ -80,13 +83,16 @@ class TextReport {
   }
   static std::string_view colour_of(Severity severity) {
     switch (severity) {
-      case Severity::kError: return "1;31";
-      case Severity::kWarning: return "1;33";
-      default: return "1;36";
+      case Severity::kError:
+        return "1;31";
+      case Severity::kWarning:
+        return "1;33";
+      default:
+        return "1;36";
     }
   }
 
-  static std::string place_text(const Place& place) {
+  static std::string place_text(const SourceLocation& place) {
     std::string text = escape_for_people(place.file);
     if (place.line > 0) text += fmt::format(":{}", place.line);
     if (place.column > 0) text += fmt::format(":{}", place.column);
@@ -94,26 +100,31 @@ class TextReport {
   }
 
   void add_failure(const InputReport& input) {
-    line("{} {}: {}\n", painted("cannot check", colour_of(Severity::kError)), escape_for_people(input.path), escape_for_people(input.error, kMessageLength));
+    line("{} {}: {}\n", painted("cannot check", colour_of(Severity::kError)), escape_for_people(input.path),
+         escape_for_people(input.error, kMessageLength));
   }
 
-  void add_source(const Place& place) {
+  void add_source(const SourceLocation& place) {
     if (place.source.empty() || place.line == 0) return;
     const std::size_t indent = place.source.find_first_not_of(" \t");
     if (indent == std::string::npos) return;
     const std::string number = fmt::format("{}", place.line);
-    line("{} {} {}", painted(fmt::format("{:>5}", number), "2"), painted("|", "2"), escape_for_people(place.source.substr(indent), kSourceLength));
+    line("{} {} {}", painted(fmt::format("{:>5}", number), "2"), painted("|", "2"),
+         escape_for_people(place.source.substr(indent), kSourceLength));
   }
 
   void add(const Finding& finding) {
     const std::string head = fmt::format("{}[{} {}]", to_text(finding.severity), finding.code, finding.rule);
     const bool may = finding.certainty == Certainty::kMay;
-    line("{}: {}", painted(head, colour_of(finding.severity)), painted(escape_for_people(finding.message, kMessageLength), "1"));
-    const std::string node = finding.node.empty() ? fmt::format("graph `{}`", escape_for_people(finding.graph)) : node_text(finding);
+    line("{}: {}", painted(head, colour_of(finding.severity)),
+         painted(escape_for_people(finding.message, kMessageLength), "1"));
+    const std::string node =
+        finding.node.empty() ? fmt::format("graph `{}`", escape_for_people(finding.graph)) : node_text(finding);
     if (finding.place.known()) {
       line("  {} {}", painted("-->", "2"), place_text(finding.place));
       add_source(finding.place);
-      const std::string of_model = finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path));
+      const std::string of_model =
+          finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path));
       if (!finding.node.empty() || !finding.graph.empty()) line("   in {}{}", node, of_model);
     } else {
       line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
@@ -123,19 +134,20 @@ class TextReport {
     for (const Note& note : finding.notes) add(note, finding.place);
     for (const Fix& fix : finding.fixes)
       line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
-          fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
+           fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
     out_ += '\n';
   }
 
   static std::string node_text(const Finding& finding) {
     std::string text = fmt::format("node `{}`", escape_for_people(finding.node));
-    if (!finding.op.empty() && finding.node.find('(') == std::string::npos) text += fmt::format(" ({})", escape_for_people(finding.op));
+    if (!finding.op.empty() && finding.node.find('(') == std::string::npos)
+      text += fmt::format(" ({})", escape_for_people(finding.op));
     if (finding.graph != "main") text += fmt::format(" of graph `{}`", escape_for_people(finding.graph));
     return text;
   }
 
   /// A note whose line is that of the finding does not show it again.
-  void add(const Note& note, const Place& shown) {
+  void add(const Note& note, const SourceLocation& shown) {
     std::string where;
     if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_people(note.node));
     line("   {}: {}{}", painted("note", "36"), escape_for_people(note.message, kMessageLength), where);
@@ -169,7 +181,10 @@ std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
     if (dim.is_unknown()) reasons.insert(dim.reason());
   const Model& model = analysis.model();
   for (const ValueId operand : model.operands(model.node(model.value(value).producer)))
-    std::erase_if(reasons, [&](Unknown reason) { return operand != ValueId::kAbsent && has_dim(analysis, operand, [reason](Dim dim) { return dim == Dim(reason); }); });
+    std::erase_if(reasons, [&](Unknown reason) {
+      return operand != ValueId::kAbsent &&
+             has_dim(analysis, operand, [reason](Dim dim) { return dim == Dim(reason); });
+    });
   return reasons;
 }
 
@@ -214,19 +229,24 @@ std::string show_text(const Analysis& analysis, const Placement& placement) {
     const Fact& fact = analysis.fact(value);
     std::size_t named = names.symbols().size();
     const FactId id = names.name(analysis.fact_id(value));
-    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)), escape_for_people(facts.to_text(id), kMessageLength));
+    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)),
+                   escape_for_people(facts.to_text(id), kMessageLength));
     out += bounds_text(fact);
-    if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty()) fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
+    if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty())
+      fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
     if (model.value(value).origin == ValueOrigin::kNode) {
       for (; named < names.symbols().size(); ++named)
-        fmt::format_to(std::back_inserter(out), "  # ?{}: {}", named + 1, to_text(facts.dims().fresh_reason(names.symbols()[named])));
-      for (const Unknown reason : new_unknowns(analysis, value)) fmt::format_to(std::back_inserter(out), "  # ?: {}", to_text(reason));
+        fmt::format_to(std::back_inserter(out), "  # ?{}: {}", named + 1,
+                       to_text(facts.dims().fresh_reason(names.symbols()[named])));
+      for (const Unknown reason : new_unknowns(analysis, value))
+        fmt::format_to(std::back_inserter(out), "  # ?: {}", to_text(reason));
     }
     out += '\n';
   };
   for (std::size_t g = 0; g < model.graphs.size(); ++g) {
     const Graph& graph = model.graphs[g];
-    fmt::format_to(std::back_inserter(out), "{}{}\n", g == 0 ? "" : "\n", escape_for_people(model.graph_path(static_cast<GraphId>(g))));
+    fmt::format_to(std::back_inserter(out), "{}{}\n", g == 0 ? "" : "\n",
+                   escape_for_people(model.graph_path(static_cast<GraphId>(g))));
     for (const ValueId value : graph.inputs)
       if (value != ValueId::kAbsent) add_value(value, "  input ");
     for (const ValueId value : graph.initializers) add_value(value, "  initializer ");
@@ -234,8 +254,11 @@ std::string show_text(const Analysis& analysis, const Placement& placement) {
       const auto id = static_cast<NodeId>(n);
       const Node& node = model.nodes[n];
       const std::string label = escape_for_people(model.label(id));
-      fmt::format_to(std::back_inserter(out), "  {}{}", label, label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model.text(model.op(node).name))));
-      if (const std::string_view reason = analysis.reason(id); !reason.empty()) fmt::format_to(std::back_inserter(out), "  # {}", escape_for_people(reason));
+      fmt::format_to(
+          std::back_inserter(out), "  {}{}", label,
+          label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model.text(model.op(node).name))));
+      if (const std::string_view reason = analysis.reason(id); !reason.empty())
+        fmt::format_to(std::back_inserter(out), "  # {}", escape_for_people(reason));
       out += '\n';
       for (const ValueId value : model.results(node))
         if (value != ValueId::kAbsent) add_value(value, "    ");

@@ -45,7 +45,9 @@ bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(D
   for (FactId id = analysis.fact_id(value); id != FactId::kAbsent && id != FactId::kTop; id = facts.fact(id).element) {
     const Fact& fact = facts.fact(id);
     if (std::ranges::any_of(facts.dims_of(fact.shape), is_meant)) return true;
-    if (const Content* content = facts.content(fact.content); content != nullptr && std::ranges::any_of(content->integers, is_meant)) return true;
+    if (const Content* content = facts.content(fact.content);
+        content != nullptr && std::ranges::any_of(content->integers, is_meant))
+      return true;
   }
   return false;
 }
@@ -56,9 +58,12 @@ ValueId first_with(const Analysis& analysis, ValueId value, const std::function<
   while (seen.insert(value).second) {
     const Value& self = model.value(value);
     NodeId maker = self.producer;
-    if (maker != NodeId::kNone && !analysis.reason(maker).empty()) return value;  // nothing was derived from its operands
-    if (self.origin == ValueOrigin::kInput) maker = model.graph(self.graph).owner;  // what a body takes, its owner gives
-    if (maker == NodeId::kNone || (self.origin != ValueOrigin::kNode && self.origin != ValueOrigin::kInput)) return value;
+    if (maker != NodeId::kNone && !analysis.reason(maker).empty())
+      return value;  // nothing was derived from its operands
+    if (self.origin == ValueOrigin::kInput)
+      maker = model.graph(self.graph).owner;  // what a body takes, its owner gives
+    if (maker == NodeId::kNone || (self.origin != ValueOrigin::kNode && self.origin != ValueOrigin::kInput))
+      return value;
     std::optional<ValueId> before;
     const auto consider = [&](ValueId candidate) {
       if (!before && candidate != ValueId::kAbsent && !seen.contains(candidate) && has(candidate)) before = candidate;

@@ -10,7 +10,8 @@
 
 namespace tensorlint {
 
-/// Names for extents that have neither number nor name, for one report: `?1`, `?2`, ... in the order in which they are met.
+/// Names for extents that have neither number nor name, for one report: `?1`, `?2`, ... in the order in which they are
+/// met.
 class ExtentNames {
  public:
   explicit ExtentNames(FactStore& facts) : facts_(facts) {}

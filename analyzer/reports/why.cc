@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "analyzer/findings/escape.h"
-#include "analyzer/findings/places.h"
+#include "analyzer/findings/source_location.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/reports/unknowns.h"
 #include "analyzer/rules/rule.h"
@@ -19,7 +19,9 @@ namespace {
 
 constexpr int kMaxNodes = 40;
 
-std::string name_of(const Model& model, ValueId value) { return fmt::format("`{}`", escape_for_people(model.name_of(value))); }
+std::string name_of(const Model& model, ValueId value) {
+  return fmt::format("`{}`", escape_for_people(model.name_of(value)));
+}
 
 /// The value of each body that a control-flow node makes `result` of, or of the function that a node calls.
 std::vector<ValueId> made_of(const Model& model, NodeId node, const Value& result) {
@@ -28,9 +30,12 @@ std::vector<ValueId> made_of(const Model& model, NodeId node, const Value& resul
     const std::vector<ValueId>& outputs = model.graph(function).outputs;
     return result.result_index < outputs.size() ? std::vector{outputs[result.result_index]} : made;
   }
-  const std::uint32_t index = result.result_index + (model.text(model.op(model.node(node)).name) == "Loop" ? 1 : 0);  // Loop: the condition comes first
+  const std::uint32_t index =
+      result.result_index +
+      (model.text(model.op(model.node(node)).name) == "Loop" ? 1 : 0);  // Loop: the condition comes first
   for (const Graph& graph : model.graphs)
-    if (graph.kind == GraphKind::kSubgraph && graph.owner == node && index < graph.outputs.size()) made.push_back(graph.outputs[index]);
+    if (graph.kind == GraphKind::kSubgraph && graph.owner == node && index < graph.outputs.size())
+      made.push_back(graph.outputs[index]);
   return made;
 }
 
@@ -38,17 +43,23 @@ std::string_view word_for(const Model& model, ValueId value) {
   switch (model.value(value).origin) {
     case ValueOrigin::kInput: {
       const GraphKind kind = model.graph(model.value(value).graph).kind;
-      return kind == GraphKind::kMain ? "an input" : kind == GraphKind::kSubgraph ? "an input of the body" : "an input of the function";
+      return kind == GraphKind::kMain       ? "an input"
+             : kind == GraphKind::kSubgraph ? "an input of the body"
+                                            : "an input of the function";
     }
-    case ValueOrigin::kInitializer: return "an initializer";
-    case ValueOrigin::kUndefined: return "never defined";
-    case ValueOrigin::kNode: break;
+    case ValueOrigin::kInitializer:
+      return "an initializer";
+    case ValueOrigin::kUndefined:
+      return "never defined";
+    case ValueOrigin::kNode:
+      break;
   }
   return "made by a node";
 }
 
 std::string node_text(const Model& model, NodeId node) {
-  return fmt::format("node `{}` ({})", escape_for_people(model.label(node)), escape_for_people(model.text(model.op(model.node(node)).name)));
+  return fmt::format("node `{}` ({})", escape_for_people(model.label(node)),
+                     escape_for_people(model.text(model.op(model.node(node)).name)));
 }
 
 /// The fact with what `to_text` leaves out: contents and range.
@@ -59,8 +70,10 @@ std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& name
   std::string text = escape_for_people(facts.to_text(id));
   if (const Content* content = facts.content(fact.content); content != nullptr && content->size() <= 8) {
     std::string elements;
-    for (const Dim element : content->integers) elements += (elements.empty() ? "" : ", ") + escape_for_people(facts.dims().to_text(element));
-    for (const double element : content->floats) elements += fmt::format("{}{:g}", elements.empty() ? "" : ", ", element);
+    for (const Dim element : content->integers)
+      elements += (elements.empty() ? "" : ", ") + escape_for_people(facts.dims().to_text(element));
+    for (const double element : content->floats)
+      elements += fmt::format("{}{:g}", elements.empty() ? "" : ", ", element);
     text += " = {" + elements + "}";
   } else {
     text += bounds_text(fact);
@@ -72,11 +85,13 @@ std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& name
 std::string source_text(const Model& model, ValueId value) {
   const Value& self = model.value(value);
   return fmt::format("{}, {}", name_of(model, value),
-                     self.origin == ValueOrigin::kNode ? "made by " + node_text(model, self.producer) : std::string(word_for(model, value)));
+                     self.origin == ValueOrigin::kNode ? "made by " + node_text(model, self.producer)
+                                                       : std::string(word_for(model, value)));
 }
 
 /// "axis 2", "axes 0, 1 and element 3"; of what a sequence or optional holds too. With `verb`: "axis 2 is".
-std::string places_text(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant, bool verb = false) {
+std::string places_text(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant,
+                        bool verb = false) {
   const FactStore& facts = analysis.facts();
   std::vector<std::string> found;
   const auto look = [&](std::string_view one, std::string_view many, std::span<const Dim> dims, std::string_view of) {
@@ -85,7 +100,8 @@ std::string places_text(const Analysis& analysis, ValueId value, const std::func
       if (is_meant(dims[i])) at.push_back(i);
     if (at.empty()) return;
     const std::size_t shown = std::min<std::size_t>(at.size(), 8);
-    found.push_back(fmt::format("{} {}{}{}", at.size() == 1 ? one : many, fmt::join(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+    found.push_back(fmt::format("{} {}{}{}", at.size() == 1 ? one : many,
+                                fmt::join(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                                 shown < at.size() ? fmt::format(" and {} more", at.size() - shown) : "", of));
   };
   std::string_view of;
@@ -103,7 +119,8 @@ std::string places_text(const Analysis& analysis, ValueId value, const std::func
   return fmt::format("{}{}", fmt::join(found, " and "), verb ? is_one ? " is" : " are" : "");
 }
 
-/// What of a value is not known, a line each: with the reason, and where that began. Without `inherited` only what began there.
+/// What of a value is not known, a line each: with the reason, and where that began. Without `inherited` only what
+/// began there.
 std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherited) {
   const Model& model = analysis.model();
   const FactStore& facts = analysis.facts();
@@ -112,15 +129,20 @@ std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherite
     const ValueId first = first_with(analysis, value, has);
     if (first != value && !inherited) return;
     const Value& self = model.value(first);
-    if (self.origin == ValueOrigin::kNode && !analysis.reason(self.producer).empty()) reason = analysis.reason(self.producer);
+    if (self.origin == ValueOrigin::kNode && !analysis.reason(self.producer).empty())
+      reason = analysis.reason(self.producer);
     if (self.origin == ValueOrigin::kInput) reason = "its declaration leaves it open";
-    text += fmt::format("  {} not known{}: {}\n", what, first == value ? "" : fmt::format(", as of {}", source_text(model, first)), reason);
+    text += fmt::format("  {} not known{}: {}\n", what,
+                        first == value ? "" : fmt::format(", as of {}", source_text(model, first)), reason);
   };
   constexpr std::string_view kInference = "the operator's inference cannot tell from what is known of the operands";
-  const auto is_top = [&](ValueId id) { return analysis.fact_id(id) == FactId::kTop || analysis.fact(id).kind == ValueKind::kUnknown; };
+  const auto is_top = [&](ValueId id) {
+    return analysis.fact_id(id) == FactId::kTop || analysis.fact(id).kind == ValueKind::kUnknown;
+  };
   const auto is_unranked = [&](ValueId id) {
     const Fact& fact = analysis.fact(id);
-    return is_top(id) || ((fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) && !facts.is_ranked(fact.shape));
+    return is_top(id) ||
+           ((fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) && !facts.is_ranked(fact.shape));
   };
   if (is_top(value)) {
     say("kind, dtype and shape are", is_top, kInference);
@@ -149,7 +171,8 @@ bool counts_declaration(const Analysis& analysis, ValueId value) {
   if (!analysis.reason(self.producer).empty()) return true;
   if (!self.type->ranked) return false;
   const auto is_open = [&](ValueId operand) {
-    return operand != ValueId::kAbsent && (analysis.fact(operand).kind == ValueKind::kUnknown || !analysis.facts().is_ranked(analysis.fact(operand).shape));
+    return operand != ValueId::kAbsent && (analysis.fact(operand).kind == ValueKind::kUnknown ||
+                                           !analysis.facts().is_ranked(analysis.fact(operand).shape));
   };
   return std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
 }
@@ -164,8 +187,9 @@ std::string legend(const Analysis& analysis, const ExtentNames& names, const std
     const auto is_meant = [&](Dim dim) { return is_in(dims, symbol, dim); };
     const ValueId first = first_with(analysis, met_at[i], [&](ValueId id) { return has_dim(analysis, id, is_meant); });
     const bool is_input = model.value(first).origin == ValueOrigin::kInput;
-    text += fmt::format("?{} is {} of {}: {}\n", i + 1, places_text(analysis, first, is_meant), source_text(model, first),
-                        is_input ? "its declaration gives neither a number nor a name" : to_text(dims.fresh_reason(symbol)));
+    text += fmt::format(
+        "?{} is {} of {}: {}\n", i + 1, places_text(analysis, first, is_meant), source_text(model, first),
+        is_input ? "its declaration gives neither a number nor a name" : to_text(dims.fresh_reason(symbol)));
   }
   return text;
 }
@@ -174,7 +198,7 @@ std::string legend(const Analysis& analysis, const ExtentNames& names, const std
 
 std::string why_text(const Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  Places places(model);
+  LocationResolver places(model);
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;  // where each of the names was met
   std::string text;
@@ -184,7 +208,9 @@ std::string why_text(const Analysis& analysis, ValueId value) {
   for (std::size_t next = 0; next < pending.size(); ++next) {
     const ValueId current = pending[next];
     const Value& self = model.value(current);
-    const std::string of = self.graph == GraphId::kMain ? "" : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
+    const std::string of = self.graph == GraphId::kMain
+                               ? ""
+                               : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
     text += fmt::format("{}{} is {}\n", name_of(model, current), of, full_text(analysis, current, names));
     const std::string unknown = unknown_lines(analysis, current, current == value);
     text += unknown;
@@ -200,12 +226,15 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     }
     const Node& node = model.node(self.producer);
     text += "  made by " + node_text(model, self.producer);
-    const Place& place = places.of(self.producer).place;
+    const SourceLocation& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
-    for (const NodeFailure& failure : failures_of(analysis, self.producer)) text += fmt::format("  it fails: {}\n", FailureCase{analysis, failure}.message());
-    if (counts_declaration(analysis, current)) text += "  the model declares its type, which counts where the operands tell nothing\n";
+    for (const NodeFailure& failure : failures_of(analysis, self.producer))
+      text += fmt::format("  it fails: {}\n", FailureCase{analysis, failure}.message());
+    if (counts_declaration(analysis, current))
+      text += "  the model declares its type, which counts where the operands tell nothing\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
-    if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty()) text += fmt::format("  nothing better is known: {}\n", reason);
+    if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty())
+      text += fmt::format("  nothing better is known: {}\n", reason);
     const auto tell = [&](ValueId id) {
       if (id != ValueId::kAbsent && told.insert(id).second) pending.push_back(id);
     };
@@ -220,8 +249,9 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     const Origin found = origin_of(analysis, value, aspect);
     if (found.value == value) return;
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));
-    text += found.node == NodeId::kNone ? fmt::format(", {}\n", word_for(model, found.value))
-                                        : fmt::format(", made by node `{}`\n", escape_for_people(model.label(found.node)));
+    text += found.node == NodeId::kNone
+                ? fmt::format(", {}\n", word_for(model, found.value))
+                : fmt::format(", made by node `{}`\n", escape_for_people(model.label(found.node)));
   };
   origin(Aspect::kDtype, "dtype");
   origin(Aspect::kShape, "shape");

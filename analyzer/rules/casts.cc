@@ -9,7 +9,8 @@ namespace tensorlint {
 namespace {
 
 bool is_discrete(const Operand& operand) {
-  return operand.present() && operand.fact().kind == ValueKind::kTensor && operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool);
+  return operand.present() && operand.fact().kind == ValueKind::kTensor &&
+         operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool);
 }
 
 std::optional<DType> float_of(const Operand& operand) {
@@ -23,7 +24,8 @@ std::string name_before(const Model& model, NodeId before, ValueId value, std::s
   return unused_name(model, fmt::format("{}_{}_{}", model.name_of(value), what, static_cast<std::uint32_t>(before)));
 }
 
-void redirect_operands(const Model& model, NodeId node, ValueId from, const std::string& to, std::vector<GraphEdit>& edits) {
+void redirect_operands(const Model& model, NodeId node, ValueId from, const std::string& to,
+                       std::vector<GraphEdit>& edits) {
   const std::span<const ValueId> operands = model.operands(model.node(node));
   for (std::uint32_t i = 0; i < operands.size(); ++i)
     if (operands[i] == from) edits.push_back(SetOperand{node, i, to});
@@ -46,7 +48,8 @@ std::optional<CastFix> cast_to_float(const FailureCase& failure) {
 std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to) {
   const std::string made = name_before(model, before, value, to_text(to));
   const NewAttribute target{.name = "to", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(to)};
-  std::vector<GraphEdit> edits{InsertNode{before, {"", "Cast", made, {std::string(model.name_of(value))}, {made}, {target}}}};
+  std::vector<GraphEdit> edits{
+      InsertNode{before, {"", "Cast", made, {std::string(model.name_of(value))}, {made}, {target}}}};
   redirect_operands(model, before, value, made, edits);
   return edits;
 }
@@ -57,10 +60,13 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
   std::vector<GraphEdit> edits;
   // Until opset 12 the axes are an attribute, from 13 on an operand.
   if (model.opset(model.node(before).graph, "") < 13) {
-    edits.push_back(InsertNode{before, {"", "Squeeze", made, {from}, {made}, {{.name = "axes", .kind = AttributeKind::kInts, .ints = {-1}}}}});
+    edits.push_back(InsertNode{
+        before, {"", "Squeeze", made, {from}, {made}, {{.name = "axes", .kind = AttributeKind::kInts, .ints = {-1}}}}});
   } else {
     const std::string axes = unused_name(model, made + "_axes");
-    edits.push_back(InsertNode{before, {"", "Constant", axes, {}, {axes}, {{.name = "value_ints", .kind = AttributeKind::kInts, .ints = {-1}}}}});
+    edits.push_back(InsertNode{
+        before,
+        {"", "Constant", axes, {}, {axes}, {{.name = "value_ints", .kind = AttributeKind::kInts, .ints = {-1}}}}});
     edits.push_back(InsertNode{before, {"", "Squeeze", made, {from, axes}, {made}, {}}});
   }
   redirect_operands(model, before, value, made, edits);
@@ -78,12 +84,15 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
       exact = false;
       if (cast.result() == fix.operand.value() && before.fact().dtypes == DTypeSet(fix.to)) {
         std::vector<GraphEdit> edits;
-        redirect_operands(failure.model(), failure.at.node, fix.operand.value(), std::string(failure.model().name_of(before.value())), edits);
-        finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()), Applicability::kUnsafe, std::move(edits));
+        redirect_operands(failure.model(), failure.at.node, fix.operand.value(),
+                          std::string(failure.model().name_of(before.value())), edits);
+        finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
+                    Applicability::kUnsafe, std::move(edits));
       }
     }
   }
-  finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), exact ? Applicability::kSafe : Applicability::kUnsafe,
+  finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
+              exact ? Applicability::kSafe : Applicability::kUnsafe,
               insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
 }
 
@@ -102,11 +111,20 @@ bool is_exact_in(const Range& range, DType dtype) {
   // Bits of the significand, the hidden one included: integers up to 2^bits are exact.
   int bits = 0;
   switch (dtype) {
-    case DType::kFloat64: bits = 53; break;
-    case DType::kFloat32: bits = 24; break;
-    case DType::kFloat16: bits = 11; break;
-    case DType::kBFloat16: bits = 8; break;
-    default: return false;
+    case DType::kFloat64:
+      bits = 53;
+      break;
+    case DType::kFloat32:
+      bits = 24;
+      break;
+    case DType::kFloat16:
+      bits = 11;
+      break;
+    case DType::kBFloat16:
+      bits = 8;
+      break;
+    default:
+      return false;
   }
   const double limit = std::ldexp(1.0, bits);
   return -limit <= range.lo && range.hi <= limit;

@@ -10,8 +10,8 @@ struct CastFix {
   DType to;
 };
 
-/// The integer or bool operand of a failure, and the floating dtype of the other operands of its node; nullopt where the
-/// dtypes are not known or not of these kinds.
+/// The integer or bool operand of a failure, and the floating dtype of the other operands of its node; nullopt where
+/// the dtypes are not known or not of these kinds.
 std::optional<CastFix> cast_to_float(const FailureCase& failure);
 
 /// Inserts a Cast of a value right before a node, for all operands of the node that are this value.

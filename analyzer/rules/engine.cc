@@ -41,15 +41,21 @@ class LossOfNode {
   std::unordered_map<NodeId, const LossSite*> sites_;
 };
 
-void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection, Reporter& out) {
+void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection,
+                     Reporter& out) {
   if (analysis.failures().empty()) return;
   const LossOfNode site_of(losses);
   const OpsetNeeds opsets(analysis);
   for (const NodeFailure& failure : analysis.failures()) {
-    FailureCase found{.analysis = analysis, .at = failure, .loss = site_of(failure.node), .loss_metadata = {}, .needed_opset = opsets.explaining(failure)};
+    FailureCase found{.analysis = analysis,
+                      .at = failure,
+                      .loss = site_of(failure.node),
+                      .loss_metadata = {},
+                      .needed_opset = opsets.explaining(failure)};
     if (found.loss == nullptr) {
-      found.loss_metadata = out.places().metadata(failure.node, "namespace");
-      if (!loss_named(found.loss_metadata)) found.loss_metadata = out.places().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");
+      found.loss_metadata = out.locations().metadata(failure.node, "namespace");
+      if (!loss_named(found.loss_metadata))
+        found.loss_metadata = out.locations().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");
     }
     const Rule* rule = best_claim(found);
     assert(rule != nullptr && "each kind of failure has a rule");
@@ -68,7 +74,8 @@ void check_nodes(const Analysis& analysis, const RuleSelection& selection, Repor
     if (op.function != GraphId::kNone) continue;
     const OpEntry* entry = find_entry(model.text(op.domain), model.text(op.name), op.opset);
     for (const Rule* rule : all_rules())
-      if (selection.allows(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry)) wanted[i].push_back(rule);
+      if (selection.allows(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
+        wanted[i].push_back(rule);
     any = any || !wanted[i].empty();
   }
   if (!any) return;
@@ -105,14 +112,17 @@ void apply_suppressions(const Analysis& analysis, const RuleSelection& selection
   const RuleInfo& rule = find_rule("unused-suppression")->info();
   if (!selection.allows(rule)) return;
   out.set_rule(rule);
-  for (const BadSuppression& bad : comments.bad) out.report_graph(GraphId::kMain, bad.message).place(out.places().in_text({.line = bad.place.line, .column = 0}));
+  for (const BadSuppression& bad : comments.bad)
+    out.report_graph(GraphId::kMain, bad.message).place(out.locations().in_text({.line = bad.place.line, .column = 0}));
   for (std::size_t i = 0; i < used.size(); ++i) {
     const Suppression& comment = comments.good[i];
     // A rule that did not run tells nothing.
-    const bool asked = std::ranges::all_of(comment.codes, [&](std::string_view code) { return selection.allows(code); });
+    const bool asked =
+        std::ranges::all_of(comment.codes, [&](std::string_view code) { return selection.allows(code); });
     if (used[i] || !asked) continue;
-    out.report_graph(GraphId::kMain, fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
-        .place(out.places().in_text({.line = comment.place.line, .column = 0}))
+    out.report_graph(GraphId::kMain,
+                     fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
+        .place(out.locations().in_text({.line = comment.place.line, .column = 0}))
         .fix("remove the comment", Applicability::kSafe, {RemoveComment{comment.place.line}});
   }
 }
@@ -155,7 +165,8 @@ bool RuleSelection::set_severity(std::string_view pattern, Severity severity) {
   const auto codes = rules_matching(pattern);
   for (const std::string_view code : codes) {
     const auto known = severities_.find(code);
-    if (known == severities_.end() || codes.size() <= known->second.rules) severities_.insert_or_assign(code, Override{severity, codes.size()});
+    if (known == severities_.end() || codes.size() <= known->second.rules)
+      severities_.insert_or_assign(code, Override{severity, codes.size()});
   }
   return !codes.empty();
 }
@@ -165,9 +176,11 @@ std::optional<Severity> RuleSelection::severity(std::string_view code) const {
   return found == severities_.end() ? std::nullopt : std::optional(found->second.severity);
 }
 
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement, const RuntimeCost* cost) {
-  Places places(analysis.model());
-  Reporter out(analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
+RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement,
+                      const RuntimeCost* cost) {
+  LocationResolver places(analysis.model());
+  Reporter out(
+      analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   const std::vector<LossSite> losses = find_losses(analysis);
   report_failures(analysis, losses, selection, out);
   check_nodes(analysis, selection, out);
@@ -182,7 +195,8 @@ RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, 
   sort_and_deduplicate(results.findings);
   apply_suppressions(analysis, selection, out, results);
   std::vector<Finding> added = out.take();
-  results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
+  results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()),
+                          std::make_move_iterator(added.end()));
   sort_and_deduplicate(results.findings);
   results.counts = count(results.findings);
   results.counts += out.omitted();

@@ -36,7 +36,9 @@ class RuleSelection {
   void keep(std::size_t limit) { limit_ = limit; }
 
   bool allows(const RuleInfo& rule) const { return allows(rule.code); }
-  bool allows(std::string_view code) const { return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code); }
+  bool allows(std::string_view code) const {
+    return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code);
+  }
   std::optional<Severity> severity(std::string_view code) const;
   const std::vector<Suppression>& suppressions() const { return suppressions_; }
   std::size_t limit() const { return limit_; }
@@ -54,15 +56,16 @@ class RuleSelection {
 };
 
 struct RuleResults {
-  std::vector<Finding> findings;  ///< sorted, each said once
-  SeverityCounts counts;          ///< of all that was found, also past the caps
-  std::vector<std::size_t> suppressed;   ///< findings taken away, by suppression of the selection
+  std::vector<Finding> findings;        ///< sorted, each said once
+  SeverityCounts counts;                ///< of all that was found, also past the caps
+  std::vector<std::size_t> suppressed;  ///< findings taken away, by suppression of the selection
   std::size_t suppressed_by_comments = 0;
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.
 /// Rules about devices need a `placement` of the same analysis; null: they say nothing. With a `cost` the runtime
 /// copies between devices: rules say what that costs instead of where operands are apart.
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr, const RuntimeCost* cost = nullptr);
+RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr,
+                      const RuntimeCost* cost = nullptr);
 
 }  // namespace tensorlint

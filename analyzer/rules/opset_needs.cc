@@ -17,7 +17,8 @@ bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> a
   };
   if (!std::ranges::all_of(attributes, is_known)) return false;
   return std::ranges::all_of(schema.attributes, [&](const FormalAttribute& formal) {
-    return !formal.required || std::ranges::any_of(attributes, [&](const Attribute& attribute) { return attribute.name == formal.name; });
+    return !formal.required ||
+           std::ranges::any_of(attributes, [&](const Attribute& attribute) { return attribute.name == formal.name; });
   });
 }
 
@@ -26,12 +27,15 @@ bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> a
 std::int64_t OpsetNeeds::needed_for(const Model& model, const NodeFailure& failure) {
   const ConstraintKind kind = failure.failure.constraint->kind;
   if (failure.node == NodeId::kNone) return 0;
-  if (kind != ConstraintKind::kNotInOpset && kind != ConstraintKind::kOperandCount && kind != ConstraintKind::kAttribute) return 0;
+  if (kind != ConstraintKind::kNotInOpset && kind != ConstraintKind::kOperandCount &&
+      kind != ConstraintKind::kAttribute)
+    return 0;
   const Node& node = model.node(failure.node);
   const Operator& op = model.op(node);
   if (op.function != GraphId::kNone || op.opset <= 0) return 0;
   // What the imported schema takes fails for another reason: a value that the operator does not allow, a body.
-  if (op.schema != nullptr && kind != ConstraintKind::kNotInOpset && fits(*op.schema, node, model.attributes(node))) return 0;
+  if (op.schema != nullptr && kind != ConstraintKind::kNotInOpset && fits(*op.schema, node, model.attributes(node)))
+    return 0;
   const std::string_view domain = model.text(op.domain), name = model.text(op.name);
   const int newest = newest_opset(domain);
   for (std::int64_t opset = op.opset + 1; opset <= newest; ++opset) {

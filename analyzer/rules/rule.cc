@@ -23,17 +23,22 @@ std::vector<std::unique_ptr<Rule>>& registry() {
 
 std::string_view origin_word(ValueOrigin origin) {
   switch (origin) {
-    case ValueOrigin::kInput: return "input";
-    case ValueOrigin::kInitializer: return "initializer";
-    default: return "value";
+    case ValueOrigin::kInput:
+      return "input";
+    case ValueOrigin::kInitializer:
+      return "initializer";
+    default:
+      return "value";
   }
 }
 
-/// "int64", "[4, 3]", "[2] = {N, 4}", "values in [0, 9]", "the value 3"; empty where nothing is known that is worth saying.
+/// "int64", "[4, 3]", "[2] = {N, 4}", "values in [0, 9]", "the value 3"; empty where nothing is known that is worth
+/// saying.
 std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) {
   const Fact& fact = analysis.fact(value);
   switch (aspect) {
-    case Aspect::kDtype: return fact.kind == ValueKind::kTensor && fact.dtypes.size() == 1 ? fact.dtypes.to_text() : std::string();
+    case Aspect::kDtype:
+      return fact.kind == ValueKind::kTensor && fact.dtypes.size() == 1 ? fact.dtypes.to_text() : std::string();
     case Aspect::kShape: {
       if (fact.shape == ShapeId::kUnranked) return {};
       const Content* content = analysis.facts().content(fact.content);
@@ -57,7 +62,9 @@ std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) 
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
 
-std::optional<LossKind> FailureCase::loss_kind() const { return loss != nullptr ? std::optional(loss->kind) : loss_named(loss_metadata); }
+std::optional<LossKind> FailureCase::loss_kind() const {
+  return loss != nullptr ? std::optional(loss->kind) : loss_named(loss_metadata);
+}
 
 std::vector<Operand> FailureCase::operands() const {
   std::vector<Operand> found;
@@ -80,7 +87,8 @@ std::string FailureCase::message() const {
     out += text.substr(at, open - at);
     if (open == std::string_view::npos) break;
     const std::size_t close = text.find('}', open);
-    std::string_view inside = close == std::string_view::npos ? std::string_view() : text.substr(open + 1, close - open - 1);
+    std::string_view inside =
+        close == std::string_view::npos ? std::string_view() : text.substr(open + 1, close - open - 1);
     const bool is_result = inside.starts_with('r');
     if (is_result) inside.remove_prefix(1);
     std::size_t index = 0;
@@ -121,7 +129,7 @@ FindingBuilder& FindingBuilder::value(ValueId value) {
   return *this;
 }
 
-FindingBuilder& FindingBuilder::place(Place place) {
+FindingBuilder& FindingBuilder::place(SourceLocation place) {
   if (finding_ != nullptr && place.known()) finding_->place = std::move(place);
   return *this;
 }
@@ -133,8 +141,9 @@ FindingBuilder& FindingBuilder::note(std::string message) {
 
 FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
   if (finding_ == nullptr) return *this;
-  finding_->notes.push_back(
-      {.message = std::move(message), .node = reporter_.analysis().model().label(node), .place = reporter_.places().of(node).place});
+  finding_->notes.push_back({.message = std::move(message),
+                             .node = reporter_.analysis().model().label(node),
+                             .place = reporter_.locations().of(node).place});
   return *this;
 }
 
@@ -146,11 +155,14 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
   const std::string name = quoted_for_people(analysis.model().name_of(source));
-  if (origin.node != NodeId::kNone) return note_at(origin.node, fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
+  if (origin.node != NodeId::kNone)
+    return note_at(origin.node,
+                   fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
   const std::string_view verb = aspect == Aspect::kValue ? "has" : "is";
-  finding_->notes.push_back({.message = fmt::format("{} {} {} {}", origin_word(analysis.model().value(source).origin), name, verb, what),
-                             .node = {},
-                             .place = reporter_.places().of_value(source)});
+  finding_->notes.push_back(
+      {.message = fmt::format("{} {} {} {}", origin_word(analysis.model().value(source).origin), name, verb, what),
+       .node = {},
+       .place = reporter_.locations().of_value(source)});
   return *this;
 }
 
@@ -190,7 +202,7 @@ FindingBuilder Reporter::report(Severity severity, NodeId node, std::string mess
     finding->value = model.name_of(result);
     break;
   }
-  const Places::NodePlace& found = places_.of(node);
+  const LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place;
   finding->module = found.module;
   return {finding, *this};
@@ -224,7 +236,8 @@ bool Rule::wants(std::string_view, std::string_view, const OpEntry*) const { ret
 void Rule::check(const NodeCall&, Reporter&) const {}
 void Rule::check_model(ModelView&, Reporter&) const {}
 
-FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out, std::optional<Severity> severity) const {
+FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out,
+                          std::optional<Severity> severity) const {
   FindingBuilder finding = out.report(severity.value_or(info_.severity), failure.at.node, std::move(message));
   finding.certainty(failure.failure().certainty, failure.failure().witness);
   const Aspect aspect = aspect_of(failure.kind());

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analyzer/findings/finding.h"
-#include "analyzer/findings/places.h"
+#include "analyzer/findings/source_location.h"
 #include "ir/application.h"
 #include "ir/ops/inference.h"
 #include "passes/dataflow/analysis.h"
@@ -53,7 +53,8 @@ class Operand {
 /// A node with its facts: what rules look at.
 class NodeCall {
  public:
-  NodeCall(const Analysis& analysis, NodeId node) : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
+  NodeCall(const Analysis& analysis, NodeId node)
+      : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
 
   const Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
@@ -86,9 +87,10 @@ class NodeCall {
 struct FailureCase {
   const Analysis& analysis;
   const NodeFailure& at;
-  const LossSite* loss = nullptr;  ///< the loss that the node belongs to
+  const LossSite* loss = nullptr;    ///< the loss that the node belongs to
   std::string_view loss_metadata{};  ///< what the exporter wrote about the node, where it may name a loss
-  std::int64_t needed_opset = 0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
+  std::int64_t needed_opset =
+      0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
 
   const Model& model() const { return analysis.model(); }
   const Failure& failure() const { return at.failure; }
@@ -114,13 +116,14 @@ class FindingBuilder {
   FindingBuilder& devices(DeviceWitness witness);
   FindingBuilder& cost(TransferCost cost);
   FindingBuilder& value(ValueId value);
-  FindingBuilder& place(Place place);
+  FindingBuilder& place(SourceLocation place);
   FindingBuilder& note(std::string message);
   FindingBuilder& note_at(NodeId node, std::string message);
   /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
   FindingBuilder& origin(const Operand& operand, Aspect aspect);
   /// `edits` is what `tensorlint fix` does to the model; without them the fix is advice.
-  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe, std::vector<GraphEdit> edits = {});
+  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe,
+                      std::vector<GraphEdit> edits = {});
 
  private:
   Finding* finding_;  // null: past the cap
@@ -132,8 +135,9 @@ class Reporter {
  public:
   using Severities = std::function<std::optional<Severity>(std::string_view code)>;
 
-  /// `severities`: what the user made of a rule, nullopt for what the rule says. Of each rule up to `limit` findings are kept.
-  Reporter(const Analysis& analysis, Places& places, Severities severities, std::size_t limit)
+  /// `severities`: what the user made of a rule, nullopt for what the rule says. Of each rule up to `limit` findings
+  /// are kept.
+  Reporter(const Analysis& analysis, LocationResolver& places, Severities severities, std::size_t limit)
       : analysis_(analysis), places_(places), severities_(std::move(severities)), limit_(limit) {}
 
   void set_rule(const RuleInfo& rule) { rule_ = &rule; }
@@ -141,14 +145,16 @@ class Reporter {
   FindingBuilder report(NodeId node, std::string message) { return report(rule_->severity, node, std::move(message)); }
   /// About a value, at the node that makes it where there is one.
   FindingBuilder report_value(ValueId value, std::string message);
-  FindingBuilder report_graph(GraphId graph, std::string message) { return report_graph(rule_->severity, graph, std::move(message)); }
+  FindingBuilder report_graph(GraphId graph, std::string message) {
+    return report_graph(rule_->severity, graph, std::move(message));
+  }
   FindingBuilder report_graph(Severity severity, GraphId graph, std::string message);
 
   /// True for the first call of a rule with this key: what every node of an operator shares is said once.
   bool first(std::string_view key);
 
   const Analysis& analysis() const { return analysis_; }
-  Places& places() { return places_; }
+  LocationResolver& locations() { return places_; }
   std::vector<Finding> take();
   /// Findings past the cap of one rule, counted but not kept.
   const SeverityCounts& omitted() const { return omitted_; }
@@ -159,7 +165,7 @@ class Reporter {
   Finding* add(Severity severity, GraphId graph);
 
   const Analysis& analysis_;
-  Places& places_;
+  LocationResolver& places_;
   Severities severities_;
   std::size_t limit_;
   const RuleInfo* rule_ = nullptr;
@@ -172,7 +178,8 @@ class Reporter {
 /// What several whole-graph rules need of a model, computed once and only when asked for.
 class ModelView {
  public:
-  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement, const RuntimeCost* cost)
+  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement,
+            const RuntimeCost* cost)
       : analysis_(analysis), losses_(losses), placement_(placement), cost_(cost) {}
 
   const Analysis& analysis() const { return analysis_; }
@@ -187,8 +194,8 @@ class ModelView {
   const std::vector<bool>& used();
   /// By node: something that the graph hands out depends on it.
   const std::vector<bool>& live();
-  /// A node lacks an operand, names one that nothing defines, or stands on a cycle: who uses what is not known then, and
-  /// what seems to be unused may be what is missing there.
+  /// A node lacks an operand, names one that nothing defines, or stands on a cycle: who uses what is not known then,
+  /// and what seems to be unused may be what is missing there.
   bool has_broken_links();
 
  private:
@@ -200,7 +207,8 @@ class ModelView {
   std::optional<bool> broken_links_;
 };
 
-/// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it needs.
+/// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it
+/// needs.
 class Rule {
  public:
   explicit Rule(RuleInfo info) : info_(info) {}
@@ -221,13 +229,15 @@ class Rule {
 
  protected:
   /// The finding of a failure as the default report() makes it, for rules that add to it.
-  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out, std::optional<Severity> severity = {}) const;
+  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out,
+                      std::optional<Severity> severity = {}) const;
 
  private:
   RuleInfo info_;
 };
 
-/// How well a rule fits: what each kind of failure falls back to, what knows the operator, what knows that it is a loss.
+/// How well a rule fits: what each kind of failure falls back to, what knows the operator, what knows that it is a
+/// loss.
 inline constexpr int kGeneric = 1, kForOperator = 2, kForLoss = 3;
 
 /// All rules, sorted by code.

@@ -36,7 +36,8 @@ std::optional<std::string> parse(std::string_view text, Suppression& out) {
   if (!text.starts_with(kIgnore)) return "a suppression is written `# tensorlint: ignore[rule] reason`";
   text = trimmed(text.substr(kIgnore.size()));
   const std::size_t close = text.find(']');
-  if (!text.starts_with('[') || close == std::string_view::npos) return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
+  if (!text.starts_with('[') || close == std::string_view::npos)
+    return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
   std::string_view rules = text.substr(1, close - 1);
   out.rules = trimmed(rules);
   out.reason = trimmed(text.substr(close + 1));
@@ -49,7 +50,8 @@ std::optional<std::string> parse(std::string_view text, Suppression& out) {
     rules.remove_prefix(comma == std::string_view::npos ? rules.size() : comma + 1);
   }
   if (out.codes.empty()) return "a suppression names its rules: `# tensorlint: ignore[rule] reason`";
-  if (out.reason.empty()) return fmt::format("the suppression of `{}` gives no reason, so it does not count", out.rules);
+  if (out.reason.empty())
+    return fmt::format("the suppression of `{}` gives no reason, so it does not count", out.rules);
   return std::nullopt;
 }
 

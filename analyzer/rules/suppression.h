@@ -13,19 +13,19 @@ namespace tensorlint {
 
 /// What is not to be reported, and why.
 struct Suppression {
-  std::string rules;                  ///< as written: what people know it by
-  std::set<std::string_view> codes;   ///< of these rules
-  std::string node, graph;            ///< globs (matches_name), empty: all
-  std::uint32_t line = 0;             ///< comments: only findings on this line of a model in text
+  std::string rules;                 ///< as written: what people know it by
+  std::set<std::string_view> codes;  ///< of these rules
+  std::string node, graph;           ///< globs (matches_name), empty: all
+  std::uint32_t line = 0;            ///< comments: only findings on this line of a model in text
   std::string reason;
-  Place place;                        ///< where it is written
+  SourceLocation place;  ///< where it is written
 
   bool covers(const Finding& finding) const;
 };
 
 /// A comment that looks like a suppression and is none.
 struct BadSuppression {
-  Place place;
+  SourceLocation place;
   std::string message;
 };
 

@@ -31,14 +31,22 @@ Bounds remainder_of(Bounds a, Bounds b) {
 
 std::string_view to_text(Unknown reason) {
   switch (reason) {
-    case Unknown::kNotTracked: return "not derived by this operator's inference";
-    case Unknown::kDataDependent: return "depends on tensor contents that are not known";
-    case Unknown::kTooComplex: return "the expression passes the cap on terms, degree or nesting";
-    case Unknown::kOverflow: return "arithmetic leaves the range of int64";
-    case Unknown::kLoopCarried: return "changes from iteration to iteration";
-    case Unknown::kJoined: return "branches or iterations disagree";
-    case Unknown::kUnknownOperator: return "the operator that makes it is not known";
-    case Unknown::kTainted: return "follows from something that failed";
+    case Unknown::kNotTracked:
+      return "not derived by this operator's inference";
+    case Unknown::kDataDependent:
+      return "depends on tensor contents that are not known";
+    case Unknown::kTooComplex:
+      return "the expression passes the cap on terms, degree or nesting";
+    case Unknown::kOverflow:
+      return "arithmetic leaves the range of int64";
+    case Unknown::kLoopCarried:
+      return "changes from iteration to iteration";
+    case Unknown::kJoined:
+      return "branches or iterations disagree";
+    case Unknown::kUnknownOperator:
+      return "the operator that makes it is not known";
+    case Unknown::kTainted:
+      return "follows from something that failed";
   }
   return "";
 }
@@ -82,7 +90,8 @@ std::optional<Dim> DimPool::exact_div(Dim a, Dim b) {
   // leading term of the remainder has to be a multiple of the divisor's.
   const auto leading = [](const std::vector<Term>& terms) {
     return *std::min_element(terms.begin(), terms.end(), [](const Term& x, const Term& y) {
-      return x.monomial.degree != y.monomial.degree ? x.monomial.degree > y.monomial.degree : x.monomial.atoms < y.monomial.atoms;
+      return x.monomial.degree != y.monomial.degree ? x.monomial.degree > y.monomial.degree
+                                                    : x.monomial.atoms < y.monomial.atoms;
     });
   };
   Dim quotient = constant(0), remainder = a;
@@ -195,8 +204,11 @@ bool DimPool::is_multiple(Dim a, Dim b) {
   if (a == b || a.is_unknown() || b.is_unknown() || as_constant(a) || as_constant(b)) return false;
   // Counts that depend on data may well be 0, or 1 and so be stretched.
   const std::vector<Dim> used = symbols(a);
-  if (std::any_of(used.begin(), used.end(), [this](Dim symbol) { return bounds_from_two(symbol).lo < 2; })) return false;
-  const auto is_factor = [this](std::optional<Dim> quotient) { return quotient && as_constant(*quotient).value_or(0) >= 2; };
+  if (std::any_of(used.begin(), used.end(), [this](Dim symbol) { return bounds_from_two(symbol).lo < 2; }))
+    return false;
+  const auto is_factor = [this](std::optional<Dim> quotient) {
+    return quotient && as_constant(*quotient).value_or(0) >= 2;
+  };
   return is_factor(exact_div(a, b)) || is_factor(exact_div(b, a));
 }
 
@@ -219,9 +231,12 @@ std::uint64_t DimPool::fresh_site(Dim symbol) const {
 }
 
 Unknown DimPool::fresh_reason(Dim symbol) const {
-  return is_symbol(symbol) ? impl_->atoms[impl_->interned(symbol).terms[0].monomial.atoms[0]].reason : Unknown::kNotTracked;
+  return is_symbol(symbol) ? impl_->atoms[impl_->interned(symbol).terms[0].monomial.atoms[0]].reason
+                           : Unknown::kNotTracked;
 }
 
-std::uint32_t DimPool::mark() const { return static_cast<std::uint32_t>(impl_->polynomials.size()) + Dim::kFirstInterned; }
+std::uint32_t DimPool::mark() const {
+  return static_cast<std::uint32_t>(impl_->polynomials.size()) + Dim::kFirstInterned;
+}
 
 }  // namespace tensorlint

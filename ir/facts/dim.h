@@ -78,8 +78,8 @@ class DimPool {
   Dim floor_div(Dim a, Dim b);  ///< rounds towards minus infinity; unknown when b may be 0
   /// The q with a = q * b as polynomials: the quotient for all values where b is not 0. nullopt when there is none.
   std::optional<Dim> exact_div(Dim a, Dim b);
-  Dim ceil_div(Dim a, Dim b);   ///< rounds towards plus infinity; unknown when b may be 0
-  Dim mod(Dim a, Dim b);        ///< result has b's sign (Python's); unknown when b may be 0
+  Dim ceil_div(Dim a, Dim b);  ///< rounds towards plus infinity; unknown when b may be 0
+  Dim mod(Dim a, Dim b);       ///< result has b's sign (Python's); unknown when b may be 0
   Dim min(Dim a, Dim b);
   Dim max(Dim a, Dim b);
   /// The extent that multidirectional broadcasting of a and b gives where it is legal: b if a is 1, else a.

@@ -21,7 +21,8 @@ inline constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::size_t kMaxTerms = 16;
 inline constexpr std::size_t kMaxDegree = 4;
 inline constexpr int kMaxNesting = 16;  // of opaque atoms; keeps evaluate, substitute and to_text shallow
-inline constexpr std::size_t kMaxText = 4096;  // of an expression; parts that stand in parts many times would make it endless
+inline constexpr std::size_t kMaxText =
+    4096;  // of an expression; parts that stand in parts many times would make it endless
 
 using AtomId = std::uint32_t;
 
@@ -49,23 +50,23 @@ struct Polynomial {
 
 struct Atom {
   AtomKind kind;
-  Dim a, b;               // operands of opaque atoms
-  std::uint64_t site;     // fresh symbols
+  Dim a, b;            // operands of opaque atoms
+  std::uint64_t site;  // fresh symbols
   std::uint32_t slot;
   Unknown reason = Unknown::kNotTracked;  // fresh symbols; not what tells them apart
-  std::string name;       // named symbols
+  std::string name;                       // named symbols
   Bounds bounds;
   Bounds bounds_from_two;
   int nesting;
-  bool has_blank;         // in its text
-  Dim dim;                // the polynomial that is this atom alone
+  bool has_blank;  // in its text
+  Dim dim;         // the polynomial that is this atom alone
 };
 
 /// An end of bounds that says nothing.
 inline bool is_infinite(std::int64_t end) { return end == kMin || end == kMax; }
 
-/// What stands behind a DimPool; private to this folder. Polynomials and atoms are interned: dim_terms.cc. What is asked of a
-/// whole expression, part by part: dim_walks.cc.
+/// What stands behind a DimPool; private to this folder. Polynomials and atoms are interned: dim_terms.cc. What is
+/// asked of a whole expression, part by part: dim_walks.cc.
 struct DimPool::Impl {
   std::deque<Polynomial> polynomials;  // at id - kFirstInterned
   std::deque<Atom> atoms;
@@ -108,8 +109,8 @@ struct DimPool::Impl {
   Dim lookup(std::vector<Term> terms);
 
   /// `usual`: the least value that DimPool::bounds_from_two allows for.
-  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual,
-             Unknown reason = Unknown::kNotTracked);
+  Dim symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo,
+             std::int64_t usual, Unknown reason = Unknown::kNotTracked);
   Dim opaque(AtomKind kind, Dim a, Dim b, Bounds bounds_all, Bounds bounds_two);
   Dim atom_dim(Atom atom);
 
@@ -124,7 +125,8 @@ struct DimPool::Impl {
   /// Values of dims with parts, which may stand in one another many times: each is followed once.
   template <typename Value>
   using Known = std::unordered_map<std::uint32_t, Value>;
-  std::optional<std::int64_t> evaluate(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const;
+  std::optional<std::int64_t> evaluate(Dim dim, const Assignment& values,
+                                       Known<std::optional<std::int64_t>>& known) const;
   std::optional<std::int64_t> sum(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const;
   Dim substitute(DimPool& pool, Dim dim, const Replacement& replacement, Known<Dim>& known);
   /// Appends the text, and stops somewhere behind kMaxText.

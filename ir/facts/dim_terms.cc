@@ -110,8 +110,8 @@ Dim DimPool::Impl::atom_dim(Atom atom) {
   return atoms[id].dim;
 }
 
-Dim DimPool::Impl::symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo, std::int64_t usual,
-                         Unknown reason) {
+Dim DimPool::Impl::symbol(AtomKind kind, std::string_view name, std::uint64_t site, std::uint32_t slot, std::int64_t lo,
+                          std::int64_t usual, Unknown reason) {
   return atom_dim(Atom{.kind = kind,
                        .a = {},
                        .b = {},

@@ -7,11 +7,16 @@ namespace {
 
 Dim apply(DimPool& pool, AtomKind kind, Dim a, Dim b) {
   switch (kind) {
-    case AtomKind::kFloorDiv: return pool.floor_div(a, b);
-    case AtomKind::kMod: return pool.mod(a, b);
-    case AtomKind::kMin: return pool.min(a, b);
-    case AtomKind::kMax: return pool.max(a, b);
-    default: return pool.broadcast(a, b);
+    case AtomKind::kFloorDiv:
+      return pool.floor_div(a, b);
+    case AtomKind::kMod:
+      return pool.mod(a, b);
+    case AtomKind::kMin:
+      return pool.min(a, b);
+    case AtomKind::kMax:
+      return pool.max(a, b);
+    default:
+      return pool.broadcast(a, b);
   }
 }
 
@@ -46,13 +51,15 @@ std::optional<std::int64_t> DimPool::evaluate(Dim dim, const Assignment& values)
   return impl_->evaluate(dim, values, known);
 }
 
-std::optional<std::int64_t> DimPool::Impl::evaluate(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const {
+std::optional<std::int64_t> DimPool::Impl::evaluate(Dim dim, const Assignment& values,
+                                                    Known<std::optional<std::int64_t>>& known) const {
   if (nesting(dim) == 0) return sum(dim, values, known);
   if (const auto at = known.find(dim.id()); at != known.end()) return at->second;
   return known[dim.id()] = sum(dim, values, known);
 }
 
-std::optional<std::int64_t> DimPool::Impl::sum(Dim dim, const Assignment& values, Known<std::optional<std::int64_t>>& known) const {
+std::optional<std::int64_t> DimPool::Impl::sum(Dim dim, const Assignment& values,
+                                               Known<std::optional<std::int64_t>>& known) const {
   if (dim.is_unknown()) return std::nullopt;
   if (const auto value = as_constant(dim)) return value;
   std::int64_t sum = 0;
@@ -67,11 +74,21 @@ std::optional<std::int64_t> DimPool::Impl::sum(Dim dim, const Assignment& values
         const auto a = evaluate(atom.a, values, known), b = evaluate(atom.b, values, known);  // nesting is capped
         if (!a || !b) return std::nullopt;
         switch (atom.kind) {
-          case AtomKind::kFloorDiv: factor = checked::floor_div(*a, *b); break;
-          case AtomKind::kMod: factor = checked::floor_mod(*a, *b); break;
-          case AtomKind::kMin: factor = std::min(*a, *b); break;
-          case AtomKind::kMax: factor = std::max(*a, *b); break;
-          default: factor = *a == 1 ? *b : *a; break;
+          case AtomKind::kFloorDiv:
+            factor = checked::floor_div(*a, *b);
+            break;
+          case AtomKind::kMod:
+            factor = checked::floor_mod(*a, *b);
+            break;
+          case AtomKind::kMin:
+            factor = std::min(*a, *b);
+            break;
+          case AtomKind::kMax:
+            factor = std::max(*a, *b);
+            break;
+          default:
+            factor = *a == 1 ? *b : *a;
+            break;
         }
       }
       product = factor ? checked::mul(*product, *factor) : std::nullopt;
@@ -151,13 +168,27 @@ void DimPool::Impl::print(Dim dim, std::string& text) const {
 
 void DimPool::Impl::print(const Atom& atom, std::string& text) const {
   switch (atom.kind) {
-    case AtomKind::kSymbol: text += atom.name; return;
-    case AtomKind::kFresh: text += "?"; return;
-    case AtomKind::kFloorDiv: text += "floor("; break;
-    case AtomKind::kMod: text += "mod("; break;
-    case AtomKind::kMin: text += "min("; break;
-    case AtomKind::kMax: text += "max("; break;
-    case AtomKind::kBroadcast: text += "broadcast("; break;
+    case AtomKind::kSymbol:
+      text += atom.name;
+      return;
+    case AtomKind::kFresh:
+      text += "?";
+      return;
+    case AtomKind::kFloorDiv:
+      text += "floor(";
+      break;
+    case AtomKind::kMod:
+      text += "mod(";
+      break;
+    case AtomKind::kMin:
+      text += "min(";
+      break;
+    case AtomKind::kMax:
+      text += "max(";
+      break;
+    case AtomKind::kBroadcast:
+      text += "broadcast(";
+      break;
   }
   const auto print_side = [&](Dim side) {
     const bool wrapped = atom.kind == AtomKind::kFloorDiv && has_blank(side);

@@ -8,9 +8,9 @@
 
 namespace tensorlint {
 
-/// The equality of two expressions as (symbol, what it equals). Fresh symbols are solved for before named ones and young
-/// ones before old ones. nullopt where the two are known to be equal, where no symbol can be had alone, and where a named
-/// symbol would become a number: exporters give one name to extents that are not equal.
+/// The equality of two expressions as (symbol, what it equals). Fresh symbols are solved for before named ones and
+/// young ones before old ones. nullopt where the two are known to be equal, where no symbol can be had alone, and where
+/// a named symbol would become a number: exporters give one name to extents that are not equal.
 std::optional<std::pair<Dim, Dim>> solve(DimPool& pool, Dim a, Dim b);
 
 /// Equalities of extents that hold wherever a run gets through a scope.

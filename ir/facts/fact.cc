@@ -78,12 +78,18 @@ struct DimList {
 
 std::string_view to_text(ValueKind kind) {
   switch (kind) {
-    case ValueKind::kUnknown: return "value";
-    case ValueKind::kTensor: return "tensor";
-    case ValueKind::kSparseTensor: return "sparse tensor";
-    case ValueKind::kSequence: return "sequence";
-    case ValueKind::kOptional: return "optional";
-    case ValueKind::kMap: return "map";
+    case ValueKind::kUnknown:
+      return "value";
+    case ValueKind::kTensor:
+      return "tensor";
+    case ValueKind::kSparseTensor:
+      return "sparse tensor";
+    case ValueKind::kSequence:
+      return "sequence";
+    case ValueKind::kOptional:
+      return "optional";
+    case ValueKind::kMap:
+      return "map";
   }
   return "";
 }
@@ -91,7 +97,8 @@ std::string_view to_text(ValueKind kind) {
 std::string Range::to_text() const {
   const auto end = [](double value) {
     if (std::isinf(value)) return std::string(value < 0 ? "-inf" : "inf");
-    return std::fabs(value) < 1e15 && value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+    return std::fabs(value) < 1e15 && value == std::floor(value) ? fmt::format("{:.0f}", value)
+                                                                 : fmt::format("{}", value);
   };
   return "[" + end(lo) + ", " + end(hi) + "]";
 }
@@ -111,9 +118,7 @@ Range range_of(DTypeSet dtypes) {
   return range;
 }
 
-Range join(const Range& a, const Range& b) {
-  return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.nan || b.nan};
-}
+Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.nan || b.nan}; }
 
 struct FactStore::Impl {
   InternTable<DimList> shapes;
@@ -129,9 +134,8 @@ FactStore::FactStore() : impl_(std::make_unique<Impl>()) {
 FactStore::~FactStore() = default;
 
 ShapeId FactStore::intern_shape(std::span<const Dim> dims) {
-  const std::uint32_t index = impl_->shapes.intern(hash_of(dims), dims, [&] {
-    return DimList{std::vector<Dim>(dims.begin(), dims.end())};
-  });
+  const std::uint32_t index =
+      impl_->shapes.intern(hash_of(dims), dims, [&] { return DimList{std::vector<Dim>(dims.begin(), dims.end())}; });
   return static_cast<ShapeId>(index + 1);
 }
 
@@ -213,12 +217,17 @@ std::string FactStore::shape_text(ShapeId shape) const {
 std::string FactStore::to_text(FactId id) const {
   const Fact& value = fact(id);
   switch (value.kind) {
-    case ValueKind::kUnknown: return "unknown";
-    case ValueKind::kSequence: return "seq(" + to_text(value.element) + ")";
-    case ValueKind::kOptional: return "optional(" + to_text(value.element) + ")";
-    case ValueKind::kMap: return fmt::format("map({}, {})", tensorlint::to_text(value.key), to_text(value.element));
+    case ValueKind::kUnknown:
+      return "unknown";
+    case ValueKind::kSequence:
+      return "seq(" + to_text(value.element) + ")";
+    case ValueKind::kOptional:
+      return "optional(" + to_text(value.element) + ")";
+    case ValueKind::kMap:
+      return fmt::format("map({}, {})", tensorlint::to_text(value.key), to_text(value.element));
     case ValueKind::kTensor:
-    case ValueKind::kSparseTensor: break;
+    case ValueKind::kSparseTensor:
+      break;
   }
   std::string text = value.kind == ValueKind::kSparseTensor ? "sparse " : "";
   return text + value.dtypes.to_text() + shape_text(value.shape);

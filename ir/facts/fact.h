@@ -53,12 +53,14 @@ struct Content {
 /// Contents with more elements than this are not tracked.
 inline constexpr std::size_t kMaxContent = 1024;
 
-/// Of sequences and optionals in one another no more are told: a loop may wrap what it carries once more in each iteration.
+/// Of sequences and optionals in one another no more are told: a loop may wrap what it carries once more in each
+/// iteration.
 inline constexpr std::uint8_t kMaxElementDepth = 16;
 
 /// What is known of a value in every execution. Interned in a FactStore; equality is an id compare.
 /// Tensors (dense, sparse): dtypes, shape, range, content. Sequences and optionals: `element` is what they hold
-/// (for a sequence the join over its elements), `shape` of a sequence is its length as a 1-d shape. Maps: key and element.
+/// (for a sequence the join over its elements), `shape` of a sequence is its length as a 1-d shape. Maps: key and
+/// element.
 struct Fact {
   ValueKind kind = ValueKind::kUnknown;
   DType key = DType::kUndefined;

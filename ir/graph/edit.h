@@ -61,7 +61,8 @@ struct AddInitializer {
   std::vector<std::int64_t> elements;
 };
 
-/// Imports a domain into the model, or into the function that `graph` is or belongs to; nothing where it is there already.
+/// Imports a domain into the model, or into the function that `graph` is or belongs to; nothing where it is there
+/// already.
 struct ImportDomain {
   std::string domain;
   std::int64_t version = 1;
@@ -91,8 +92,8 @@ struct RemoveNode {
   NodeId node = NodeId::kNone;
 };
 
-/// Moves a node, as it stands, right before another one of its graph, or behind all of them. Nodes that move to one place
-/// stand there in the order of their edits.
+/// Moves a node, as it stands, right before another one of its graph, or behind all of them. Nodes that move to one
+/// place stand there in the order of their edits.
 struct MoveNode {
   NodeId node = NodeId::kNone;
   NodeId before = NodeId::kNone;  ///< kNone: to the end
@@ -108,8 +109,9 @@ struct RemoveComment {
   std::uint32_t line = 0;
 };
 
-using GraphEdit = std::variant<InsertNode, SetOperand, SetResult, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata, AddMetadata, DropValueInfo,
-                               RemoveNode, MoveNode, RemoveInitializer, RemoveComment>;
+using GraphEdit =
+    std::variant<InsertNode, SetOperand, SetResult, SetAttribute, AddInitializer, ImportDomain, AddModelMetadata,
+                 AddMetadata, DropValueInfo, RemoveNode, MoveNode, RemoveInitializer, RemoveComment>;
 
 /// `base`, or `base_2`, `base_3`, ...: a name that nothing in the model has.
 std::string unused_name(const Model& model, std::string_view base);

@@ -97,14 +97,24 @@ std::optional<std::vector<std::int64_t>> Tensor::integers(std::size_t limit) con
       std::int64_t element = 0;
       if (bits < 8) {
         const unsigned per_byte = 8 / bits;
-        element = narrow(static_cast<std::uint8_t>(raw[i / per_byte]), static_cast<unsigned>(i % per_byte), bits, is_signed);
+        element =
+            narrow(static_cast<std::uint8_t>(raw[i / per_byte]), static_cast<unsigned>(i % per_byte), bits, is_signed);
       } else {
         const char* const bytes = raw.data() + i * (bits / 8);
         switch (bits) {
-          case 8: element = is_signed ? load_little_endian<std::int8_t>(bytes) : load_little_endian<std::uint8_t>(bytes); break;
-          case 16: element = is_signed ? load_little_endian<std::int16_t>(bytes) : load_little_endian<std::uint16_t>(bytes); break;
-          case 32: element = is_signed ? std::int64_t{load_little_endian<std::int32_t>(bytes)} : std::int64_t{load_little_endian<std::uint32_t>(bytes)}; break;
-          default: element = load_little_endian<std::int64_t>(bytes); break;
+          case 8:
+            element = is_signed ? load_little_endian<std::int8_t>(bytes) : load_little_endian<std::uint8_t>(bytes);
+            break;
+          case 16:
+            element = is_signed ? load_little_endian<std::int16_t>(bytes) : load_little_endian<std::uint16_t>(bytes);
+            break;
+          case 32:
+            element = is_signed ? std::int64_t{load_little_endian<std::int32_t>(bytes)}
+                                : std::int64_t{load_little_endian<std::uint32_t>(bytes)};
+            break;
+          default:
+            element = load_little_endian<std::int64_t>(bytes);
+            break;
         }
       }
       if (dtype == DType::kUint64 && element < 0) return std::nullopt;
@@ -139,10 +149,14 @@ std::optional<std::vector<double>> Tensor::floats(std::size_t limit) const {
   const auto dtype = static_cast<DType>(dtype_code);
   const auto to_double = [dtype](const char* bytes) -> double {
     switch (dtype) {
-      case DType::kFloat64: return load_little_endian<double>(bytes);
-      case DType::kFloat32: return static_cast<double>(load_little_endian<float>(bytes));
-      case DType::kFloat16: return half_to_double(load_little_endian<std::uint16_t>(bytes));
-      default: return bfloat_to_double(load_little_endian<std::uint16_t>(bytes));
+      case DType::kFloat64:
+        return load_little_endian<double>(bytes);
+      case DType::kFloat32:
+        return static_cast<double>(load_little_endian<float>(bytes));
+      case DType::kFloat16:
+        return half_to_double(load_little_endian<std::uint16_t>(bytes));
+      default:
+        return bfloat_to_double(load_little_endian<std::uint16_t>(bytes));
     }
   };
   if (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBFloat16)
@@ -189,7 +203,9 @@ std::string Model::graph_path(GraphId id) const {
   for (GraphId at = id; at != GraphId::kNone; at = graph(at).parent) {
     const Graph& self = graph(at);
     switch (self.kind) {
-      case GraphKind::kMain: parts.emplace_back("main"); break;
+      case GraphKind::kMain:
+        parts.emplace_back("main");
+        break;
       case GraphKind::kFunction:
         parts.push_back(fmt::format("{}::{}", text(self.domain), text(self.name)));
         if (self.overload != NameId::kEmpty) parts.back() += fmt::format(":{}", text(self.overload));
@@ -250,7 +266,7 @@ struct ModelBuilder::Impl {
   };
 
   std::shared_ptr<Store> store = std::make_shared<Store>();
-  FlatMap operator_index;            // hash of (domain, name, overload, opsets) -> operator + 1
+  FlatMap operator_index;  // hash of (domain, name, overload, opsets) -> operator + 1
   std::vector<std::uint32_t> operator_opsets;
   std::vector<NameId> operand_names;  // parallel to Model::operand_list
   std::vector<std::uint32_t> fault_counts;
@@ -267,8 +283,8 @@ struct ModelBuilder::Impl {
   };
   Sizes at_begin;
   Sizes sizes(const Model& model) const {
-    return {model.nodes.size(), model.values.size(), model.result_list.size(), model.attribute_list.size(), operand_names.size(),
-            model.names.size(), model.names.interned()};
+    return {model.nodes.size(),   model.values.size(), model.result_list.size(), model.attribute_list.size(),
+            operand_names.size(), model.names.size(),  model.names.interned()};
   }
 
   /// A name that two of the attributes share, null when there is none. Not quadratic: a hostile node has thousands.
@@ -301,7 +317,9 @@ NameId ModelBuilder::label(std::string_view text) { return static_cast<NameId>(m
 
 void ModelBuilder::reserve(double factor) {
   const Impl::Sizes &from = impl_->at_begin, now = impl_->sizes(model_);
-  const auto later = [factor](std::size_t before, std::size_t at) { return before + static_cast<std::size_t>(static_cast<double>(at - before) * factor); };
+  const auto later = [factor](std::size_t before, std::size_t at) {
+    return before + static_cast<std::size_t>(static_cast<double>(at - before) * factor);
+  };
   model_.nodes.reserve(later(from.nodes, now.nodes));
   model_.values.reserve(later(from.values, now.values));
   model_.result_list.reserve(later(from.results, now.results));
@@ -320,12 +338,18 @@ Tensor* ModelBuilder::new_tensor() { return &impl_->store->tensors.emplace_back(
 SparseTensor* ModelBuilder::new_sparse_tensor() { return &impl_->store->sparse_tensors.emplace_back(); }
 TypeDecl* ModelBuilder::new_type() { return &impl_->store->types.emplace_back(); }
 
-std::span<const std::int64_t> ModelBuilder::keep_ints(std::span<const std::int64_t> ints) { return impl_->store->arena.copy(ints); }
-std::span<const float> ModelBuilder::keep_floats(std::span<const float> floats) { return impl_->store->arena.copy(floats); }
+std::span<const std::int64_t> ModelBuilder::keep_ints(std::span<const std::int64_t> ints) {
+  return impl_->store->arena.copy(ints);
+}
+std::span<const float> ModelBuilder::keep_floats(std::span<const float> floats) {
+  return impl_->store->arena.copy(floats);
+}
 std::span<const std::string_view> ModelBuilder::keep_strings(std::span<const std::string_view> strings) {
   return impl_->store->arena.copy(strings);
 }
-std::span<const DimDecl> ModelBuilder::keep_dims(std::span<const DimDecl> dims) { return impl_->store->arena.copy(dims); }
+std::span<const DimDecl> ModelBuilder::keep_dims(std::span<const DimDecl> dims) {
+  return impl_->store->arena.copy(dims);
+}
 
 std::uint32_t ModelBuilder::add_opset_imports(std::vector<OpsetImport> imports) {
   for (OpsetImport& import : imports) import.domain = name(normalised(model_.text(import.domain)));
@@ -348,19 +372,27 @@ ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type
   Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
   const auto id = static_cast<ValueId>(model_.values.size());
   const auto index = static_cast<std::uint32_t>(owner.inputs.size());
-  model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kInput, .result_index = index, .type = type});
+  model_.values.push_back(
+      {.name = name, .graph = graph, .origin = ValueOrigin::kInput, .result_index = index, .type = type});
   owner.inputs.push_back(id);
   if (name == NameId::kEmpty) {
     if (owner.kind != GraphKind::kSubgraph)
-      fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .value = id, .message = fmt::format("input {} has no name", index), .position = position});
+      fault({.kind = StructureFault::Kind::kEmptyName,
+             .graph = graph,
+             .value = id,
+             .message = fmt::format("input {} has no name", index),
+             .position = position});
     return id;
   }
   std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
   if (slot == 0) {
     slot = static_cast<std::uint32_t>(id);
   } else {
-    fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .value = static_cast<ValueId>(slot),
-           .message = fmt::format("`{}` is an input twice", model_.text(name)), .position = position});
+    fault({.kind = StructureFault::Kind::kDuplicateDefinition,
+           .graph = graph,
+           .value = static_cast<ValueId>(slot),
+           .message = fmt::format("`{}` is an input twice", model_.text(name)),
+           .position = position});
   }
   return id;
 }
@@ -369,7 +401,11 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
   Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
   const Position position = tensor ? tensor->position : Position{};
   if (name == NameId::kEmpty) {
-    fault({.kind = StructureFault::Kind::kEmptyName, .graph = graph, .tensor = tensor, .message = "an initializer has no name", .position = position});
+    fault({.kind = StructureFault::Kind::kEmptyName,
+           .graph = graph,
+           .tensor = tensor,
+           .message = "an initializer has no name",
+           .position = position});
     return ValueId::kAbsent;
   }
   std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
@@ -379,30 +415,44 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
       known.initializer = tensor;
       known.sparse_initializer = sparse;
     } else {
-      fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .value = static_cast<ValueId>(slot), .tensor = tensor,
-             .message = fmt::format("`{}` is defined twice, the second time by an initializer", model_.text(name)), .position = position});
+      fault({.kind = StructureFault::Kind::kDuplicateDefinition,
+             .graph = graph,
+             .value = static_cast<ValueId>(slot),
+             .tensor = tensor,
+             .message = fmt::format("`{}` is defined twice, the second time by an initializer", model_.text(name)),
+             .position = position});
     }
     return static_cast<ValueId>(slot);
   }
   const auto id = static_cast<ValueId>(model_.values.size());
   slot = static_cast<std::uint32_t>(id);
-  model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kInitializer, .initializer = tensor, .sparse_initializer = sparse});
+  model_.values.push_back({.name = name,
+                           .graph = graph,
+                           .origin = ValueOrigin::kInitializer,
+                           .initializer = tensor,
+                           .sparse_initializer = sparse});
   owner.initializers.push_back(id);
   return id;
 }
 
-void ModelBuilder::add_output(GraphId graph, NameId name, const TypeDecl* type) { impl_->outputs.push_back({graph, name, type}); }
-void ModelBuilder::add_value_info(GraphId graph, NameId name, const TypeDecl* type) { impl_->value_infos.push_back({graph, name, type}); }
+void ModelBuilder::add_output(GraphId graph, NameId name, const TypeDecl* type) {
+  impl_->outputs.push_back({graph, name, type});
+}
+void ModelBuilder::add_value_info(GraphId graph, NameId name, const TypeDecl* type) {
+  impl_->value_infos.push_back({graph, name, type});
+}
 
-NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name, std::span<const NameId> operands,
-                              std::span<const NameId> results, std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length) {
+NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name,
+                              std::span<const NameId> operands, std::span<const NameId> results,
+                              std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length) {
   Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
   const auto id = static_cast<NodeId>(model_.nodes.size());
   ++owner.node_count;
   Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
 
   if (model_.text(domain) == "ai.onnx") domain = NameId::kEmpty;
-  std::uint64_t key = mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op), static_cast<std::uint64_t>(overload));
+  std::uint64_t key = mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op),
+                          static_cast<std::uint64_t>(overload));
   key = mix(key, owner.opsets);
   for (;; ++key) {  // linear probing where two operators share a hash
     std::uint32_t& slot = impl_->operator_index[key];
@@ -412,7 +462,9 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
       impl_->operator_opsets.push_back(owner.opsets);
     }
     const Operator& known = model_.operators[slot - 1];
-    if (known.domain != domain || known.name != op || known.overload != overload || impl_->operator_opsets[slot - 1] != owner.opsets) continue;
+    if (known.domain != domain || known.name != op || known.overload != overload ||
+        impl_->operator_opsets[slot - 1] != owner.opsets)
+      continue;
     node.op = static_cast<OperatorId>(slot - 1);
     break;
   }
@@ -429,22 +481,30 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
       continue;
     }
     const auto value = static_cast<ValueId>(model_.values.size());
-    model_.values.push_back({.name = results[i], .graph = graph, .origin = ValueOrigin::kNode, .result_index = i, .producer = id});
+    model_.values.push_back(
+        {.name = results[i], .graph = graph, .origin = ValueOrigin::kNode, .result_index = i, .producer = id});
     model_.result_list.push_back(value);
     std::uint32_t& slot = model_.value_index.slot(number(graph), number(results[i]));
     if (slot == 0) {
       slot = static_cast<std::uint32_t>(value);
     } else {
-      fault({.kind = StructureFault::Kind::kDuplicateDefinition, .graph = graph, .node = id, .value = static_cast<ValueId>(slot),
-             .message = fmt::format("`{}` is defined again", model_.text(results[i])), .position = position});
+      fault({.kind = StructureFault::Kind::kDuplicateDefinition,
+             .graph = graph,
+             .node = id,
+             .value = static_cast<ValueId>(slot),
+             .message = fmt::format("`{}` is defined again", model_.text(results[i])),
+             .position = position});
     }
   }
 
   node.first_attribute = static_cast<std::uint32_t>(model_.attribute_list.size());
   node.attribute_count = static_cast<std::uint32_t>(attributes.size());
   if (const std::string_view* const twice = impl_->repeated_name(attributes))
-    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = graph, .node = id,
-           .message = fmt::format("attribute `{}` is given twice", *twice), .position = position});
+    fault({.kind = StructureFault::Kind::kMalformedAttribute,
+           .graph = graph,
+           .node = id,
+           .message = fmt::format("attribute `{}` is given twice", *twice),
+           .position = position});
   model_.attribute_list.insert(model_.attribute_list.end(), attributes.begin(), attributes.end());
   attributes.clear();
   model_.nodes.push_back(node);
@@ -466,7 +526,8 @@ Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   const auto resolve = [this](GraphId graph, NameId name) {
     for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
-      if (const std::uint32_t found = model_.value_index.find(number(at), number(name))) return static_cast<ValueId>(found);
+      if (const std::uint32_t found = model_.value_index.find(number(at), number(name)))
+        return static_cast<ValueId>(found);
     const auto id = static_cast<ValueId>(model_.values.size());
     model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
     model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);
@@ -502,7 +563,8 @@ Model ModelBuilder::finish() {
 
   FlatMap functions;  // hash of (domain, name, overload) -> graph
   const auto function_key = [](NameId domain, NameId name, NameId overload) {
-    return mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name), static_cast<std::uint64_t>(overload));
+    return mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name),
+               static_cast<std::uint64_t>(overload));
   };
   const auto find_function = [&](NameId domain, NameId name, NameId overload) -> std::uint32_t {
     for (std::uint64_t key = function_key(domain, name, overload);; ++key) {
@@ -516,8 +578,10 @@ Model ModelBuilder::finish() {
     const Graph& graph = model_.graphs[i];
     if (graph.kind != GraphKind::kFunction) continue;
     if (find_function(graph.domain, graph.name, graph.overload) != 0) {
-      fault({.kind = StructureFault::Kind::kDuplicateFunction, .graph = static_cast<GraphId>(i),
-             .message = fmt::format("function `{}` is defined twice", model_.graph_path(static_cast<GraphId>(i))), .position = graph.position});
+      fault({.kind = StructureFault::Kind::kDuplicateFunction,
+             .graph = static_cast<GraphId>(i),
+             .message = fmt::format("function `{}` is defined twice", model_.graph_path(static_cast<GraphId>(i))),
+             .position = graph.position});
       continue;
     }
     std::uint64_t key = function_key(graph.domain, graph.name, graph.overload);
@@ -528,7 +592,8 @@ Model ModelBuilder::finish() {
     Operator& op = model_.operators[i];
     for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[i]])
       if (import.domain == op.domain) op.opset = import.version;
-    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload)) op.function = static_cast<GraphId>(function);
+    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload))
+      op.function = static_cast<GraphId>(function);
     const auto version = static_cast<int>(std::clamp<std::int64_t>(op.opset, 0, 1 << 20));
     op.schema = find_schema(model_.text(op.domain), model_.text(op.name), version);
   }

@@ -49,12 +49,13 @@ struct Tensor {
   bool has_raw = false;
   std::string_view raw;  ///< raw_data, little endian
   /// The typed field that carries data (float_data, int32_data, ...): its ONNX field number, 0 for none, and its bytes:
-  /// packed varints for int32_data (5), int64_data (7), uint64_data (11); little-endian words for float_data (4), double_data (10).
+  /// packed varints for int32_data (5), int64_data (7), uint64_data (11); little-endian words for float_data (4),
+  /// double_data (10).
   int typed_field = 0;
   std::string_view typed;
   std::span<const std::string_view> strings;  ///< string_data
   bool external = false;
-  std::string_view location;  ///< external: path as written
+  std::string_view location;                  ///< external: path as written
   std::string_view offset_text, length_text;  ///< external: as written, empty when not given
   Position position;
   std::uint32_t byte_length = 0;  ///< of the TensorProto in a binary file; 0 in text
@@ -101,8 +102,8 @@ struct Operator {
   NameId domain = NameId::kEmpty;  ///< normalised: "ai.onnx" is kEmpty
   NameId name = NameId::kEmpty;
   NameId overload = NameId::kEmpty;
-  std::int64_t opset = 0;            ///< 0: the domain is not imported
-  const OpSchema* schema = nullptr;  ///< null: not an operator that the table knows at this opset
+  std::int64_t opset = 0;             ///< 0: the domain is not imported
+  const OpSchema* schema = nullptr;   ///< null: not an operator that the table knows at this opset
   GraphId function = GraphId::kNone;  ///< the model-local function it names; it wins over a schema
 };
 
@@ -118,8 +119,8 @@ struct Node {
 
 /// How a value comes to be.
 enum class ValueOrigin : std::uint8_t {
-  kUndefined,    ///< a name that nothing defines
-  kInput,        ///< graph or function input (an initializer of the same name is its default)
+  kUndefined,  ///< a name that nothing defines
+  kInput,      ///< graph or function input (an initializer of the same name is its default)
   kInitializer,
   kNode,
 };
@@ -128,10 +129,10 @@ struct Value {
   NameId name = NameId::kEmpty;
   GraphId graph = GraphId::kMain;
   ValueOrigin origin = ValueOrigin::kUndefined;
-  bool is_output = false;             ///< of its graph
-  std::uint32_t result_index = 0;     ///< kNode: which result; kInput: which input
-  NodeId producer = NodeId::kNone;    ///< kNode
-  const TypeDecl* type = nullptr;     ///< declared by input, output or value_info
+  bool is_output = false;           ///< of its graph
+  std::uint32_t result_index = 0;   ///< kNode: which result; kInput: which input
+  NodeId producer = NodeId::kNone;  ///< kNode
+  const TypeDecl* type = nullptr;   ///< declared by input, output or value_info
   const Tensor* initializer = nullptr;
   const SparseTensor* sparse_initializer = nullptr;
 };
@@ -140,19 +141,19 @@ enum class GraphKind : std::uint8_t { kMain, kSubgraph, kFunction };
 
 struct Graph {
   GraphKind kind = GraphKind::kMain;
-  NameId name = NameId::kEmpty;      ///< functions: the function's name
-  NameId domain = NameId::kEmpty;    ///< functions
-  NameId overload = NameId::kEmpty;  ///< functions
-  GraphId parent = GraphId::kNone;   ///< subgraphs: the graph of the node that holds it
-  NodeId owner = NodeId::kNone;      ///< subgraphs: that node
-  std::string_view attribute{};       ///< subgraphs: the attribute that holds it (body, then_branch, ...)
+  NameId name = NameId::kEmpty;                  ///< functions: the function's name
+  NameId domain = NameId::kEmpty;                ///< functions
+  NameId overload = NameId::kEmpty;              ///< functions
+  GraphId parent = GraphId::kNone;               ///< subgraphs: the graph of the node that holds it
+  NodeId owner = NodeId::kNone;                  ///< subgraphs: that node
+  std::string_view attribute{};                  ///< subgraphs: the attribute that holds it (body, then_branch, ...)
   std::uint32_t first_node = 0, node_count = 0;  ///< nodes of one graph are consecutive, in file order
-  std::vector<ValueId> inputs{};                   ///< without initializers that are no inputs
+  std::vector<ValueId> inputs{};                 ///< without initializers that are no inputs
   std::vector<ValueId> outputs{};
   std::vector<ValueId> initializers{};
   std::vector<std::string_view> attribute_names{};  ///< functions: without default
   std::vector<Attribute> attribute_defaults{};      ///< functions: with default
-  std::uint32_t opsets = 0;                       ///< index into Model::opset_imports
+  std::uint32_t opsets = 0;                         ///< index into Model::opset_imports
   Position position;
   std::uint32_t byte_length = 0;  ///< of the GraphProto or FunctionProto in a binary file; 0 in text
   /// Declared types of outputs that are values of an outer graph, by output; empty where no output is such.
@@ -179,15 +180,15 @@ struct MetadataEntry {
 /// What a graph already shows to be wrong when it is read: reported by rules, so that reading itself never stops there.
 struct StructureFault {
   enum class Kind : std::uint8_t {
-    kDuplicateDefinition,   ///< `value` is defined again by `node` (or as input, initializer)
+    kDuplicateDefinition,  ///< `value` is defined again by `node` (or as input, initializer)
     kDuplicateFunction,
     kDuplicateOpsetImport,
-    kMissingOpsetImport,    ///< `node` uses a domain that is not imported
-    kMalformedTensor,       ///< `tensor`: data does not fit dims and dtype, unknown dtype, two data fields, ...
+    kMissingOpsetImport,  ///< `node` uses a domain that is not imported
+    kMalformedTensor,     ///< `tensor`: data does not fit dims and dtype, unknown dtype, two data fields, ...
     kMalformedType,
-    kMalformedAttribute,    ///< `node`: kind and value disagree, no name, twice the same name, ...
+    kMalformedAttribute,  ///< `node`: kind and value disagree, no name, twice the same name, ...
     kEmptyName,
-    kBrokenExternalData,    ///< `tensor`: its file or range; found by check_external_data, never while reading
+    kBrokenExternalData,  ///< `tensor`: its file or range; found by check_external_data, never while reading
   };
   Kind kind;
   GraphId graph = GraphId::kMain;
@@ -212,7 +213,7 @@ struct ShardingSpec {
     std::vector<std::int64_t> counts;  ///< num_shards of each part of the axis
   };
   std::string_view tensor;
-  std::vector<std::int64_t> devices;   ///< indices of devices or of groups
+  std::vector<std::int64_t> devices;  ///< indices of devices or of groups
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>> groups;
   std::vector<Shards> axes;
 };
@@ -235,10 +236,13 @@ class Provenance {
   /// Those of them that stand at the TensorProto.
   virtual std::vector<MetadataEntry> initializer_metadata(ValueId /*value*/) const { return {}; }
   /// Of the protobuf message at these bytes of the file: all fields but those whose number is a bit of `held`, as they
-  /// stand (doc strings, what newer versions of ONNX add, ...). A length past the end means up to the end. Empty for models
-  /// that are no binary file.
-  virtual std::string other_fields(Position /*message*/, std::uint64_t /*byte_length*/, std::uint64_t /*held*/) const { return {}; }
-  /// False when no node or value can have this key: then asking for each of them is needless. Costs one look at the file.
+  /// stand (doc strings, what newer versions of ONNX add, ...). A length past the end means up to the end. Empty for
+  /// models that are no binary file.
+  virtual std::string other_fields(Position /*message*/, std::uint64_t /*byte_length*/, std::uint64_t /*held*/) const {
+    return {};
+  }
+  /// False when no node or value can have this key: then asking for each of them is needless. Costs one look at the
+  /// file.
   virtual bool mentions(std::string_view /*key*/) const { return false; }
   /// Only asked for where Model::has_node_device_configurations.
   virtual std::vector<NodeDeviceConfiguration> device_configurations(const Node& /*node*/) const { return {}; }
@@ -254,14 +258,14 @@ struct Model {
   std::vector<DeviceConfiguration> device_configurations;
   bool has_node_device_configurations = false;
   std::vector<std::vector<OpsetImport>> opset_imports;  ///< [0]: the model's; then one per function that has its own
-  std::vector<Graph> graphs;  ///< [0]: main; subgraphs and functions after it
+  std::vector<Graph> graphs;                            ///< [0]: main; subgraphs and functions after it
   std::vector<Node> nodes;
   std::vector<Value> values;  ///< [0]: absent
   std::vector<Operator> operators;
   std::vector<ValueId> operand_list, result_list;
   std::vector<Attribute> attribute_list;
   std::vector<StructureFault> faults;  ///< capped at 1,000 per graph
-  std::vector<Comment> comments;  ///< of a model in text, in file order
+  std::vector<Comment> comments;       ///< of a model in text, in file order
   std::unique_ptr<Provenance> provenance;
 
   const Graph& graph(GraphId id) const { return graphs[static_cast<std::size_t>(id)]; }
@@ -291,13 +295,13 @@ struct Model {
   ValueId find_value(GraphId graph, std::string_view name) const;
 
   NameTable names;
-  ScopedIndex value_index;  ///< (graph, name) -> value
+  ScopedIndex value_index;                           ///< (graph, name) -> value
   std::vector<std::shared_ptr<const void>> storage;  ///< file bytes and arenas that views point into
 };
 
 /// Interns names and operators, resolves names to values and records structure faults: the one way readers make models.
-/// Usage: begin_graph / add_* in file order for each graph (a subgraph may be begun any time after its owner node), then finish().
-/// Operand names are resolved in finish(): first in the node's own graph, then in the graphs around it.
+/// Usage: begin_graph / add_* in file order for each graph (a subgraph may be begun any time after its owner node),
+/// then finish(). Operand names are resolved in finish(): first in the node's own graph, then in the graphs around it.
 class ModelBuilder {
  public:
   ModelBuilder();
@@ -308,8 +312,9 @@ class ModelBuilder {
 
   /// A name that nothing is looked up by (a node's): its number is its own, Model::names does not find it.
   NameId label(std::string_view text);
-  /// Room for `factor` times what has been added since the last begin_nodes, in one allocation an array. The factor must
-  /// come from bytes in all over bytes read, never from a count that the file claims: memory then follows the bytes.
+  /// Room for `factor` times what has been added since the last begin_nodes, in one allocation an array. The factor
+  /// must come from bytes in all over bytes read, never from a count that the file claims: memory then follows the
+  /// bytes.
   void reserve(double factor);
 
   /// Arena memory that lives as long as the model.
@@ -340,8 +345,9 @@ class ModelBuilder {
   void add_output(GraphId graph, NameId name, const TypeDecl* type);
   void add_value_info(GraphId graph, NameId name, const TypeDecl* type);
   /// Attributes are moved from; operands and results are names, kEmpty for an absent one.
-  NodeId add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name, std::span<const NameId> operands,
-                  std::span<const NameId> results, std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length);
+  NodeId add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name,
+                  std::span<const NameId> operands, std::span<const NameId> results, std::vector<Attribute>& attributes,
+                  Position position, std::uint32_t byte_length);
   void fault(StructureFault fault);  ///< dropped after 1,000 of one graph
   /// Another fault of the graph is still kept: else its message need not be made.
   bool keeps_faults(GraphId graph) const;

@@ -53,8 +53,8 @@ class FlatMap {
   std::size_t size_ = 0;  // counts a slot that was asked for and left at 0 each time: grows early, never late
 };
 
-/// From (graph, name) to a non-zero number. Graph 0, by far the largest, has a plain array over names: they are numbered
-/// in the order of the file, so neighbours in the file are neighbours here.
+/// From (graph, name) to a non-zero number. Graph 0, by far the largest, has a plain array over names: they are
+/// numbered in the order of the file, so neighbours in the file are neighbours here.
 class ScopedIndex {
  public:
   /// 0 when the pair is not there.
@@ -92,7 +92,8 @@ class NameTable {
     slots_[i] = {hash, static_cast<std::uint32_t>(texts_.size())};
     return slots_[i].number - 1;
   }
-  /// A number of its own for a text that nobody will look up: find() does not know it, equal texts get different numbers.
+  /// A number of its own for a text that nobody will look up: find() does not know it, equal texts get different
+  /// numbers.
   std::uint32_t append(std::string_view text) {
     if (text.empty()) return 0;
     texts_.push_back(text);
@@ -130,10 +131,12 @@ class NameTable {
       for (const char* at = text.data(); at < last; at += 8) hash = mix(hash, load<std::uint64_t>(at));
       hash = mix(hash, load<std::uint64_t>(last));
     } else if (text.size() >= 4) {
-      hash = mix(hash, std::uint64_t{load<std::uint32_t>(text.data())} << 32 | load<std::uint32_t>(text.data() + text.size() - 4));
+      hash = mix(hash, std::uint64_t{load<std::uint32_t>(text.data())} << 32 |
+                           load<std::uint32_t>(text.data() + text.size() - 4));
     } else if (!text.empty()) {
       hash = mix(hash, static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[0])) << 16 |
-                           static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[text.size() / 2])) << 8 | static_cast<std::uint8_t>(text.back()));
+                           static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[text.size() / 2])) << 8 |
+                           static_cast<std::uint8_t>(text.back()));
     }
     return static_cast<std::uint32_t>(hash);  // mix has folded the upper half in
   }

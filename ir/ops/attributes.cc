@@ -16,15 +16,19 @@ std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const
   const auto dtype = static_cast<DType>(*code);
   const TypeSet& allowed = in.call().schema->types[in.call().formal_result(0)->type].allowed;
   if (!(allowed.tensor | allowed.sequence).contains(dtype))
-    in.fail(constraint, {}, fmt::format("`{}` of {} asks for {}, it gives {}", name, in.call().name, to_text(dtype), (allowed.tensor | allowed.sequence).to_text()));
+    in.fail(constraint, {},
+            fmt::format("`{}` of {} asks for {}, it gives {}", name, in.call().name, to_text(dtype),
+                        (allowed.tensor | allowed.sequence).to_text()));
   return dtype;
 }
 
-std::string_view choice_attribute(Inference& in, std::string_view name, std::string_view fallback, std::initializer_list<std::string_view> choices,
-                                  const Constraint& constraint) {
+std::string_view choice_attribute(Inference& in, std::string_view name, std::string_view fallback,
+                                  std::initializer_list<std::string_view> choices, const Constraint& constraint) {
   const std::string_view value = in.string_attribute(name, fallback);
   if (std::find(choices.begin(), choices.end(), value) == choices.end())
-    in.fail(constraint, {}, fmt::format("`{}` of {} is `{}`, it has to be one of {}", name, in.call().name, value, fmt::join(choices, ", ")));
+    in.fail(constraint, {},
+            fmt::format("`{}` of {} is `{}`, it has to be one of {}", name, in.call().name, value,
+                        fmt::join(choices, ", ")));
   return value;
 }
 

@@ -75,7 +75,8 @@ std::optional<bool> suppresses(const Box& a, const Box& b, double threshold) {
     sides[axis] = to - from;
   }
   const Interval common = sides[0] * sides[1];
-  const Interval area_a = (a.to[0] - a.from[0]) * (a.to[1] - a.from[1]), area_b = (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]);
+  const Interval area_a = (a.to[0] - a.from[0]) * (a.to[1] - a.from[1]),
+                 area_b = (b.to[0] - b.from[0]) * (b.to[1] - b.from[1]);
   const Interval both = area_a + area_b - common;
   for (const Interval& area : {common, area_a, area_b, both}) {
     const auto positive = greater(area, kZero);
@@ -88,18 +89,22 @@ std::optional<bool> suppresses(const Box& a, const Box& b, double threshold) {
 
 std::optional<std::vector<std::int64_t>> suppress_boxes(const BoxSuppression& operands) {
   const auto moderate = [](double value) { return std::fabs(value) <= kLargest; };  // not NaN
-  if (!std::ranges::all_of(operands.boxes, moderate) || !std::ranges::all_of(operands.scores, moderate) || !moderate(operands.overlap) ||
-      !moderate(operands.lowest_score.value_or(0)))
+  if (!std::ranges::all_of(operands.boxes, moderate) || !std::ranges::all_of(operands.scores, moderate) ||
+      !moderate(operands.overlap) || !moderate(operands.lowest_score.value_or(0)))
     return std::nullopt;
   std::int64_t comparisons = 0;
   std::vector<std::int64_t> rows;
   for (std::int64_t batch = 0; batch < operands.batch; ++batch) {
     for (std::int64_t group = 0; group < operands.classes; ++group) {
-      const auto scores = operands.scores.subspan(static_cast<std::size_t>((batch * operands.classes + group) * operands.count), static_cast<std::size_t>(operands.count));
+      const auto scores =
+          operands.scores.subspan(static_cast<std::size_t>((batch * operands.classes + group) * operands.count),
+                                  static_cast<std::size_t>(operands.count));
       std::vector<std::size_t> order;
       for (std::size_t i = 0; i < scores.size(); ++i)
         if (!operands.lowest_score || scores[i] > *operands.lowest_score) order.push_back(i);
-      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+      });
       const auto first = static_cast<std::size_t>(batch * operands.count);
       std::vector<Box> kept;
       for (std::size_t at = 0; at < order.size() && static_cast<std::int64_t>(kept.size()) < operands.limit; ++at) {

@@ -7,7 +7,8 @@
 
 namespace tensorlint {
 
-bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint, std::string_view what, int reference) {
+bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint,
+                 std::string_view what, int reference) {
   const auto shape = in.shape(operand);
   if (!shape) return true;
   DimPool& pool = in.dims();
@@ -18,17 +19,22 @@ bool check_shape(Inference& in, int operand, std::span<const Dim> expected, cons
   if (fits) return true;
   std::vector<int> operands{operand};
   if (reference >= 0) operands.push_back(reference);
-  std::string because = reference >= 0 ? fmt::format(" to fit {{{}}} of shape {}", reference, in.shape(reference) ? shape_text(pool, *in.shape(reference)) : "[...]") : "";
-  in.fail(constraint, std::move(operands), fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what,
-      operand, shape_text(pool, *shape), shape_text(pool, expected), because));
+  std::string because = reference >= 0
+                            ? fmt::format(" to fit {{{}}} of shape {}", reference,
+                                          in.shape(reference) ? shape_text(pool, *in.shape(reference)) : "[...]")
+                            : "";
+  in.fail(constraint, std::move(operands),
+          fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what, operand, shape_text(pool, *shape),
+                      shape_text(pool, expected), because));
   return false;
 }
 
 bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> ranks, const Constraint& constraint) {
   const auto shape = in.shape(operand);
   if (!shape || std::find(ranks.begin(), ranks.end(), shape->size()) != ranks.end()) return true;
-  in.fail(constraint, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand,
-      shape_text(in.dims(), *shape), shape->size(), in.call().name, fmt::join(ranks, " or ")));
+  in.fail(constraint, {operand},
+          fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand, shape_text(in.dims(), *shape),
+                      shape->size(), in.call().name, fmt::join(ranks, " or ")));
   return false;
 }
 
@@ -36,7 +42,9 @@ bool check_list(Inference& in, int operand) {
   const auto shape = in.shape(operand);
   if (!shape || shape->size() == 1) return true;
   if (in.failed()) return false;  // no list, since it is another operand's place: of the wrong dtype, too
-  in.fail(kIsList, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs a list, of rank 1", operand, shape_text(in.dims(), *shape), shape->size(), in.call().name));
+  in.fail(kIsList, {operand},
+          fmt::format("{{{}}} of shape {} has rank {}, {} needs a list, of rank 1", operand,
+                      shape_text(in.dims(), *shape), shape->size(), in.call().name));
   return false;
 }
 
@@ -46,13 +54,17 @@ bool check_one_element(Inference& in, int operand, const Constraint& constraint,
   const DimPool& pool = in.dims();
   const bool one = std::all_of(shape->begin(), shape->end(), [&](Dim dim) { return pool.bounds(dim).contains(1); });
   if (one) return true;
-  in.fail(constraint, {operand}, fmt::format("{} {{{}}} has shape {}, it has to have one element", what, operand, shape_text(pool, *shape)));
+  in.fail(constraint, {operand},
+          fmt::format("{} {{{}}} has shape {}, it has to have one element", what, operand, shape_text(pool, *shape)));
   return false;
 }
 
-bool check_choice(Inference& in, std::string_view attribute, std::string_view text, std::initializer_list<std::string_view> allowed, const Constraint& constraint) {
+bool check_choice(Inference& in, std::string_view attribute, std::string_view text,
+                  std::initializer_list<std::string_view> allowed, const Constraint& constraint) {
   if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return true;
-  in.fail(constraint, {}, fmt::format("`{}` of {} is `{}`, it has to be {}", attribute, in.call().name, text, fmt::join(allowed, " or ")));
+  in.fail(
+      constraint, {},
+      fmt::format("`{}` of {} is `{}`, it has to be {}", attribute, in.call().name, text, fmt::join(allowed, " or ")));
   return false;
 }
 

@@ -14,7 +14,8 @@ namespace tensorlint {
 
 /// `expected` is the shape that the operator asks for; unknown dims in it match anything. `reference` names the operand
 /// that it follows from, -1 for none.
-bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint, std::string_view what, int reference = -1);
+bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint,
+                 std::string_view what, int reference = -1);
 
 /// The operand has one of these ranks.
 bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> ranks, const Constraint& constraint);
@@ -26,7 +27,8 @@ bool check_list(Inference& in, int operand);
 bool check_one_element(Inference& in, int operand, const Constraint& constraint, std::string_view what);
 
 /// `text` is one of `allowed`, else fails `constraint`.
-bool check_choice(Inference& in, std::string_view attribute, std::string_view text, std::initializer_list<std::string_view> allowed, const Constraint& constraint);
+bool check_choice(Inference& in, std::string_view attribute, std::string_view text,
+                  std::initializer_list<std::string_view> allowed, const Constraint& constraint);
 
 /// Dim `index` of the operand; unknown where its rank is not known or too small.
 Dim dim_of(const Inference& in, int operand, std::size_t index);

@@ -42,9 +42,9 @@ void for_each_index(std::span<const std::int64_t> extents, Visit visit) {
   }
 }
 
-/// A short list of integers (axes, pads, split sizes, a shape) given as an attribute or as a 1-d operand of that name: as
-/// many elements as the list is long, unknown ones where the content is not followed. Empty with given = false where it is
-/// left out; nullopt where even its length is not known, and where the operand is no list, which fails.
+/// A short list of integers (axes, pads, split sizes, a shape) given as an attribute or as a 1-d operand of that name:
+/// as many elements as the list is long, unknown ones where the content is not followed. Empty with given = false where
+/// it is left out; nullopt where even its length is not known, and where the operand is no list, which fails.
 std::optional<std::vector<Dim>> integer_list(Inference& in, std::string_view name, bool& given);
 
 /// The same, where every element is a constant; nullopt otherwise.

@@ -8,9 +8,12 @@ namespace {
 
 /// For each element of the result its place in both operands; false where one is not followed.
 bool pair_up(Inference& in, std::vector<std::size_t>& from_a, std::vector<std::size_t>& from_b) {
-  if (in.failed() || in.result().shape == ShapeId::kUnranked || content_of(in, 0) == nullptr || content_of(in, 1) == nullptr) return false;
+  if (in.failed() || in.result().shape == ShapeId::kUnranked || content_of(in, 0) == nullptr ||
+      content_of(in, 1) == nullptr)
+    return false;
   const auto target = in.facts().dims_of(in.result().shape);
-  const auto a = broadcast_indices(in.dims(), *in.shape(0), target), b = broadcast_indices(in.dims(), *in.shape(1), target);
+  const auto a = broadcast_indices(in.dims(), *in.shape(0), target),
+             b = broadcast_indices(in.dims(), *in.shape(1), target);
   if (!a || !b) return false;
   from_a = *a;
   from_b = *b;
@@ -44,7 +47,8 @@ void combine_elements(Inference& in, ElementFunction function) {
   const Content *a = content_of(in, 0), *b = content_of(in, 1);
   if (!a->floats.empty() || !b->floats.empty()) return;
   std::vector<Dim> elements(from_a.size());
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = function(in.dims(), a->integers[from_a[i]], b->integers[from_b[i]]);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = function(in.dims(), a->integers[from_a[i]], b->integers[from_b[i]]);
   in.set_elements(0, std::move(elements));
 }
 
@@ -54,7 +58,8 @@ void compare_floats(Inference& in, FloatComparison function) {
   const Content *a = content_of(in, 0), *b = content_of(in, 1);
   if (a->floats.empty() || b->floats.empty()) return;
   std::vector<Dim> elements(from_a.size());
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = in.dims().constant(function(a->floats[from_a[i]], b->floats[from_b[i]]) ? 1 : 0);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = in.dims().constant(function(a->floats[from_a[i]], b->floats[from_b[i]]) ? 1 : 0);
   in.set_elements(0, std::move(elements));
 }
 

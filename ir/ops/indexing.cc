@@ -6,12 +6,14 @@
 
 namespace tensorlint {
 
-void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis, bool from_back) {
+void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
+                   bool from_back) {
   DimPool& pool = in.dims();
   if (!in.has(indices) || extent.is_unknown()) return;
   const auto legal = [&] {
     const std::string end = pool.to_text(extent);
-    return fmt::format("outside [{}, {}) of axis {} of {{{}}}", from_back && pool.as_constant(extent) ? "-" + end : "0", end, axis, data);
+    return fmt::format("outside [{}, {}) of axis {} of {{{}}}", from_back && pool.as_constant(extent) ? "-" + end : "0",
+                       end, axis, data);
   };
   if (const auto elements = in.elements(indices)) {
     for (std::size_t i = 0; i < elements->size(); ++i) {
@@ -20,7 +22,8 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
       const bool above = pool.bounds(pool.sub(index, extent)).lo >= 0;
       const bool below = from_back ? pool.bounds(pool.add(index, extent)).hi < 0 : pool.bounds(index).hi < 0;
       if (!above && !below) continue;
-      in.fail(constraint, {indices, data}, fmt::format("index {} of {{{}}} is {}", pool.to_text(index), indices, legal()));
+      in.fail(constraint, {indices, data},
+              fmt::format("index {} of {{{}}} is {}", pool.to_text(index), indices, legal()));
       return;
     }
     return;

@@ -4,9 +4,10 @@
 
 namespace tensorlint {
 
-/// Fails `constraint` where an element of the operand `indices` is certainly outside [-extent, extent), the extent being
-/// that of `axis` of the operand `data`: a followed element for all legal values of the symbols, or all elements by their
-/// range, where there is one. Without `from_back` negative indices are outside too.
-void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis, bool from_back = true);
+/// Fails `constraint` where an element of the operand `indices` is certainly outside [-extent, extent), the extent
+/// being that of `axis` of the operand `data`: a followed element for all legal values of the symbols, or all elements
+/// by their range, where there is one. Without `from_back` negative indices are outside too.
+void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
+                   bool from_back = true);
 
 }  // namespace tensorlint

@@ -13,19 +13,24 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kKnownOperator{"known_operator", ConstraintKind::kUnknownOperator, "the domain has an operator of that name"};
+const Constraint kKnownOperator{"known_operator", ConstraintKind::kUnknownOperator,
+                                "the domain has an operator of that name"};
 const Constraint kInOpset{"operator_in_opset", ConstraintKind::kNotInOpset, "the imported opset has the operator"};
-const Constraint kOperandCount{"operand_count", ConstraintKind::kOperandCount, "as many operands as the schema asks for"};
+const Constraint kOperandCount{"operand_count", ConstraintKind::kOperandCount,
+                               "as many operands as the schema asks for"};
 const Constraint kResultCount{"result_count", ConstraintKind::kOperandCount, "as many results as the schema asks for"};
-const Constraint kKnownAttribute{"known_attribute", ConstraintKind::kAttribute, "the schema has an attribute of that name"};
+const Constraint kKnownAttribute{"known_attribute", ConstraintKind::kAttribute,
+                                 "the schema has an attribute of that name"};
 const Constraint kAttributeOfKind{"attribute_kind", ConstraintKind::kAttribute, "the attribute has the schema's kind"};
 const Constraint kAttributePresent{"attribute_present", ConstraintKind::kAttribute, "a required attribute is given"};
-const Constraint kAllowedType{"allowed_type", ConstraintKind::kTypeConstraint, "an operand's type is one that the operator allows"};
+const Constraint kAllowedType{"allowed_type", ConstraintKind::kTypeConstraint,
+                              "an operand's type is one that the operator allows"};
 const Constraint kSameType{"same_type", ConstraintKind::kMixedDtypes, "operands of one type variable have one type"};
 
-constexpr const Constraint* kSharedConstraints[] = {&kKnownOperator,    &kInOpset,     &kOperandCount, &kResultCount, &kKnownAttribute,
-                                                    &kAttributeOfKind, &kAttributePresent, &kAllowedType,  &kSameType,    &kAxisInRange,
-                                                    &kBroadcastable,   &kRankAtLeast,      &kIsList};
+constexpr const Constraint* kSharedConstraints[] = {
+    &kKnownOperator,   &kInOpset,          &kOperandCount, &kResultCount, &kKnownAttribute,
+    &kAttributeOfKind, &kAttributePresent, &kAllowedType,  &kSameType,    &kAxisInRange,
+    &kBroadcastable,   &kRankAtLeast,      &kIsList};
 
 std::vector<OpEntry>& registry() {
   static std::vector<OpEntry> entries;
@@ -45,17 +50,22 @@ struct Binding {
 
 DTypeSet allowed_dtypes(const TypeSet& types, ValueKind kind) {
   switch (kind) {
-    case ValueKind::kTensor: return types.tensor;
-    case ValueKind::kSparseTensor: return types.sparse_tensor;
-    case ValueKind::kSequence: return types.sequence;
-    case ValueKind::kOptional: return types.optional_tensor | types.optional_sequence;
-    default: return DTypeSet::none();
+    case ValueKind::kTensor:
+      return types.tensor;
+    case ValueKind::kSparseTensor:
+      return types.sparse_tensor;
+    case ValueKind::kSequence:
+      return types.sequence;
+    case ValueKind::kOptional:
+      return types.optional_tensor | types.optional_sequence;
+    default:
+      return DTypeSet::none();
   }
 }
 
 bool only_tensors(const TypeSet& types) {
-  return !types.tensor.empty() && types.sequence.empty() && types.optional_tensor.empty() && types.optional_sequence.empty() &&
-         types.sparse_tensor.empty() && !types.map && !types.sequence_map;
+  return !types.tensor.empty() && types.sequence.empty() && types.optional_tensor.empty() &&
+         types.optional_sequence.empty() && types.sparse_tensor.empty() && !types.map && !types.sequence_map;
 }
 
 std::string allowed_text(const TypeSet& types) {
@@ -74,18 +84,21 @@ std::string allowed_text(const TypeSet& types) {
 /// Element dtype of a tensor, or of what a sequence or optional holds.
 DTypeSet innermost_dtypes(const FactStore& facts, const Fact& fact) {
   const Fact* at = &fact;
-  for (int depth = 0; depth < 4 && (at->kind == ValueKind::kSequence || at->kind == ValueKind::kOptional); ++depth) at = &facts.fact(at->element);
+  for (int depth = 0; depth < 4 && (at->kind == ValueKind::kSequence || at->kind == ValueKind::kOptional); ++depth)
+    at = &facts.fact(at->element);
   return at->kind == ValueKind::kTensor || at->kind == ValueKind::kSparseTensor ? at->dtypes : DTypeSet::all();
 }
 
 bool holds_map(const FactStore& facts, const Fact& fact) {
-  return fact.kind == ValueKind::kMap || (fact.kind == ValueKind::kSequence && facts.fact(fact.element).kind == ValueKind::kMap);
+  return fact.kind == ValueKind::kMap ||
+         (fact.kind == ValueKind::kSequence && facts.fact(fact.element).kind == ValueKind::kMap);
 }
 
 /// Checks one application against its schema and binds the type variables.
 class SchemaCheck {
  public:
-  SchemaCheck(const Application& call, Inference& in) : call_(call), schema_(*call.schema), in_(in), bindings_(schema_.types.size()) {}
+  SchemaCheck(const Application& call, Inference& in)
+      : call_(call), schema_(*call.schema), in_(in), bindings_(schema_.types.size()) {}
 
   /// False when arity or attributes are so wrong that the entry must not run.
   bool check() {
@@ -104,21 +117,27 @@ class SchemaCheck {
     bool good = true;
     if ((count > schema_.max_inputs && !schema_.open) || count < schema_.min_inputs) {
       const std::size_t wanted = count < schema_.min_inputs ? schema_.min_inputs : schema_.max_inputs;
-      in_.fail(kOperandCount, {}, fmt::format("{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
+      in_.fail(kOperandCount, {},
+               fmt::format("{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most",
+                           wanted, wanted == 1 ? "" : "s", count));
       good = false;
     }
     for (std::size_t i = 0; good && i < count; ++i) {
       const FormalParameter* formal = call_.formal_operand(i);
       if (call_.has_operand(i) || formal == nullptr || formal->option == FormalOption::kOptional) continue;
       const bool one_of_many = formal->option == FormalOption::kVariadic;
-      in_.fail(kOperandCount, {}, one_of_many ? fmt::format("operand {} of {} is left out, none of its `{}` may be", i, call_.name, formal->name)
-                                              : fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
+      in_.fail(kOperandCount, {},
+               one_of_many
+                   ? fmt::format("operand {} of {} is left out, none of its `{}` may be", i, call_.name, formal->name)
+                   : fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
       good = false;
     }
     if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {
       const std::size_t wanted = call_.result_count < schema_.min_outputs ? schema_.min_outputs : schema_.max_outputs;
-      in_.fail(kResultCount, {}, fmt::format("{} gives {} {} result{}, {} asked for", call_.name,
-          call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", call_.result_count));
+      in_.fail(kResultCount, {},
+               fmt::format("{} gives {} {} result{}, {} asked for", call_.name,
+                           call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s",
+                           call_.result_count));
       good = false;
     }
     return good;
@@ -131,10 +150,13 @@ class SchemaCheck {
       if (formal == nullptr) {
         // Names with two leading underscores are for runtimes' private use (onnx.defs.OpSchema.Verify).
         if (attribute.name.starts_with("__") || schema_.open) continue;
-        in_.fail(kKnownAttribute, {}, fmt::format("{} has no attribute `{}` in opset {}", call_.name, attribute.name, call_.opset));
+        in_.fail(kKnownAttribute, {},
+                 fmt::format("{} has no attribute `{}` in opset {}", call_.name, attribute.name, call_.opset));
         good = false;
       } else if (attribute.kind != formal->kind) {
-        in_.fail(kAttributeOfKind, {}, fmt::format("attribute `{}` of {} is {}, it has to be {}", attribute.name, call_.name, to_text(attribute.kind), to_text(formal->kind)));
+        in_.fail(kAttributeOfKind, {},
+                 fmt::format("attribute `{}` of {} is {}, it has to be {}", attribute.name, call_.name,
+                             to_text(attribute.kind), to_text(formal->kind)));
         good = false;
       }
     }
@@ -156,26 +178,33 @@ class SchemaCheck {
     const Fact& fact = call_.operand(index);
     if (formal == nullptr) return;
     Binding& binding = bindings_[formal->type];
-    if (!(formal->option == FormalOption::kVariadic && !formal->homogeneous)) binding.taint |= call_.taint(index) & Taint(Aspect::kDtype);
+    if (!(formal->option == FormalOption::kVariadic && !formal->homogeneous))
+      binding.taint |= call_.taint(index) & Taint(Aspect::kDtype);
     if (fact.kind == ValueKind::kUnknown) return;
     const TypeSet& allowed = schema_.types[formal->type].allowed;
     const DTypeSet dtypes = innermost_dtypes(*call_.facts, fact);
     const DTypeSet possible = dtypes & allowed_dtypes(allowed, fact.kind);
-    const bool map_allowed = holds_map(*call_.facts, fact) && (fact.kind == ValueKind::kMap ? allowed.map : allowed.sequence_map);
+    const bool map_allowed =
+        holds_map(*call_.facts, fact) && (fact.kind == ValueKind::kMap ? allowed.map : allowed.sequence_map);
     if (possible.empty() && !dtypes.empty() && !map_allowed && !schema_.open) {
-      in_.fail(kAllowedType, {static_cast<int>(index)}, fmt::format("{} takes {} as `{}`, {{{}}} is {}", call_.name, allowed_text(allowed), formal->name, index, type_text(fact)));
+      in_.fail(kAllowedType, {static_cast<int>(index)},
+               fmt::format("{} takes {} as `{}`, {{{}}} is {}", call_.name, allowed_text(allowed), formal->name, index,
+                           type_text(fact)));
       return;
     }
     if (formal->option == FormalOption::kVariadic && !formal->homogeneous) return;
     if (!binding.bound) {
-      binding = {true, fact.kind, possible.empty() ? dtypes : possible, fact.key, fact.element, static_cast<int>(index), binding.taint};
+      binding = {true,         fact.kind,    possible.empty() ? dtypes : possible,
+                 fact.key,     fact.element, static_cast<int>(index),
+                 binding.taint};
       return;
     }
     const DTypeSet common = binding.dtypes & (possible.empty() ? dtypes : possible);
     if (fact.kind != binding.kind || common.empty()) {
-      in_.fail(kSameType, {static_cast<int>(index), binding.operand},
-               fmt::format("{} needs operands of one dtype: {{{}}} is {}, {{{}}} is {}", call_.name, binding.operand,
-                           type_text(call_.operand(static_cast<std::size_t>(binding.operand))), index, type_text(fact)));
+      in_.fail(
+          kSameType, {static_cast<int>(index), binding.operand},
+          fmt::format("{} needs operands of one dtype: {{{}}} is {}, {{{}}} is {}", call_.name, binding.operand,
+                      type_text(call_.operand(static_cast<std::size_t>(binding.operand))), index, type_text(fact)));
       return;
     }
     binding.dtypes = common;
@@ -201,15 +230,20 @@ Aspect aspect_of(ConstraintKind kind) {
     case ConstraintKind::kTypeConstraint:
     case ConstraintKind::kMixedDtypes:
     case ConstraintKind::kBranchTypes:
-    case ConstraintKind::kLoopCarriedType: return Aspect::kDtype;
+    case ConstraintKind::kLoopCarriedType:
+      return Aspect::kDtype;
     case ConstraintKind::kIndexRange:
     case ConstraintKind::kClassRange:
-    case ConstraintKind::kDomain: return Aspect::kValue;
-    default: return Aspect::kShape;
+    case ConstraintKind::kDomain:
+      return Aspect::kValue;
+    default:
+      return Aspect::kShape;
   }
 }
 
-RegisterOps::RegisterOps(std::initializer_list<OpEntry> entries) { registry().insert(registry().end(), entries.begin(), entries.end()); }
+RegisterOps::RegisterOps(std::initializer_list<OpEntry> entries) {
+  registry().insert(registry().end(), entries.begin(), entries.end());
+}
 
 std::span<const OpEntry> all_entries() { return registry(); }
 
@@ -231,8 +265,10 @@ const OpEntry* find_entry(std::string_view domain, std::string_view name, std::i
 
 std::vector<const Constraint*> all_constraints() {
   std::vector<const Constraint*> constraints(std::begin(kSharedConstraints), std::end(kSharedConstraints));
-  for (const OpEntry& entry : all_entries()) constraints.insert(constraints.end(), entry.constraints().begin(), entry.constraints().end());
-  std::sort(constraints.begin(), constraints.end(), [](const Constraint* a, const Constraint* b) { return a->label < b->label; });
+  for (const OpEntry& entry : all_entries())
+    constraints.insert(constraints.end(), entry.constraints().begin(), entry.constraints().end());
+  std::sort(constraints.begin(), constraints.end(),
+            [](const Constraint* a, const Constraint* b) { return a->label < b->label; });
   constraints.erase(std::unique(constraints.begin(), constraints.end()), constraints.end());
   return constraints;
 }
@@ -299,11 +335,14 @@ std::optional<std::int64_t> Inference::int_attribute(std::string_view name) cons
   return attribute != nullptr && attribute->kind == AttributeKind::kInt ? std::optional(attribute->i) : std::nullopt;
 }
 
-std::int64_t Inference::int_attribute(std::string_view name, std::int64_t fallback) const { return int_attribute(name).value_or(fallback); }
+std::int64_t Inference::int_attribute(std::string_view name, std::int64_t fallback) const {
+  return int_attribute(name).value_or(fallback);
+}
 
 double Inference::float_attribute(std::string_view name, double fallback) const {
   const Attribute* attribute = this->attribute(name);
-  return attribute != nullptr && attribute->kind == AttributeKind::kFloat ? static_cast<double>(attribute->f) : fallback;
+  return attribute != nullptr && attribute->kind == AttributeKind::kFloat ? static_cast<double>(attribute->f)
+                                                                          : fallback;
 }
 
 std::string_view Inference::string_attribute(std::string_view name, std::string_view fallback) const {
@@ -313,7 +352,8 @@ std::string_view Inference::string_attribute(std::string_view name, std::string_
 
 std::optional<std::span<const std::int64_t>> Inference::ints_attribute(std::string_view name) const {
   const Attribute* attribute = this->attribute(name);
-  return attribute != nullptr && attribute->kind == AttributeKind::kInts ? std::optional(attribute->ints) : std::nullopt;
+  return attribute != nullptr && attribute->kind == AttributeKind::kInts ? std::optional(attribute->ints)
+                                                                         : std::nullopt;
 }
 
 Fact& Inference::result(int index) {
@@ -364,7 +404,8 @@ void Inference::set_floats(int result, std::vector<double> elements) {
 
 Dim Inference::fresh(int result, int axis, Unknown reason, std::int64_t lo) {
   out_.repeatable = false;
-  return dims().fresh(call_.site, static_cast<std::uint32_t>(result) << 16 | static_cast<std::uint32_t>(axis), reason, lo);
+  return dims().fresh(call_.site, static_cast<std::uint32_t>(result) << 16 | static_cast<std::uint32_t>(axis), reason,
+                      lo);
 }
 
 void Inference::learn_equal(Dim a, Dim b) {
@@ -383,7 +424,8 @@ void Inference::fail(const Constraint& constraint, std::vector<int> operands, st
   out_.failures.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
 }
 
-void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, std::string message, std::string witness) {
+void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, std::string message,
+                         std::string witness) {
   const Aspect aspect = aspect_of(constraint.kind);
   for (const int operand : operands)
     if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
@@ -417,21 +459,30 @@ void infer(const Application& call, const OpEntry* entry, InferenceResult& out) 
     if (taint.has(Aspect::kShape) && entry != nullptr && entry->has(OpTrait::kShapeOf)) common |= Aspect::kValue;
   }
   for (const Attribute& attribute : call.attributes)
-    if (attribute.tensor != nullptr || attribute.graph != GraphId::kNone || attribute.sparse != nullptr || !attribute.tensors.empty()) out.repeatable = false;
+    if (attribute.tensor != nullptr || attribute.graph != GraphId::kNone || attribute.sparse != nullptr ||
+        !attribute.tensors.empty())
+      out.repeatable = false;
 
   std::vector<Taint> dtype_taints(call.result_count);
   if (call.opset == 0) {
-    in.fail(kInOpset, {}, fmt::format("domain `{}` of {} is not imported by the model", call.domain.empty() ? "ai.onnx" : call.domain, call.name));
+    in.fail(kInOpset, {},
+            fmt::format("domain `{}` of {} is not imported by the model", call.domain.empty() ? "ai.onnx" : call.domain,
+                        call.name));
   } else if (call.schema == nullptr) {
     if (newest_opset(call.domain) > 0) {
       if (const OpSchema* oldest = find_any_version(call.domain, call.name)) {
-        in.fail(kInOpset, {}, fmt::format("{} came with opset {}, the model imports opset {}", call.name, oldest->since_version, call.opset));
+        in.fail(kInOpset, {},
+                fmt::format("{} came with opset {}, the model imports opset {}", call.name, oldest->since_version,
+                            call.opset));
       } else {
-        in.fail(kKnownOperator, {}, fmt::format("`{}` has no operator {}", call.domain.empty() ? "ai.onnx" : call.domain, call.name));
+        in.fail(kKnownOperator, {},
+                fmt::format("`{}` has no operator {}", call.domain.empty() ? "ai.onnx" : call.domain, call.name));
       }
     }
   } else if (call.schema->deprecated) {
-    in.fail(kInOpset, {}, fmt::format("{} is deprecated since opset {}, the model imports opset {}", call.name, call.schema->since_version, call.opset));
+    in.fail(kInOpset, {},
+            fmt::format("{} is deprecated since opset {}, the model imports opset {}", call.name,
+                        call.schema->since_version, call.opset));
   } else {
     SchemaCheck check(call, in);
     const bool usable = check.check();

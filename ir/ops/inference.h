@@ -19,21 +19,21 @@ enum class ConstraintKind : std::uint8_t {
   kUnknownOperator,
   kNotInOpset,
   kOperandCount,
-  kAttribute,          ///< unknown, missing, of the wrong kind, or of a value the operator does not allow
-  kTypeConstraint,     ///< an operand's type is none of those that the operator allows
-  kMixedDtypes,        ///< operands that share a type variable have different dtypes
-  kAxisRange,          ///< an axis outside [-rank, rank)
+  kAttribute,       ///< unknown, missing, of the wrong kind, or of a value the operator does not allow
+  kTypeConstraint,  ///< an operand's type is none of those that the operator allows
+  kMixedDtypes,     ///< operands that share a type variable have different dtypes
+  kAxisRange,       ///< an axis outside [-rank, rank)
   kDuplicateAxis,
-  kShapes,             ///< operands whose shapes do not fit each other or the operator
-  kElementCount,       ///< Reshape
+  kShapes,        ///< operands whose shapes do not fit each other or the operator
+  kElementCount,  ///< Reshape
   kConcatShapes,
-  kIndexRange,         ///< an index outside the extent it indexes
-  kClassRange,         ///< a class index outside [0, C)
-  kDomain,             ///< a value for which the operator is not defined
-  kBranchTypes,        ///< If: the branches' results cannot be of one type
-  kLoopCarriedType,    ///< Loop, Scan: a carried value changes its type
-  kDeclaredType,       ///< a declared kind or dtype contradicts what is inferred
-  kDeclaredShape,      ///< a declared shape contradicts what is inferred
+  kIndexRange,       ///< an index outside the extent it indexes
+  kClassRange,       ///< a class index outside [0, C)
+  kDomain,           ///< a value for which the operator is not defined
+  kBranchTypes,      ///< If: the branches' results cannot be of one type
+  kLoopCarriedType,  ///< Loop, Scan: a carried value changes its type
+  kDeclaredType,     ///< a declared kind or dtype contradicts what is inferred
+  kDeclaredShape,    ///< a declared shape contradicts what is inferred
 };
 
 /// The aspect that a failed constraint of this kind is about, and taints.
@@ -43,7 +43,7 @@ Aspect aspect_of(ConstraintKind kind);
 struct Constraint {
   std::string_view label;  ///< "reduce_axes_in_range": unique
   ConstraintKind kind;
-  std::string_view text;   ///< "-rank <= axis < rank"
+  std::string_view text;  ///< "-rank <= axis < rank"
 };
 
 enum class Certainty : std::uint8_t { kMust, kMay };
@@ -54,21 +54,21 @@ struct Failure {
   Certainty certainty = Certainty::kMust;
   std::vector<int> operands;  ///< concerned ones, the culprit first
   std::string message;
-  std::string witness;        ///< kMay: a concrete case in which it fails
+  std::string witness;  ///< kMay: a concrete case in which it fails
 };
 
 enum class OpTrait : std::uint32_t {
-  kElementwise = 1U << 0,          ///< numpy broadcasting of all operands to one shape
-  kReduction = 1U << 1,            ///< `axes` or `axis` of the data operand are reduced
-  kSoftmax = 1U << 2,              ///< normalises along an axis to probabilities
-  kLogProbabilities = 1U << 3,     ///< result is log-probabilities
-  kClassificationLoss = 1U << 4,   ///< operand 0 scores [N, C, ...], operand 1 class indices
-  kRegressionLoss = 1U << 5,       ///< operand 0 prediction, operand 1 target, compared element by element
-  kExpectsLogits = 1U << 6,        ///< a loss that normalises itself
+  kElementwise = 1U << 0,         ///< numpy broadcasting of all operands to one shape
+  kReduction = 1U << 1,           ///< `axes` or `axis` of the data operand are reduced
+  kSoftmax = 1U << 2,             ///< normalises along an axis to probabilities
+  kLogProbabilities = 1U << 3,    ///< result is log-probabilities
+  kClassificationLoss = 1U << 4,  ///< operand 0 scores [N, C, ...], operand 1 class indices
+  kRegressionLoss = 1U << 5,      ///< operand 0 prediction, operand 1 target, compared element by element
+  kExpectsLogits = 1U << 6,       ///< a loss that normalises itself
   kExpectsProbabilities = 1U << 7,
-  kShapeOf = 1U << 8,              ///< results on the host, only the operand's shape matters
+  kShapeOf = 1U << 8,  ///< results on the host, only the operand's shape matters
   kRandom = 1U << 9,
-  kControlFlow = 1U << 10,         ///< has subgraphs, solved by the dataflow solver
+  kControlFlow = 1U << 10,  ///< has subgraphs, solved by the dataflow solver
 };
 
 /// Shapes with more axes are not tracked; numpy's own limit.
@@ -77,7 +77,8 @@ inline constexpr std::size_t kMaxRank = 64;
 class Inference;
 using InferFunction = void (*)(Inference&);
 
-/// What is known of an operator beyond its schema. Entries register themselves; one operator, one entry per range of versions.
+/// What is known of an operator beyond its schema. Entries register themselves; one operator, one entry per range of
+/// versions.
 class OpEntry {
  public:
   explicit OpEntry(std::string_view name, std::string_view domain = "") : name_(name), domain_(domain) {}
@@ -153,7 +154,9 @@ class Inference {
   bool has(std::string_view operand) const { return has(index_of(operand)); }
   const Fact& operand(int operand) const { return call_.operand(static_cast<std::size_t>(operand)); }
   const Fact& operand(std::string_view name) const { return operand(index_of(name)); }
-  FactId operand_id(int operand) const { return has(operand) ? call_.operands[static_cast<std::size_t>(operand)] : FactId::kTop; }
+  FactId operand_id(int operand) const {
+    return has(operand) ? call_.operands[static_cast<std::size_t>(operand)] : FactId::kTop;
+  }
   /// Dims of a ranked tensor operand; nullopt when absent, unranked or no tensor.
   std::optional<std::span<const Dim>> shape(int operand) const;
   std::optional<std::span<const Dim>> shape(std::string_view operand) const { return shape(index_of(operand)); }
@@ -163,7 +166,9 @@ class Inference {
   std::optional<std::span<const Dim>> elements(std::string_view operand) const { return elements(index_of(operand)); }
   /// Elements that are all constants.
   std::optional<std::vector<std::int64_t>> constants(int operand) const;
-  std::optional<std::vector<std::int64_t>> constants(std::string_view operand) const { return constants(index_of(operand)); }
+  std::optional<std::vector<std::int64_t>> constants(std::string_view operand) const {
+    return constants(index_of(operand));
+  }
   /// The one element of a scalar or one-element integer operand, as a constant.
   std::optional<std::int64_t> constant(std::string_view operand) const;
   std::optional<std::vector<double>> float_constants(std::string_view operand) const;

@@ -4,7 +4,8 @@
 
 namespace tensorlint {
 
-const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes, "last extent of the first operand = second to last extent of the second"};
+const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes,
+                              "last extent of the first operand = second to last extent of the second"};
 const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kShapes, "operands have at least one axis"};
 const Constraint kMatMulBroadcast{"matmul_broadcast", ConstraintKind::kShapes, "axes before the last two broadcast"};
 
@@ -15,7 +16,8 @@ const Constraint kGemmAddend{"gemm_addend", ConstraintKind::kShapes, "the addend
 std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b) {
   for (const auto& [operand, shape] : {std::pair(a, x), std::pair(b, y)}) {
     if (!shape.empty()) continue;
-    in.fail(kMatMulRank, {operand}, fmt::format("{{{}}} is a scalar, {} needs at least 1 axis", operand, in.call().name));
+    in.fail(kMatMulRank, {operand},
+            fmt::format("{{{}}} is a scalar, {} needs at least 1 axis", operand, in.call().name));
     return std::nullopt;
   }
   const bool vector_x = x.size() == 1, vector_y = y.size() == 1;
@@ -45,7 +47,9 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   for (const int operand : {a, b}) {
     const auto shape = in.shape(operand);
     if (!shape || shape->size() == 2) continue;
-    in.fail(kGemmRank, {operand}, fmt::format("{{{}}} of shape {} has rank {}, {} needs 2", operand, shape_text(pool, *shape), shape->size(), in.call().name));
+    in.fail(kGemmRank, {operand},
+            fmt::format("{{{}}} of shape {} has rank {}, {} needs 2", operand, shape_text(pool, *shape), shape->size(),
+                        in.call().name));
     return unknown_dims(2, Unknown::kTainted);
   }
   const bool turn_a = in.int_attribute("transA", 0) != 0, turn_b = in.int_attribute("transB", 0) != 0;
@@ -57,13 +61,16 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   // Until opset 6 the addend was stretched on request only.
   if (!addend || in.failed() || (in.call().domain.empty() && in.opset() < 7)) return result;
   // The product is no operand: its rows are A's, its columns B's.
-  const auto misfit = [&](Dim extent, Dim target) { return !pool.bounds_from_two(extent).contains(1) && pool.differ(extent, target); };
+  const auto misfit = [&](Dim extent, Dim target) {
+    return !pool.bounds_from_two(extent).contains(1) && pool.differ(extent, target);
+  };
   const bool columns = !addend->empty() && misfit(addend->back(), result[1]);
   if (addend->size() <= 2 && !columns && !(addend->size() == 2 && misfit(addend->front(), result[0]))) return result;
-  if (addend->size() > 2 || !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
+  if (addend->size() > 2 ||
+      !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
     in.fail(kGemmAddend, {c, columns ? b : a},
-        fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend),
-        shape_text(pool, result)));
+            fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend),
+                        shape_text(pool, result)));
   return result;
 }
 

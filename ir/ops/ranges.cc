@@ -14,11 +14,16 @@ struct Rounding {
 
 std::optional<Rounding> rounding_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return Rounding{0x1p-52, 0x1p-1074, HUGE_VAL};
-    case DType::kFloat32: return Rounding{0x1p-23, 0x1p-149, 0x1.fffffep127};
-    case DType::kBFloat16: return Rounding{0x1p-7, 0x1p-133, 0x1.fep127};
-    case DType::kFloat16: return Rounding{0x1p-10, 0x1p-24, 65504};
-    default: return std::nullopt;
+    case DType::kFloat64:
+      return Rounding{0x1p-52, 0x1p-1074, HUGE_VAL};
+    case DType::kFloat32:
+      return Rounding{0x1p-23, 0x1p-149, 0x1.fffffep127};
+    case DType::kBFloat16:
+      return Rounding{0x1p-7, 0x1p-133, 0x1.fep127};
+    case DType::kFloat16:
+      return Rounding{0x1p-10, 0x1p-24, 65504};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -53,8 +58,9 @@ Range widened(const Range& range, DTypeSet dtypes) {
     const auto rounding = rounding_of(static_cast<DType>(code));
     if (!rounding) return Range{};
     if (!coarsest) coarsest = rounding;
-    coarsest = Rounding{std::max(coarsest->relative, rounding->relative), std::max(coarsest->absolute, rounding->absolute),
-                        std::min(coarsest->largest, rounding->largest)};
+    coarsest =
+        Rounding{std::max(coarsest->relative, rounding->relative), std::max(coarsest->absolute, rounding->absolute),
+                 std::min(coarsest->largest, rounding->largest)};
   }
   if (!coarsest) return Range{};
   constexpr double kUnits = 8;
@@ -75,7 +81,8 @@ Range subtract(const Range& a, const Range& b) { return add(a, {-b.hi, -b.lo, b.
 Range multiply(const Range& a, const Range& b) {
   const double ends[] = {product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)};
   const bool undefined = (may_be_infinite(a) && may_be_zero(b)) || (may_be_infinite(b) && may_be_zero(a));
-  return {*std::min_element(std::begin(ends), std::end(ends)), *std::max_element(std::begin(ends), std::end(ends)), a.nan || b.nan || undefined};
+  return {*std::min_element(std::begin(ends), std::end(ends)), *std::max_element(std::begin(ends), std::end(ends)),
+          a.nan || b.nan || undefined};
 }
 
 Range divide(const Range& a, const Range& b) {
@@ -92,7 +99,9 @@ void set_computed_range(Inference& in, int result, const Range& range) {
     in.set_range(result, widened(range, dtypes));
   } else if (dtypes.proves(DTypeSet::integers())) {
     const Range limits = range_of(dtypes.single() ? dtypes : DTypeSet());
-    if (limits.is_everything() || range.lo < limits.lo || range.hi > limits.hi || std::isnan(range.lo) || std::isnan(range.hi)) return;
+    if (limits.is_everything() || range.lo < limits.lo || range.hi > limits.hi || std::isnan(range.lo) ||
+        std::isnan(range.hi))
+      return;
     // Past 2^53 a sum of ends may be rounded inwards.
     if (std::fabs(range.lo) > 0x1p53 || std::fabs(range.hi) > 0x1p53) return;
     in.set_range(result, {range.lo, range.hi, false});

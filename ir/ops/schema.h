@@ -68,7 +68,7 @@ struct OpSchema {
   std::string_view name;
   int since_version;
   bool deprecated;
-  std::uint16_t min_inputs, max_inputs;    ///< max 65535: unbounded
+  std::uint16_t min_inputs, max_inputs;  ///< max 65535: unbounded
   std::uint16_t min_outputs, max_outputs;
   std::span<const FormalParameter> inputs;
   std::span<const FormalParameter> outputs;
@@ -77,7 +77,8 @@ struct OpSchema {
   std::string_view function_body;  ///< serialised onnx.FunctionProto where ONNX defines a static body, else empty
   int function_opset;              ///< the ai.onnx opset that body is written in; 0 without a body
   std::uint16_t index;             ///< position in the table: dense, stable within one build
-  /// Other releases of the runtime that the domain belongs to know more attributes, trailing operands, results and types.
+  /// Other releases of the runtime that the domain belongs to know more attributes, trailing operands, results and
+  /// types.
   bool open = false;
 
   const FormalAttribute* attribute(std::string_view name) const;

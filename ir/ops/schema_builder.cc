@@ -108,7 +108,9 @@ struct HandwrittenTable {
   HandwrittenTable() {
     for (const Registration& registration : registrations())
       for (SchemaBuilder& builder : registration.make()) owners.push_back(std::move(builder));
-    const auto key = [](const SchemaBuilder& x) { return std::tie(x.schema_.domain, x.schema_.name, x.schema_.since_version); };
+    const auto key = [](const SchemaBuilder& x) {
+      return std::tie(x.schema_.domain, x.schema_.name, x.schema_.since_version);
+    };
     std::ranges::sort(owners, std::ranges::less(), key);
     for (SchemaBuilder& owner : owners) {
       owner.schema_.inputs = owner.inputs_;
@@ -130,12 +132,15 @@ std::span<const OpSchema> handwritten_versions(std::string_view domain, std::str
   const auto is_domain = [&](const Registration& registration) { return registration.domain == domain; };
   if (std::ranges::none_of(registrations(), is_domain)) return {};
   const auto key = [](const OpSchema& schema) { return std::tie(schema.domain, schema.name); };
-  const auto found = std::ranges::equal_range(HandwrittenTable::get().schemas, std::tie(domain, name), std::ranges::less(), key);
+  const auto found =
+      std::ranges::equal_range(HandwrittenTable::get().schemas, std::tie(domain, name), std::ranges::less(), key);
   return {found.begin(), found.end()};
 }
 
 int newest_handwritten_opset(std::string_view domain) {
-  const auto is_complete = [&](const Registration& registration) { return registration.domain == domain && registration.complete; };
+  const auto is_complete = [&](const Registration& registration) {
+    return registration.domain == domain && registration.complete;
+  };
   if (std::ranges::none_of(registrations(), is_complete)) return 0;
   int newest = 0;
   for (const OpSchema& schema : HandwrittenTable::get().schemas)

@@ -32,8 +32,9 @@ class SchemaBuilder {
   std::vector<TypeConstraint> types_;
 };
 
-/// At namespace scope: `const RegisterSchemas kOurs{domain, complete, make};`. `make` runs when such a domain is first asked for.
-/// `complete`: an operator of the domain without schema is an error, not a custom operator that we do not know.
+/// At namespace scope: `const RegisterSchemas kOurs{domain, complete, make};`. `make` runs when such a domain is first
+/// asked for. `complete`: an operator of the domain without schema is an error, not a custom operator that we do not
+/// know.
 struct RegisterSchemas {
   using Make = std::vector<SchemaBuilder> (*)();
   RegisterSchemas(std::string_view domain, bool complete, Make make);

@@ -10,10 +10,13 @@ namespace tensorlint {
 
 const Constraint kIsList{"is_list", ConstraintKind::kShapes, "an operand that lists axes, sizes or pads has 1 axis"};
 const Constraint kAxisInRange{"axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes, "extents are equal or 1, aligned at the last axis"};
-const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes, "the operand has as many axes as the operator needs"};
+const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
+                                "extents are equal or 1, aligned at the last axis"};
+const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes,
+                              "the operand has as many axes as the operator needs"};
 
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b, bool stretches) {
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a,
+                  Dim b, bool stretches) {
   DimPool& pool = in.dims();
   const bool may_stretch = stretches && (pool.bounds(a).contains(1) || pool.bounds(b).contains(1));
   if (pool.never_equal(a, b) && !(may_stretch && pool.is_multiple(a, b))) {
@@ -28,14 +31,17 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
     if (!x || !y || *x == *y || *x < least || *y < least) continue;
     std::string witness;
     for (const Dim symbol : pool.symbols(a))
-      if (pool.is_named(symbol)) witness += fmt::format("{}{} = {}", witness.empty() ? "" : ", ", pool.to_text(symbol), value);
+      if (pool.is_named(symbol))
+        witness += fmt::format("{}{} = {}", witness.empty() ? "" : ", ", pool.to_text(symbol), value);
     if (witness.empty()) witness = fmt::format("extents of {}", value);
-    in.may_fail(constraint, std::move(operands), std::move(message), fmt::format("with {}: {} against {}", witness, *x, *y));
+    in.may_fail(constraint, std::move(operands), std::move(message),
+                fmt::format("with {}: {} against {}", witness, *x, *y));
     return;
   }
 }
 
-std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint) {
+std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
+                                  const Constraint& constraint) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
   in.fail(constraint, {operand}, fmt::format("axis {} outside {{{}}} of rank {}", axis, operand, rank));
   return std::nullopt;
@@ -58,7 +64,8 @@ std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const st
   return result;
 }
 
-Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, int operand_a, int operand_b, const Constraint& constraint) {
+Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, int operand_a, int operand_b,
+               const Constraint& constraint) {
   DimPool& pool = in.dims();
   const std::size_t rank = std::max(a.size(), b.size());
   Dims result(rank);
@@ -73,8 +80,9 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
     if (reported || (stretched && !pool.is_multiple(x, y)) || !pool.differ(x, y)) continue;
     reported = true;
     fail_unequal(in, constraint, {operand_b, operand_a},
-                 fmt::format("{{{}}} of shape {} and {{{}}} of shape {} do not broadcast: {} against {} at axis {}", operand_a, shape_text(pool, a),
-                             operand_b, shape_text(pool, b), pool.to_text(x), pool.to_text(y), static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank)),
+                 fmt::format("{{{}}} of shape {} and {{{}}} of shape {} do not broadcast: {} against {} at axis {}",
+                             operand_a, shape_text(pool, a), operand_b, shape_text(pool, b), pool.to_text(x),
+                             pool.to_text(y), static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank)),
                  x, y, true);
   }
   return result;
@@ -102,10 +110,12 @@ std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const
   return ranked ? result : std::nullopt;
 }
 
-void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand, int operand_target, const Constraint& constraint) {
+void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand,
+                          int operand_target, const Constraint& constraint) {
   DimPool& pool = in.dims();
   const auto message = [&] {
-    return fmt::format("{{{}}} of shape {} does not stretch to {{{}}} of shape {}", operand, shape_text(pool, shape), operand_target, shape_text(pool, target));
+    return fmt::format("{{{}}} of shape {} does not stretch to {{{}}} of shape {}", operand, shape_text(pool, shape),
+                       operand_target, shape_text(pool, target));
   };
   if (shape.size() > target.size()) {
     in.fail(constraint, {operand, operand_target}, message());
@@ -119,10 +129,14 @@ void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<c
   }
 }
 
-Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint, std::string_view what) {
+Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint,
+                std::string_view what) {
   DimPool& pool = in.dims();
   if (pool.differ(a, b))
-    fail_unequal(in, constraint, {operand_b, operand_a}, fmt::format("{}: {} of {{{}}} against {} of {{{}}}", what, pool.to_text(a), operand_a, pool.to_text(b), operand_b), a, b);
+    fail_unequal(in, constraint, {operand_b, operand_a},
+                 fmt::format("{}: {} of {{{}}} against {} of {{{}}}", what, pool.to_text(a), operand_a, pool.to_text(b),
+                             operand_b),
+                 a, b);
   in.learn_equal(a, b);
   if (a.is_unknown()) return b;
   return pool.as_constant(b) ? b : a;
@@ -148,13 +162,15 @@ std::optional<std::vector<std::int64_t>> constant_extents(const DimPool& pool, s
   return extents;
 }
 
-std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, std::span<const Dim> shape, std::span<const Dim> target) {
+std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, std::span<const Dim> shape,
+                                                          std::span<const Dim> target) {
   const auto from = constant_extents(pool, shape), to = constant_extents(pool, target);
   if (!from || !to || from->size() > to->size()) return std::nullopt;
   std::size_t count = 1;
   for (const std::int64_t extent : *to) {
     if (extent < 0 || (extent > 0 && count > kMaxContent)) return std::nullopt;
-    count = static_cast<std::uint64_t>(extent) > kMaxContent ? kMaxContent + 1 : count * static_cast<std::size_t>(extent);
+    count =
+        static_cast<std::uint64_t>(extent) > kMaxContent ? kMaxContent + 1 : count * static_cast<std::size_t>(extent);
   }
   if (count > kMaxContent) return std::nullopt;
   const std::size_t lead = to->size() - from->size();

@@ -17,13 +17,14 @@ using Dims = std::vector<Dim>;
 inline Dims unknown_dims(std::size_t rank, Unknown reason = Unknown::kNotTracked) { return Dims(rank, Dim(reason)); }
 inline Dims copy_dims(std::span<const Dim> dims) { return {dims.begin(), dims.end()}; }
 
-extern const Constraint kAxisInRange;        ///< -rank <= axis < rank
-extern const Constraint kBroadcastable;      ///< extents equal or 1, aligned at the last axis
-extern const Constraint kRankAtLeast;        ///< the operator needs more axes
-extern const Constraint kIsList;             ///< an operand that lists axes, sizes or pads has 1 axis
+extern const Constraint kAxisInRange;    ///< -rank <= axis < rank
+extern const Constraint kBroadcastable;  ///< extents equal or 1, aligned at the last axis
+extern const Constraint kRankAtLeast;    ///< the operator needs more axes
+extern const Constraint kIsList;         ///< an operand that lists axes, sizes or pads has 1 axis
 
 /// The axis in [0, rank), or a failure of `constraint` naming `operand` and nullopt.
-std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand, const Constraint& constraint = kAxisInRange);
+std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
+                                  const Constraint& constraint = kAxisInRange);
 
 /// The axes in [0, rank), each once. Out of range fails `range`, twice the same fails `duplicate`; then nullopt.
 std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
@@ -35,25 +36,29 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
                const Constraint& constraint = kBroadcastable);
 
 /// Broadcast of all present operands in [first, last]; nullopt where one is unranked.
-std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const Constraint& constraint = kBroadcastable);
+std::optional<Dims> broadcast_operands(Inference& in, int first, int last,
+                                       const Constraint& constraint = kBroadcastable);
 
 /// Broadcast of `shape` into `target` (unidirectional): fails where shape cannot be stretched to target.
-void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand, int operand_target,
-                          const Constraint& constraint = kBroadcastable);
+void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand,
+                          int operand_target, const Constraint& constraint = kBroadcastable);
 
 /// Fails `constraint` when the two dims provably differ; returns the better known one.
-Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint, std::string_view what);
+Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint,
+                std::string_view what);
 
 /// Reports two extents that DimPool::differ tells apart: must when no legal value makes them equal, else may with the
 /// witness of large enough symbols. `stretches`: an extent of 1 fits anything, as in broadcasting.
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a, Dim b, bool stretches = false);
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a,
+                  Dim b, bool stretches = false);
 
 /// Product of dims; unknown where one is (0 when one is the constant 0).
 Dim element_count(DimPool& pool, std::span<const Dim> dims);
 
 /// Row-major strides walk: calls visit(linear index into `shape` broadcast to `target`) for each element of target;
 /// both fully constant. nullopt when not constant or more than kMaxContent elements.
-std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, std::span<const Dim> shape, std::span<const Dim> target);
+std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, std::span<const Dim> shape,
+                                                          std::span<const Dim> target);
 
 /// Constant extents of a shape; nullopt when one is not constant.
 std::optional<std::vector<std::int64_t>> constant_extents(const DimPool& pool, std::span<const Dim> dims);

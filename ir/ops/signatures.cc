@@ -13,17 +13,22 @@ namespace {
 
 constexpr std::size_t kMaxText = 1000;
 
-const Constraint kSignatureCount{"signature_operand_count", ConstraintKind::kOperandCount, "as many operands as the declared signature has"};
-const Constraint kSignatureType{"signature_type", ConstraintKind::kTypeConstraint, "an operand's type is as the declared signature says"};
-const Constraint kSignatureSame{"signature_same_type", ConstraintKind::kMixedDtypes, "operands of one declared type variable have one type"};
-const Constraint kSignatureShape{"signature_shape", ConstraintKind::kShapes, "an operand's shape is as the declared signature says"};
+const Constraint kSignatureCount{"signature_operand_count", ConstraintKind::kOperandCount,
+                                 "as many operands as the declared signature has"};
+const Constraint kSignatureType{"signature_type", ConstraintKind::kTypeConstraint,
+                                "an operand's type is as the declared signature says"};
+const Constraint kSignatureSame{"signature_same_type", ConstraintKind::kMixedDtypes,
+                                "operands of one declared type variable have one type"};
+const Constraint kSignatureShape{"signature_shape", ConstraintKind::kShapes,
+                                 "an operand's shape is as the declared signature says"};
 
 using Bound = std::map<std::string, Dim, std::less<>>;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(std::string_view text) {
-  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  return !text.empty() && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -70,7 +75,9 @@ std::optional<Dim> expression_of(DimPool& pool, std::string_view text, const Bou
     const std::size_t end = std::min(text.find_first_of("+-*/", at), text.size());
     const auto factor = factor_of(pool, trimmed(text.substr(at, end - at)), bound);
     if (!factor) return std::nullopt;
-    product = operation == '*' ? pool.mul(*product, *factor) : operation == '/' ? pool.floor_div(*product, *factor) : *factor;
+    product = operation == '*'   ? pool.mul(*product, *factor)
+              : operation == '/' ? pool.floor_div(*product, *factor)
+                                 : *factor;
     const char next = end < text.size() ? text[end] : ' ';
     if (next != '*' && next != '/') {
       close();
@@ -103,12 +110,15 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
     text = trimmed(text.substr(0, text.size() - 1));
   }
   const std::size_t open = text.find('[');
-  if (open == std::string_view::npos || !text.ends_with(']')) return wrong("is no type; write float32[N, 3], T[N], T[...]");
-  const std::string_view dtypes = trimmed(text.substr(0, open)), dims = trimmed(text.substr(open + 1, text.size() - open - 2));
+  if (open == std::string_view::npos || !text.ends_with(']'))
+    return wrong("is no type; write float32[N, 3], T[N], T[...]");
+  const std::string_view dtypes = trimmed(text.substr(0, open)),
+                         dims = trimmed(text.substr(open + 1, text.size() - open - 2));
   const std::vector<std::string_view> names = parts_of(dtypes, '|');
   if (names.size() == 1 && !dtype_named(names[0])) {
     if (!is_name(names[0]) || names[0][0] < 'A' || names[0][0] > 'Z') {
-      return wrong(fmt::format("begins with `{}`, which is neither a dtype nor a type variable (a name in capitals)", names[0]));
+      return wrong(
+          fmt::format("begins with `{}`, which is neither a dtype nor a type variable (a name in capitals)", names[0]));
     }
     type.variable = names[0];
   } else {
@@ -123,7 +133,8 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
   type.ranked = true;
   if (dims.empty()) return type;
   for (const std::string_view dim : parts_of(dims, ',')) {
-    if (!result && dim != "?" && !number_of(dim) && !is_name(dim)) return wrong(fmt::format("has the dim `{}`; an operand's dims are numbers, names or ?", dim));
+    if (!result && dim != "?" && !number_of(dim) && !is_name(dim))
+      return wrong(fmt::format("has the dim `{}`; an operand's dims are numbers, names or ?", dim));
     type.dims.emplace_back(dim);
   }
   if (type.dims.size() > kMaxRank) return wrong(fmt::format("has more than {} dims", kMaxRank));
@@ -133,25 +144,29 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
 /// Checks the operands of one call and binds type variables and dim names.
 class SignatureCheck {
  public:
-  SignatureCheck(const Signature& signature, const Application& call, InferenceResult& out) : signature_(signature), call_(call), out_(out), pool_(call.facts->dims()) {}
+  SignatureCheck(const Signature& signature, const Application& call, InferenceResult& out)
+      : signature_(signature), call_(call), out_(out), pool_(call.facts->dims()) {}
 
   void operands() {
     const std::size_t count = call_.operands.size();
     if (count > signature_.inputs.size() || count < signature_.required) {
       const std::size_t wanted = count < signature_.required ? signature_.required : signature_.inputs.size();
-      fail(kSignatureCount, {}, fmt::format("{} is declared to take {} {} operand{}, {} given", call_.name,
-          count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
+      fail(kSignatureCount, {},
+           fmt::format("{} is declared to take {} {} operand{}, {} given", call_.name,
+                       count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
     }
     for (std::size_t i = 0; i < std::min(count, signature_.inputs.size()); ++i) {
       const SignatureType& type = signature_.inputs[i];
       if (!call_.has_operand(i)) {
-        if (!type.optional) fail(kSignatureCount, {}, fmt::format("{} is declared to need operand {}, which is left out", call_.name, i));
+        if (!type.optional)
+          fail(kSignatureCount, {}, fmt::format("{} is declared to need operand {}, which is left out", call_.name, i));
         continue;
       }
       const Fact& fact = call_.operand(i);
       if (fact.kind == ValueKind::kUnknown) continue;
       if (fact.kind != ValueKind::kTensor) {
-        fail(kSignatureType, {static_cast<int>(i)}, fmt::format("{} is declared to take a tensor, {{{}}} is a {}", call_.name, i, to_text(fact.kind)));
+        fail(kSignatureType, {static_cast<int>(i)},
+             fmt::format("{} is declared to take a tensor, {{{}}} is a {}", call_.name, i, to_text(fact.kind)));
         continue;
       }
       dtypes(i, type, fact);
@@ -163,7 +178,9 @@ class SignatureCheck {
     Fact fact;
     fact.kind = ValueKind::kTensor;
     const auto variable = variables_.find(type.variable);
-    fact.dtypes = type.variable.empty() ? type.dtypes : variable == variables_.end() ? DTypeSet::all() : variable->second;
+    fact.dtypes = type.variable.empty()          ? type.dtypes
+                  : variable == variables_.end() ? DTypeSet::all()
+                                                 : variable->second;
     fact.range = range_of(fact.dtypes);
     if (!type.ranked) return fact;
     Dims dims;
@@ -175,7 +192,9 @@ class SignatureCheck {
         Dim& dim = bound_[name];
         if (!dim.is_unknown()) continue;
         out_.repeatable = false;
-        dim = pool_.fresh(call_.site, static_cast<std::uint32_t>(std::distance(bound_.begin(), bound_.find(name))) << 8 | index, Unknown::kDataDependent);
+        dim = pool_.fresh(call_.site,
+                          static_cast<std::uint32_t>(std::distance(bound_.begin(), bound_.find(name))) << 8 | index,
+                          Unknown::kDataDependent);
       }
       const Dim dim = expression_of(pool_, text, bound_).value_or(Dim(Unknown::kNotTracked));
       dims.push_back(pool_.bounds(dim).hi < 0 ? Dim(Unknown::kTainted) : dim);
@@ -188,7 +207,9 @@ class SignatureCheck {
   void dtypes(std::size_t i, const SignatureType& type, const Fact& fact) {
     if (type.variable.empty()) {
       if (!fact.dtypes.empty() && !fact.dtypes.intersects(type.dtypes))
-        fail(kSignatureType, {static_cast<int>(i)}, fmt::format("{} is declared to take {}, {{{}}} is {}", call_.name, type.dtypes.to_text(), i, fact.dtypes.to_text()));
+        fail(kSignatureType, {static_cast<int>(i)},
+             fmt::format("{} is declared to take {}, {{{}}} is {}", call_.name, type.dtypes.to_text(), i,
+                         fact.dtypes.to_text()));
       return;
     }
     const auto [found, first] = variables_.emplace(type.variable, fact.dtypes);
@@ -198,7 +219,7 @@ class SignatureCheck {
       const int other = binder_[type.variable];
       fail(kSignatureSame, {static_cast<int>(i), other},
            fmt::format("{} is declared to take operands of one dtype {}: {{{}}} is {}, {{{}}} is {}", call_.name,
-               type.variable, other, found->second.to_text(), i, fact.dtypes.to_text()));
+                       type.variable, other, found->second.to_text(), i, fact.dtypes.to_text()));
     } else {
       found->second = found->second & fact.dtypes;
     }
@@ -207,7 +228,9 @@ class SignatureCheck {
   void shape(std::size_t i, const SignatureType& type, std::span<const Dim> dims) {
     const int operand = static_cast<int>(i);
     if (dims.size() != type.dims.size()) {
-      fail(kSignatureShape, {operand}, fmt::format("{} is declared to take rank {}, {{{}}} has shape {}", call_.name, type.dims.size(), i, shape_text(pool_, dims)));
+      fail(kSignatureShape, {operand},
+           fmt::format("{} is declared to take rank {}, {{{}}} has shape {}", call_.name, type.dims.size(), i,
+                       shape_text(pool_, dims)));
       return;
     }
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -223,7 +246,8 @@ class SignatureCheck {
       }
       if (!pool_.differ(wanted, dims[axis])) continue;
       fail(kSignatureShape, {operand},
-           fmt::format("axis {} of {{{}}} has extent {}, {} is declared with {}{}", axis, i, pool_.to_text(dims[axis]), call_.name, text,
+           fmt::format("axis {} of {{{}}} has extent {}, {} is declared with {}{}", axis, i, pool_.to_text(dims[axis]),
+                       call_.name, text,
                        number_of(text) ? "" : fmt::format(", which is {} already", pool_.to_text(wanted))));
     }
   }
@@ -269,7 +293,9 @@ Result<Signature> make_signature(const std::vector<std::string>& inputs, const s
       // A name of its own is an extent that depends on the data.
       if (is_name(dim)) bound.try_emplace(dim, scratch.symbol(dim));
       if (!expression_of(scratch, dim, bound))
-        return Error{fmt::format("`{}` has the dim `{}`; write numbers, the operands' names, and + - * / between them", text, dim), {}};
+        return Error{fmt::format("`{}` has the dim `{}`; write numbers, the operands' names, and + - * / between them",
+                                 text, dim),
+                     {}};
     }
     signature.outputs.push_back(std::move(*type));
   }
@@ -284,11 +310,16 @@ void infer_signature(const Signature& signature, const Application& call, Infere
   for (std::size_t i = 0; i < call.operands.size(); ++i) taint |= call.taint(i);
   for (const Failure& failure : out.failures) taint |= aspect_of(failure.constraint->kind);
   if (call.result_count > signature.outputs.size())
-    out.failures.push_back({&kSignatureCount, Certainty::kMust, {},
-                            fmt::format("{} is declared with {} result{}, {} asked for", call.name,
-                                signature.outputs.size(), signature.outputs.size() == 1 ? "" : "s", call.result_count), {}});
+    out.failures.push_back(
+        {&kSignatureCount,
+         Certainty::kMust,
+         {},
+         fmt::format("{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(),
+                     signature.outputs.size() == 1 ? "" : "s", call.result_count),
+         {}});
   for (std::uint32_t r = 0; r < call.result_count; ++r) {
-    out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r)) : FactId::kTop);
+    out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r))
+                                                       : FactId::kTop);
     out.taints.push_back(taint);
   }
 }

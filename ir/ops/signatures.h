@@ -17,7 +17,7 @@ namespace tensorlint {
 /// an operand that may be left out.
 struct SignatureType {
   DTypeSet dtypes = DTypeSet::all();
-  std::string variable;           ///< name of the type variable; empty: dtypes are fixed
+  std::string variable;  ///< name of the type variable; empty: dtypes are fixed
   bool ranked = false;
   std::vector<std::string> dims;  ///< numbers, names, "?"; of results also sums, products and quotients of these
   bool optional = false;
@@ -32,7 +32,8 @@ struct Signature {
 /// By (domain, operator).
 using Signatures = std::map<std::pair<std::string, std::string>, Signature, std::less<>>;
 
-/// Errors: text of none of these forms, names of results that no operand binds, a dim that is an expression in an operand.
+/// Errors: text of none of these forms, names of results that no operand binds, a dim that is an expression in an
+/// operand.
 Result<Signature> make_signature(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// Checks operands and gives results as the signature says. The same failures as with ONNX's own operators, by kind.

@@ -6,26 +6,34 @@
 
 namespace tensorlint {
 
-const Constraint kWindowAttributes{"window_attributes", ConstraintKind::kAttribute, "one entry a spatial axis; strides and dilations at least 1"};
-const Constraint kWindowPadding{"window_padding", ConstraintKind::kAttribute, "a convolution has pads or auto_pad, a pool's pads are smaller than its kernel"};
-const Constraint kWindowRank{"window_rank", ConstraintKind::kShapes, "the operand has axes N, C and at least one spatial axis"};
-const Constraint kWindowFits{"window_fits", ConstraintKind::kShapes, "the dilated window is not larger than the padded extent"};
-const Constraint kConvChannels{"conv_channels", ConstraintKind::kShapes, "channels of the data = group * channels of a filter"};
+const Constraint kWindowAttributes{"window_attributes", ConstraintKind::kAttribute,
+                                   "one entry a spatial axis; strides and dilations at least 1"};
+const Constraint kWindowPadding{"window_padding", ConstraintKind::kAttribute,
+                                "a convolution has pads or auto_pad, a pool's pads are smaller than its kernel"};
+const Constraint kWindowRank{"window_rank", ConstraintKind::kShapes,
+                             "the operand has axes N, C and at least one spatial axis"};
+const Constraint kWindowFits{"window_fits", ConstraintKind::kShapes,
+                             "the dilated window is not larger than the padded extent"};
+const Constraint kConvChannels{"conv_channels", ConstraintKind::kShapes,
+                               "channels of the data = group * channels of a filter"};
 const Constraint kConvGroups{"conv_groups", ConstraintKind::kShapes, "group >= 1 divides the number of filters"};
-const Constraint kConvKernelShape{"conv_kernel_shape", ConstraintKind::kShapes, "kernel_shape, where given, is that of the filters"};
+const Constraint kConvKernelShape{"conv_kernel_shape", ConstraintKind::kShapes,
+                                  "kernel_shape, where given, is that of the filters"};
 const Constraint kConvBias{"conv_bias", ConstraintKind::kShapes, "the bias has one element a filter"};
 
-std::optional<std::vector<std::int64_t>> spatial_attribute(Inference& in, std::string_view name, std::size_t count, std::int64_t fallback,
-                                                           std::int64_t lowest) {
+std::optional<std::vector<std::int64_t>> spatial_attribute(Inference& in, std::string_view name, std::size_t count,
+                                                           std::int64_t fallback, std::int64_t lowest) {
   const auto given = in.ints_attribute(name);
   if (!given) return std::vector<std::int64_t>(count, fallback);
   if (given->size() != count) {
-    in.fail(kWindowAttributes, {}, fmt::format("`{}` of {} has {} entries, {} needed", name, in.call().name, given->size(), count));
+    in.fail(kWindowAttributes, {},
+            fmt::format("`{}` of {} has {} entries, {} needed", name, in.call().name, given->size(), count));
     return std::nullopt;
   }
   for (const std::int64_t value : *given) {
     if (value >= lowest) continue;
-    in.fail(kWindowAttributes, {}, fmt::format("`{}` of {} has {}, at least {} needed", name, in.call().name, value, lowest));
+    in.fail(kWindowAttributes, {},
+            fmt::format("`{}` of {} has {}, at least {} needed", name, in.call().name, value, lowest));
     return std::nullopt;
   }
   return std::vector<std::int64_t>(given->begin(), given->end());
@@ -41,7 +49,9 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
   } else if (padding == "VALID") {
     windows.padding = Padding::kValid;
   } else if (padding != "NOTSET" && !padding.empty()) {
-    in.fail(kWindowAttributes, {}, fmt::format("`auto_pad` of {} is `{}`, it has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID", in.call().name, padding));
+    in.fail(kWindowAttributes, {},
+            fmt::format("`auto_pad` of {} is `{}`, it has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
+                        in.call().name, padding));
     return std::nullopt;
   }
   windows.ceil = in.int_attribute("ceil_mode", 0) != 0;
@@ -53,9 +63,11 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
   windows.dilations = std::move(*dilations);
   windows.begin_pads.assign(pads->begin(), pads->begin() + static_cast<std::ptrdiff_t>(spatial));
   windows.end_pads.assign(pads->begin() + static_cast<std::ptrdiff_t>(spatial), pads->end());
-  if (windows.padding != Padding::kExplicit && in.attribute("pads") != nullptr && in.call().schema->input_index("W") >= 0)
+  if (windows.padding != Padding::kExplicit && in.attribute("pads") != nullptr &&
+      in.call().schema->input_index("W") >= 0)
     in.fail(kWindowPadding, {}, fmt::format("{} has both `pads` and `auto_pad` {}", in.call().name, padding));
-  windows.contradictory = windows.padding != Padding::kExplicit && std::any_of(pads->begin(), pads->end(), [](std::int64_t pad) { return pad != 0; });
+  windows.contradictory = windows.padding != Padding::kExplicit &&
+                          std::any_of(pads->begin(), pads->end(), [](std::int64_t pad) { return pad != 0; });
   return windows;
 }
 
@@ -68,7 +80,8 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   DimPool& pool = in.dims();
   if (windows.contradictory) return Dim(Unknown::kNotTracked);
   const Dim stride = pool.constant(windows.strides[axis]), one = pool.constant(1);
-  if (windows.padding == Padding::kSameUpper || windows.padding == Padding::kSameLower) return pool.ceil_div(extent, stride);
+  if (windows.padding == Padding::kSameUpper || windows.padding == Padding::kSameLower)
+    return pool.ceil_div(extent, stride);
 
   const Dim window = dilated(pool, kernel, windows.dilations[axis]);
   const Dim begin = pool.constant(windows.begin_pads[axis]), end = pool.constant(windows.end_pads[axis]);
@@ -77,7 +90,9 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   if (pool.bounds(room).hi < 0) {
     // onnxruntime rounds towards 0: a pool's window that hangs over by less than two strides gives one element or none.
     if (must_fit || pool.bounds(pool.add(room, pool.add(stride, stride))).hi <= 0)
-      in.fail(kWindowFits, {0}, fmt::format("window of {} over spatial axis {} of {{0}}, which has {} with padding", pool.to_text(window), axis, pool.to_text(padded)));
+      in.fail(kWindowFits, {0},
+              fmt::format("window of {} over spatial axis {} of {{0}}, which has {} with padding", pool.to_text(window),
+                          axis, pool.to_text(padded)));
     return Dim(Unknown::kTainted);
   }
   const Dim floored = pool.add(pool.floor_div(room, stride), one);
@@ -89,7 +104,8 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   const Dim starts = pool.ceil_div(pool.add(extent, begin), stride);
   const auto count = pool.as_constant(raised), starting = pool.as_constant(starts);
   if (count && starting) return *count > *starting ? pool.sub(raised, one) : raised;
-  const auto excess = pool.as_constant(pool.sub(pool.add(end, stride), window)), slack = pool.as_constant(pool.sub(window, end));
+  const auto excess = pool.as_constant(pool.sub(pool.add(end, stride), window)),
+             slack = pool.as_constant(pool.sub(window, end));
   if (!excess || !slack || *slack < 0) return Dim(Unknown::kNotTracked);
   return *excess <= 0 ? raised : starts;
 }
@@ -119,11 +135,14 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
   if (!ranked) return std::nullopt;
   for (const auto& [operand, shape] : {std::pair(x, data), std::pair(w, filters)}) {
     if (!shape || shape->size() >= 3) continue;
-    in.fail(kWindowRank, {operand}, fmt::format("{{{}}} has rank {}, {} needs at least 3", operand, shape->size(), in.call().name));
+    in.fail(kWindowRank, {operand},
+            fmt::format("{{{}}} has rank {}, {} needs at least 3", operand, shape->size(), in.call().name));
     return std::nullopt;
   }
   if (data && filters && data->size() != filters->size()) {
-    in.fail(kWindowRank, {w, x}, fmt::format("{{{}}} of shape {} and {{{}}} of shape {} differ in rank", x, shape_text(pool, *data), w, shape_text(pool, *filters)));
+    in.fail(kWindowRank, {w, x},
+            fmt::format("{{{}}} of shape {} and {{{}}} of shape {} differ in rank", x, shape_text(pool, *data), w,
+                        shape_text(pool, *filters)));
     return unknown_dims(data->size(), Unknown::kTainted);
   }
   const std::size_t spatial = ranked->size() - 2;
@@ -133,7 +152,8 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
   if (bias >= 0) {
     if (const auto bias_shape = in.shape(bias)) {
       if (bias_shape->size() != 1) {
-        in.fail(kConvBias, {bias}, fmt::format("bias {{{}}} has rank {}, it has to have 1 axis", bias, bias_shape->size()));
+        in.fail(kConvBias, {bias},
+                fmt::format("bias {{{}}} has rank {}, it has to have 1 axis", bias, bias_shape->size()));
       } else if (filters) {
         result[1] = same_extent(in, (*filters)[0], bias_shape->front(), w, bias, kConvBias, "bias of a convolution");
       }
@@ -144,7 +164,8 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
       same_extent(in, (*data)[1], pool.mul((*filters)[1], pool.constant(group)), x, w, kConvChannels,
                   group == 1 ? "input channels" : fmt::format("input channels (with group = {})", group));
     const auto count = filters ? pool.as_constant((*filters)[0]) : std::nullopt;
-    if (count && *count % group != 0) in.fail(kConvGroups, {w}, fmt::format("{} filters of {{{}}} are not divisible into {} groups", *count, w, group));
+    if (count && *count % group != 0)
+      in.fail(kConvGroups, {w}, fmt::format("{} filters of {{{}}} are not divisible into {} groups", *count, w, group));
   }
   const auto windows = read_windows(in, spatial);
   const auto kernel = spatial_attribute(in, "kernel_shape", spatial, 0, 1);
@@ -156,8 +177,8 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
       const Dim named = pool.constant((*kernel)[i]);
       if (filters && pool.differ(named, extent)) {
         in.fail(kConvKernelShape, {w},
-            fmt::format("`kernel_shape` says {} along spatial axis {}, {{{}}} of shape {} has {}", (*kernel)[i], i, w,
-            shape_text(pool, *filters), pool.to_text(extent)));
+                fmt::format("`kernel_shape` says {} along spatial axis {}, {{{}}} of shape {} has {}", (*kernel)[i], i,
+                            w, shape_text(pool, *filters), pool.to_text(extent)));
         return result;
       }
       extent = named;
@@ -179,8 +200,7 @@ std::optional<Dims> conv_shape(Inference& in, int x, int w, int bias, bool chann
 }
 
 OpEntry with_conv_constraints(OpEntry entry) {
-  return entry
-      .constraint(kWindowAttributes)
+  return entry.constraint(kWindowAttributes)
       .constraint(kWindowPadding)
       .constraint(kWindowRank)
       .constraint(kWindowFits)
@@ -208,11 +228,14 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
   for (std::size_t i = 0; windows && kernel && given && i < spatial; ++i) {
     const std::int64_t pad = std::max(windows->begin_pads[i], windows->end_pads[i]);
     if (pad < (*kernel)[i]) continue;
-    in.fail(kWindowPadding, {}, fmt::format("{} pads {} elements along spatial axis {}, which has to be less than its kernel of {}", in.call().name, pad, i, (*kernel)[i]));
+    in.fail(kWindowPadding, {},
+            fmt::format("{} pads {} elements along spatial axis {}, which has to be less than its kernel of {}",
+                        in.call().name, pad, i, (*kernel)[i]));
     break;
   }
   if (windows && kernel && given)
-    for (std::size_t i = 0; i < spatial; ++i) result[i + 2] = window_count(in, *windows, i, data[i + 2], in.dims().constant((*kernel)[i]), false);
+    for (std::size_t i = 0; i < spatial; ++i)
+      result[i + 2] = window_count(in, *windows, i, data[i + 2], in.dims().constant((*kernel)[i]), false);
   return channels_last ? channels_to_end(std::move(result)) : result;
 }
 

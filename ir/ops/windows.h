@@ -10,10 +10,11 @@ namespace tensorlint {
 
 /// Sliding windows of convolutions and pools.
 
-extern const Constraint kWindowAttributes;  ///< strides, dilations, pads, kernel_shape fit the spatial axes and are in range
-extern const Constraint kWindowPadding;     ///< pads or auto_pad; a pool's pads are smaller than its kernel
-extern const Constraint kWindowRank;        ///< N, C and at least one spatial axis
-extern const Constraint kWindowFits;        ///< the dilated window is not larger than the padded extent
+extern const Constraint
+    kWindowAttributes;  ///< strides, dilations, pads, kernel_shape fit the spatial axes and are in range
+extern const Constraint kWindowPadding;  ///< pads or auto_pad; a pool's pads are smaller than its kernel
+extern const Constraint kWindowRank;     ///< N, C and at least one spatial axis
+extern const Constraint kWindowFits;     ///< the dilated window is not larger than the padded extent
 
 enum class Padding : std::uint8_t { kExplicit, kSameUpper, kSameLower, kValid };
 
@@ -30,8 +31,8 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial);
 
 /// The list attribute `name` of one entry a spatial axis, each at least `lowest`; `fallback` where it is missing.
 /// Fails kWindowAttributes.
-std::optional<std::vector<std::int64_t>> spatial_attribute(Inference& in, std::string_view name, std::size_t count, std::int64_t fallback,
-                                                           std::int64_t lowest);
+std::optional<std::vector<std::int64_t>> spatial_attribute(Inference& in, std::string_view name, std::size_t count,
+                                                           std::int64_t fallback, std::int64_t lowest);
 
 /// (kernel - 1) * dilation + 1.
 Dim dilated(DimPool& pool, Dim kernel, std::int64_t dilation);

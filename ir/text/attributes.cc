@@ -7,14 +7,22 @@ namespace {
 
 AttributeKind single_of(AttributeKind kind) {
   switch (kind) {
-    case AttributeKind::kFloats: return AttributeKind::kFloat;
-    case AttributeKind::kInts: return AttributeKind::kInt;
-    case AttributeKind::kStrings: return AttributeKind::kString;
-    case AttributeKind::kTensors: return AttributeKind::kTensor;
-    case AttributeKind::kGraphs: return AttributeKind::kGraph;
-    case AttributeKind::kSparseTensors: return AttributeKind::kSparseTensor;
-    case AttributeKind::kTypeProtos: return AttributeKind::kTypeProto;
-    default: return AttributeKind::kUndefined;
+    case AttributeKind::kFloats:
+      return AttributeKind::kFloat;
+    case AttributeKind::kInts:
+      return AttributeKind::kInt;
+    case AttributeKind::kStrings:
+      return AttributeKind::kString;
+    case AttributeKind::kTensors:
+      return AttributeKind::kTensor;
+    case AttributeKind::kGraphs:
+      return AttributeKind::kGraph;
+    case AttributeKind::kSparseTensors:
+      return AttributeKind::kSparseTensor;
+    case AttributeKind::kTypeProtos:
+      return AttributeKind::kTypeProto;
+    default:
+      return AttributeKind::kUndefined;
   }
 }
 
@@ -30,7 +38,8 @@ bool Reader::attributes(std::vector<Attribute>& list, const Scope& scope) {
   if (!lexer_.accept('<') || lexer_.accept('>')) return true;
   do {
     Attribute attribute;
-    if (!charge(kAttributeCost) || !attribute_name(attribute, scope) || !this->attribute(attribute, scope)) return false;
+    if (!charge(kAttributeCost) || !attribute_name(attribute, scope) || !this->attribute(attribute, scope))
+      return false;
     list.push_back(attribute);
   } while (lexer_.accept(','));
   return expect('>', "or `,` behind an attribute");
@@ -54,7 +63,8 @@ bool Reader::attribute(Attribute& attribute, const Scope& scope) {
     attribute.kind = *kind;
     lexer_.advance();
     if (attribute.kind == AttributeKind::kUndefined) {
-      malformed(Kind::kMalformedAttribute, scope, position, fmt::format("attribute `{}` has no kind and no value", attribute.name));
+      malformed(Kind::kMalformedAttribute, scope, position,
+                fmt::format("attribute `{}` has no kind and no value", attribute.name));
       return true;
     }
   }
@@ -72,7 +82,8 @@ bool Reader::attribute_list(Attribute& attribute, const Scope& scope) {
   if (attribute.kind != AttributeKind::kUndefined && wanted == AttributeKind::kUndefined)
     return fail(bracket.position, fmt::format("expected one value of kind {}, found a list", to_text(attribute.kind)));
   if (lexer_.accept(']'))
-    return attribute.kind != AttributeKind::kUndefined || fail(bracket.position, "an empty list needs its kind (`: ints` or another)");
+    return attribute.kind != AttributeKind::kUndefined ||
+           fail(bracket.position, "an empty list needs its kind (`: ints` or another)");
 
   std::vector<std::int64_t> ints;
   std::vector<float> floats;
@@ -89,13 +100,26 @@ bool Reader::attribute_list(Attribute& attribute, const Scope& scope) {
     item.name = attribute.name;
     if (!attribute_value(item, kind, scope)) return false;
     switch (item.kind) {
-      case AttributeKind::kInt: ints.push_back(item.i); break;
-      case AttributeKind::kFloat: floats.push_back(item.f); break;
-      case AttributeKind::kString: strings.push_back(item.s); break;
-      case AttributeKind::kTensor: tensors.push_back(item.tensor); break;
-      case AttributeKind::kGraph: graphs.push_back(item.graph); break;
-      case AttributeKind::kTypeProto: types.push_back(item.type); break;
-      default: return fail(position, "lists of sparse tensors are not supported");
+      case AttributeKind::kInt:
+        ints.push_back(item.i);
+        break;
+      case AttributeKind::kFloat:
+        floats.push_back(item.f);
+        break;
+      case AttributeKind::kString:
+        strings.push_back(item.s);
+        break;
+      case AttributeKind::kTensor:
+        tensors.push_back(item.tensor);
+        break;
+      case AttributeKind::kGraph:
+        graphs.push_back(item.graph);
+        break;
+      case AttributeKind::kTypeProto:
+        types.push_back(item.type);
+        break;
+      default:
+        return fail(position, "lists of sparse tensors are not supported");
     }
     kind = item.kind;
   } while (lexer_.accept(','));
@@ -127,7 +151,8 @@ bool Reader::attribute_value(Attribute& attribute, AttributeKind wanted, const S
     case TokenKind::kInteger:
       if (wanted == AttributeKind::kFloat) break;
       return got(AttributeKind::kInt) && integer(attribute.i, "an integer");
-    case TokenKind::kFloat: break;
+    case TokenKind::kFloat:
+      break;
     case TokenKind::kString:
       lexer_.advance();
       if (lexer_.peek().is('(') || lexer_.peek().kind == TokenKind::kArrow)
@@ -158,14 +183,17 @@ bool Reader::attribute_value(Attribute& attribute, AttributeKind wanted, const S
       lexer_.advance();
       return got(AttributeKind::kGraph) && subgraph(attribute, token, scope);
     }
-    default: return unexpected("an attribute's value");
+    default:
+      return unexpected("an attribute's value");
   }
   return got(AttributeKind::kFloat) && floating(attribute.f);
 }
 
 bool Reader::subgraph(Attribute& attribute, const Token& name_token, const Scope& scope) {
-  if (!lexer_.peek().is('(') && lexer_.peek().kind != TokenKind::kArrow) return unexpected("`(` before the inputs of a graph");
-  if (scope.depth + 1 > kMaxDepth) return fail(name_token.position, fmt::format("graphs nest more than {} deep", kMaxDepth));
+  if (!lexer_.peek().is('(') && lexer_.peek().kind != TokenKind::kArrow)
+    return unexpected("`(` before the inputs of a graph");
+  if (scope.depth + 1 > kMaxDepth)
+    return fail(name_token.position, fmt::format("graphs nest more than {} deep", kMaxDepth));
   Graph made;
   made.kind = GraphKind::kSubgraph;
   made.name = builder_.name(string_text(name_token));

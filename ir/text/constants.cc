@@ -48,10 +48,9 @@ bool Reader::numeric_dims(const Type& type, Position position, std::span<const s
   std::vector<std::int64_t> dims;
   for (const DimDecl& dim : dims_) {
     if (!dim.has_extent)
-      return fail(position, dim.name == NameId::kEmpty
-                                ? "a constant needs numbers as dims, found `?`"
-                                : fmt::format("a constant needs numbers as dims, found `{}`",
-                                              shortened(builder_.model().text(dim.name))));
+      return fail(position, dim.name == NameId::kEmpty ? "a constant needs numbers as dims, found `?`"
+                                                       : fmt::format("a constant needs numbers as dims, found `{}`",
+                                                                     shortened(builder_.model().text(dim.name))));
     dims.push_back(dim.extent);
   }
   out = builder_.keep_ints(dims);
@@ -76,8 +75,12 @@ bool Reader::elements(Tensor& tensor, const Scope& scope) {
   const std::string label = tensor_name.empty() ? "a tensor" : fmt::format("tensor `{}`", tensor_name);
   if (!is_known_dtype(tensor.dtype_code)) {
     if (!lexer_.accept('}')) return unexpected("`}`, as elements of this type have no notation");
-    fault({.kind = Kind::kMalformedTensor, .graph = scope.graph, .node = scope.node, .tensor = &tensor,
-                    .message = fmt::format("{} has the unknown dtype code {}", label, tensor.dtype_code), .position = tensor.position});
+    fault({.kind = Kind::kMalformedTensor,
+           .graph = scope.graph,
+           .node = scope.node,
+           .tensor = &tensor,
+           .message = fmt::format("{} has the unknown dtype code {}", label, tensor.dtype_code),
+           .position = tensor.position});
     return true;
   }
   const auto dtype = static_cast<DType>(tensor.dtype_code);
@@ -98,7 +101,7 @@ bool Reader::elements(Tensor& tensor, const Scope& scope) {
     tensor.strings = builder_.keep_strings(strings);
   } else {
     std::string raw;
-    std::uint64_t word = 0;   // of elements narrower than a byte: those that wait for the byte to fill
+    std::uint64_t word = 0;  // of elements narrower than a byte: those that wait for the byte to fill
     unsigned word_bits = 0;
     do {
       ++count;
@@ -128,10 +131,14 @@ bool Reader::elements(Tensor& tensor, const Scope& scope) {
   }
   const auto claimed = tensor.element_count();
   if (claimed == count) return true;
-  fault({.kind = Kind::kMalformedTensor, .graph = scope.graph, .node = scope.node, .tensor = &tensor,
-         .message = claimed ? fmt::format("{} of {} [{}] takes {} elements, it has {}", label, to_text(dtype),
-                                          fmt::join(tensor.dims, ", "), *claimed, count)
-                            : fmt::format("{} has negative or overflowing dims [{}]", label, fmt::join(tensor.dims, ", ")),
+  fault({.kind = Kind::kMalformedTensor,
+         .graph = scope.graph,
+         .node = scope.node,
+         .tensor = &tensor,
+         .message = claimed
+                        ? fmt::format("{} of {} [{}] takes {} elements, it has {}", label, to_text(dtype),
+                                      fmt::join(tensor.dims, ", "), *claimed, count)
+                        : fmt::format("{} has negative or overflowing dims [{}]", label, fmt::join(tensor.dims, ", ")),
          .position = tensor.position});
   return true;
 }
@@ -157,14 +164,22 @@ bool Reader::element(DType dtype, std::string& raw) {
       double value = 0;
       return floating(value) && append(value);
     }
-    case DType::kInt8: return whole(std::int8_t{});
-    case DType::kInt16: return whole(std::int16_t{});
-    case DType::kInt32: return whole(std::int32_t{});
-    case DType::kInt64: return whole(std::int64_t{});
-    case DType::kUint8: return whole(std::uint8_t{});
-    case DType::kUint16: return whole(std::uint16_t{});
-    case DType::kUint32: return whole(std::uint32_t{});
-    case DType::kUint64: return whole(std::uint64_t{});
+    case DType::kInt8:
+      return whole(std::int8_t{});
+    case DType::kInt16:
+      return whole(std::int16_t{});
+    case DType::kInt32:
+      return whole(std::int32_t{});
+    case DType::kInt64:
+      return whole(std::int64_t{});
+    case DType::kUint8:
+      return whole(std::uint8_t{});
+    case DType::kUint16:
+      return whole(std::uint16_t{});
+    case DType::kUint32:
+      return whole(std::uint32_t{});
+    case DType::kUint64:
+      return whole(std::uint64_t{});
     case DType::kBool: {
       const Token token = lexer_.peek();
       std::uint8_t value = 0;
@@ -181,7 +196,8 @@ bool Reader::element(DType dtype, std::string& raw) {
       if (!bits) return fail(token.position, fmt::format("{} does not fit {}", found(token), to_text(dtype)));
       return append(*bits);
     }
-    default: return whole(std::uint8_t{});  // floats of 8 bits: their bits
+    default:
+      return whole(std::uint8_t{});  // floats of 8 bits: their bits
   }
 }
 
@@ -194,7 +210,8 @@ bool Reader::small_element(DType dtype, std::uint64_t& bits) {
   const Token token = lexer_.peek();
   std::int64_t value = 0;
   if (!integer(value, "an integer")) return false;
-  if (value < low || value > high) return fail(token.position, fmt::format("{} does not fit {}", found(token), to_text(dtype)));
+  if (value < low || value > high)
+    return fail(token.position, fmt::format("{} does not fit {}", found(token), to_text(dtype)));
   bits = static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << width) - 1);
   return true;
 }

@@ -80,13 +80,18 @@ void Lexer::bad(std::string_view message) {
 bool Lexer::skip_string(bool& escaped) {
   for (++at_; at_ < text_.size(); ++at_) {
     switch (text_[at_]) {
-      case '"': ++at_; return true;
-      case '\n': bump_line(at_); break;
+      case '"':
+        ++at_;
+        return true;
+      case '\n':
+        bump_line(at_);
+        break;
       case '\\':
         escaped = true;
         if (++at_ < text_.size() && text_[at_] == '\n') bump_line(at_);
         break;
-      default: break;
+      default:
+        break;
     }
   }
   at_ = text_.size();
@@ -176,9 +181,15 @@ bool Lexer::skip_graph() {
       case '=':
         if (at_ < text_.size() && text_[at_] == '>') ++at_;
         break;
-      case '(': ++parentheses; break;
-      case '<': ++angles; break;
-      case '{': ++braces; break;
+      case '(':
+        ++parentheses;
+        break;
+      case '<':
+        ++angles;
+        break;
+      case '{':
+        ++braces;
+        break;
       case ')':
         if (parentheses-- == 0) return false;
         break;
@@ -192,7 +203,8 @@ bool Lexer::skip_graph() {
           return true;
         }
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return false;

@@ -16,7 +16,7 @@ enum class TokenKind : std::uint8_t {
   kFloat,       ///< with a point or an exponent, or -inf, -infinity, -nan in any case
   kArrow,       ///< =>
   kPunctuation,
-  kBad,         ///< `text` says what is wrong
+  kBad,  ///< `text` says what is wrong
 };
 
 struct Token {
@@ -57,8 +57,8 @@ class Lexer {
   }
   /// Goes on at a token's beginning.
   void seek(const Position& position);
-  /// From inside a graph's text (after its name) to behind the brace that closes its nodes. False, and nowhere sensible,
-  /// when there is no such brace.
+  /// From inside a graph's text (after its name) to behind the brace that closes its nodes. False, and nowhere
+  /// sensible, when there is no such brace.
   bool skip_graph();
   void advance();
 

@@ -32,10 +32,14 @@ std::string shortened(std::string_view text) {
 
 std::string found(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kEnd: return "the end of the text";
-    case TokenKind::kString: return fmt::format("the string \"{}\"", shortened(token.text));
-    case TokenKind::kBad: return std::string(token.text);
-    default: return fmt::format("`{}`", shortened(token.text));
+    case TokenKind::kEnd:
+      return "the end of the text";
+    case TokenKind::kString:
+      return fmt::format("the string \"{}\"", shortened(token.text));
+    case TokenKind::kBad:
+      return std::string(token.text);
+    default:
+      return fmt::format("`{}`", shortened(token.text));
   }
 }
 
@@ -81,8 +85,10 @@ bool Reader::header() {
       else if (key.text == "metadata_props")
         fine = metadata(model.metadata);
       else
-        return fail(key.position, fmt::format("expected ir_version, opset_import, producer_name, producer_version, domain, "
-                                              "model_version, doc_string or metadata_props, found {}", found(key)));
+        return fail(key.position,
+                    fmt::format("expected ir_version, opset_import, producer_name, producer_version, domain, "
+                                "model_version, doc_string or metadata_props, found {}",
+                                found(key)));
       if (!fine) return false;
     } while (lexer_.accept(','));
     if (!expect('>', "or `,` behind a field of the model")) return false;
@@ -97,7 +103,8 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
   do {
     const Token domain = lexer_.peek();
     OpsetImport import;
-    if (imports.size() == kMaxOpsetImports) return fail(domain.position, fmt::format("more than {} opset imports", kMaxOpsetImports));
+    if (imports.size() == kMaxOpsetImports)
+      return fail(domain.position, fmt::format("more than {} opset imports", kMaxOpsetImports));
     std::string_view text;
     if (!charge(kItemCost) || !string(text, "a domain in quotes") || !expect(':', "behind the domain") ||
         !integer(import.version, "the version of the opset"))
@@ -105,8 +112,10 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
     import.domain = builder_.name(text == "ai.onnx" ? std::string_view() : text);
     for (const OpsetImport& known : imports)
       if (known.domain == import.domain)
-        fault({.kind = Kind::kDuplicateOpsetImport, .graph = graph,
-                        .message = fmt::format("domain `{}` is imported twice", text), .position = domain.position});
+        fault({.kind = Kind::kDuplicateOpsetImport,
+               .graph = graph,
+               .message = fmt::format("domain `{}` is imported twice", text),
+               .position = domain.position});
     imports.push_back(import);
   } while (lexer_.accept(','));
   return expect(']', "or `,` behind an opset import");
@@ -117,7 +126,8 @@ bool Reader::metadata(std::vector<MetadataEntry>& entries) {
   if (lexer_.accept(']')) return true;
   do {
     MetadataEntry entry;
-    if (!charge(kItemCost) || !string(entry.key, "a key in quotes") || !expect(':', "behind the key") || !string(entry.value, "a value in quotes"))
+    if (!charge(kItemCost) || !string(entry.key, "a key in quotes") || !expect(':', "behind the key") ||
+        !string(entry.value, "a value in quotes"))
       return false;
     entries.push_back(entry);
   } while (lexer_.accept(','));
@@ -145,7 +155,8 @@ bool Reader::function() {
         if (key.text == "domain") made.domain = builder_.name(text);
         if (key.text == "overload") made.overload = builder_.name(text);
       } else {
-        return fail(key.position, fmt::format("expected domain, overload, opset_import or doc_string, found {}", found(key)));
+        return fail(key.position,
+                    fmt::format("expected domain, overload, opset_import or doc_string, found {}", found(key)));
       }
     } while (lexer_.accept(','));
     if (!expect('>', "or `,` behind a field of the function")) return false;
@@ -202,7 +213,8 @@ bool Reader::graph(const Scope& scope) {
 
 bool Reader::inputs(const Scope& scope) {
   // onnx.parser lets a graph without inputs leave the parentheses out.
-  if (lexer_.peek().kind == TokenKind::kArrow && builder_.model().graph(scope.graph).kind != GraphKind::kFunction) return true;
+  if (lexer_.peek().kind == TokenKind::kArrow && builder_.model().graph(scope.graph).kind != GraphKind::kFunction)
+    return true;
   if (!expect('(', "before the inputs")) return false;
   if (lexer_.accept(')')) return true;
   do {
@@ -256,10 +268,12 @@ bool Reader::declarations(const Scope& scope) {
   return expect('>', "or `,` behind a declaration");
 }
 
-bool Reader::initializer(const Type& type, const TypeDecl& declared, NameId value, Position position, const Scope& scope) {
+bool Reader::initializer(const Type& type, const TypeDecl& declared, NameId value, Position position,
+                         const Scope& scope) {
   const Tensor* tensor = nullptr;
   const SparseTensor* sparse = nullptr;
-  if (declared.kind == TypeKind::kTensor ? !constant(type, value, position, scope, tensor) : !sparse_constant(type, position, scope, sparse))
+  if (declared.kind == TypeKind::kTensor ? !constant(type, value, position, scope, tensor)
+                                         : !sparse_constant(type, position, scope, sparse))
     return false;
   builder_.add_initializer(scope.graph, value, tensor, sparse);
   return true;
@@ -285,7 +299,8 @@ bool Reader::node(const Scope& scope) {
   results_.clear();
   operands_.clear();
   attributes_.clear();
-  const Scope inside{.graph = scope.graph, .node = static_cast<NodeId>(builder_.model().nodes.size()), .depth = scope.depth};
+  const Scope inside{
+      .graph = scope.graph, .node = static_cast<NodeId>(builder_.model().nodes.size()), .depth = scope.depth};
   if (!name_list(results_, '=') || !expect('=', "or `,` behind a result") || !operator_name(domain, op, overload) ||
       !attributes(attributes_, inside) || !expect('(', "before the operands") || !name_list(operands_, ')') ||
       !expect(')', "or `,` behind an operand"))

@@ -63,7 +63,7 @@ class Reader {
     unsigned depth = 0;
   };
   struct Type {
-    TypeDecl leaf;  ///< dims are in dims_
+    TypeDecl leaf;       ///< dims are in dims_
     bool plain = false;  ///< the leaf is all of it, a tensor or a sparse tensor
   };
   using Kind = StructureFault::Kind;
@@ -76,14 +76,16 @@ class Reader {
   bool charge(std::uint64_t memory) {
     charged_ += memory;
     if (charged_ + kNameCost * builder_.model().names.size() <= budget_) return true;
-    return fail(lexer_.peek().position, "so many tiny pieces that the model would take more than 16 MiB + 36 bytes per byte of its text");
+    return fail(lexer_.peek().position,
+                "so many tiny pieces that the model would take more than 16 MiB + 36 bytes per byte of its text");
   }
   void fault(StructureFault fault) {
     charged_ += kFaultCost + fault.message.size();
     builder_.fault(std::move(fault));
   }
   void malformed(Kind kind, const Scope& scope, Position position, std::string message) {
-    fault({.kind = kind, .graph = scope.graph, .node = scope.node, .message = std::move(message), .position = position});
+    fault(
+        {.kind = kind, .graph = scope.graph, .node = scope.node, .message = std::move(message), .position = position});
   }
   bool unexpected(std::string_view wanted) {
     const Token& token = lexer_.peek();
@@ -97,7 +99,9 @@ class Reader {
     lexer_.advance();
     return true;
   }
-  bool at_name() const { return lexer_.peek().kind == TokenKind::kIdentifier || lexer_.peek().kind == TokenKind::kString; }
+  bool at_name() const {
+    return lexer_.peek().kind == TokenKind::kIdentifier || lexer_.peek().kind == TokenKind::kString;
+  }
   bool at_type() const { return lexer_.peek().kind == TokenKind::kIdentifier && is_type_word(lexer_.peek().text); }
 
   std::string_view string_text(const Token& token) {
@@ -177,8 +181,8 @@ bool Reader::integer(Integer& out, std::string_view wanted) {
   if (token.kind != TokenKind::kInteger) return unexpected(wanted);
   const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), out);
   if (error != std::errc() || end != token.text.data() + token.text.size())
-    return fail(token.position, fmt::format("`{}` does not fit {}int{}", shortened(token.text), std::is_signed_v<Integer> ? "" : "u",
-                                            sizeof(Integer) * 8));
+    return fail(token.position, fmt::format("`{}` does not fit {}int{}", shortened(token.text),
+                                            std::is_signed_v<Integer> ? "" : "u", sizeof(Integer) * 8));
   lexer_.advance();
   return true;
 }
@@ -189,7 +193,8 @@ bool Reader::floating(Float& out) {
   const bool word = token.kind == TokenKind::kIdentifier && is_float_word(token.text);
   if (!word && token.kind != TokenKind::kInteger && token.kind != TokenKind::kFloat) return unexpected("a number");
   const auto value = decimal<Float>(token.text);
-  if (!value) return fail(token.position, fmt::format("`{}` does not fit float{}", shortened(token.text), sizeof(Float) * 8));
+  if (!value)
+    return fail(token.position, fmt::format("`{}` does not fit float{}", shortened(token.text), sizeof(Float) * 8));
   out = *value;
   lexer_.advance();
   return true;

@@ -14,8 +14,8 @@ std::optional<std::uint16_t> to_sixteen_bits(double value, int mantissa_bits) {
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
   if (value == 0) return static_cast<std::uint16_t>(sign);
   int exponent = 0;
-  std::frexp(value, &exponent);                            // |value| in [2^(exponent-1), 2^exponent)
-  const int lowest = std::max(exponent - 1, 1 - bias);     // subnormals share the smallest exponent
+  std::frexp(value, &exponent);                         // |value| in [2^(exponent-1), 2^exponent)
+  const int lowest = std::max(exponent - 1, 1 - bias);  // subnormals share the smallest exponent
   const double scaled = std::ldexp(std::fabs(value), mantissa_bits - lowest);
   const double floor = std::floor(scaled);
   auto units = static_cast<unsigned>(floor);

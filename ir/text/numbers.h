@@ -17,7 +17,8 @@ std::optional<T> decimal(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
   if (error != std::errc::result_out_of_range) return std::nullopt;
-  // Out of range means beyond infinity or below the smallest subnormal: the power of ten of the first digit tells which.
+  // Out of range means beyond infinity or below the smallest subnormal: the power of ten of the first digit tells
+  // which.
   const bool negative = text.front() == '-';
   if (negative) text.remove_prefix(1);
   const std::size_t e = text.find_first_of("eE");
@@ -27,7 +28,8 @@ std::optional<T> decimal(std::string_view text) {
     std::string_view power = text.substr(e + 1);
     if (power.starts_with('+')) power.remove_prefix(1);
     if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec == std::errc::result_out_of_range)
-      exponent = power.starts_with('-') ? std::numeric_limits<std::int32_t>::min() * std::int64_t{4} : std::int64_t{1} << 40;
+      exponent =
+          power.starts_with('-') ? std::numeric_limits<std::int32_t>::min() * std::int64_t{4} : std::int64_t{1} << 40;
   }
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = digits.find_first_of("123456789");

@@ -61,7 +61,8 @@ class ElementReader {
     count_ = std::uint64_t{bytes_.size()} * 8 / bits_;
     // The last byte may be padded.
     if (bits_ < 8)
-      if (const auto claimed = tensor.element_count(); claimed && *claimed < count_ && packed_bytes(dtype_, *claimed) == bytes_.size())
+      if (const auto claimed = tensor.element_count();
+          claimed && *claimed < count_ && packed_bytes(dtype_, *claimed) == bytes_.size())
         count_ = *claimed;
   }
 
@@ -78,15 +79,22 @@ class ElementReader {
     } else {
       const std::uint64_t first = index * bits_;
       pattern = static_cast<std::uint8_t>(bytes_[first / 8]);
-      if (first / 8 + 1 < bytes_.size()) pattern |= std::uint64_t{static_cast<std::uint8_t>(bytes_[first / 8 + 1])} << 8;
+      if (first / 8 + 1 < bytes_.size())
+        pattern |= std::uint64_t{static_cast<std::uint8_t>(bytes_[first / 8 + 1])} << 8;
       pattern = pattern >> (first % 8) & ((std::uint64_t{1} << bits_) - 1);
     }
     switch (dtype_) {
       case DType::kFloat32:
-      case DType::kComplex64: append_number(out, std::bit_cast<float>(static_cast<std::uint32_t>(pattern))); break;
+      case DType::kComplex64:
+        append_number(out, std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
+        break;
       case DType::kFloat64:
-      case DType::kComplex128: append_number(out, std::bit_cast<double>(pattern)); break;
-      case DType::kBool: append_number(out, static_cast<int>(pattern != 0)); break;
+      case DType::kComplex128:
+        append_number(out, std::bit_cast<double>(pattern));
+        break;
+      case DType::kBool:
+        append_number(out, static_cast<int>(pattern != 0));
+        break;
       default:
         if (!DTypeSet::signed_integers().contains(dtype_))
           append_number(out, pattern);
@@ -110,9 +118,11 @@ class ElementReader {
       if ((byte & 0x80U) != 0) continue;
       if (bits_ == 6) {
         waiting |= (value & 63) << waiting_bits;
-        for (waiting_bits += 6; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8) unpacked_ += static_cast<char>(waiting & 0xff);
+        for (waiting_bits += 6; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8)
+          unpacked_ += static_cast<char>(waiting & 0xff);
       } else {
-        for (unsigned done = 0; done < std::max(bits_, 8U); done += 8) unpacked_ += static_cast<char>(value >> done & 0xff);
+        for (unsigned done = 0; done < std::max(bits_, 8U); done += 8)
+          unpacked_ += static_cast<char>(value >> done & 0xff);
       }
       value = 0;
       shift = 0;
@@ -130,7 +140,8 @@ class ElementReader {
 
 class Printer {
  public:
-  Printer(const Model& model, const TextOptions& options) : model_(model), options_(options), values_(model.graphs.size()) {
+  Printer(const Model& model, const TextOptions& options)
+      : model_(model), options_(options), values_(model.graphs.size()) {
     for (std::size_t i = 1; i < model.values.size(); ++i)
       values_[static_cast<std::size_t>(model.values[i].graph)].push_back(static_cast<ValueId>(i));
   }
@@ -148,8 +159,8 @@ class Printer {
   }
 
  private:
-  /// What is still to be printed: a text, a graph inside an attribute, or a graph's nodes from one on. Graphs nest as deep
-  /// as the model's maker liked, so this is a stack of our own.
+  /// What is still to be printed: a text, a graph inside an attribute, or a graph's nodes from one on. Graphs nest as
+  /// deep as the model's maker liked, so this is a stack of our own.
   struct Task {
     enum class Kind : std::uint8_t { kText, kGraph, kNodes } kind = Kind::kText;
     std::string text{};
@@ -173,7 +184,8 @@ class Printer {
     if (!entries.empty()) {
       out_ += ",\n  metadata_props: [";
       for (std::size_t i = 0; i < entries.size(); ++i)
-        out_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", text::quoted(entries[i].first), text::quoted(entries[i].second));
+        out_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", text::quoted(entries[i].first),
+                            text::quoted(entries[i].second));
       out_ += ']';
     }
     out_ += "\n>\n";
@@ -192,7 +204,8 @@ class Printer {
     };
     for (std::size_t i = 1; i < model_.values.size(); ++i) {
       const Value& value = model_.values[i];
-      if (value.name != NameId::kEmpty && (value.origin == ValueOrigin::kInput || value.origin == ValueOrigin::kInitializer))
+      if (value.name != NameId::kEmpty &&
+          (value.origin == ValueOrigin::kInput || value.origin == ValueOrigin::kInitializer))
         add(value.name, model_.provenance->value_metadata(static_cast<ValueId>(i)));
     }
     for (const Node& node : model_.nodes)
@@ -204,7 +217,8 @@ class Printer {
     if (index < model_.opset_imports.size()) {
       const auto& imports = model_.opset_imports[index];
       for (std::size_t i = 0; i < imports.size(); ++i)
-        out_ += fmt::format("{}{} : {}", i == 0 ? "" : ", ", text::quoted(model_.text(imports[i].domain)), imports[i].version);
+        out_ += fmt::format("{}{} : {}", i == 0 ? "" : ", ", text::quoted(model_.text(imports[i].domain)),
+                            imports[i].version);
     }
     out_ += ']';
   }
@@ -212,7 +226,8 @@ class Printer {
   void function(GraphId id) {
     const Graph& self = model_.graph(id);
     out_ += fmt::format("<\n  domain: {}", text::quoted(model_.text(self.domain)));
-    if (self.overload != NameId::kEmpty) out_ += fmt::format(",\n  overload: {}", text::quoted(model_.text(self.overload)));
+    if (self.overload != NameId::kEmpty)
+      out_ += fmt::format(",\n  overload: {}", text::quoted(model_.text(self.overload)));
     if (self.opsets != 0) {
       out_ += ",\n  opset_import: ";
       opsets(self.opsets);
@@ -254,7 +269,9 @@ class Printer {
       Task task = std::move(stack.back());
       stack.pop_back();
       switch (task.kind) {
-        case Task::Kind::kText: out_ += task.text; break;
+        case Task::Kind::kText:
+          out_ += task.text;
+          break;
         case Task::Kind::kGraph:
           graph_head(task.graph, task.indent, task.named);
           stack.push_back({.kind = Task::Kind::kNodes, .graph = task.graph, .next = 0, .indent = task.indent});
@@ -325,7 +342,9 @@ class Printer {
     for (const ValueId value : self.initializers) initializer(model_.value(value));
     for (const ValueId id_of_value : values_[static_cast<std::size_t>(id)]) {
       const Value& value = model_.value(id_of_value);
-      if (value.origin == ValueOrigin::kInput || value.is_output || value.type == nullptr || value.type->kind == TypeKind::kNone) continue;
+      if (value.origin == ValueOrigin::kInput || value.is_output || value.type == nullptr ||
+          value.type->kind == TypeKind::kNone)
+        continue;
       begin_declaration();
       typed(value);
     }
@@ -344,13 +363,23 @@ class Printer {
     std::string text, closing;
     for (const TypeDecl* at = &outermost; at != nullptr; at = at->element) {
       switch (at->kind) {
-        case TypeKind::kNone: return text + closing;
-        case TypeKind::kTensor: return text + dtype_and_dims(*at) + closing;
-        case TypeKind::kSparseTensor: return text + "sparse_tensor(" + dtype_and_dims(*at) + ')' + closing;
-        case TypeKind::kOpaque: return text + "opaque()" + closing;
-        case TypeKind::kSequence: text += "seq("; break;
-        case TypeKind::kOptional: text += "optional("; break;
-        case TypeKind::kMap: text += "map(" + text::dtype_word(at->element_code) + ", "; break;
+        case TypeKind::kNone:
+          return text + closing;
+        case TypeKind::kTensor:
+          return text + dtype_and_dims(*at) + closing;
+        case TypeKind::kSparseTensor:
+          return text + "sparse_tensor(" + dtype_and_dims(*at) + ')' + closing;
+        case TypeKind::kOpaque:
+          return text + "opaque()" + closing;
+        case TypeKind::kSequence:
+          text += "seq(";
+          break;
+        case TypeKind::kOptional:
+          text += "optional(";
+          break;
+        case TypeKind::kMap:
+          text += "map(" + text::dtype_word(at->element_code) + ", ";
+          break;
       }
       closing += ')';
     }
@@ -405,14 +434,17 @@ class Printer {
   void sparse_constant(const SparseTensor& sparse, const std::string& label) {
     static const Tensor kMissing;
     const Tensor& values = sparse.values != nullptr ? *sparse.values : kMissing;
-    out_ += fmt::format("sparse_tensor({}) {}{}{{", dtype_and_dims(values.dtype_code, sparse.dims), label, label.empty() ? "" : " ");
+    out_ += fmt::format("sparse_tensor({}) {}{}{{", dtype_and_dims(values.dtype_code, sparse.dims), label,
+                        label.empty() ? "" : " ");
     part(values);
     out_ += ", ";
     part(sparse.indices != nullptr ? *sparse.indices : kMissing);
     out_ += '}';
   }
 
-  void part(const Tensor& tensor) { constant(tensor, tensor.name == NameId::kEmpty ? "" : text::value_word(model_.text(tensor.name))); }
+  void part(const Tensor& tensor) {
+    constant(tensor, tensor.name == NameId::kEmpty ? "" : text::value_word(model_.text(tensor.name)));
+  }
 
   void names(std::span<const ValueId> ids) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -476,7 +508,8 @@ class Printer {
       pending_.push_back({.text = std::move(before)});
     };
     const auto list = [&](const auto& items, auto&& write) {
-      if (items.empty() || self.kind == AttributeKind::kTensors || self.kind == AttributeKind::kGraphs || self.kind == AttributeKind::kTypeProtos)
+      if (items.empty() || self.kind == AttributeKind::kTensors || self.kind == AttributeKind::kGraphs ||
+          self.kind == AttributeKind::kTypeProtos)
         with_kind();
       emit(" = [");
       for (std::size_t i = 0; i < items.size(); ++i) {
@@ -498,7 +531,9 @@ class Printer {
         emit(" = ");
         written([&] { out_ += text::float_word(self.f); });
         break;
-      case AttributeKind::kString: emit(" = " + text::quoted(self.s)); break;
+      case AttributeKind::kString:
+        emit(" = " + text::quoted(self.s));
+        break;
       case AttributeKind::kTensor:
         if (self.tensor == nullptr) return nothing();
         emit(" = ");
@@ -518,11 +553,21 @@ class Printer {
         if (self.type == nullptr || self.type->kind == TypeKind::kNone) return nothing();
         emit(" = " + type(*self.type));
         break;
-      case AttributeKind::kInts: list(self.ints, [&](std::int64_t item) { append_number(out_, item); }); break;
-      case AttributeKind::kFloats: list(self.floats, [&](float item) { out_ += text::float_word(item); }); break;
-      case AttributeKind::kStrings: list(self.strings, [&](std::string_view item) { out_ += text::quoted(item); }); break;
-      case AttributeKind::kTensors: list(self.tensors, [&](const Tensor* item) { part(*item); }); break;
-      case AttributeKind::kTypeProtos: list(self.types, [&](const TypeDecl* item) { out_ += type(*item); }); break;
+      case AttributeKind::kInts:
+        list(self.ints, [&](std::int64_t item) { append_number(out_, item); });
+        break;
+      case AttributeKind::kFloats:
+        list(self.floats, [&](float item) { out_ += text::float_word(item); });
+        break;
+      case AttributeKind::kStrings:
+        list(self.strings, [&](std::string_view item) { out_ += text::quoted(item); });
+        break;
+      case AttributeKind::kTensors:
+        list(self.tensors, [&](const Tensor* item) { part(*item); });
+        break;
+      case AttributeKind::kTypeProtos:
+        list(self.types, [&](const TypeDecl* item) { out_ += type(*item); });
+        break;
       case AttributeKind::kGraphs:
         with_kind();
         emit(" = [");
@@ -536,7 +581,9 @@ class Printer {
         with_kind();
         emit(" = []");
         break;
-      case AttributeKind::kUndefined: nothing(); break;
+      case AttributeKind::kUndefined:
+        nothing();
+        break;
     }
   }
 

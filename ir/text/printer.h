@@ -14,8 +14,8 @@ struct TextOptions {
 };
 
 /// The model in the syntax that read_onnx_text() reads. Reading it back gives a model with the same text.
-/// What the syntax has no place for is left out, as is what Model does not hold; but a `tensorlint.device` tag on a node,
-/// input or initializer becomes the model's metadata `tensorlint.device:NAME`, unless that key is there.
+/// What the syntax has no place for is left out, as is what Model does not hold; but a `tensorlint.device` tag on a
+/// node, input or initializer becomes the model's metadata `tensorlint.device:NAME`, unless that key is there.
 /// Constants that do not fit their dims print the elements that they have.
 std::string to_text(const Model& model, const TextOptions& options = {});
 

@@ -21,7 +21,8 @@ constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 }  // namespace
 
 Result<Model> read_onnx_text(std::string_view text, std::string path) {
-  if (text.size() > kMaxTextBytes) return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", text.size()), {}};
+  if (text.size() > kMaxTextBytes)
+    return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", text.size()), {}};
   auto kept = std::make_shared<const std::string>(text);
   text::Reader reader(*kept);
   if (!reader.read(std::move(path))) return reader.error();
@@ -36,7 +37,7 @@ Result<Model> read_onnx_text_file(const std::string& path) {
   // Without O_NONBLOCK opening a pipe waits for its writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.ok()) return failed(errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.number(), &status) != 0) return failed(errno);
   if (!S_ISREG(status.st_mode)) return Error{"not a regular file", {}};
   if (static_cast<std::uint64_t>(status.st_size) > kMaxTextBytes)
@@ -73,7 +74,8 @@ std::vector<Comment> comments_of(std::string_view text) {
       const std::size_t end = std::min(text.find('\n', i), text.size());
       std::string_view comment = text.substr(i + 1, end - i - 1);
       while (!comment.empty() && (comment.front() == ' ' || comment.front() == '\t')) comment.remove_prefix(1);
-      while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r')) comment.remove_suffix(1);
+      while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r'))
+        comment.remove_suffix(1);
       comments.push_back({line, comment, alone});
       i = end - 1;
     }

@@ -10,11 +10,13 @@
 namespace tensorlint {
 
 /// A model in ONNX text, the syntax of onnx.parser (onnx 1.23) and, beyond it:
-/// - quoted names wherever a name stands: of attributes, operators, domains (`"my-domain".Op`) and subgraphs (`body = "g 1" (x) => ...`);
+/// - quoted names wherever a name stands: of attributes, operators, domains (`"my-domain".Op`) and subgraphs (`body =
+/// "g 1" (x) => ...`);
 /// - lists of tensors, graphs and types keep their items;
 /// - a sparse constant is its type and, in braces, values and indices:
 ///   `sparse_tensor(float[3, 4]) w = {float[2] {1, 2}, int64[2] {0, 5}}`;
-/// - elements of float16 and bfloat16 constants may be floats (`1.0`); integers are bit patterns there, as in onnx.parser;
+/// - elements of float16 and bfloat16 constants may be floats (`1.0`); integers are bit patterns there, as in
+/// onnx.parser;
 /// - `undefined` and `dtype_99` stand for element types that have no name.
 /// `#` comments stand anywhere and are kept in Model::comments. The syntax knows no metadata of nodes and values.
 /// Positions have byte offset, line and column, both from 1, the column in bytes. Constants are read into raw data.

@@ -55,7 +55,8 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     lexer_.advance();
     Outer outer{.kind = sequence ? TypeKind::kSequence : optional ? TypeKind::kOptional : TypeKind::kMap, .key = 0};
     if (!expect('(', "behind the kind of a type")) return false;
-    if (map && (!dtype(outer.key, "the type of a map's key") || !expect(',', "behind the type of a map's key"))) return false;
+    if (map && (!dtype(outer.key, "the type of a map's key") || !expect(',', "behind the type of a map's key")))
+      return false;
     outers.push_back(outer);
   }
   out = {};
@@ -65,8 +66,9 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     if (word.text == "sparse_tensor") {
       lexer_.advance();
       out.leaf.kind = TypeKind::kSparseTensor;
-      if (!expect('(', "behind the kind of a type") || !dtype(out.leaf.element_code, "the element type of a sparse tensor") ||
-          !shape(out.leaf.ranked) || !expect(')', "behind the type of a sparse tensor"))
+      if (!expect('(', "behind the kind of a type") ||
+          !dtype(out.leaf.element_code, "the element type of a sparse tensor") || !shape(out.leaf.ranked) ||
+          !expect(')', "behind the type of a sparse tensor"))
         return false;
     } else if (word.text == "opaque") {
       lexer_.advance();
@@ -109,7 +111,8 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     if ((is_tensor && at->element_code != 0 && !is_known_dtype(at->element_code)) ||
         (at->kind == TypeKind::kMap && !is_known_dtype(at->element_code)))
       problem = fmt::format("a type declares the unknown dtype code {}", at->element_code);
-    if (at->element == nullptr && (at->kind == TypeKind::kSequence || at->kind == TypeKind::kOptional || at->kind == TypeKind::kMap))
+    if (at->element == nullptr &&
+        (at->kind == TypeKind::kSequence || at->kind == TypeKind::kOptional || at->kind == TypeKind::kMap))
       problem = "a type declares no element type";
     for (const DimDecl& dim : at->dims)
       if (dim.has_extent && dim.extent < -1) problem = fmt::format("a type declares the negative dim {}", dim.extent);

@@ -48,7 +48,8 @@ std::optional<std::int32_t> dtype_code_named(std::string_view word) {
 std::string dtype_word(std::int32_t code) {
   if (code >= 0 && code < kDTypeCount) return std::string(onnx_word(static_cast<DType>(code)));
   // -2^31 has no positive counterpart: it prints as the next one.
-  if (code < 0) return fmt::format("{}minus_{}", kUnknownPrefix, -std::max(code, -std::numeric_limits<std::int32_t>::max()));
+  if (code < 0)
+    return fmt::format("{}minus_{}", kUnknownPrefix, -std::max(code, -std::numeric_limits<std::int32_t>::max()));
   return fmt::format("{}{}", kUnknownPrefix, code);
 }
 

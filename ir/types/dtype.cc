@@ -12,14 +12,12 @@ struct DTypeInfo {
 };
 
 constexpr std::array<DTypeInfo, kDTypeCount> kInfo = {{
-    {"undefined", 0},      {"float32", 32},         {"uint8", 8},         {"int8", 8},
-    {"uint16", 16},        {"int16", 16},           {"int32", 32},        {"int64", 64},
-    {"string", 0},         {"bool", 8},             {"float16", 16},      {"float64", 64},
-    {"uint32", 32},        {"uint64", 64},          {"complex64", 64},    {"complex128", 128},
-    {"bfloat16", 16},      {"float8e4m3fn", 8},     {"float8e4m3fnuz", 8}, {"float8e5m2", 8},
-    {"float8e5m2fnuz", 8}, {"uint4", 4},            {"int4", 4},          {"float4e2m1", 4},
-    {"float8e8m0", 8},     {"uint2", 2},            {"int2", 2},
-    {"float6e2m3", 6},     {"float6e3m2", 6},
+    {"undefined", 0},      {"float32", 32},  {"uint8", 8},        {"int8", 8},           {"uint16", 16},
+    {"int16", 16},         {"int32", 32},    {"int64", 64},       {"string", 0},         {"bool", 8},
+    {"float16", 16},       {"float64", 64},  {"uint32", 32},      {"uint64", 64},        {"complex64", 64},
+    {"complex128", 128},   {"bfloat16", 16}, {"float8e4m3fn", 8}, {"float8e4m3fnuz", 8}, {"float8e5m2", 8},
+    {"float8e5m2fnuz", 8}, {"uint4", 4},     {"int4", 4},         {"float4e2m1", 4},     {"float8e8m0", 8},
+    {"uint2", 2},          {"int2", 2},      {"float6e2m3", 6},   {"float6e3m2", 6},
 }};
 
 struct Alias {
@@ -28,9 +26,9 @@ struct Alias {
 };
 
 constexpr Alias kAliases[] = {
-    {"float", DType::kFloat32}, {"double", DType::kFloat64}, {"half", DType::kFloat16}, {"long", DType::kInt64},
-    {"int", DType::kInt32},     {"short", DType::kInt16},    {"char", DType::kInt8},    {"byte", DType::kUint8},
-    {"str", DType::kString},
+    {"float", DType::kFloat32}, {"double", DType::kFloat64}, {"half", DType::kFloat16},
+    {"long", DType::kInt64},    {"int", DType::kInt32},      {"short", DType::kInt16},
+    {"char", DType::kInt8},     {"byte", DType::kUint8},     {"str", DType::kString},
 };
 
 constexpr DTypeSet set_of(std::initializer_list<DType> dtypes) {

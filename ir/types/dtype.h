@@ -70,8 +70,8 @@ class DTypeSet {
   }
   static constexpr DTypeSet all() { return from_bits((1U << kDTypeCount) - 2U); }
   static constexpr DTypeSet none() { return {}; }
-  static DTypeSet floats();            ///< every floating type, those of 4, 6 and 8 bits included
-  static DTypeSet integers();          ///< signed and unsigned; bool is not an integer
+  static DTypeSet floats();    ///< every floating type, those of 4, 6 and 8 bits included
+  static DTypeSet integers();  ///< signed and unsigned; bool is not an integer
   static DTypeSet signed_integers();
   static DTypeSet unsigned_integers();
   static DTypeSet complexes();

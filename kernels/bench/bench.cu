@@ -258,7 +258,8 @@ std::vector<std::string> part_reductions() {
           const auto cub_reduce = [&](void* scratch, const void* from) {
             const auto* const in = static_cast<const float*>(from);
             auto* const out = static_cast<float*>(result.data);
-            must(sum ? cub::DeviceReduce::Sum(scratch, room, in, out, n) : cub::DeviceReduce::Max(scratch, room, in, out, n),
+            must(sum ? cub::DeviceReduce::Sum(scratch, room, in, out, n)
+                     : cub::DeviceReduce::Max(scratch, room, in, out, n),
                  "cub");
           };
           cub_reduce(nullptr, inputs[0]->data);
@@ -294,7 +295,8 @@ struct CrossEntropy {
   DeviceMemory logits{elements * 2}, gradient{elements * 2}, labels{positions * 8}, total{16};
   ClassLoss request;
   std::unique_ptr<DeviceMemory> workspace;
-  CrossEntropy(std::int64_t rows, std::int64_t classes, std::int64_t inner) : rows(rows), classes(classes), inner(inner) {
+  CrossEntropy(std::int64_t rows, std::int64_t classes, std::int64_t inner)
+      : rows(rows), classes(classes), inner(inner) {
     cudaDeviceProp device;
     must(cudaGetDeviceProperties(&device, 0), "properties");
     fill(logits, Dtype::kBFloat16);
@@ -315,7 +317,8 @@ struct CrossEntropy {
   }
   void run() const { must(class_loss(request, workspace->data, workspace->bytes, nullptr), "cross entropy"); }
   std::string name() const {
-    return "cross entropy bfloat16 " + std::to_string(rows) + "x" + std::to_string(classes) + "x" + std::to_string(inner);
+    return "cross entropy bfloat16 " + std::to_string(rows) + "x" + std::to_string(classes) + "x" +
+           std::to_string(inner);
   }
 };
 struct ClassShape {
@@ -457,7 +460,8 @@ std::vector<std::string> part_correctness() {
 std::vector<std::string> part_losses() {
   measure_read_bandwidth();
   std::vector<std::string> lines;
-  const ClassShape shapes[] = {{8192, 32000, 1}, {8192, 131072, 1}, {4096, 262144, 1}, {1 << 20, 256, 1}, {16, 21, 1 << 18}};
+  const ClassShape shapes[] = {
+      {8192, 32000, 1}, {8192, 131072, 1}, {4096, 262144, 1}, {1 << 20, 256, 1}, {16, 21, 1 << 18}};
   for (const ClassShape& shape : shapes) {
     const CrossEntropy loss(shape.rows, shape.classes, shape.inner);
     const double ms = time_of([&] { loss.run(); });

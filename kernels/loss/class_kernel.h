@@ -124,7 +124,8 @@ TL_DEVICE Compute<T> gain_at(const ClassParameters<T>& p, std::int64_t position)
   return gain;
 }
 
-/// The total of all blocks, over the weights that count or by the scale; every block calls it, the last one to arrive writes.
+/// The total of all blocks, over the weights that count or by the scale; every block calls it, the last one to arrive
+/// writes.
 template <typename T, typename Scratch, typename Flag>
 TL_DEVICE void write_total(const ClassParameters<T>& p, double block_sum, const Scratch& scratch, const Flag& flag) {
   if (p.total == nullptr) return;
@@ -538,9 +539,9 @@ TL_DEVICE void output_strip(const ClassParameters<T>& p, const RowResult<Compute
   store_strip<T, kWidth>(to, out, aligned);
 }
 
-/// The tiles of one block: plan.units strips of kWidth neighbouring positions side by side, the threads above each other
-/// go down the classes. Between the passes thread t merges and concludes position t of the tile. Returns this thread's
-/// part of the sum of losses.
+/// The tiles of one block: plan.units strips of kWidth neighbouring positions side by side, the threads above each
+/// other go down the classes. Between the passes thread t merges and concludes position t of the tile. Returns this
+/// thread's part of the sum of losses.
 template <ClassTask kTask, int kWidth, typename T, typename Scratch, typename Results>
 TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch, const Results& results) {
   using C = Compute<T>;
@@ -588,7 +589,8 @@ TL_DEVICE double class_tiles(const ClassParameters<T>& p, const Scratch& scratch
         for (int c = 0; c < kBatch; ++c) x[c] = load_strip<T, kWidth>(logits + (index + c * step) * p.inner, true);
         if constexpr (kTask == ClassTask::kProbabilities) {
           TL_UNROLL
-          for (int c = 0; c < kBatch; ++c) t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
+          for (int c = 0; c < kBatch; ++c)
+            t[c] = load_strip<T, kWidth>(probabilities + (index + c * step) * p.inner, true);
         }
         absorb_strips<kTask, kWidth, kBatch>(p, x, t, index, step, soft, running);
       }
@@ -867,8 +869,8 @@ struct SoftmaxSlope {
   TL_DEVICE C gradient(C y, C g, C sum) const { return logarithmic ? g - exponential(y) * sum : y * (g - sum); }
 };
 
-/// Both passes of softmax_gradient over units of kWidth elements, `pitch` elements apart: `index` is this thread's first
-/// unit, `step` the way to its next. First: adds to `sum`; then, with kWrite, writes by it.
+/// Both passes of softmax_gradient over units of kWidth elements, `pitch` elements apart: `index` is this thread's
+/// first unit, `step` the way to its next. First: adds to `sum`; then, with kWrite, writes by it.
 template <bool kWrite, int kWidth, typename T>
 TL_DEVICE void walk_pair(const SoftmaxSlope<Compute<T>>& slope, const T* y, const T* g, T* out, std::int64_t index,
                          std::int64_t step, std::int64_t units, std::int64_t pitch, bool aligned,
@@ -1038,8 +1040,8 @@ struct MergeCosine {
   }
 };
 
-/// Hands the vectors `unit`, `unit` + `step`... of two rows to `take(a, b, first element)`. Where both rows are aligned, two
-/// pairs are on their way at a time.
+/// Hands the vectors `unit`, `unit` + `step`... of two rows to `take(a, b, first element)`. Where both rows are
+/// aligned, two pairs are on their way at a time.
 template <typename T, typename Take>
 TL_DEVICE void walk_vectors(const T* first, const T* second, std::int64_t vectors, std::int64_t unit, std::int64_t step,
                             bool aligned, const Take& take) {

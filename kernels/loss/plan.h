@@ -36,8 +36,8 @@ struct ClassPlan {
 /// Strips of positions side by side in one block of the column kernels, at most; the other threads go down the classes.
 constexpr unsigned kColumnUnits = 32;
 
-/// inner > 1: positions (row, inner index) side by side, in vectors where these fill the inner extent. A result does not
-/// depend on the width; on how many threads share its classes it does, by shape alone. Errors: kBadShape.
+/// inner > 1: positions (row, inner index) side by side, in vectors where these fill the inner extent. A result does
+/// not depend on the width; on how many threads share its classes it does, by shape alone. Errors: kBadShape.
 Status plan_class_columns(std::int64_t rows, std::int64_t classes, std::int64_t inner, int vector_size,
                           ClassPlan* plan);
 

@@ -82,9 +82,11 @@ TL_DEVICE void pointwise_vectors(const PointwiseParameters<T>& p, std::int64_t u
   Vector<T> x_vectors[kCount];
   Vector<T> t_vectors[kCount];
   TL_UNROLL
-  for (int v = 0; v < kCount; ++v) x_vectors[v] = load_vector(p.input + (unit + std::int64_t{kThreads} * v) * kSize, aligned);
+  for (int v = 0; v < kCount; ++v)
+    x_vectors[v] = load_vector(p.input + (unit + std::int64_t{kThreads} * v) * kSize, aligned);
   TL_UNROLL
-  for (int v = 0; v < kCount; ++v) t_vectors[v] = load_vector(p.target + (unit + std::int64_t{kThreads} * v) * kSize, aligned);
+  for (int v = 0; v < kCount; ++v)
+    t_vectors[v] = load_vector(p.target + (unit + std::int64_t{kThreads} * v) * kSize, aligned);
   TL_UNROLL
   for (int v = 0; v < kCount; ++v) {
     const std::int64_t first = (unit + std::int64_t{kThreads} * v) * kSize;

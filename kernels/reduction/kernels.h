@@ -89,7 +89,9 @@ TL_DEVICE void finish_and_store(const ReductionParameters& p, std::int64_t index
   // Roots, logarithms and means of integers are taken in float64.
   using Real = std::conditional_t<std::is_same_v<Result, float>, float, double>;
   const Real real = static_cast<Real>(value);
-  const auto is = [&](Finish finish) { return (Accumulator::kFinishes & finish_bit(finish)) != 0 && p.finish == finish; };
+  const auto is = [&](Finish finish) {
+    return (Accumulator::kFinishes & finish_bit(finish)) != 0 && p.finish == finish;
+  };
   if (is(Finish::kMean)) {
     store_as(p.output, p.output_dtype, index, real * static_cast<Real>(p.inverse_count));
   } else if (is(Finish::kRoot)) {
@@ -99,8 +101,7 @@ TL_DEVICE void finish_and_store(const ReductionParameters& p, std::int64_t index
   } else if (is(Finish::kAny)) {
     store_as(p.output, p.output_dtype, index, static_cast<Result>(value != 0));
   } else if (is(Finish::kAll)) {
-    store_as(p.output, p.output_dtype, index,
-             static_cast<Result>(static_cast<std::int64_t>(value) == p.elements_each));
+    store_as(p.output, p.output_dtype, index, static_cast<Result>(static_cast<std::int64_t>(value) == p.elements_each));
   } else {
     store_as(p.output, p.output_dtype, index, value);
   }

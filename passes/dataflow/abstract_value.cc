@@ -38,13 +38,15 @@ bool types_clash(const FactStore& facts, FactId a_id, FactId b_id) {
   if (b.kind == ValueKind::kOptional && a.kind != ValueKind::kOptional) return types_clash(facts, a_id, b.element);
   if (a.kind != b.kind) return true;
   const bool tensor = a.kind == ValueKind::kTensor || a.kind == ValueKind::kSparseTensor;
-  return tensor ? !a.dtypes.intersects(b.dtypes) : a.element != FactId::kTop && b.element != FactId::kTop && types_clash(facts, a.element, b.element);
+  return tensor ? !a.dtypes.intersects(b.dtypes)
+                : a.element != FactId::kTop && b.element != FactId::kTop && types_clash(facts, a.element, b.element);
 }
 
 bool ranks_clash(const FactStore& facts, const AbstractValue& a, const AbstractValue& b) {
   const Fact &x = facts.fact(a.fact), &y = facts.fact(b.fact);
-  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && a.taint == Taint() && b.taint == Taint() && facts.is_ranked(x.shape) &&
-         facts.is_ranked(y.shape) && facts.dims_of(x.shape).size() != facts.dims_of(y.shape).size();
+  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && a.taint == Taint() && b.taint == Taint() &&
+         facts.is_ranked(x.shape) && facts.is_ranked(y.shape) &&
+         facts.dims_of(x.shape).size() != facts.dims_of(y.shape).size();
 }
 
 std::optional<std::int64_t> single_constant(const FactStore& facts, FactId id) {
@@ -83,7 +85,8 @@ FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark) {
 }
 
 bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t mark) {
-  return std::any_of(values.begin(), values.end(), [&](const AbstractValue& value) { return forget_since(facts, value.fact, mark) != value.fact; });
+  return std::any_of(values.begin(), values.end(),
+                     [&](const AbstractValue& value) { return forget_since(facts, value.fact, mark) != value.fact; });
 }
 
 }  // namespace tensorlint

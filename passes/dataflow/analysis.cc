@@ -10,7 +10,9 @@ std::string_view Analysis::reason(NodeId node) const {
 }
 
 const NodeFailure* Analysis::fatal_failure() const {
-  const auto fatal = std::ranges::find_if(failures_, [](const NodeFailure& failure) { return failure.failure.constraint->kind != ConstraintKind::kDeclaredShape; });
+  const auto fatal = std::ranges::find_if(failures_, [](const NodeFailure& failure) {
+    return failure.failure.constraint->kind != ConstraintKind::kDeclaredShape;
+  });
   return fatal == failures_.end() ? nullptr : &*fatal;
 }
 
@@ -55,9 +57,12 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
   const auto same = [&](ValueId a, ValueId b) {
     const Fact &x = analysis.fact(a), &y = analysis.fact(b);
     switch (aspect) {
-      case Aspect::kDtype: return x.kind == y.kind && x.dtypes == y.dtypes;
-      case Aspect::kShape: return x.shape == y.shape && x.shape != ShapeId::kUnranked;
-      case Aspect::kValue: return x.range == y.range && x.content == y.content;
+      case Aspect::kDtype:
+        return x.kind == y.kind && x.dtypes == y.dtypes;
+      case Aspect::kShape:
+        return x.shape == y.shape && x.shape != ShapeId::kUnranked;
+      case Aspect::kValue:
+        return x.range == y.range && x.content == y.content;
     }
     return false;
   };
@@ -70,7 +75,8 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
     const std::string_view name = op.domain == NameId::kEmpty ? model.text(op.name) : std::string_view();
     // A condition or trip count may be alike, and is never what a result comes from.
     const std::size_t decide = name == "If" ? 1 : name == "Loop" ? 2 : 0;
-    const std::span<const ValueId> operands = model.operands(node).subspan(std::min<std::size_t>(decide, node.operand_count));
+    const std::span<const ValueId> operands =
+        model.operands(node).subspan(std::min<std::size_t>(decide, node.operand_count));
     const auto source = std::find_if(operands.begin(), operands.end(), [&](ValueId operand) {
       return operand != ValueId::kAbsent && same(operand, value);
     });

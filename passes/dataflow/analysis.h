@@ -30,12 +30,12 @@ struct InputDeclaration {
 
 struct AnalysisOptions {
   std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
-  std::shared_ptr<const Signatures> signatures;  ///< of operators without a schema; null: none
+  std::shared_ptr<const Signatures> signatures;                 ///< of operators without a schema; null: none
   std::string default_device = "cpu";
 };
 
-/// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so that
-/// doubling function calls and nested loops end.
+/// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so
+/// that doubling function calls and nested loops end.
 inline constexpr std::uint64_t kVisitsPerNode = 64;
 inline constexpr std::uint64_t kVisitsAtLeast = 250'000;
 
@@ -47,7 +47,8 @@ struct NodeFailure {
   std::int64_t iteration = 0;  ///< in a Loop or Scan body: from which iteration on (1: always); 0 outside
 };
 
-/// Facts of every value of a model, and what failed on the way. A value in a body or function has the join over its visits.
+/// Facts of every value of a model, and what failed on the way. A value in a body or function has the join over its
+/// visits.
 class Analysis {
  public:
   const Model& model() const { return *model_; }
@@ -61,7 +62,8 @@ class Analysis {
   /// The first failure that stops an execution, null for none: of a wrong declared shape runtimes only warn.
   const NodeFailure* fatal_failure() const;
   bool has_failed(NodeId node) const {
-    const auto found = std::lower_bound(failures_.begin(), failures_.end(), node, [](const NodeFailure& failure, NodeId id) { return failure.node < id; });
+    const auto found = std::lower_bound(failures_.begin(), failures_.end(), node,
+                                        [](const NodeFailure& failure, NodeId id) { return failure.node < id; });
     return found != failures_.end() && found->node == node;
   }
   /// Why nothing better is known of a node's results; empty where the operator's own inference decides.

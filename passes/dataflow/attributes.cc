@@ -19,8 +19,8 @@ std::uint64_t hash_text(std::string_view text) {
 
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
   const auto plain = [](const Attribute& x) {
-    return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone && x.graphs.empty() &&
-           x.type == nullptr && x.types.empty();
+    return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone &&
+           x.graphs.empty() && x.type == nullptr && x.types.empty();
   };
   const auto equal_lists = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Attribute& x, const Attribute& y) {

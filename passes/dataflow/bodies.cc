@@ -6,7 +6,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kBodyArity{"body_arity", ConstraintKind::kOperandCount, "a body takes and gives as many values as its node hands it"};
+const Constraint kBodyArity{"body_arity", ConstraintKind::kOperandCount,
+                            "a body takes and gives as many values as its node hands it"};
 
 }  // namespace
 
@@ -38,7 +39,9 @@ GraphId Solver::body_of(const Application& call, std::string_view attribute) {
 AbstractValue Solver::as_input(ValueId input, AbstractValue given) {
   const TypeDecl* type = model_.value(input).type;
   const ValueKind kind = facts_.fact(given.fact).kind;
-  if (type == nullptr || type->kind != TypeKind::kOptional || (kind != ValueKind::kTensor && kind != ValueKind::kSequence)) return given;
+  if (type == nullptr || type->kind != TypeKind::kOptional ||
+      (kind != ValueKind::kTensor && kind != ValueKind::kSequence))
+    return given;
   Fact fact;
   fact.kind = ValueKind::kOptional;
   fact.element = given.fact;
@@ -55,12 +58,14 @@ std::vector<AbstractValue> Solver::visit_body(GraphId body, std::span<const Abst
   visit_graph(body);
   visit_serial_ = outer_serial;
   std::vector<AbstractValue> outputs;
-  for (const ValueId output : graph.outputs) outputs.push_back(output == ValueId::kAbsent ? AbstractValue{} : read_operand(output));
+  for (const ValueId output : graph.outputs)
+    outputs.push_back(output == ValueId::kAbsent ? AbstractValue{} : read_operand(output));
   return outputs;
 }
 
 /// visit_body and settle, unless the same was done before: loops within loops would be followed 2^depth times.
-/// Visits that made symbols are not kept, since these stand for other extents each time; the rest repeats word for word.
+/// Visits that made symbols are not kept, since these stand for other extents each time; the rest repeats word for
+/// word.
 std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const AbstractValue> inputs) {
   const auto follow = [&](std::span<const AbstractValue> values) {
     std::vector<AbstractValue> outputs = visit_body(body, values);
@@ -82,9 +87,11 @@ std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const Abs
   const std::uint32_t mark = facts_.dims().mark();
   std::vector<FactId> before;
   const auto exchange_captures = [&](auto replacement) {
-    for (std::size_t i = 0; !is_sharp && i < kept->captures.size(); ++i) replacement(current_[index(kept->captures[i])].fact, i);
+    for (std::size_t i = 0; !is_sharp && i < kept->captures.size(); ++i)
+      replacement(current_[index(kept->captures[i])].fact, i);
   };
-  exchange_captures([&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });
+  exchange_captures(
+      [&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });
   std::vector<AbstractValue> outputs = follow(std::span(given).first(inputs.size()));
   exchange_captures([&](FactId& fact, std::size_t i) { fact = before[i]; });
   if (facts_.dims().mark() == mark && !budget_.is_spent()) kept_visits_.keep(*kept, std::move(given), outputs);

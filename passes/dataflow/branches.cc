@@ -12,7 +12,8 @@ namespace {
 constexpr int kMaxTrials = 8;                 // Ifs of which both branches are followed on their own
 constexpr std::size_t kMaxTrialNodes = 4096;  // after such an If
 
-const Constraint kBranchesAgree{"branches_agree", ConstraintKind::kBranchTypes, "both branches give results of one type"};
+const Constraint kBranchesAgree{"branches_agree", ConstraintKind::kBranchTypes,
+                                "both branches give results of one type"};
 
 }  // namespace
 
@@ -26,10 +27,12 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
     const GraphId body = body_of(call, name);
     if (body == GraphId::kNone) return;
     const std::size_t gives = model_.graph(body).outputs.size(), takes = model_.graph(body).inputs.size();
-    if (takes != 0) record_arity(id, fmt::format("`{}` takes {} value{}, a branch is handed none", name, takes, takes == 1 ? "" : "s"));
+    if (takes != 0)
+      record_arity(id,
+                   fmt::format("`{}` takes {} value{}, a branch is handed none", name, takes, takes == 1 ? "" : "s"));
     if (gives != call.result_count)
-      record_arity(id, fmt::format("`{}` gives {} value{}, If has {} result{}", name,
-          gives, gives == 1 ? "" : "s", call.result_count, call.result_count == 1 ? "" : "s"));
+      record_arity(id, fmt::format("`{}` gives {} value{}, If has {} result{}", name, gives, gives == 1 ? "" : "s",
+                                   call.result_count, call.result_count == 1 ? "" : "s"));
     if (is_decided && takes_then != (name == "then_branch")) continue;
     conditional_ += is_decided ? 0 : 1;
     const std::vector<AbstractValue> outputs = visit_body(body, {});
@@ -41,14 +44,22 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
       continue;
     }
     const auto clashes = [this](const AbstractValue& a, const AbstractValue& b) { return ranks_clash(facts_, a, b); };
-    if (merged.size() == outputs.size() && !std::ranges::equal(merged, outputs, std::not_fn(clashes))) clash = RankClash{merged, outputs};
+    if (merged.size() == outputs.size() && !std::ranges::equal(merged, outputs, std::not_fn(clashes)))
+      clash = RankClash{merged, outputs};
     for (std::size_t r = 0; r < std::min(merged.size(), outputs.size()); ++r) {
-      const Taint tainted = [&] { Taint both = merged[r].taint; both |= outputs[r].taint; return both; }();
+      const Taint tainted = [&] {
+        Taint both = merged[r].taint;
+        both |= outputs[r].taint;
+        return both;
+      }();
       if (types_clash(facts_, merged[r].fact, outputs[r].fact)) {
         if (!tainted.has(Aspect::kDtype))
-          record(id, {&kBranchesAgree, Certainty::kMust, {},
-              fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
-              facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)), {}});
+          record(id, {&kBranchesAgree,
+                      Certainty::kMust,
+                      {},
+                      fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
+                                  facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)),
+                      {}});
         merged[r].taint |= Aspect::kDtype;
       }
       merged[r] = join(facts_, merged[r], outputs[r]);
@@ -64,20 +75,27 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
 void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken) {
   const std::vector<ValueId>& outputs = model_.graph(left_out).outputs;
   for (std::size_t r = 0; r < std::min(taken.size(), outputs.size()); ++r) {
-    if (outputs[r] == ValueId::kAbsent || model_.value(outputs[r]).type == nullptr || taken[r].taint.has(Aspect::kDtype)) continue;
+    if (outputs[r] == ValueId::kAbsent || model_.value(outputs[r]).type == nullptr ||
+        taken[r].taint.has(Aspect::kDtype))
+      continue;
     const FactId other = seeds_.declared(*model_.value(outputs[r]).type, 0);
     const Fact &a = facts_.fact(taken[r].fact), &b = facts_.fact(other);
-    if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(facts_, taken[r].fact, other)) continue;
+    if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(facts_, taken[r].fact, other))
+      continue;
     const std::string given = facts_.to_text(taken[r].fact), declared = facts_.to_text(other);
-    record(id, {&kBranchesAgree, Certainty::kMust, {},
-        fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r, taken_is_then ? given : declared, taken_is_then ? declared : given), {}});
+    record(id, {&kBranchesAgree,
+                Certainty::kMust,
+                {},
+                fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
+                            taken_is_then ? given : declared, taken_is_then ? declared : given),
+                {}});
     taken[r].taint |= Aspect::kDtype;
   }
 }
 
-/// Where one branch's rank makes an operator fail further down in the same graph, every run that gets to the end took the
-/// other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Both are tried,
-/// with nothing recorded; where just one gets through, the If has its results from here on.
+/// Where one branch's rank makes an operator fail further down in the same graph, every run that gets to the end took
+/// the other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Both are
+/// tried, with nothing recorded; where just one gets through, the If has its results from here on.
 void Solver::choose_branch(const RankClash& clash, std::span<const NodeId> nodes) {
   const std::uint64_t allowance = budget_.visits() / 16;
   if (trial_ || trials_ >= kMaxTrials || nodes.size() > kMaxTrialNodes || allowance < nodes.size()) return;

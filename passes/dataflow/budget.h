@@ -9,9 +9,9 @@
 
 namespace tensorlint {
 
-/// What is left of the work that a model may cost. Visits are counted in small inferences (kVisitsPerNode); where they are
-/// spent, the rest of the model becomes unknown. Contents are counted in elements; where they are spent, only small ones
-/// are computed with.
+/// What is left of the work that a model may cost. Visits are counted in small inferences (kVisitsPerNode); where they
+/// are spent, the rest of the model becomes unknown. Contents are counted in elements; where they are spent, only small
+/// ones are computed with.
 class Budget {
  public:
   explicit Budget(std::size_t nodes)
@@ -34,7 +34,9 @@ class Budget {
 
   bool has_contents() const { return elements_ > 0; }
   /// An inference over so many elements of contents and shapes that made new dimension expressions.
-  void charge_contents(std::int64_t elements, std::uint32_t new_dims) { elements_ -= elements + kElementsPerDim * static_cast<std::int64_t>(new_dims); }
+  void charge_contents(std::int64_t elements, std::uint32_t new_dims) {
+    elements_ -= elements + kElementsPerDim * static_cast<std::int64_t>(new_dims);
+  }
 
  private:
   static constexpr std::int64_t kContentsAtLeast = 1 << 20;

@@ -6,9 +6,12 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType, "what is declared agrees with what is inferred"};
-const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape, "a declared shape agrees with what is inferred"};
-const Constraint kNotedShape{"noted_shape", ConstraintKind::kDeclaredShape, "a shape in value_info agrees with what is inferred"};
+const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType,
+                           "what is declared agrees with what is inferred"};
+const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape,
+                                "a declared shape agrees with what is inferred"};
+const Constraint kNotedShape{"noted_shape", ConstraintKind::kDeclaredShape,
+                             "a shape in value_info agrees with what is inferred"};
 
 }  // namespace
 
@@ -37,16 +40,19 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
     if (current.taint == Taint()) record(id, {&constraint, Certainty::kMust, {}, std::move(message), {}});
   };
   const auto other_shape = [&] {
-    contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result, facts_.shape_text(declared.shape),
-                              facts_.shape_text(fact.shape)), model_.value(value).is_output ? kDeclaredShape : kNotedShape);
+    contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result,
+                              facts_.shape_text(declared.shape), facts_.shape_text(fact.shape)),
+                  model_.value(value).is_output ? kDeclaredShape : kNotedShape);
   };
   if (fact.kind != declared.kind) {
-    contradiction(fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));
+    contradiction(
+        fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));
     return;
   }
   if (fact.kind != ValueKind::kTensor && fact.kind != ValueKind::kSparseTensor) return;
   if (!fact.dtypes.intersects(declared.dtypes)) {
-    contradiction(fmt::format("{{r{}}} is declared as {} but is {}", result, declared.dtypes.to_text(), fact.dtypes.to_text()));
+    contradiction(
+        fmt::format("{{r{}}} is declared as {} but is {}", result, declared.dtypes.to_text(), fact.dtypes.to_text()));
     return;
   }
   fact.dtypes = fact.dtypes & declared.dtypes;

@@ -26,7 +26,9 @@ class EqualityScope {
   }
 
   /// The fact with its extents and elements in terms of the symbols that are left.
-  FactId canonical(FactId id) { return state_.known.empty() || id == FactId::kAbsent || id == FactId::kTop ? id : rewritten(id); }
+  FactId canonical(FactId id) {
+    return state_.known.empty() || id == FactId::kAbsent || id == FactId::kTop ? id : rewritten(id);
+  }
 
  private:
   FactId rewritten(FactId id);

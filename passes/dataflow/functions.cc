@@ -8,7 +8,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kCallArity{"call_arity", ConstraintKind::kOperandCount, "a call has as many operands as the function has inputs"};
+const Constraint kCallArity{"call_arity", ConstraintKind::kOperandCount,
+                            "a call has as many operands as the function has inputs"};
 
 }  // namespace
 
@@ -23,14 +24,23 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
     return;
   }
   if (call.operands.size() > graph.inputs.size())
-    record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` takes {} operand{}, {} given", call.name,
-        graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", call.operands.size()), {}});
+    record(id, {&kCallArity,
+                Certainty::kMust,
+                {},
+                fmt::format("`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(),
+                            graph.inputs.size() == 1 ? "" : "s", call.operands.size()),
+                {}});
   if (call.result_count > graph.outputs.size())
-    record(id, {&kCallArity, Certainty::kMust, {}, fmt::format("`{}` gives {} result{}, {} asked for", call.name,
-        graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", call.result_count), {}});
+    record(id, {&kCallArity,
+                Certainty::kMust,
+                {},
+                fmt::format("`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
+                            graph.outputs.size() == 1 ? "" : "s", call.result_count),
+                {}});
 
   std::vector<AbstractValue> operands(graph.inputs.size(), AbstractValue{FactId::kAbsent, {}});
-  for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i) operands[i] = {call.operands[i], call.operand_taints[i]};
+  for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i)
+    operands[i] = {call.operands[i], call.operand_taints[i]};
   const std::span<const ValueId> results = model_.results(model_.node(id));
   std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
   for (const Attribute& fallback : graph.attribute_defaults)
@@ -53,7 +63,8 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
     current_[index(graph.inputs[i])] = operands[i];
   }
   const std::uint32_t mark = facts_.dims().mark();
-  const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_), outer_call = std::exchange(call_serial_, serials_);
+  const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_),
+                      outer_call = std::exchange(call_serial_, serials_);
   std::vector<Attribute> outer_attributes = std::exchange(caller_attributes_, std::move(attributes));
   calls_.push_back(id);
   ++depth_;

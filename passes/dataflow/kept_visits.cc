@@ -6,14 +6,16 @@
 namespace tensorlint {
 namespace {
 
-constexpr std::uint8_t kVisitsBeforeKept = 4;  // of one body: few loops stand in others
-constexpr std::size_t kMaxKeptVisits = 64;     // of one body
+constexpr std::uint8_t kVisitsBeforeKept = 4;                    // of one body: few loops stand in others
+constexpr std::size_t kMaxKeptVisits = 64;                       // of one body
 constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of kept visits: 8 bytes each
 
 }  // namespace
 
 KeptVisits::KeptVisits(const Model& model, const std::vector<std::vector<GraphId>>& bodies)
-    : model_(model), bodies_(bodies), first_visits_(model.graphs.size()),
+    : model_(model),
+      bodies_(bodies),
+      first_visits_(model.graphs.size()),
       room_(std::max<std::size_t>(kRoomAtLeast, kRoomPerNode * model.nodes.size())) {}
 
 const std::vector<AbstractValue>* KeptVisits::Body::find(std::span<const AbstractValue> given) const {
@@ -44,7 +46,8 @@ KeptVisits::Body* KeptVisits::visit(GraphId id, std::uint64_t call) {
 }
 
 void KeptVisits::keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs) {
-  if (body.visits.size() < kMaxKeptVisits && take_room(given.size() + outputs.size())) body.visits.push_back({std::move(given), outputs});
+  if (body.visits.size() < kMaxKeptVisits && take_room(given.size() + outputs.size()))
+    body.visits.push_back({std::move(given), outputs});
 }
 
 bool KeptVisits::take_room(std::size_t values) {
@@ -63,7 +66,8 @@ std::vector<ValueId> KeptVisits::captures_of(GraphId body) const {
   std::sort(inside.begin(), inside.end());
   std::vector<ValueId> captures;
   const auto add = [&](ValueId value) {
-    if (value != ValueId::kAbsent && !std::binary_search(inside.begin(), inside.end(), model_.value(value).graph)) captures.push_back(value);
+    if (value != ValueId::kAbsent && !std::binary_search(inside.begin(), inside.end(), model_.value(value).graph))
+      captures.push_back(value);
   };
   for (const GraphId id : graphs) {
     const Graph& graph = model_.graph(id);

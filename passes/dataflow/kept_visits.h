@@ -28,8 +28,8 @@ class KeptVisits {
 
     /// The outputs of the visit that was given this; null where there is none.
     const std::vector<AbstractValue>* find(std::span<const AbstractValue> given) const;
-    /// States of loops around it multiply, mostly in their ranges: visits after the first few are to take any floating value,
-    /// so that they repeat.
+    /// States of loops around it multiply, mostly in their ranges: visits after the first few are to take any floating
+    /// value, so that they repeat.
     bool is_sharp() const { return visits.size() < kSharpVisits; }
 
    private:
@@ -38,8 +38,8 @@ class KeptVisits {
     std::uint64_t call = 0;  // of the function around it: another call may have other attributes
   };
 
-  /// Counts a visit of the body in the function call of this number. What is known of the body, or null where nothing is kept:
-  /// for its first visits, and where it captures too much. Valid as long as this.
+  /// Counts a visit of the body in the function call of this number. What is known of the body, or null where nothing
+  /// is kept: for its first visits, and where it captures too much. Valid as long as this.
   Body* visit(GraphId body, std::uint64_t call);
   /// Unless there are too many.
   void keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs);

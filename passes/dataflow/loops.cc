@@ -12,9 +12,12 @@ namespace {
 constexpr std::int64_t kMaxExactTrips = 16;  // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
 
-const Constraint kBodyInput{"body_input_type", ConstraintKind::kDeclaredType, "what a body declares of its inputs agrees with what it is handed"};
-const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank of what is stacked"};
-const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType, "a carried value keeps its type"};
+const Constraint kBodyInput{"body_input_type", ConstraintKind::kDeclaredType,
+                            "what a body declares of its inputs agrees with what it is handed"};
+const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange,
+                            "-rank <= axis < rank of what is stacked"};
+const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType,
+                                   "a carried value keeps its type"};
 
 FactId scalar_fact(FactStore& facts, DType dtype, Range range) {
   Fact fact;
@@ -95,13 +98,13 @@ FactId without_axis(FactStore& facts, FactId id, std::int64_t axis, Dim& trips) 
 /// What a Loop or Scan body does with its carried values, iteration by iteration where that is cheap, else joined.
 struct Solver::Iteration {
   GraphId body = GraphId::kNone;
-  std::size_t lead = 0;                    ///< inputs before the carried ones (Loop: number and condition)
-  std::size_t lead_out = 0;                ///< outputs before the carried ones (Loop: condition)
-  std::vector<AbstractValue> carried{};    ///< initial values
-  std::vector<AbstractValue> trailing{};   ///< inputs after the carried ones, the same in each iteration
-  std::optional<std::int64_t> trips{};     ///< exact number of iterations, where it is constant
-  bool has_number = false;                 ///< input 0 is the number of the iteration
-  bool may_stop = false;                   ///< the body's first output decides whether to go on
+  std::size_t lead = 0;                   ///< inputs before the carried ones (Loop: number and condition)
+  std::size_t lead_out = 0;               ///< outputs before the carried ones (Loop: condition)
+  std::vector<AbstractValue> carried{};   ///< initial values
+  std::vector<AbstractValue> trailing{};  ///< inputs after the carried ones, the same in each iteration
+  std::optional<std::int64_t> trips{};    ///< exact number of iterations, where it is constant
+  bool has_number = false;                ///< input 0 is the number of the iteration
+  bool may_stop = false;                  ///< the body's first output decides whether to go on
 };
 
 struct Solver::Outcome {
@@ -114,13 +117,13 @@ struct Solver::Outcome {
 bool Solver::body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs) {
   const Graph& graph = model_.graph(body);
   if (graph.inputs.size() != inputs) {
-    record_arity(id, fmt::format("the body takes {} value{}, it is handed {}",
-        graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs));
+    record_arity(id, fmt::format("the body takes {} value{}, it is handed {}", graph.inputs.size(),
+                                 graph.inputs.size() == 1 ? "" : "s", inputs));
     return false;
   }
   if (graph.outputs.size() != outputs) {
-    record_arity(id, fmt::format("the body gives {} value{}, its node takes {}",
-        graph.outputs.size(), graph.outputs.size() == 1 ? "" : "s", outputs));
+    record_arity(id, fmt::format("the body gives {} value{}, its node takes {}", graph.outputs.size(),
+                                 graph.outputs.size() == 1 ? "" : "s", outputs));
     return false;
   }
   return true;
@@ -142,7 +145,8 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
     std::vector<AbstractValue> inputs(loop.lead);
     if (loop.has_number) {
       const double last = loop.trips ? static_cast<double>(*loop.trips - 1) : HUGE_VAL;
-      inputs[0].fact = exact ? exact_number(facts_, DType::kInt64, k) : scalar_fact(facts_, DType::kInt64, {0, last, false});
+      inputs[0].fact =
+          exact ? exact_number(facts_, DType::kInt64, k) : scalar_fact(facts_, DType::kInt64, {0, last, false});
       inputs[1].fact = exact_number(facts_, DType::kBool, 1);  // the body runs only while the condition holds
     }
     inputs.insert(inputs.end(), header.begin(), header.end());
@@ -175,7 +179,8 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
           // The iterations left out differ in their number alone, which nothing reads.
           const ValueId number = model_.graph(loop.body).inputs[0];
           const FactId all = scalar_fact(facts_, DType::kInt64, {0, static_cast<double>(*loop.trips - 1), false});
-          if (number != ValueId::kAbsent) out_.value_facts_[index(number)] = facts_.join(out_.value_facts_[index(number)], all);
+          if (number != ValueId::kAbsent)
+            out_.value_facts_[index(number)] = facts_.join(out_.value_facts_[index(number)], all);
         }
         outcome.carried = after;
         break;
@@ -185,7 +190,8 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
     }
     std::vector<AbstractValue> next(count);
     for (std::size_t i = 0; i < count; ++i) {
-      next[i] = join(facts_, loop.carried[i], {forget_since(facts_, join(facts_, header[i], after[i]).fact, mark), after[i].taint});
+      next[i] = join(facts_, loop.carried[i],
+                     {forget_since(facts_, join(facts_, header[i], after[i]).fact, mark), after[i].taint});
       next[i].taint |= header[i].taint;
       if (joins >= kJoinsBeforeWidening) next[i].fact = widen(facts_, header[i].fact, next[i].fact);
     }
@@ -194,7 +200,8 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
       const bool may_be_none = !(loop.trips && *loop.trips > 0);
       outcome.carried = after;
       for (std::size_t i = 0; i < count; ++i)
-        if (may_be_none || loop.trips != 1) outcome.carried[i].fact = forget_since(facts_, join(facts_, header[i], after[i]).fact, mark);
+        if (may_be_none || loop.trips != 1)
+          outcome.carried[i].fact = forget_since(facts_, join(facts_, header[i], after[i]).fact, mark);
       break;
     }
     header = std::move(next);
@@ -213,36 +220,50 @@ void Solver::report_carried(NodeId id, const Iteration& loop, std::span<Abstract
     Taint tainted = loop.carried[i].taint;
     tainted |= after[i].taint;
     if (tainted.has(Aspect::kDtype) || !types_clash(facts_, loop.carried[i].fact, after[i].fact)) continue;
-    record(id, {&kCarriedKeepsType, Certainty::kMust, {},
-        fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i,
-        facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)), {}});
+    record(id, {&kCarriedKeepsType,
+                Certainty::kMust,
+                {},
+                fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i,
+                            facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)),
+                {}});
     after[i].taint |= Aspect::kDtype;
     after[i].taint |= Aspect::kShape;
   }
 }
 
-/// Compares what a body declares of input `at` with what it is handed from `operand` on: the dtype, and of what stays the same
-/// in each iteration the shape.
-void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand, bool with_shape) {
+/// Compares what a body declares of input `at` with what it is handed from `operand` on: the dtype, and of what stays
+/// the same in each iteration the shape.
+void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
+                              bool with_shape) {
   const ValueId input = model_.graph(body).inputs[at];
   const TypeDecl* type = input == ValueId::kAbsent ? nullptr : model_.value(input).type;
   if (type == nullptr || type->kind != TypeKind::kTensor) return;
   const Fact declared = facts_.fact(seeds_.declared(*type, 0)), fact = facts_.fact(given.fact);
   if (fact.kind != ValueKind::kTensor) return;
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
-    record(id, {&kBodyInput, Certainty::kMust, {operand}, fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand,
-        fact.dtypes.to_text(), declared.dtypes.to_text()), {}});
+    record(id, {&kBodyInput,
+                Certainty::kMust,
+                {operand},
+                fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand, fact.dtypes.to_text(),
+                            declared.dtypes.to_text()),
+                {}});
     return;
   }
-  if (!with_shape || given.taint.has(Aspect::kShape) || fact.shape == ShapeId::kUnranked || declared.shape == ShapeId::kUnranked) return;
+  if (!with_shape || given.taint.has(Aspect::kShape) || fact.shape == ShapeId::kUnranked ||
+      declared.shape == ShapeId::kUnranked)
+    return;
   const auto have = facts_.dims_of(fact.shape), wanted = facts_.dims_of(declared.shape);
   const auto agrees = [this](Dim a, Dim b) {
     const auto x = facts_.dims().as_constant(a), y = facts_.dims().as_constant(b);
     return !x || !y || *x == *y;
   };
   if (std::ranges::equal(have, wanted, agrees)) return;
-  record(id, {&kBodyInput, Certainty::kMust, {operand}, fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
-      facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)), {}});
+  record(id, {&kBodyInput,
+              Certainty::kMust,
+              {operand},
+              fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
+                          facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)),
+              {}});
 }
 
 void Solver::visit_loop(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
@@ -267,9 +288,11 @@ void Solver::visit_loop(NodeId id, const Application& call, std::span<const Abst
   std::vector<AbstractValue> results = outcome.carried;
   if (!outcome.visited) {
     const Graph& graph = model_.graph(body);
-    for (std::size_t i = count + 1; i < graph.outputs.size(); ++i) results.push_back({stacked_without_visit(graph.outputs[i]), {}});
+    for (std::size_t i = count + 1; i < graph.outputs.size(); ++i)
+      results.push_back({stacked_without_visit(graph.outputs[i]), {}});
   } else {
-    const Dim trips = outcome.trips ? facts_.dims().constant(*outcome.trips) : facts_.dims().fresh(call.site, 0x10000, Unknown::kDataDependent);
+    const Dim trips = outcome.trips ? facts_.dims().constant(*outcome.trips)
+                                    : facts_.dims().fresh(call.site, 0x10000, Unknown::kDataDependent);
     for (const AbstractValue& element : outcome.stacked) results.push_back(stack(facts_, element, trips, 0));
   }
   set_results(id, results);
@@ -293,7 +316,11 @@ void Solver::check_stack_axis(NodeId id, const AbstractValue& element, std::size
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || element.taint.has(Aspect::kShape)) return;
   const auto rank = static_cast<std::int64_t>(facts_.dims_of(fact.shape).size()) + 1;
   if (axis >= -rank && axis < rank) return;
-  record(id, {&kStackAxis, Certainty::kMust, {}, fmt::format("`scan_output_axes` stacks {{r{}}} along axis {}, it has rank {}", result, axis, rank), {}});
+  record(id, {&kStackAxis,
+              Certainty::kMust,
+              {},
+              fmt::format("`scan_output_axes` stacks {{r{}}} along axis {}, it has rank {}", result, axis, rank),
+              {}});
 }
 
 void Solver::visit_scan(NodeId id, const Application& call, std::span<const AbstractValue> operands) {
@@ -309,10 +336,12 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
   const bool cut_short = batched && call.has_operand(0);  // batch elements may end earlier; what is missing is 0
   const auto list = [&](std::string_view name) {
     const Attribute* attribute = call.attribute(name);
-    return attribute != nullptr && attribute->kind == AttributeKind::kInts ? attribute->ints : std::span<const std::int64_t>();
+    return attribute != nullptr && attribute->kind == AttributeKind::kInts ? attribute->ints
+                                                                           : std::span<const std::int64_t>();
   };
   Iteration loop{.body = body};
-  loop.carried.assign(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.begin() + static_cast<std::ptrdiff_t>(first + state_count));
+  loop.carried.assign(operands.begin() + static_cast<std::ptrdiff_t>(first),
+                      operands.begin() + static_cast<std::ptrdiff_t>(first + state_count));
   const auto input_axes = list("scan_input_axes"), output_axes = list("scan_output_axes");
   Dim trips, batch;
   if (batched) {
@@ -326,14 +355,17 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
   }
   for (std::size_t i = 0; i < operands.size() - first; ++i) {
     const bool is_state = i < state_count;
-    check_body_input(id, body, i, is_state ? loop.carried[i] : loop.trailing[i - state_count], static_cast<int>(first + i), !is_state);
+    check_body_input(id, body, i, is_state ? loop.carried[i] : loop.trailing[i - state_count],
+                     static_cast<int>(first + i), !is_state);
   }
   if (!cut_short) loop.trips = facts_.dims().as_constant(trips);
   const Outcome outcome = iterate(id, loop);
   std::vector<AbstractValue> results = outcome.carried;
   if (outcome.visited) {
-    for (std::size_t s = 0; s < std::min(outcome.stacked.size(), output_axes.size()); ++s) check_stack_axis(id, outcome.stacked[s], state_count + s, output_axes[s]);
-    for (std::size_t s = 0; s < outcome.stacked.size(); ++s) results.push_back(stack(facts_, outcome.stacked[s], trips, s < output_axes.size() ? output_axes[s] : 0));
+    for (std::size_t s = 0; s < std::min(outcome.stacked.size(), output_axes.size()); ++s)
+      check_stack_axis(id, outcome.stacked[s], state_count + s, output_axes[s]);
+    for (std::size_t s = 0; s < outcome.stacked.size(); ++s)
+      results.push_back(stack(facts_, outcome.stacked[s], trips, s < output_axes.size() ? output_axes[s] : 0));
   }
   if (batched) {
     for (AbstractValue& result : results) {

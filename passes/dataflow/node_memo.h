@@ -14,8 +14,8 @@
 
 namespace tensorlint {
 
-/// Results of nodes that were inferred, by operator, attributes and operands' facts. Only for calls whose outcome depends
-/// on these alone: with a schema, nothing tainted, nothing failed, InferenceResult::repeatable.
+/// Results of nodes that were inferred, by operator, attributes and operands' facts. Only for calls whose outcome
+/// depends on these alone: with a schema, nothing tainted, nothing failed, InferenceResult::repeatable.
 class NodeMemo {
  public:
   explicit NodeMemo(const Model& model) : model_(model) {}
@@ -26,13 +26,15 @@ class NodeMemo {
     return key;
   }
 
-  /// Facts of the results, one for each the node has, valid until the next `remember`; null where no such call is known.
+  /// Facts of the results, one for each the node has, valid until the next `remember`; null where no such call is
+  /// known.
   const FactId* find(std::uint64_t key, const Node& node, const Application& call) const {
     // Nodes that share a key stand under the keys that follow it.
     for (; const std::uint32_t number = index_.find(key); ++key) {
       const Entry& entry = entries_[number - 1];
       const Node& known = model_.node(entry.node);
-      if (known.op != node.op || known.result_count != node.result_count || known.operand_count != node.operand_count) continue;
+      if (known.op != node.op || known.result_count != node.result_count || known.operand_count != node.operand_count)
+        continue;
       if (!std::equal(call.operands.begin(), call.operands.end(), facts_.begin() + entry.first_operand)) continue;
       if (same_attributes(call.attributes, model_.attributes(known))) return facts_.data() + entry.first_result;
     }
@@ -58,8 +60,8 @@ class NodeMemo {
 
   const Model& model_;
   std::vector<Entry> entries_;
-  FlatMap index_;               // from a key to the place in entries_, plus 1
-  std::vector<FactId> facts_;   // operands and results of the entries
+  FlatMap index_;              // from a key to the place in entries_, plus 1
+  std::vector<FactId> facts_;  // operands and results of the entries
 };
 
 }  // namespace tensorlint

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
 
-bool is_control_flow(std::string_view name) { return name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap"; }
+bool is_control_flow(std::string_view name) {
+  return name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap";
+}
 
 std::int64_t content_size(const FactStore& facts, FactId id) {
   if (id == FactId::kAbsent || id == FactId::kTop) return 0;
@@ -21,7 +23,8 @@ std::int64_t content_size(const FactStore& facts, FactId id) {
 std::int64_t size_of(const FactStore& facts, FactId id) {
   if (id == FactId::kAbsent || id == FactId::kTop) return 0;
   const ShapeId shape = facts.fact(id).shape;
-  return content_size(facts, id) + (shape == ShapeId::kUnranked ? 0 : static_cast<std::int64_t>(facts.dims_of(shape).size()));
+  return content_size(facts, id) +
+         (shape == ShapeId::kUnranked ? 0 : static_cast<std::int64_t>(facts.dims_of(shape).size()));
 }
 
 }  // namespace
@@ -41,7 +44,8 @@ void Solver::visit_node(NodeId id) {
     frame.taints.push_back(operand.taint);
     any |= operand.taint;
   }
-  const std::uint64_t cost = depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
+  const std::uint64_t cost =
+      depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
   if (!budget_.take(cost)) {
     give_up(id, "the model needs more inferences than the budget allows");
     return;
@@ -80,7 +84,8 @@ void Solver::visit_node(NodeId id) {
   const bool clean = infer_node(id, call, any != Taint(), frame.result);
   if (call.domain.empty() && is_control_flow(call.name)) {
     visit_control_flow(id, call);
-  } else if (memoisable && clean && frame.result.repeatable && call.attributes.data() == model_.attributes(node).data()) {
+  } else if (memoisable && clean && frame.result.repeatable &&
+             call.attributes.data() == model_.attributes(node).data()) {
     memo_.remember(key, id, frame.operands, frame.result.results);
   }
   if (has_declarations(node)) check_declarations(id);
@@ -102,7 +107,8 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, Infere
   for (const FactId fact : result.results) size += size_of(facts_, fact);
   const std::uint32_t new_dims = facts_.dims().mark() - mark;
   budget_.charge_contents(size, new_dims);
-  if (depth_ != 0) budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
+  if (depth_ != 0)
+    budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
   for (Failure& failure : result.failures) record(id, std::move(failure));
   const bool clean = result.failures.empty();
   if (clean && !tainted) {
@@ -132,7 +138,8 @@ std::span<const Attribute> Solver::attributes_of(const Node& node, Frame& frame)
       frame.attributes.push_back(attribute);
       continue;
     }
-    const auto found = std::find_if(caller_attributes_.begin(), caller_attributes_.end(), [&](const Attribute& x) { return x.name == attribute.reference; });
+    const auto found = std::find_if(caller_attributes_.begin(), caller_attributes_.end(),
+                                    [&](const Attribute& x) { return x.name == attribute.reference; });
     if (found == caller_attributes_.end()) continue;  // the caller left it out: so does the node
     Attribute value = *found;
     value.name = attribute.name;
@@ -155,7 +162,8 @@ std::uint64_t Solver::weight_of(const Node& node) const {
     if (attribute.tensor != nullptr) weight += attribute.tensor->inline_bytes() / 16;
   }
   for (const ValueId result : model_.results(node))
-    if (result != ValueId::kAbsent && model_.value(result).type != nullptr) weight += model_.value(result).type->dims.size();
+    if (result != ValueId::kAbsent && model_.value(result).type != nullptr)
+      weight += model_.value(result).type->dims.size();
   return weight;
 }
 

@@ -65,7 +65,8 @@ NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<st
   });
   order.nodes.reserve(graph.node_count);
   if (sorted) {
-    for (std::uint32_t n = 0; n < graph.node_count; ++n) order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
+    for (std::uint32_t n = 0; n < graph.node_count; ++n)
+      order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
     return order;
   }
 
@@ -90,13 +91,16 @@ NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<st
   for (std::uint32_t n = 0; n < graph.node_count; ++n)
     if (waiting_for[n] != 0) order.cyclic.push_back(static_cast<NodeId>(graph.first_node + n));
 
-  const auto is_cyclic = [&](NodeId node) { return std::binary_search(order.cyclic.begin(), order.cyclic.end(), node); };
+  const auto is_cyclic = [&](NodeId node) {
+    return std::binary_search(order.cyclic.begin(), order.cyclic.end(), node);
+  };
   std::sort(order.early_uses.begin(), order.early_uses.end(), [](const EarlyUse& a, const EarlyUse& b) {
     return std::pair(a.user, a.value) < std::pair(b.user, b.value);
   });
   const auto same = [](const EarlyUse& a, const EarlyUse& b) { return a.user == b.user && a.value == b.value; };
   order.early_uses.erase(std::unique(order.early_uses.begin(), order.early_uses.end(), same), order.early_uses.end());
-  for (EarlyUse& use : order.early_uses) use.in_cycle = is_cyclic(use.user) && is_cyclic(model.value(use.value).producer);
+  for (EarlyUse& use : order.early_uses)
+    use.in_cycle = is_cyclic(use.user) && is_cyclic(model.value(use.value).producer);
   return order;
 }
 

@@ -14,9 +14,9 @@ struct EarlyUse {
 };
 
 struct NodeOrder {
-  std::vector<NodeId> nodes;        ///< operands first; nodes on cycles are left out
-  std::vector<NodeId> cyclic;       ///< nodes on cycles or behind them, in file order
-  std::vector<EarlyUse> early_uses; ///< in file order; at most one per (user, value)
+  std::vector<NodeId> nodes;         ///< operands first; nodes on cycles are left out
+  std::vector<NodeId> cyclic;        ///< nodes on cycles or behind them, in file order
+  std::vector<EarlyUse> early_uses;  ///< in file order; at most one per (user, value)
 };
 
 /// The bodies that the nodes of each graph hold directly, by graph.

@@ -17,10 +17,12 @@ namespace {
 
 constexpr std::size_t kMaxFloatContent = 64;  // Resize scales, Clip bounds, quantisation constants
 
-/// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands for
-/// many extents.
+/// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands
+/// for many extents.
 bool is_extent_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  };
   return name != "None" && std::any_of(name.begin(), name.end(), is_letter);
 }
 
@@ -77,7 +79,8 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
   Fact fact;
   switch (type.kind) {
     case TypeKind::kNone:
-    case TypeKind::kOpaque: return FactId::kTop;
+    case TypeKind::kOpaque:
+      return FactId::kTop;
     case TypeKind::kTensor:
     case TypeKind::kSparseTensor:
       fact.kind = type.kind == TypeKind::kTensor ? ValueKind::kTensor : ValueKind::kSparseTensor;
@@ -89,8 +92,12 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
       fact.kind = ValueKind::kMap;
       if (is_known_dtype(type.element_code)) fact.key = static_cast<DType>(type.element_code);
       break;
-    case TypeKind::kSequence: fact.kind = ValueKind::kSequence; break;
-    case TypeKind::kOptional: fact.kind = ValueKind::kOptional; break;
+    case TypeKind::kSequence:
+      fact.kind = ValueKind::kSequence;
+      break;
+    case TypeKind::kOptional:
+      fact.kind = ValueKind::kOptional;
+      break;
   }
   // Elements of one sequence may differ in what the declaration leaves open: no shared symbols (site 0).
   if (type.element != nullptr) fact.element = declared(*type.element, 0);
@@ -131,7 +138,8 @@ FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_
       if (error == std::errc() && end == text.data() + text.size() && extent >= 0) {
         dims.push_back(facts_.dims().constant(extent));
       } else {
-        dims.push_back(text == "?" ? facts_.dims().fresh(site, axis, Unknown::kNotTracked) : facts_.dims().symbol(text));
+        dims.push_back(text == "?" ? facts_.dims().fresh(site, axis, Unknown::kNotTracked)
+                                   : facts_.dims().symbol(text));
       }
     }
     fact.shape = facts_.intern_shape(dims);

@@ -13,9 +13,11 @@ namespace tensorlint {
 /// The facts that inference begins with: of initializers, of declared types, of what the user declared.
 class Seeds {
  public:
-  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts) : model_(model), options_(options), facts_(facts) {
+  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts)
+      : model_(model), options_(options), facts_(facts) {
     for (const StructureFault& fault : model.faults)
-      if (fault.kind == StructureFault::Kind::kMalformedTensor && fault.tensor != nullptr) malformed_.insert(fault.tensor);
+      if (fault.kind == StructureFault::Kind::kMalformedTensor && fault.tensor != nullptr)
+        malformed_.insert(fault.tensor);
   }
 
   /// Of an input of the main graph.

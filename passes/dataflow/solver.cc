@@ -20,9 +20,19 @@ Analysis Solver::solve(const Model& model, const AnalysisOptions& options) {
 }
 
 Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out)
-    : model_(model), options_(options), out_(out), facts_(*out.facts_), seeds_(model, options, facts_), current_(model.values.size()),
-      budget_(model.nodes.size()), bodies_(bodies_by_graph(model)), graphs_(model.graphs.size()), memo_(model), equalities_(facts_),
-      kept_visits_(model, bodies_), summaries_(model) {}
+    : model_(model),
+      options_(options),
+      out_(out),
+      facts_(*out.facts_),
+      seeds_(model, options, facts_),
+      current_(model.values.size()),
+      budget_(model.nodes.size()),
+      bodies_(bodies_by_graph(model)),
+      graphs_(model.graphs.size()),
+      memo_(model),
+      equalities_(facts_),
+      kept_visits_(model, bodies_),
+      summaries_(model) {}
 
 void Solver::run() {
   for (const Operator& op : model_.operators)
@@ -34,7 +44,8 @@ void Solver::run() {
   for (const ValueId input : main.inputs) current_[index(input)] = {seeds_.input(input), {}};
   visit_graph(GraphId::kMain);
   settle(GraphId::kMain);
-  std::stable_sort(out_.failures_.begin(), out_.failures_.end(), [](const NodeFailure& a, const NodeFailure& b) { return a.node < b.node; });
+  std::stable_sort(out_.failures_.begin(), out_.failures_.end(),
+                   [](const NodeFailure& a, const NodeFailure& b) { return a.node < b.node; });
   for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
     const NodeOrder& order = this->order(static_cast<GraphId>(g));
     out_.early_uses_.insert(out_.early_uses_.end(), order.early_uses.begin(), order.early_uses.end());
@@ -65,7 +76,8 @@ void Solver::visit_graph(GraphId id) {
   }
   for (std::size_t i = 0; i < nodes.nodes.size() && !doomed_; ++i) {
     visit_node(nodes.nodes[i]);
-    if (const auto clash = std::exchange(rank_clash_, std::nullopt)) choose_branch(*clash, std::span(nodes.nodes).subspan(i));
+    if (const auto clash = std::exchange(rank_clash_, std::nullopt))
+      choose_branch(*clash, std::span(nodes.nodes).subspan(i));
   }
   // What holds after a body ran need not hold where it did not.
   equalities_.return_to(outer_equalities);

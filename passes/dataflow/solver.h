@@ -28,11 +28,11 @@
 
 namespace tensorlint {
 
-/// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this folder:
-/// users call `analyse`.
+/// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this
+/// folder: users call `analyse`.
 ///
-/// Facts of the visit under way stand in current_; a graph that was visited is settled: its facts are joined into the result.
-/// What has state of its own is a class of its own (the includes above); the rest is told in this order:
+/// Facts of the visit under way stand in current_; a graph that was visited is settled: its facts are joined into the
+/// result. What has state of its own is a class of its own (the includes above); the rest is told in this order:
 ///   solver.cc        graphs: order, visit, settle
 ///   nodes.cc         a node: operands, memo, inference, what it costs; failures
 ///   declarations.cc  declared types of results
@@ -84,7 +84,8 @@ class Solver {
     if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
     if (model_.value(value).origin == ValueOrigin::kUndefined) return {FactId::kTop, everything_tainted()};
     // Which of its definitions is meant cannot be known.
-    if (!defined_twice_.empty() && defined_twice_.contains(value)) return {current_[index(value)].fact, everything_tainted()};
+    if (!defined_twice_.empty() && defined_twice_.contains(value))
+      return {current_[index(value)].fact, everything_tainted()};
     return current_[index(value)];
   }
   /// Results past the values are top.
@@ -149,7 +150,8 @@ class Solver {
   Outcome iterate(NodeId id, const Iteration& loop);
   void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after);
   FactId stacked_without_visit(ValueId output);
-  void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand, bool with_shape);
+  void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
+                        bool with_shape);
   void check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis);
   bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs);
 
@@ -180,7 +182,7 @@ class Solver {
   std::vector<NodeId> calls_;
   std::vector<Attribute> caller_attributes_;
   std::uint64_t visit_serial_ = 0, serials_ = 0;  // distinguishes visits of one body or function
-  std::uint64_t call_serial_ = 0;  // visit_serial_ of the innermost function
+  std::uint64_t call_serial_ = 0;                 // visit_serial_ of the innermost function
   std::int64_t iteration_ = 0;
 
   // Trials of branches.

@@ -7,13 +7,17 @@
 
 namespace tensorlint {
 
-const std::vector<AbstractValue>* Summaries::find(GraphId function, std::span<const AbstractValue> operands, std::span<const Attribute> attributes) const {
+const std::vector<AbstractValue>* Summaries::find(GraphId function, std::span<const AbstractValue> operands,
+                                                  std::span<const Attribute> attributes) const {
   for (const Summary& summary : of(function))
-    if (std::ranges::equal(summary.operands, operands) && same_attributes(attributes, model_.attributes(model_.node(summary.call)))) return &summary.outputs;
+    if (std::ranges::equal(summary.operands, operands) &&
+        same_attributes(attributes, model_.attributes(model_.node(summary.call))))
+      return &summary.outputs;
   return nullptr;
 }
 
-void Summaries::keep(GraphId function, NodeId call, std::vector<AbstractValue> operands, std::vector<AbstractValue> outputs) {
+void Summaries::keep(GraphId function, NodeId call, std::vector<AbstractValue> operands,
+                     std::vector<AbstractValue> outputs) {
   std::vector<Summary>& known = known_[static_cast<std::size_t>(function)];
   if (known.size() < kMaxSummaries) known.push_back({std::move(operands), std::move(outputs), call});
 }

@@ -14,11 +14,12 @@ class Summaries {
  public:
   explicit Summaries(const Model& model) : model_(model), known_(model.graphs.size()) {}
 
-  /// Functions that call each other with ranges which differ a little in each call would be followed 2^n times: calls after
-  /// the first few are to take any floating value, so that they repeat.
+  /// Functions that call each other with ranges which differ a little in each call would be followed 2^n times: calls
+  /// after the first few are to take any floating value, so that they repeat.
   bool is_sharp(GraphId function) const { return of(function).size() < kSharpSummaries; }
   /// The function's outputs; null where no such call is known.
-  const std::vector<AbstractValue>* find(GraphId function, std::span<const AbstractValue> operands, std::span<const Attribute> attributes) const;
+  const std::vector<AbstractValue>* find(GraphId function, std::span<const AbstractValue> operands,
+                                         std::span<const Attribute> attributes) const;
   /// Unless there are too many. `call` has the attributes of the call: they are compared with later calls.
   void keep(GraphId function, NodeId call, std::vector<AbstractValue> operands, std::vector<AbstractValue> outputs);
 

@@ -18,7 +18,8 @@ bool Finder::add_cross_entropy_of_two(NodeId combination) {
   const ValueId left = terms_.operand(combination, 0), right = terms_.operand(combination, 1);
   if (!is_product(left) && !is_product(right)) return false;
   const std::vector<ValueId> a = terms_.factors(left), b = terms_.factors(right);
-  return add_binary(combination, a, b) || add_binary(combination, b, a) || add_with_logits(combination, a, b) || add_with_logits(combination, b, a);
+  return add_binary(combination, a, b) || add_binary(combination, b, a) || add_with_logits(combination, a, b) ||
+         add_with_logits(combination, b, a);
 }
 
 bool Finder::is_product(ValueId value) const {
@@ -45,21 +46,24 @@ bool Finder::add_binary(NodeId combination, std::span<const ValueId> positive, s
     if (!q || !q->complement) continue;
     for (const ValueId log_p : positive) {
       const auto p = terms_.log_term(log_p);
-      if (!p || p->complement || p->argument == ValueId::kAbsent || terms_.source(p->argument) != terms_.source(q->argument)) continue;
+      if (!p || p->complement || p->argument == ValueId::kAbsent ||
+          terms_.source(p->argument) != terms_.source(q->argument))
+        continue;
       for (const ValueId other : negative) {
         const ValueId target = terms_.complement(other);
         if (!contains(positive, target)) continue;
         const NodeId first = product_with(positive, target, log_p), second = product_with(negative, other, log_q);
         // One exporter writes the loss with logits so, with constants of its own shape and the sign right behind.
-        const bool exported = terms_.is_constant_of_rank_one(terms_.operand(terms_.maker(other), 0)) && is_negated(combination);
+        const bool exported =
+            terms_.is_constant_of_rank_one(terms_.operand(terms_.maker(other), 0)) && is_negated(combination);
         const bool logits = exported && p->logit != ValueId::kAbsent;
         Nodes nodes{combination, first, second, terms_.maker(other)};
         append_makers(positive, nodes);
         append_makers(negative, nodes);
         drop_maker(p->argument, nodes);
         drop_maker(target, nodes);
-        add(logits ? LossKind::kBinaryCrossEntropyWithLogits : LossKind::kBinaryCrossEntropy, LossEvidence::kPattern, std::min(first, second),
-            logits ? p->logit : p->argument, target, std::move(nodes));
+        add(logits ? LossKind::kBinaryCrossEntropyWithLogits : LossKind::kBinaryCrossEntropy, LossEvidence::kPattern,
+            std::min(first, second), logits ? p->logit : p->argument, target, std::move(nodes));
         return true;
       }
     }
@@ -72,7 +76,8 @@ bool Finder::is_negated(NodeId node) const {
   return users.size() == 1 && terms_.op(users[0]) == LossOp::kNeg;
 }
 
-bool Finder::add_with_logits(NodeId combination, std::span<const ValueId> linear, std::span<const ValueId> logarithmic) {
+bool Finder::add_with_logits(NodeId combination, std::span<const ValueId> linear,
+                             std::span<const ValueId> logarithmic) {
   for (const ValueId log : logarithmic) {
     const auto term = terms_.log_term(log);
     if (!term || term->complement || !contains(linear, term->logit)) continue;
@@ -87,7 +92,8 @@ bool Finder::add_with_logits(NodeId combination, std::span<const ValueId> linear
       append_class_weights(logarithmic, target, nodes);
       drop_maker(term->logit, nodes);
       drop_maker(target, nodes);
-      add(LossKind::kBinaryCrossEntropyWithLogits, LossEvidence::kPattern, meeting, term->logit, target, std::move(nodes));
+      add(LossKind::kBinaryCrossEntropyWithLogits, LossEvidence::kPattern, meeting, term->logit, target,
+          std::move(nodes));
       return true;
     }
   }

@@ -2,7 +2,8 @@
 
 namespace tensorlint {
 
-/// Cross-entropy written out: the logarithm of a softmax, times probabilities or gathered at class indices, summed, negated.
+/// Cross-entropy written out: the logarithm of a softmax, times probabilities or gathered at class indices, summed,
+/// negated.
 void Finder::add_cross_entropy(NodeId logarithm) {
   ValueId scores = terms_.operand(logarithm, 0);
   Nodes nodes{logarithm};
@@ -21,7 +22,9 @@ void Finder::add_cross_entropy(NodeId logarithm) {
     if (target == ValueId::kAbsent || target == result) continue;
     // p * log(p): an entropy.
     const NodeId made_by = terms_.maker(terms_.source(target));
-    if ((terms_.op(made_by) == LossOp::kSoftmax && terms_.operand(made_by, 0) == scores) || terms_.op(made_by) == LossOp::kExp) continue;
+    if ((terms_.op(made_by) == LossOp::kSoftmax && terms_.operand(made_by, 0) == scores) ||
+        terms_.op(made_by) == LossOp::kExp)
+      continue;
     Nodes tail = nodes;
     if (!append_negated_reduction(terms_.result(user), tail)) continue;
     add(LossKind::kCrossEntropy, LossEvidence::kPattern, user, scores, target, std::move(tail));
@@ -53,18 +56,24 @@ bool Finder::append_negated_reduction(ValueId value, Nodes& nodes) const {
     for (const NodeId user : terms_.users(step.value)) {
       Step next{terms_.result(user), step.depth + 1, step.negated, step.reduced};
       switch (terms_.op(user)) {
-        case LossOp::kNeg: next.negated = true; break;
+        case LossOp::kNeg:
+          next.negated = true;
+          break;
         case LossOp::kReduceMean:
-        case LossOp::kReduceSum: next.reduced = true; break;
+        case LossOp::kReduceSum:
+          next.reduced = true;
+          break;
         case LossOp::kSqueeze:
-        case LossOp::kDiv: break;
+        case LossOp::kDiv:
+          break;
         case LossOp::kMul: {
           const ValueId a = terms_.operand(user, 0), b = terms_.operand(user, 1);
           const auto scale = terms_.number(a == step.value ? b : a);
           if (scale && *scale < 0) next.negated = true;
           break;
         }
-        default: continue;
+        default:
+          continue;
       }
       nodes.push_back(user);
       if (next.negated && next.reduced) return true;

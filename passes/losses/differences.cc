@@ -8,7 +8,8 @@ namespace tensorlint {
 
 /// Losses of a - b: squared, absolute, Huber's, log-cosh.
 void Finder::add_difference(NodeId difference) {
-  const ValueId a = terms_.operand(difference, 0), b = terms_.operand(difference, 1), result = terms_.result(difference);
+  const ValueId a = terms_.operand(difference, 0), b = terms_.operand(difference, 1),
+                result = terms_.result(difference);
   if (a == ValueId::kAbsent || b == ValueId::kAbsent || a == b || result == ValueId::kAbsent) return;
   // A value less its own mean: a variance.
   if (is_mean_of(a, b) || is_mean_of(b, a)) return;
@@ -43,12 +44,15 @@ void Finder::add_difference(NodeId difference) {
         }
         if (!certain) continue;
         break;
-      default: continue;
+      default:
+        continue;
     }
     LossEvidence evidence = LossEvidence::kPattern;
     if (!certain && !append_reduction(distance, nodes)) {
-      if (is_named(difference, kind)) evidence = LossEvidence::kMetadata;
-      else if (!is_result_of_model(distance, a, b)) continue;
+      if (is_named(difference, kind))
+        evidence = LossEvidence::kMetadata;
+      else if (!is_result_of_model(distance, a, b))
+        continue;
     }
     const auto [prediction, target] = parameters_.tell_apart(a, b);
     add(kind, evidence, difference, prediction, target, std::move(nodes));
@@ -66,7 +70,9 @@ NodeId Finder::same_difference(NodeId product, NodeId difference) const {
   const NodeId other = a == difference ? b : a;
   if (other == difference) return difference;
   // Each of them may cast for itself.
-  const auto same = [&](std::size_t i) { return terms_.source(terms_.operand(other, i)) == terms_.source(terms_.operand(difference, i)); };
+  const auto same = [&](std::size_t i) {
+    return terms_.source(terms_.operand(other, i)) == terms_.source(terms_.operand(difference, i));
+  };
   return terms_.op(other) == LossOp::kSub && same(0) && same(1) ? other : NodeId::kNone;
 }
 
@@ -81,7 +87,8 @@ bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
     if (terms_.op(expand) != LossOp::kExpand) return false;
     const NodeId shape = terms_.maker(terms_.operand(expand, 1));
     const NodeId shaped = terms_.maker(terms_.operand(shape, 0));
-    if (terms_.op(shape) != LossOp::kShape || terms_.op(shaped) != LossOp::kAdd || (i == 1 && shaped != sum)) return false;
+    if (terms_.op(shape) != LossOp::kShape || terms_.op(shaped) != LossOp::kAdd || (i == 1 && shaped != sum))
+      return false;
     sum = shaped;
     found.insert(found.end(), {expand, shaped});
   }
@@ -95,8 +102,11 @@ bool Finder::append_huber(ValueId size, ValueId difference, Nodes& nodes) const 
     if (terms_.op(compare) != LossOp::kCompare) continue;
     for (const NodeId select : terms_.users(terms_.result(compare))) {
       if (terms_.op(select) != LossOp::kWhere || terms_.operand(select, 0) != terms_.result(compare)) continue;
-      const std::vector<ValueId> a = terms_.factors(terms_.operand(select, 1)), b = terms_.factors(terms_.operand(select, 2));
-      if (!(is_square(a, size, difference) && is_line(b, size)) && !(is_square(b, size, difference) && is_line(a, size))) continue;
+      const std::vector<ValueId> a = terms_.factors(terms_.operand(select, 1)),
+                                 b = terms_.factors(terms_.operand(select, 2));
+      if (!(is_square(a, size, difference) && is_line(b, size)) &&
+          !(is_square(b, size, difference) && is_line(a, size)))
+        continue;
       nodes.insert(nodes.end(), {compare, select});
       append_makers(a, nodes);
       append_makers(b, nodes);
@@ -112,7 +122,9 @@ bool Finder::is_square(std::span<const ValueId> factors, ValueId size, ValueId d
     const NodeId node = terms_.maker(factor);
     if (factor == size || factor == difference) ++power;
     const ValueId base = terms_.operand(node, 0);
-    if (terms_.op(node) == LossOp::kPow && (base == size || base == difference) && terms_.is_number(terms_.operand(node, 1), 2)) power += 2;
+    if (terms_.op(node) == LossOp::kPow && (base == size || base == difference) &&
+        terms_.is_number(terms_.operand(node, 1), 2))
+      power += 2;
   }
   return power == 2;
 }
@@ -136,7 +148,8 @@ bool Finder::append_reduction(ValueId value, Nodes& nodes) const {
         nodes.push_back(user);
         return true;
       }
-      const bool passes = reduces || kind == LossOp::kMul || kind == LossOp::kNeg || kind == LossOp::kSqueeze || kind == LossOp::kDiv;
+      const bool passes =
+          reduces || kind == LossOp::kMul || kind == LossOp::kNeg || kind == LossOp::kSqueeze || kind == LossOp::kDiv;
       if (passes && depth + 1 < kMaxTail && !keeps_axes(user)) pending.emplace_back(terms_.result(user), depth + 1);
     }
   }
@@ -170,7 +183,8 @@ bool Finder::keeps_axes(NodeId id) const {
 bool Finder::is_named(NodeId node, LossKind kind) {
   if (model_.provenance == nullptr) return false;
   constexpr std::string_view kScope = "namespace", kHierarchy = "pkg.torch.onnx.class_hierarchy";
-  if (!mentions_losses_) mentions_losses_ = model_.provenance->mentions(kScope) || model_.provenance->mentions(kHierarchy);
+  if (!mentions_losses_)
+    mentions_losses_ = model_.provenance->mentions(kScope) || model_.provenance->mentions(kHierarchy);
   if (!*mentions_losses_) return false;
   for (const MetadataEntry& entry : model_.provenance->node_metadata(model_.node(node)))
     if ((entry.key == kScope || entry.key == kHierarchy) && loss_named(entry.value) == kind) return true;

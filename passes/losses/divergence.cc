@@ -7,7 +7,8 @@ namespace tensorlint {
 /// KL divergence: t * log(t) - t * q, t * (log(t) - q), exp(t) * (t - q).
 bool Finder::add_divergence(NodeId difference) {
   const ValueId left = terms_.operand(difference, 0), right = terms_.operand(difference, 1);
-  if (const ValueId target = terms_.times_own_log(left); target != ValueId::kAbsent && terms_.op_of(right) == LossOp::kMul) {
+  if (const ValueId target = terms_.times_own_log(left);
+      target != ValueId::kAbsent && terms_.op_of(right) == LossOp::kMul) {
     const NodeId meeting = terms_.maker(right);
     const ValueId a = terms_.operand(meeting, 0), b = terms_.operand(meeting, 1);
     if (a == target || b == target) {
@@ -28,7 +29,8 @@ bool Finder::add_divergence(NodeId difference) {
       Nodes nodes{terms_.maker(left), user};
       // Zero where t is: a selection by t itself.
       for (const NodeId select : terms_.users(terms_.result(user)))
-        if (terms_.op(select) == LossOp::kWhere) nodes.insert(nodes.end(), {select, terms_.maker(terms_.operand(select, 0))});
+        if (terms_.op(select) == LossOp::kWhere)
+          nodes.insert(nodes.end(), {select, terms_.maker(terms_.operand(select, 0))});
       add(LossKind::kKlDivergence, LossEvidence::kPattern, difference, right, argument, std::move(nodes));
       return true;
     }
@@ -51,7 +53,8 @@ void Finder::append_selections(ValueId value, Nodes& nodes) const {
   const NodeId product = terms_.maker(value);
   nodes.push_back(product);
   for (std::size_t i = 0; i < 2; ++i)
-    if (const NodeId log = terms_.maker(terms_.operand(product, i)); terms_.op(log) == LossOp::kLog) nodes.push_back(log);
+    if (const NodeId log = terms_.maker(terms_.operand(product, i)); terms_.op(log) == LossOp::kLog)
+      nodes.push_back(log);
 }
 
 }  // namespace tensorlint

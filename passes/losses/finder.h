@@ -13,11 +13,12 @@
 
 namespace tensorlint {
 
-/// Finds the losses of a model. Private to this folder: users call `find_losses`. What each loss is known by stands in a file
-/// of its own.
+/// Finds the losses of a model. Private to this folder: users call `find_losses`. What each loss is known by stands in
+/// a file of its own.
 class Finder {
  public:
-  explicit Finder(const Analysis& analysis) : analysis_(analysis), model_(analysis.model()), terms_(analysis), parameters_(analysis) {}
+  explicit Finder(const Analysis& analysis)
+      : analysis_(analysis), model_(analysis.model()), terms_(analysis), parameters_(analysis) {}
 
   std::vector<LossSite> find();
 

@@ -70,22 +70,33 @@ std::optional<LossKind> loss_operator(std::string_view domain, std::string_view 
 
 std::string_view to_text(LossKind kind) {
   switch (kind) {
-    case LossKind::kMse: return "mean squared error";
-    case LossKind::kL1: return "L1 loss";
-    case LossKind::kHuber: return "Huber loss";
-    case LossKind::kLogCosh: return "log-cosh loss";
-    case LossKind::kBinaryCrossEntropy: return "binary cross-entropy";
-    case LossKind::kBinaryCrossEntropyWithLogits: return "binary cross-entropy with logits";
-    case LossKind::kKlDivergence: return "KL divergence";
-    case LossKind::kNegativeLogLikelihood: return "negative log-likelihood";
-    case LossKind::kCrossEntropy: return "cross-entropy";
+    case LossKind::kMse:
+      return "mean squared error";
+    case LossKind::kL1:
+      return "L1 loss";
+    case LossKind::kHuber:
+      return "Huber loss";
+    case LossKind::kLogCosh:
+      return "log-cosh loss";
+    case LossKind::kBinaryCrossEntropy:
+      return "binary cross-entropy";
+    case LossKind::kBinaryCrossEntropyWithLogits:
+      return "binary cross-entropy with logits";
+    case LossKind::kKlDivergence:
+      return "KL divergence";
+    case LossKind::kNegativeLogLikelihood:
+      return "negative log-likelihood";
+    case LossKind::kCrossEntropy:
+      return "cross-entropy";
   }
   return {};
 }
 
 bool is_regression(LossKind kind) { return !takes_class_indices(kind); }
 
-bool takes_class_indices(LossKind kind) { return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy; }
+bool takes_class_indices(LossKind kind) {
+  return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy;
+}
 
 std::optional<LossKind> loss_named(std::string_view metadata) {
   // Only the innermost operator counts, and the modules that are losses: one around them may be called anything.

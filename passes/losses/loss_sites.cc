@@ -12,7 +12,8 @@ std::vector<LossSite> find_losses(const Analysis& analysis) { return Finder(anal
 
 std::vector<LossSite> Finder::find() {
   std::vector<std::optional<LossKind>> by_operator;
-  for (const Operator& op : model_.operators) by_operator.push_back(loss_operator(model_.text(op.domain), model_.text(op.name)));
+  for (const Operator& op : model_.operators)
+    by_operator.push_back(loss_operator(model_.text(op.domain), model_.text(op.name)));
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
     if (const auto kind = by_operator[static_cast<std::size_t>(model_.nodes[n].op)]) {
@@ -23,16 +24,22 @@ std::vector<LossSite> Finder::find() {
       case LossOp::kSub:
         if (!add_cross_entropy_of_two(id) && !add_divergence(id)) add_difference(id);
         break;
-      case LossOp::kAdd: add_cross_entropy_of_two(id); break;
+      case LossOp::kAdd:
+        add_cross_entropy_of_two(id);
+        break;
       case LossOp::kLog:
-      case LossOp::kLogSoftmax: add_cross_entropy(id); break;
-      default: break;
+      case LossOp::kLogSoftmax:
+        add_cross_entropy(id);
+        break;
+      default:
+        break;
     }
   }
   return std::move(sites_);
 }
 
-void Finder::add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId prediction, ValueId target, Nodes nodes) {
+void Finder::add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId prediction, ValueId target,
+                 Nodes nodes) {
   if (meeting == NodeId::kNone || prediction == ValueId::kAbsent || target == ValueId::kAbsent) return;
   nodes.push_back(meeting);
   std::erase(nodes, NodeId::kNone);

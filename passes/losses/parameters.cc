@@ -18,8 +18,11 @@ bool Parameters::reach(ValueId value) {
     }
     for (const Node& node : model.nodes) {
       const auto operands = model.operands(node);
-      if (std::none_of(operands.begin(), operands.end(), [&](ValueId operand) { return reached_[static_cast<std::size_t>(operand)]; })) continue;
-      for (const ValueId result : model.results(node)) reached_[static_cast<std::size_t>(result)] = result != ValueId::kAbsent;
+      if (std::none_of(operands.begin(), operands.end(),
+                       [&](ValueId operand) { return reached_[static_cast<std::size_t>(operand)]; }))
+        continue;
+      for (const ValueId result : model.results(node))
+        reached_[static_cast<std::size_t>(result)] = result != ValueId::kAbsent;
     }
   }
   return reached_[static_cast<std::size_t>(value)];

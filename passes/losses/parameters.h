@@ -15,7 +15,9 @@ class Parameters {
   /// The value is a parameter, or computed from one.
   bool reach(ValueId value);
   /// The prediction is what parameters go into. (a, b) where both or neither do: programs write prediction first.
-  std::pair<ValueId, ValueId> tell_apart(ValueId a, ValueId b) { return !reach(a) && reach(b) ? std::pair(b, a) : std::pair(a, b); }
+  std::pair<ValueId, ValueId> tell_apart(ValueId a, ValueId b) {
+    return !reach(a) && reach(b) ? std::pair(b, a) : std::pair(a, b);
+  }
 
  private:
   const Analysis& analysis_;

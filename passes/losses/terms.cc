@@ -64,14 +64,16 @@ Terms::Terms(const Analysis& analysis) : analysis_(analysis), model_(analysis.mo
   // Bodies are read with the operators known; a function of functions is none of ours.
   std::vector<std::pair<std::size_t, LossOp>> functions;
   for (std::size_t i = 0; i < ops_.size(); ++i)
-    if (model_.operators[i].function != GraphId::kNone) functions.emplace_back(i, classify_function(model_.operators[i].function));
+    if (model_.operators[i].function != GraphId::kNone)
+      functions.emplace_back(i, classify_function(model_.operators[i].function));
   for (const auto& [index, op] : functions) ops_[index] = op;
 }
 
 LossOp Terms::classify(const Operator& op) const {
   if (op.domain != NameId::kEmpty || op.function != GraphId::kNone) return LossOp::kOther;
   const std::string_view name = model_.text(op.name);
-  const auto found = std::find_if(kOperators.begin(), kOperators.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(kOperators.begin(), kOperators.end(), [&](const auto& entry) { return entry.first == name; });
   return found == kOperators.end() ? LossOp::kOther : found->second;
 }
 
@@ -125,7 +127,9 @@ ValueId Terms::source(ValueId value) const {
 const Tensor* Terms::constant(ValueId value) const {
   for (int i = 0; i < kMaxSteps; ++i) {
     const LossOp made_by = op_of(value);
-    if (!moves_elements(made_by) && made_by != LossOp::kSqueeze && made_by != LossOp::kUnsqueeze && made_by != LossOp::kReshape) break;
+    if (!moves_elements(made_by) && made_by != LossOp::kSqueeze && made_by != LossOp::kUnsqueeze &&
+        made_by != LossOp::kReshape)
+      break;
     value = operand(maker(value), 0);
   }
   if (value == ValueId::kAbsent) return nullptr;
@@ -141,7 +145,8 @@ std::optional<double> Terms::number(ValueId value) const {
   if (value == ValueId::kAbsent) return std::nullopt;
   if (const Tensor* tensor = constant(value)) {
     if (const auto floats = tensor->floats(1); floats && floats->size() == 1) return floats->front();
-    if (const auto integers = tensor->integers(1); integers && integers->size() == 1) return static_cast<double>(integers->front());
+    if (const auto integers = tensor->integers(1); integers && integers->size() == 1)
+      return static_cast<double>(integers->front());
     return std::nullopt;
   }
   // Constants in other attributes, and what constants are computed from.
@@ -179,22 +184,27 @@ std::optional<LogTerm> Terms::log_term(ValueId value) const {
     const NodeId node = maker(value);
     if (op(node) == LossOp::kClip) value = operand(node, 0);
     if (op(node) == LossOp::kMax) {
-      if (number(operand(node, 1))) value = operand(node, 0);
-      else if (number(operand(node, 0))) value = operand(node, 1);
+      if (number(operand(node, 1)))
+        value = operand(node, 0);
+      else if (number(operand(node, 0)))
+        value = operand(node, 1);
     }
   }
   const NodeId node = maker(value);
   const ValueId inside = operand(node, 0);
   switch (op(node)) {
-    case LossOp::kLogSigmoidFunction: return LogTerm{ValueId::kAbsent, inside, false};
+    case LossOp::kLogSigmoidFunction:
+      return LogTerm{ValueId::kAbsent, inside, false};
     case LossOp::kLog1pFunction:
       if (op_of(inside) != LossOp::kNeg) return std::nullopt;
       return of_probability(operand(maker(inside), 0), true);
     case LossOp::kSoftplus:  // log(sigmoid(x)) = -softplus(-x)
       if (op_of(inside) != LossOp::kNeg) return std::nullopt;
       return LogTerm{ValueId::kAbsent, operand(maker(inside), 0), false};
-    case LossOp::kLog: break;
-    default: return std::nullopt;
+    case LossOp::kLog:
+      break;
+    default:
+      return std::nullopt;
   }
   ValueId probability = inside;
   if (const ValueId other = complement(probability); other != ValueId::kAbsent) return of_probability(other, true);

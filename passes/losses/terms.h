@@ -13,14 +13,42 @@ namespace tensorlint {
 /// Operators that losses are written with.
 enum class LossOp : std::uint8_t {
   kOther,
-  kSub, kAdd, kMul, kDiv, kPow, kAbs, kNeg, kSqrt,
-  kLog, kExp, kCosh, kSigmoid, kSoftplus, kSoftmax, kLogSoftmax,
-  kMax, kClip, kWhere, kCompare,
-  kReduceMean, kReduceSum,
-  kCast, kCastLike, kExpand, kIdentity, kSqueeze, kUnsqueeze, kReshape, kShape, kConstant,
+  kSub,
+  kAdd,
+  kMul,
+  kDiv,
+  kPow,
+  kAbs,
+  kNeg,
+  kSqrt,
+  kLog,
+  kExp,
+  kCosh,
+  kSigmoid,
+  kSoftplus,
+  kSoftmax,
+  kLogSoftmax,
+  kMax,
+  kClip,
+  kWhere,
+  kCompare,
+  kReduceMean,
+  kReduceSum,
+  kCast,
+  kCastLike,
+  kExpand,
+  kIdentity,
+  kSqueeze,
+  kUnsqueeze,
+  kReshape,
+  kShape,
+  kConstant,
   kGatherElements,
-  /// Model-local functions that compute log(sigmoid(x)), log(x + 1), x * log(y): known by their bodies, not their names.
-  kLogSigmoidFunction, kLog1pFunction, kXlogyFunction,
+  /// Model-local functions that compute log(sigmoid(x)), log(x + 1), x * log(y): known by their bodies, not their
+  /// names.
+  kLogSigmoidFunction,
+  kLog1pFunction,
+  kXlogyFunction,
 };
 
 /// The logarithm of a probability: of `argument`, of 1 - `argument`, or of sigmoid(`logit`).
@@ -37,7 +65,9 @@ class Terms {
   explicit Terms(const Analysis& analysis);
 
   const Analysis& analysis() const { return analysis_; }
-  LossOp op(NodeId node) const { return node == NodeId::kNone ? LossOp::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)]; }
+  LossOp op(NodeId node) const {
+    return node == NodeId::kNone ? LossOp::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)];
+  }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
   LossOp op_of(ValueId value) const { return op(maker(value)); }

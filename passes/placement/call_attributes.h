@@ -20,7 +20,9 @@ class CallAttributes {
   std::vector<Attribute> of_call(const Node& call, const Graph& function) const;
 
   /// From here on those of this call; returns the ones before, to be entered again behind it.
-  std::vector<Attribute> enter(std::vector<Attribute> attributes) { return std::exchange(attributes_, std::move(attributes)); }
+  std::vector<Attribute> enter(std::vector<Attribute> attributes) {
+    return std::exchange(attributes_, std::move(attributes));
+  }
 
  private:
   const Model& model_;

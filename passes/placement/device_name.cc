@@ -16,9 +16,12 @@ bool is_name_part(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c =
 std::optional<std::string> canonical_device(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
-  if (kind.empty() || kind.size() > kLongestName || !is_letter(kind[0]) || !std::all_of(kind.begin(), kind.end(), is_name_part)) return std::nullopt;
+  if (kind.empty() || kind.size() > kLongestName || !is_letter(kind[0]) ||
+      !std::all_of(kind.begin(), kind.end(), is_name_part))
+    return std::nullopt;
   std::string name(kind);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   std::uint8_t index = 0;
   if (colon != std::string_view::npos) {
     const std::string_view digits = text.substr(colon + 1);

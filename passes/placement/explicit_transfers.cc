@@ -22,37 +22,50 @@ using Vertex = MinimumCut::Vertex;
 constexpr Vertex kAccelerator = MinimumCut::kSource, kCpu = MinimumCut::kSink, kNowhere = ~Vertex{0};
 /// Multiplications that the cpu makes while it reads a byte: 10^11 a second, 12 GB a second.
 constexpr double kProductsPerByte = 8;
-/// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kNever.
+/// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kFalse.
 constexpr double kMaxWeight = 0x1p36;
 
-std::int64_t weight(double bytes, double times) { return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight)); }
+std::int64_t weight(double bytes, double times) {
+  return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight));
+}
 
 /// Where a value is read: operand `index` of a node, or, without a node, as result `index` of the graph that makes it.
 struct Use {
   NodeId node = NodeId::kNone;
   std::uint32_t index = 0;
-  Vertex side = kNowhere;      // has to be there; kNowhere: may be anywhere
-  bool is_host_read = false;   // by the host itself: from an accelerator that costs a copy, but no Transfer is needed
+  Vertex side = kNowhere;     // has to be there; kNowhere: may be anywhere
+  bool is_host_read = false;  // by the host itself: from an accelerator that costs a copy, but no Transfer is needed
 };
 
 class TransferPlanner {
  public:
   TransferPlanner(const Analysis& analysis, const PlacementOptions& options, const ProviderTable& provider)
-      : analysis_(analysis), model_(analysis.model()), sources_(analysis, without_providers(options)), provider_(provider), cpu_(built_in_provider("cpu")),
-        choices_(choose_providers(analysis, options.providers)), homes_(model_.values.size(), kNowhere), uses_(model_.values.size()),
-        handed_out_(model_.values.size(), 0), is_stored_(model_.values.size(), false), node_sides_(model_.nodes.size(), kNowhere), reads_data_(model_.nodes.size(), false) {
+      : analysis_(analysis),
+        model_(analysis.model()),
+        sources_(analysis, without_providers(options)),
+        provider_(provider),
+        cpu_(built_in_provider("cpu")),
+        choices_(choose_providers(analysis, options.providers)),
+        homes_(model_.values.size(), kNowhere),
+        uses_(model_.values.size()),
+        handed_out_(model_.values.size(), 0),
+        is_stored_(model_.values.size(), false),
+        node_sides_(model_.nodes.size(), kNowhere),
+        reads_data_(model_.nodes.size(), false) {
     plan_.accelerator = provider.device;
   }
 
   Result<TransferPlan> run() {
     if (auto error = check_model()) return *std::move(error);
     const std::vector<GraphId> order = order_of_functions();
-    for (const ValueId input : model_.graph(GraphId::kMain).inputs) homes_[index(input)] = side_of(sources_.value(input), model_.name_of(input), true);
+    for (const ValueId input : model_.graph(GraphId::kMain).inputs)
+      homes_[index(input)] = side_of(sources_.value(input), model_.name_of(input), true);
     for (const GraphId function : order) visit_graph(function);
     visit_graph(GraphId::kMain);
     if (problem_) return *std::move(problem_);
     for (std::size_t v = 1; v < model_.values.size(); ++v) add_copies(static_cast<ValueId>(v));
-    if (cut_.solve() >= MinimumCut::kNever) return Error{"what the model and its placement ask for cannot be met by copies", {}};
+    if (cut_.solve() >= MinimumCut::kFalse)
+      return Error{"what the model and its placement ask for cannot be met by copies", {}};
     for (std::size_t n = 0; n < node_sides_.size(); ++n)
       if (node_sides_[n] != kNowhere) ++(is_on_accelerator(node_sides_[n]) ? plan_.on_accelerator : plan_.on_cpu);
     place_what_follows_nothing();
@@ -66,7 +79,9 @@ class TransferPlanner {
     return options;
   }
   static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
-  bool is_on_accelerator(Vertex side) const { return side == kAccelerator || (side != kCpu && cut_.on_source_side(side)); }
+  bool is_on_accelerator(Vertex side) const {
+    return side == kAccelerator || (side != kCpu && cut_.on_source_side(side));
+  }
   std::string device(bool accelerator) const { return accelerator ? plan_.accelerator : "cpu"; }
 
   void stop(std::string why) {
@@ -74,7 +89,8 @@ class TransferPlanner {
   }
 
   std::optional<Error> check_model() const {
-    if (analysis_.fatal_failure() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() || model_.graphs.empty())
+    if (analysis_.fatal_failure() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() ||
+        model_.graphs.empty())
       return Error{"the model has errors: `tensorlint check` shows them, and only a model without can be placed", {}};
     for (const ValueId operand : model_.operand_list)
       if (operand != ValueId::kAbsent && model_.value(operand).origin == ValueOrigin::kUndefined)
@@ -88,10 +104,12 @@ class TransferPlanner {
       if (!by_default) return kNowhere;
       number = sources_.default_device();
     }
-    const std::string& name = number < DeviceSources::kManyDevices ? sources_.names()[static_cast<std::size_t>(number)] : std::string();
+    const std::string& name =
+        number < DeviceSources::kManyDevices ? sources_.names()[static_cast<std::size_t>(number)] : std::string();
     if (name == "cpu") return kCpu;
     if (name != plan_.accelerator)
-      stop(fmt::format("`{}` is placed on {}; a model is split between the cpu and {}", what, name.empty() ? "a device too many" : name, plan_.accelerator));
+      stop(fmt::format("`{}` is placed on {}; a model is split between the cpu and {}", what,
+                       name.empty() ? "a device too many" : name, plan_.accelerator));
     return kAccelerator;
   }
 
@@ -99,7 +117,8 @@ class TransferPlanner {
 
   /// Every function that is called, callees first; fills in times_.
   std::vector<GraphId> order_of_functions() {
-    std::vector<std::vector<std::pair<GraphId, double>>> inner(model_.graphs.size());  // graphs that one visit of a graph visits
+    std::vector<std::vector<std::pair<GraphId, double>>> inner(
+        model_.graphs.size());  // graphs that one visit of a graph visits
     std::vector<std::uint32_t> waiting(model_.graphs.size(), 0);
     const auto visits = [&](GraphId from, GraphId to, double times) {
       inner[static_cast<std::size_t>(from)].emplace_back(to, times);
@@ -110,7 +129,8 @@ class TransferPlanner {
       if (graph.kind == GraphKind::kSubgraph) visits(graph.parent, static_cast<GraphId>(g), trips_of(graph.owner));
     }
     for (const Node& node : model_.nodes)
-      if (const GraphId function = model_.op(node).function; function != GraphId::kNone) visits(node.graph, function, 1);
+      if (const GraphId function = model_.op(node).function; function != GraphId::kNone)
+        visits(node.graph, function, 1);
     times_.assign(model_.graphs.size(), 0);
     times_[0] = 1;
     std::vector<GraphId> ready, functions;
@@ -135,7 +155,8 @@ class TransferPlanner {
     if (name == "If") return 1;
     if (name == "Loop") {
       const ValueId count = node.operand_count > 0 ? model_.operands(node)[0] : ValueId::kAbsent;
-      if (const auto known = known_integer(analysis_, count)) return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
+      if (const auto known = known_integer(analysis_, count))
+        return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
     }
     return static_cast<double>(kNominalExtent);
   }
@@ -146,7 +167,8 @@ class TransferPlanner {
 
   void use(NodeId node, std::size_t operand, Vertex side, bool is_host_read = false) {
     const ValueId value = model_.operands(model_.node(node))[operand];
-    if (value != ValueId::kAbsent) uses_[index(value)].push_back({node, static_cast<std::uint32_t>(operand), side, is_host_read});
+    if (value != ValueId::kAbsent)
+      uses_[index(value)].push_back({node, static_cast<std::uint32_t>(operand), side, is_host_read});
   }
 
   /// A body hands `value` out at a place that is on `side`.
@@ -222,7 +244,8 @@ class TransferPlanner {
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) is_stored_[index(result)] = true;
     } else {
-      cut_.add_edge(kAccelerator, side, weight(touched + products_of(node, name) / kProductsPerByte, times(node.graph)));
+      cut_.add_edge(kAccelerator, side,
+                    weight(touched + products_of(node, name) / kProductsPerByte, times(node.graph)));
     }
   }
 
@@ -232,15 +255,17 @@ class TransferPlanner {
     const auto choice = choices_.find(id);
     const Node& node = model_.node(id);
     const bool bound = placed == kNowhere && choice != choices_.end();  // Constant has no kernels
-    if (placed == kCpu || (bound && !choice->second.missing.empty())) cut_.add_edge(side, kCpu, MinimumCut::kNever);
-    const bool only_there = bound && missing_kernel(analysis_, node, provider_).empty() && !missing_kernel(analysis_, node, *cpu_).empty();
-    if (placed == kAccelerator || only_there) cut_.add_edge(kAccelerator, side, MinimumCut::kNever);
+    if (placed == kCpu || (bound && !choice->second.missing.empty())) cut_.add_edge(side, kCpu, MinimumCut::kFalse);
+    const bool only_there =
+        bound && missing_kernel(analysis_, node, provider_).empty() && !missing_kernel(analysis_, node, *cpu_).empty();
+    if (placed == kAccelerator || only_there) cut_.add_edge(kAccelerator, side, MinimumCut::kFalse);
   }
 
   void call(NodeId id, GraphId function) {
     const Node& node = model_.node(id);
     const Graph& graph = model_.graph(function);
-    for (std::size_t i = 0; i < node.operand_count; ++i) use(id, i, i < graph.inputs.size() ? homes_[index(graph.inputs[i])] : kNowhere);
+    for (std::size_t i = 0; i < node.operand_count; ++i)
+      use(id, i, i < graph.inputs.size() ? homes_[index(graph.inputs[i])] : kNowhere);
     const auto results = model_.results(node);
     for (std::size_t r = 0; r < std::min(results.size(), graph.outputs.size()); ++r)
       if (results[r] != ValueId::kAbsent) homes_[index(results[r])] = homes_[index(graph.outputs[r])];
@@ -256,7 +281,8 @@ class TransferPlanner {
       const GraphId body = body_of(node, name);
       if (body == GraphId::kNone) return;
       visit_graph(body);
-      for (std::size_t r = 0; r < std::min(results.size(), model_.graph(body).outputs.size()); ++r) hand_out(body, r, slots[r]);
+      for (std::size_t r = 0; r < std::min(results.size(), model_.graph(body).outputs.size()); ++r)
+        hand_out(body, r, slots[r]);
     }
     for (std::size_t r = 0; r < results.size(); ++r)
       if (results[r] != ValueId::kAbsent) homes_[index(results[r])] = slots[r];
@@ -272,7 +298,8 @@ class TransferPlanner {
     const Attribute* scans = model_.attribute(node, "num_scan_inputs");
     const std::size_t lead = is_loop ? 2 : 0, lead_out = is_loop ? 1 : 0;
     const std::size_t scanned = is_loop || scans == nullptr || scans->i < 1 ? 0 : static_cast<std::size_t>(scans->i);
-    if (operands.size() < lead + scanned || body.inputs.size() != operands.size() || body.outputs.size() < lead_out + operands.size() - lead - scanned)
+    if (operands.size() < lead + scanned || body.inputs.size() != operands.size() ||
+        body.outputs.size() < lead_out + operands.size() - lead - scanned)
       return stop(fmt::format("the body of `{}` does not fit it", model_.label(id)));
     const std::size_t carried = operands.size() - lead - scanned;
     for (std::size_t i = 0; i < lead; ++i) {
@@ -307,7 +334,8 @@ class TransferPlanner {
   double bytes_of(ValueId value) const {
     const DimPool& dims = analysis_.facts().dims();
     const auto known = dims.evaluate(tensor_bytes(analysis_, value), [](Dim) { return std::optional(kNominalExtent); });
-    return known ? static_cast<double>(std::max<std::int64_t>(*known, 0)) : static_cast<double>(kNominalExtent * kNominalExtent);
+    return known ? static_cast<double>(std::max<std::int64_t>(*known, 0))
+                 : static_cast<double>(kNominalExtent * kNominalExtent);
   }
 
   double nominal(Dim extent) const {
@@ -326,8 +354,11 @@ class TransferPlanner {
   /// Multiplications of a MatMul, Gemm or Conv: the result's elements, each a sum over what is contracted.
   double products_of(const Node& node, std::string_view name) const {
     const bool is_conv = name == "Conv";
-    if (model_.op(node).domain != NameId::kEmpty || !(is_conv || name == "MatMul" || name == "Gemm") || node.operand_count < 2 || node.result_count == 0) return 0;
-    const std::vector<double> operand = extents_of(model_.operands(node)[is_conv ? 1 : 0]), result = extents_of(model_.results(node)[0]);
+    if (model_.op(node).domain != NameId::kEmpty || !(is_conv || name == "MatMul" || name == "Gemm") ||
+        node.operand_count < 2 || node.result_count == 0)
+      return 0;
+    const std::vector<double> operand = extents_of(model_.operands(node)[is_conv ? 1 : 0]),
+                              result = extents_of(model_.results(node)[0]);
     if (operand.empty()) return 0;
     double products = 1;
     for (const double extent : result) products *= extent;
@@ -339,8 +370,8 @@ class TransferPlanner {
     return products;
   }
 
-  /// One copy serves all that read a value on the other side: the value's vertex, those of its readers, and one vertex for
-  /// the copy in either direction, which is cut once.
+  /// One copy serves all that read a value on the other side: the value's vertex, those of its readers, and one vertex
+  /// for the copy in either direction, which is cut once.
   void add_copies(ValueId value) {
     const Vertex home = homes_[index(value)];
     std::set<Vertex> readers;
@@ -349,8 +380,8 @@ class TransferPlanner {
       if (one.is_host_read) ++host_reads;
       if (one.side != kNowhere && one.side != home) readers.insert(one.side);
       if (one.side != kNowhere && one.node == NodeId::kNone && handed_out_[index(value)] > 1) {
-        cut_.add_edge(home, one.side, MinimumCut::kNever);
-        cut_.add_edge(one.side, home, MinimumCut::kNever);
+        cut_.add_edge(home, one.side, MinimumCut::kFalse);
+        cut_.add_edge(one.side, home, MinimumCut::kFalse);
       }
     }
     if (home == kNowhere) return;
@@ -362,8 +393,8 @@ class TransferPlanner {
     cut_.add_edge(home, down, bytes);
     cut_.add_edge(up, home, bytes);
     for (const Vertex reader : readers) {
-      cut_.add_edge(down, reader, MinimumCut::kNever);
-      cut_.add_edge(reader, up, MinimumCut::kNever);
+      cut_.add_edge(down, reader, MinimumCut::kFalse);
+      cut_.add_edge(reader, up, MinimumCut::kFalse);
     }
   }
 
@@ -380,13 +411,18 @@ class TransferPlanner {
     const bool by_default = sources_.names()[static_cast<std::size_t>(sources_.default_device())] != "cpu";
     for (std::size_t v = 1; v < model_.values.size(); ++v) {
       const Value& value = model_.values[v];
-      if (!is_stored_[v] || value.origin != ValueOrigin::kInitializer || is_on_accelerator(homes_[v]) == by_default) continue;
-      plan_.edits.push_back(AddMetadata{NodeId::kNone, static_cast<ValueId>(v), "tensorlint.device", device(!by_default)});
+      if (!is_stored_[v] || value.origin != ValueOrigin::kInitializer || is_on_accelerator(homes_[v]) == by_default)
+        continue;
+      plan_.edits.push_back(
+          AddMetadata{NodeId::kNone, static_cast<ValueId>(v), "tensorlint.device", device(!by_default)});
     }
     for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
       const auto id = static_cast<NodeId>(n);
-      if (node_sides_[n] == kNowhere || is_on_accelerator(node_sides_[n]) == by_default || sources_.node(id) != DeviceSources::kUnplaced) continue;
-      if (!reads_data_[n]) plan_.edits.push_back(AddMetadata{id, ValueId::kAbsent, "tensorlint.device", device(!by_default)});
+      if (node_sides_[n] == kNowhere || is_on_accelerator(node_sides_[n]) == by_default ||
+          sources_.node(id) != DeviceSources::kUnplaced)
+        continue;
+      if (!reads_data_[n])
+        plan_.edits.push_back(AddMetadata{id, ValueId::kAbsent, "tensorlint.device", device(!by_default)});
     }
   }
 
@@ -406,8 +442,13 @@ class TransferPlanner {
       while (hands_out && model_.node(before).graph != model_.value(value).graph) before = owner(before);
       places.push_back(before);
     }
-    const auto deepest = [&] { return std::ranges::max_element(places, {}, [&](NodeId node) { return depth(model_.node(node).graph); }); };
-    const auto is_one_graph = [&] { return std::ranges::all_of(places, [&](NodeId node) { return model_.node(node).graph == model_.node(places[0]).graph; }); };
+    const auto deepest = [&] {
+      return std::ranges::max_element(places, {}, [&](NodeId node) { return depth(model_.node(node).graph); });
+    };
+    const auto is_one_graph = [&] {
+      return std::ranges::all_of(places,
+                                 [&](NodeId node) { return model_.node(node).graph == model_.node(places[0]).graph; });
+    };
     while (!is_one_graph()) {
       const auto at = deepest();
       *at = owner(*at);
@@ -423,8 +464,10 @@ class TransferPlanner {
     bool hands_out = false;
     for (const Use& one : uses_[index(value)]) {
       const bool apart = one.side != kNowhere && is_on_accelerator(one.side) != from;
-      if (one.node == NodeId::kNone) hands_out = hands_out || apart;
-      else (apart ? away : here).push_back(one);
+      if (one.node == NodeId::kNone)
+        hands_out = hands_out || apart;
+      else
+        (apart ? away : here).push_back(one);
     }
     if (away.empty() && !hands_out) return;
     ++plan_.transfers;
@@ -443,7 +486,9 @@ class TransferPlanner {
     }
     const NodeId before = away.empty() ? NodeId::kNone : place_of_transfer(value, away, hands_out);
     const GraphId graph = before == NodeId::kNone ? model_.value(value).graph : model_.node(before).graph;
-    for (GraphEdit& edit : insert_transfer(new_name(name_with_device(name, "to", to)), original, copied, to, before, graph)) plan_.edits.push_back(std::move(edit));
+    for (GraphEdit& edit :
+         insert_transfer(new_name(name_with_device(name, "to", to)), original, copied, to, before, graph))
+      plan_.edits.push_back(std::move(edit));
   }
 
   const Analysis& analysis_;
@@ -453,13 +498,13 @@ class TransferPlanner {
   std::shared_ptr<const ProviderTable> cpu_;
   std::map<NodeId, ProviderChoice> choices_;
   MinimumCut cut_;
-  std::vector<Vertex> homes_;               // by value
-  std::vector<std::vector<Use>> uses_;      // by value
-  std::vector<std::uint32_t> handed_out_;   // by value: 1 where a Transfer may stand between, more where it cannot
-  std::vector<bool> is_stored_;             // by value: a constant that nothing places
-  std::vector<Vertex> node_sides_;          // by node; kNowhere: computes nothing itself
-  std::vector<bool> reads_data_;            // by node: an operand decides where it runs
-  std::vector<double> times_;               // by graph
+  std::vector<Vertex> homes_;              // by value
+  std::vector<std::vector<Use>> uses_;     // by value
+  std::vector<std::uint32_t> handed_out_;  // by value: 1 where a Transfer may stand between, more where it cannot
+  std::vector<bool> is_stored_;            // by value: a constant that nothing places
+  std::vector<Vertex> node_sides_;         // by node; kNowhere: computes nothing itself
+  std::vector<bool> reads_data_;           // by node: an operand decides where it runs
+  std::vector<double> times_;              // by graph
   std::set<std::string> new_names_;
   std::optional<Error> problem_;
   TransferPlan plan_;
@@ -469,7 +514,8 @@ class TransferPlanner {
 
 Result<TransferPlan> make_transfers_explicit(const Analysis& analysis, const PlacementOptions& options) {
   if (options.providers.size() != 1) return Error{"a model is split between the cpu and one provider", {}};
-  if (options.providers[0]->device == "cpu") return Error{"a model is split between the cpu and a provider of another device", {}};
+  if (options.providers[0]->device == "cpu")
+    return Error{"a model is split between the cpu and a provider of another device", {}};
   return TransferPlanner(analysis, options, *options.providers[0]).run();
 }
 

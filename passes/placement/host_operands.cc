@@ -12,9 +12,9 @@ struct HostOperands {
   std::array<std::string_view, 5> operands;  // formal names in any version of the schema
 };
 
-// Operands of ai.onnx that say how to compute, not what on: shapes, axes, bounds, counts, scales. ONNX leaves open where
-// they live; onnxruntime's CUDA provider asks for them on the host (OrtMemTypeCPUInput of each kernel's definition).
-// By name; operators beginning with "Reduce" have `axes`.
+// Operands of ai.onnx that say how to compute, not what on: shapes, axes, bounds, counts, scales. ONNX leaves open
+// where they live; onnxruntime's CUDA provider asks for them on the host (OrtMemTypeCPUInput of each kernel's
+// definition). By name; operators beginning with "Reduce" have `axes`.
 constexpr HostOperands kHostOperands[] = {
     {"AffineGrid", {"size"}},
     {"BlackmanWindow", {"size"}},
@@ -52,7 +52,8 @@ constexpr HostOperands kHostOperands[] = {
     {"Upsample", {"scales"}},
 };
 
-constexpr std::string_view kIndexed[] = {"Gather", "GatherElements", "GatherND", "ScatterElements", "Scatter", "ScatterND"};
+constexpr std::string_view kIndexed[] = {"Gather",          "GatherElements", "GatherND",
+                                         "ScatterElements", "Scatter",        "ScatterND"};
 
 bool is_host_operand(std::string_view op, std::string_view operand) {
   if (op.starts_with("Reduce")) return operand == "axes";
@@ -77,10 +78,12 @@ OperandPlacement operand_placement(const Model& model, const Operator& op) {
   const bool standard = op.domain == NameId::kEmpty;
   const auto inputs = op.schema->inputs;
   for (std::size_t i = 0; i < std::min<std::size_t>(inputs.size(), 64); ++i) {
-    const bool declared = entry != nullptr && std::find(entry->host_operands().begin(), entry->host_operands().end(), inputs[i].name) != entry->host_operands().end();
+    const bool declared = entry != nullptr && std::find(entry->host_operands().begin(), entry->host_operands().end(),
+                                                        inputs[i].name) != entry->host_operands().end();
     if (declared || (standard && is_host_operand(name, inputs[i].name))) placement.host |= std::uint64_t{1} << i;
   }
-  placement.results_on_host = (standard && (name == "Shape" || name == "Size")) || (entry != nullptr && entry->has(OpTrait::kShapeOf));
+  placement.results_on_host =
+      (standard && (name == "Shape" || name == "Size")) || (entry != nullptr && entry->has(OpTrait::kShapeOf));
   placement.is_index = standard && std::find(std::begin(kIndexed), std::end(kIndexed), name) != std::end(kIndexed);
   return placement;
 }

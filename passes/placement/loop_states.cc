@@ -30,18 +30,18 @@ class Numbered {
 
 }  // namespace
 
-std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, Diagram going, Symbols::Count old) const {
+std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const {
   std::vector<std::uint64_t> text;
   std::map<std::uint64_t, std::uint64_t> names;
   const auto renamed = [&](std::uint32_t symbol) {
     return symbol < old.symbols ? symbol : (std::uint64_t{1} << 40) + names.emplace(symbol, names.size()).first->second;
   };
-  const auto add = [&](Diagram d) {
+  const auto add = [&](Bdd d) {
     std::map<std::uint32_t, std::uint64_t> numbers;
-    const std::vector<Diagram> nodes = store_.nodes_of(d);
+    const std::vector<Bdd> nodes = store_.nodes_of(d);
     for (std::size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i].id] = i;
     text.push_back(nodes.size());
-    for (const Diagram node : nodes) {
+    for (const Bdd node : nodes) {
       if (store_.is_leaf(node)) {
         text.push_back(store_.value(node));
         continue;
@@ -61,7 +61,8 @@ std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, 
     add(placed.device);
     text.push_back(static_cast<std::uint64_t>(placed.content.kind));
     if (placed.content.kind == Element::Kind::kFormula) add(placed.content.formula);
-    if (placed.content.kind == Element::Kind::kNumber) text.push_back(static_cast<std::uint64_t>(placed.content.number));
+    if (placed.content.kind == Element::Kind::kNumber)
+      text.push_back(static_cast<std::uint64_t>(placed.content.number));
     if (placed.content.kind == Element::Kind::kSymbol) text.push_back(renamed(placed.content.symbol));
   }
   add(going);
@@ -69,9 +70,11 @@ std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, 
 }
 
 bool LoopStates::depends_on_new(std::span<const Placed> state, Symbols::Count old) const {
-  const auto is_new = [&](Diagram d) {
-    const std::vector<Diagram> nodes = store_.nodes_of(d);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Diagram node) { return !store_.is_leaf(node) && symbols_.variable(store_.variable(node)).symbol >= old.symbols; });
+  const auto is_new = [&](Bdd d) {
+    const std::vector<Bdd> nodes = store_.nodes_of(d);
+    return std::any_of(nodes.begin(), nodes.end(), [&](Bdd node) {
+      return !store_.is_leaf(node) && symbols_.variable(store_.variable(node)).symbol >= old.symbols;
+    });
   };
   return std::any_of(state.begin(), state.end(), [&](const Placed& placed) {
     return is_new(placed.device) || (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula));
@@ -79,15 +82,15 @@ bool LoopStates::depends_on_new(std::span<const Placed> state, Symbols::Count ol
 }
 
 template <typename OfNode, typename OfLeaf>
-Diagram LoopStates::rebuilt(Diagram root, const OfNode& of_node, const OfLeaf& of_leaf) {
-  std::map<std::uint32_t, Diagram> done;  // there may be 2^n ways to one node
-  const std::function<Diagram(Diagram)> rebuild = [&](Diagram d) -> Diagram {
+Bdd LoopStates::rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf) {
+  std::map<std::uint32_t, Bdd> done;  // there may be 2^n ways to one node
+  const std::function<Bdd(Bdd)> rebuild = [&](Bdd d) -> Bdd {
     if (const auto known = done.find(d.id); known != done.end()) return known->second;
-    Diagram result;
+    Bdd result;
     if (store_.is_leaf(d)) {
       result = of_leaf(d);
     } else {
-      const Diagram low = rebuild(store_.when_false(d)), high = rebuild(store_.when_true(d));
+      const Bdd low = rebuild(store_.when_false(d)), high = rebuild(store_.when_true(d));
       result = of_node(d, low, high);
     }
     done.emplace(d.id, result);
@@ -96,18 +99,18 @@ Diagram LoopStates::rebuilt(Diagram root, const OfNode& of_node, const OfLeaf& o
   return rebuild(root);
 }
 
-void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named) {
+void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named) {
   const std::uint32_t key = next_key_;
   next_key_ += 3;
-  std::vector<Diagram> parts;
+  std::vector<Bdd> parts;
   for (const Placed& placed : state) {
     parts.push_back(placed.device);
     if (placed.content.kind == Element::Kind::kFormula) parts.push_back(placed.content.formula);
   }
   // An outcome: the leaves of all parts.
   Numbered<std::vector<std::uint32_t>> outcomes;
-  Diagram joint = store_.leaf(outcomes.number({}));
-  for (const Diagram part : parts)
+  Bdd joint = store_.leaf(outcomes.number({}));
+  for (const Bdd part : parts)
     joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
       std::vector<std::uint32_t> leaves = outcomes[known];
       leaves.push_back(leaf);
@@ -116,37 +119,41 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Diagram inside, Symb
   // Leaves are sets of outcomes from here on; 0 is the empty one.
   Numbered<std::set<std::uint32_t>> sets;
   sets.number({});
-  joint = store_.choose(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return sets.number({item}); }), kNever);
-  const auto forgotten = [&](Diagram d, Diagram low, Diagram high) {
-    const bool keep = symbols_.variable(store_.variable(d)).symbol < old.symbols && low != kNever && high != kNever;
-    if (keep) return store_.choose(store_.choice(store_.variable(d)), high, low);
+  joint =
+      store_.ite(inside, store_.map(key + 1, joint, [&](std::uint32_t item) { return sets.number({item}); }), kFalse);
+  const auto forgotten = [&](Bdd d, Bdd low, Bdd high) {
+    const bool keep = symbols_.variable(store_.variable(d)).symbol < old.symbols && low != kFalse && high != kFalse;
+    if (keep) return store_.ite(store_.choice(store_.variable(d)), high, low);
     return store_.map2(key + 2, low, high, [&](std::uint32_t a, std::uint32_t b) {
       std::set<std::uint32_t> items = sets[a];
       items.insert(sets[b].begin(), sets[b].end());
       return sets.number(std::move(items));
     });
   };
-  joint = rebuilt(joint, forgotten, [](Diagram leaf) { return leaf; });
+  joint = rebuilt(joint, forgotten, [](Bdd leaf) { return leaf; });
   std::size_t most = 1;
   store_.for_each_leaf(joint, [&](std::uint32_t leaf) { most = std::max(most, sets[leaf].size()); });
   if (most > kMaxOutcomes || store_.is_full()) return;
-  std::vector<Diagram> selectors;
+  std::vector<Bdd> selectors;
   for (std::size_t i = 1; i < most; ++i) {
     const auto selector = symbols_.above(symbols_.fresh(named).symbol, 0, false);
     if (!selector) return;
     selectors.push_back(*selector);
   }
   const auto part = [&](std::size_t index) {
-    const auto chosen = [&](Diagram leaf) {
+    const auto chosen = [&](Bdd leaf) {
       // By content, so that the same set is told apart in the same way in every iteration.
       std::vector<std::vector<std::uint32_t>> items;
       for (const std::uint32_t item : sets[store_.value(leaf)]) items.push_back(outcomes[item]);
       std::sort(items.begin(), items.end());
-      Diagram d = items.empty() ? kNever : store_.leaf(items.back()[index]);
-      for (std::size_t i = items.size(); i-- > 1;) d = store_.choose(selectors[i - 1], store_.leaf(items[i - 1][index]), d);
+      Bdd d = items.empty() ? kFalse : store_.leaf(items.back()[index]);
+      for (std::size_t i = items.size(); i-- > 1;)
+        d = store_.ite(selectors[i - 1], store_.leaf(items[i - 1][index]), d);
       return d;
     };
-    return rebuilt(joint, [&](Diagram d, Diagram low, Diagram high) { return store_.choose(store_.choice(store_.variable(d)), high, low); }, chosen);
+    return rebuilt(
+        joint, [&](Bdd d, Bdd low, Bdd high) { return store_.ite(store_.choice(store_.variable(d)), high, low); },
+        chosen);
   };
   std::size_t at = 0;
   for (Placed& placed : state) {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "passes/placement/places.h"
+#include "passes/placement/device_lattice.h"
 #include "passes/placement/symbols.h"
 
 namespace tensorlint {
@@ -13,25 +13,25 @@ namespace tensorlint {
 /// before the loop: symbols made since are its iterations' own.
 class LoopStates {
  public:
-  LoopStates(DiagramStore& store, Symbols& symbols) : store_(store), symbols_(symbols) {}
+  LoopStates(BddStore& store, Symbols& symbols) : store_(store), symbols_(symbols) {}
 
   /// A loop's state but for the names of what the iterations made: equal states go on alike.
-  std::vector<std::uint64_t> signature(std::span<const Placed> state, Diagram going, Symbols::Count old) const;
+  std::vector<std::uint64_t> signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const;
 
   bool depends_on_new(std::span<const Placed> state, Symbols::Count old) const;
-  /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations made,
-  /// which would be one more in each. Choices from outside the loop stay as they are. `inside`: when the loop goes on.
-  /// `named`: the value that the new choices are named after.
-  void forget_choices(std::vector<Placed>& state, Diagram inside, Symbols::Count old, ValueId named);
+  /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations
+  /// made, which would be one more in each. Choices from outside the loop stay as they are. `inside`: when the loop
+  /// goes on. `named`: the value that the new choices are named after.
+  void forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named);
 
  private:
   /// The diagram from its leaves up: `of_leaf(leaf)`, and `of_node(diagram, low, high)` of what its two sides became.
   template <typename OfNode, typename OfLeaf>
-  Diagram rebuilt(Diagram root, const OfNode& of_node, const OfLeaf& of_leaf);
+  Bdd rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf);
 
-  DiagramStore& store_;
+  BddStore& store_;
   Symbols& symbols_;
-  std::uint32_t next_key_ = Places::kFreeKeys;
+  std::uint32_t next_key_ = DeviceLattice::kFreeKeys;
 };
 
 }  // namespace tensorlint

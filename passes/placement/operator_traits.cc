@@ -29,7 +29,8 @@ OperatorTraits traits_of(const Model& model, const Operator& op) {
   if (name == "And") traits.content = ContentRule::kAnd;
   if (name == "Or") traits.content = ContentRule::kOr;
   if (name == "Xor") traits.content = ContentRule::kXor;
-  traits.is_collection = name.starts_with("Sequence") || name.starts_with("Optional") || name == "SplitToSequence" || name == "ConcatFromSequence";
+  traits.is_collection = name.starts_with("Sequence") || name.starts_with("Optional") || name == "SplitToSequence" ||
+                         name == "ConcatFromSequence";
   return traits;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/placement/places.h"
+#include "passes/placement/device_lattice.h"
 #include "passes/placement/placer.h"
 
 namespace tensorlint {
@@ -35,7 +35,8 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
     const Value& self = model.value(value);
     if (self.origin != ValueOrigin::kNode) {
       const Graph& graph = model.graph(self.graph);
-      if (self.origin != ValueOrigin::kInput || graph.kind != GraphKind::kSubgraph || graph.owner == NodeId::kNone) return {value, NodeId::kNone};
+      if (self.origin != ValueOrigin::kInput || graph.kind != GraphKind::kSubgraph || graph.owner == NodeId::kNone)
+        return {value, NodeId::kNone};
       // A body's input: the carried value's start, else what the body hands on.
       const Node& owner = model.node(graph.owner);
       const std::string_view op = model.text(model.op(owner).name);
@@ -60,13 +61,16 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
     const std::string_view domain = model.text(model.op(node).domain);
     if (domain.empty() && (op == "If" || op == "Loop" || op == "Scan")) {
       for (const Attribute& attribute : model.attributes(node)) {
-        if (attribute.kind != AttributeKind::kGraph || attribute.graph == GraphId::kNone || source != ValueId::kAbsent) continue;
+        if (attribute.kind != AttributeKind::kGraph || attribute.graph == GraphId::kNone || source != ValueId::kAbsent)
+          continue;
         const Graph& body = model.graph(attribute.graph);
         const std::size_t output = self.result_index + (op == "Loop" ? 1 : 0);
         if (output < body.outputs.size() && on_device(body.outputs[output])) source = body.outputs[output];
       }
       const std::size_t start = self.result_index + (op == "Loop" ? 2 : 0);
-      if (source == ValueId::kAbsent && op != "If" && start < node.operand_count && on_device(model.operands(node)[start])) source = model.operands(node)[start];
+      if (source == ValueId::kAbsent && op != "If" && start < node.operand_count &&
+          on_device(model.operands(node)[start]))
+        source = model.operands(node)[start];
     } else if (op != "Shape" && op != "Size") {
       for (const ValueId operand : model.operands(node))
         if (source == ValueId::kAbsent && on_device(operand)) source = operand;

@@ -26,13 +26,13 @@ enum class PlacementCause : std::uint8_t {
 
 /// One execution in which a node fails.
 struct PlacementWitness {
-  std::string device, other;                 ///< of the two sides
-  std::map<std::string, bool> conditions;    ///< by name; others do not matter
+  std::string device, other;               ///< of the two sides
+  std::map<std::string, bool> conditions;  ///< by name; others do not matter
   std::map<std::string, std::int64_t> trip_counts;
-  std::int64_t iteration = 0;                ///< the largest of the enclosing loops' iterations, from 1; 0 outside loops
-  std::vector<NodeId> loops;                 ///< enclosing Loops and Scans, outermost first
-  std::vector<std::int64_t> iterations;      ///< of each of these
-  std::vector<NodeId> calls;                 ///< calling nodes, outermost first
+  std::int64_t iteration = 0;            ///< the largest of the enclosing loops' iterations, from 1; 0 outside loops
+  std::vector<NodeId> loops;             ///< enclosing Loops and Scans, outermost first
+  std::vector<std::int64_t> iterations;  ///< of each of these
+  std::vector<NodeId> calls;             ///< calling nodes, outermost first
 };
 
 struct PlacementFailure {
@@ -44,7 +44,8 @@ struct PlacementFailure {
   PlacementWitness witness;
 };
 
-/// True and no failure: a carried value or a branch's result is on another device than before or than the other branch's.
+/// True and no failure: a carried value or a branch's result is on another device than before or than the other
+/// branch's.
 struct PlacementChange {
   NodeId node = NodeId::kNone;  ///< the Loop, Scan or If
   std::size_t result = 0;       ///< index of the carried value or of the result
@@ -67,8 +68,8 @@ class Placement {
   /// Loops that were followed for kMaxContexts iterations without repeating, and why the rest is not followed.
   const std::vector<std::pair<NodeId, std::string>>& limits() const { return limits_; }
 
-  /// Where a value's device comes from, walking back to what put it on `device`: a node that is tagged, moves it or makes
-  /// it, or an input or initializer (node kNone).
+  /// Where a value's device comes from, walking back to what put it on `device`: a node that is tagged, moves it or
+  /// makes it, or an input or initializer (node kNone).
   Origin origin(const Analysis& analysis, ValueId value, std::string_view device) const;
 
  private:

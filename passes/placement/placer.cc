@@ -7,9 +7,19 @@
 namespace tensorlint {
 
 Placer::Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes)
-    : analysis_(analysis), model_(analysis.model()), out_(out), sources_(out.sources_), classes_(classes), store_(places_.store()),
-      symbols_(analysis, store_), loop_states_(store_, symbols_), records_(model_, sources_, places_, symbols_), current_(model_.values.size()),
-      bodies_(bodies_by_graph(model_)), graphs_(model_.graphs.size()), attributes_(model_),
+    : analysis_(analysis),
+      model_(analysis.model()),
+      out_(out),
+      sources_(out.sources_),
+      classes_(classes),
+      store_(lattice_.store()),
+      symbols_(analysis, store_),
+      loop_states_(store_, symbols_),
+      records_(model_, sources_, lattice_, symbols_),
+      current_(model_.values.size()),
+      bodies_(bodies_by_graph(model_)),
+      graphs_(model_.graphs.size()),
+      attributes_(model_),
       budget_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * model_.nodes.size())) {
   for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   out_.devices_.assign(model_.values.size(), 0);
@@ -18,14 +28,15 @@ Placer::Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t,
 bool Placer::run() {
   if (model_.graphs.empty()) return true;
   for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
-    const Diagram place = home(input);
-    set(input, {place, symbols_.open(input)}, kAlways);
+    const Bdd place = home(input);
+    set(input, {place, symbols_.open(input)}, kTrue);
   }
-  visit_graph(GraphId::kMain, kAlways);
+  visit_graph(GraphId::kMain, kTrue);
   if (needs_another_pass_) return false;
   if (store_.is_full()) {
     out_.limits_.clear();
-    out_.limits_.emplace_back(NodeId::kNone, "the choices of this model are too many to be told apart: devices are not checked");
+    out_.limits_.emplace_back(NodeId::kNone,
+                              "the choices of this model are too many to be told apart: devices are not checked");
     return true;
   }
   out_.failures_ = records_.failures(traits_);
@@ -33,22 +44,22 @@ bool Placer::run() {
   return true;
 }
 
-void Placer::visit_graph(GraphId id, Diagram guard) {
+void Placer::visit_graph(GraphId id, Bdd guard) {
   GraphState& state = this->state(id);
   if (!state.order) state.order = order_nodes(model_, id, bodies_);
   const NodeOrder& nodes = *state.order;
   state.is_active = true;
   for (const ValueId initializer : model_.graph(id).initializers) {
-    const Diagram place = home(initializer);
+    const Bdd place = home(initializer);
     set(initializer, {place, symbols_.open(initializer)}, guard);
   }
   for (const NodeId node : nodes.cyclic)
-    for (const ValueId result : model_.results(model_.node(node))) set(result, {places_.unknown(), {}}, guard);
+    for (const ValueId result : model_.results(model_.node(node))) set(result, {lattice_.unknown(), {}}, guard);
   for (const NodeId node : nodes.nodes) visit_node(node, guard);
   state.is_active = false;
 }
 
-void Placer::visit_node(NodeId id, Diagram guard) {
+void Placer::visit_node(NodeId id, Bdd guard) {
   const Node& node = model_.node(id);
   if (budget_ == 0) {
     give_up(id, guard, "the model has more contexts than are followed");
@@ -57,9 +68,12 @@ void Placer::visit_node(NodeId id, Diagram guard) {
   --budget_;
   const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
   switch (traits.kind) {
-    case NodeKind::kPlain: return visit_plain(id, node, traits, guard);
-    case NodeKind::kTransfer: return visit_transfer(id, node, guard);
-    default: break;
+    case NodeKind::kPlain:
+      return visit_plain(id, node, traits, guard);
+    case NodeKind::kTransfer:
+      return visit_transfer(id, node, guard);
+    default:
+      break;
   }
   if (depth_ + 1 >= kMaxNesting) {
     give_up(id, guard, "bodies and calls are nested too deep");
@@ -67,23 +81,35 @@ void Placer::visit_node(NodeId id, Diagram guard) {
   }
   ++depth_;
   switch (traits.kind) {
-    case NodeKind::kCall: call_function(id, node, guard); break;
-    case NodeKind::kIf: visit_if(id, node, guard); break;
-    case NodeKind::kLoop: visit_loop(id, node, guard); break;
-    case NodeKind::kScan: visit_scan(id, node, guard); break;
-    default: visit_sequence_map(id, node, guard); break;
+    case NodeKind::kCall:
+      call_function(id, node, guard);
+      break;
+    case NodeKind::kIf:
+      visit_if(id, node, guard);
+      break;
+    case NodeKind::kLoop:
+      visit_loop(id, node, guard);
+      break;
+    case NodeKind::kScan:
+      visit_scan(id, node, guard);
+      break;
+    default:
+      visit_sequence_map(id, node, guard);
+      break;
   }
   --depth_;
 }
 
-void Placer::visit_transfer(NodeId id, const Node& node, Diagram guard) {
+void Placer::visit_transfer(NodeId id, const Node& node, Bdd guard) {
   const auto operands = model_.operands(node);
-  const Placed operand = operands.empty() ? Placed{places_.unknown(), {}} : read(operands[0]);
-  records_.reach(id, store_.both(guard, places_.untainted(operand.device)));
+  const Placed operand = operands.empty() ? Placed{lattice_.unknown(), {}} : read(operands[0]);
+  records_.reach(id, store_.and_(guard, lattice_.untainted(operand.device)));
   const Attribute* to = attributes_.find(node, "device");
-  const int device = to == nullptr || to->kind != AttributeKind::kString ? DeviceSources::kManyDevices : transfer_target(id, to->s);
+  const int device =
+      to == nullptr || to->kind != AttributeKind::kString ? DeviceSources::kManyDevices : transfer_target(id, to->s);
   for (const ValueId result : model_.results(node))
-    if (result != ValueId::kAbsent) set(result, {places_.on(device), result_content(node, ContentRule::kSame, result)}, guard);
+    if (result != ValueId::kAbsent)
+      set(result, {lattice_.on(device), result_content(node, ContentRule::kSame, result)}, guard);
 }
 
 int Placer::transfer_target(NodeId id, std::string_view text) {
@@ -92,73 +118,81 @@ int Placer::transfer_target(NodeId id, std::string_view text) {
   return targets_[text] = sources_.transfer_target(id, text);
 }
 
-/// A small integer constant that nothing places, in a model that lives on an accelerator as a whole. Exporters compute shapes
-/// with such constants, on the cpu, where Shape leaves them; only the data is meant by --device.
+/// A small integer constant that nothing places, in a model that lives on an accelerator as a whole. Exporters compute
+/// shapes with such constants, on the cpu, where Shape leaves them; only the data is meant by --device.
 bool Placer::goes_anywhere(ValueId constant) const {
   constexpr std::size_t kMostElements = 64;
-  if (sources_.default_device() == 0 || constant == ValueId::kAbsent || model_.value(constant).origin == ValueOrigin::kInput) return false;
+  if (sources_.default_device() == 0 || constant == ValueId::kAbsent ||
+      model_.value(constant).origin == ValueOrigin::kInput)
+    return false;
   const Fact& fact = analysis_.fact(constant);
   const Content* content = analysis_.facts().content(fact.content);
   return fact.dtypes.proves(DTypeSet::integers()) && content != nullptr && content->integers.size() <= kMostElements;
 }
 
-void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Diagram guard) {
+void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Bdd guard) {
   const auto operands = model_.operands(node);
   const int tag = sources_.node(id);
   if (traits.operands.results_on_host) {
-    if (!operands.empty()) records_.reach(id, store_.both(guard, places_.untainted(read(operands[0]).device)));
+    if (!operands.empty()) records_.reach(id, store_.and_(guard, lattice_.untainted(read(operands[0]).device)));
     for (const ValueId result : model_.results(node))
-      if (result != ValueId::kAbsent) set(result, {places_.on(0), result_content(node, traits.content, result)}, guard);
+      if (result != ValueId::kAbsent)
+        set(result, {lattice_.on(0), result_content(node, traits.content, result)}, guard);
     return;
   }
   if (traits.operands.is_opaque || traits.is_collection) return visit_opaque(node, tag, traits, guard);
 
-  Diagram together = tag == DeviceSources::kUnplaced ? kNever : places_.on(tag);
+  Bdd together = tag == DeviceSources::kUnplaced ? kFalse : lattice_.on(tag);
   bool any = tag != DeviceSources::kUnplaced;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i] == ValueId::kAbsent || traits.operands.is_host(i)) continue;
-    const Diagram operand = model_.value(operands[i]).origin == ValueOrigin::kUndefined ? places_.unknown() : current_[index(operands[i])].device;
-    together = any ? places_.meet(together, operand) : operand;
+    const Bdd operand = model_.value(operands[i]).origin == ValueOrigin::kUndefined
+                            ? lattice_.unknown()
+                            : current_[index(operands[i])].device;
+    together = any ? lattice_.meet(together, operand) : operand;
     any = true;
   }
-  if (!any) together = node.result_count == 1 && goes_anywhere(model_.results(node)[0]) ? places_.unknown() : default_place();
+  if (!any)
+    together = node.result_count == 1 && goes_anywhere(model_.results(node)[0]) ? lattice_.unknown() : default_place();
   if (traits.operands.host != 0) {
     for (std::size_t i = 0; i < operands.size(); ++i)
-      if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i)) together = places_.meet_host(together, read(operands[i]).device);
+      if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i))
+        together = lattice_.meet_host(together, read(operands[i]).device);
   }
 
   const bool tagged = tag != DeviceSources::kUnplaced;
   // In most models nearly every node: on one device, whatever is chosen.
-  if (node.graph == GraphId::kMain && places_.is_sound_leaf(together)) {
+  if (node.graph == GraphId::kMain && lattice_.is_sound_leaf(together)) {
     for (const ValueId result : model_.results(node))
       if (result != ValueId::kAbsent) set(result, {together, result_content(node, traits.content, result)}, guard);
     return;
   }
-  const Diagram fails = places_.fails(together);
-  if (fails != kNever || node.graph != GraphId::kMain) {
-    records_.reach(id, store_.both(guard, places_.untainted(together)));
-    fail(id, store_.both(guard, fails), [&](FailedVisit& visit) {
-      if (tag != DeviceSources::kUnplaced) visit.sides.emplace_back(ValueId::kAbsent, places_.on(tag));
+  const Bdd fails = lattice_.fails(together);
+  if (fails != kFalse || node.graph != GraphId::kMain) {
+    records_.reach(id, store_.and_(guard, lattice_.untainted(together)));
+    fail(id, store_.and_(guard, fails), [&](FailedVisit& visit) {
+      if (tag != DeviceSources::kUnplaced) visit.sides.emplace_back(ValueId::kAbsent, lattice_.on(tag));
       for (int host = 0; host < 2; ++host)
         for (std::size_t i = 0; i < operands.size(); ++i)
-          if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i) == (host == 1)) visit.sides.emplace_back(operands[i], read(operands[i]).device);
+          if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i) == (host == 1))
+            visit.sides.emplace_back(operands[i], read(operands[i]).device);
       if (!any || visit.sides.empty()) visit.sides.insert(visit.sides.begin(), {ValueId::kAbsent, default_place()});
     });
   }
-  const Diagram result_device = places_.result(together, tagged);
+  const Bdd result_device = lattice_.result(together, tagged);
   for (const ValueId result : model_.results(node))
     if (result != ValueId::kAbsent) set(result, {result_device, result_content(node, traits.content, result)}, guard);
 }
 
 /// Operands are not compared: the results are with them where they are together, else anywhere.
-void Placer::visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Diagram guard) {
-  Diagram device = tag == DeviceSources::kUnplaced ? places_.unknown() : places_.on(tag);
+void Placer::visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Bdd guard) {
+  Bdd device = tag == DeviceSources::kUnplaced ? lattice_.unknown() : lattice_.on(tag);
   if (tag == DeviceSources::kUnplaced) {
     bool any = false;
     for (const ValueId operand : model_.operands(node)) {
       if (operand == ValueId::kAbsent) continue;
-      const Diagram next = read(operand).device;
-      device = any ? places_.same_or_anywhere(device, next) : next;
+      const Bdd next = read(operand).device;
+      device = any ? lattice_.same_or_anywhere(device, next) : next;
       any = true;
     }
   }
@@ -167,21 +201,21 @@ void Placer::visit_opaque(const Node& node, int tag, const OperatorTraits& trait
 }
 
 /// A tag on the input of a body or function: a claim about what it is handed by `owner`.
-Diagram Placer::claim(NodeId owner, ValueId input, ValueId handed, Diagram device, Diagram guard) {
+Bdd Placer::claim(NodeId owner, ValueId input, ValueId handed, Bdd device, Bdd guard) {
   const int tag = sources_.value(input);
   if (tag == DeviceSources::kUnplaced || tag >= DeviceSources::kManyDevices) return device;
-  const Diagram together = places_.meet(places_.on(tag), device);
-  records_.reach(owner, store_.both(guard, places_.untainted(device)));
-  const Diagram fails = places_.fails(together);
-  fail(owner, store_.both(guard, fails), [&](FailedVisit& visit) {
-    visit.sides = {{input, places_.on(tag)}, {handed, device}};
+  const Bdd together = lattice_.meet(lattice_.on(tag), device);
+  records_.reach(owner, store_.and_(guard, lattice_.untainted(device)));
+  const Bdd fails = lattice_.fails(together);
+  fail(owner, store_.and_(guard, fails), [&](FailedVisit& visit) {
+    visit.sides = {{input, lattice_.on(tag)}, {handed, device}};
     visit.is_claim = true;
   });
-  return places_.result(together);
+  return lattice_.result(together);
 }
 
-std::optional<Diagram> Placer::condition(ValueId value) {
-  if (const auto number = known_integer(analysis_, value)) return *number != 0 ? kAlways : kNever;
+std::optional<Bdd> Placer::condition(ValueId value) {
+  if (const auto number = known_integer(analysis_, value)) return *number != 0 ? kTrue : kFalse;
   Placed& placed = current_[index(value)];
   if (placed.content.kind == Element::Kind::kNone) placed.content = symbols_.fresh(value);
   return symbols_.formula(placed.content);
@@ -197,9 +231,10 @@ Element Placer::result_content(const Node& node, ContentRule rule, ValueId resul
   return symbols_.apply(rule, operand(0), operand(1), open);
 }
 
-void Placer::give_up(NodeId id, Diagram guard, std::string_view why) {
+void Placer::give_up(NodeId id, Bdd guard, std::string_view why) {
   if (!why.empty()) limit(id, std::string(why));
-  for (const ValueId result : model_.results(model_.node(id))) set(result, {places_.unknown(), result == ValueId::kAbsent ? Element() : symbols_.open(result)}, guard);
+  for (const ValueId result : model_.results(model_.node(id)))
+    set(result, {lattice_.unknown(), result == ValueId::kAbsent ? Element() : symbols_.open(result)}, guard);
 }
 
 }  // namespace tensorlint

@@ -14,10 +14,10 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
+#include "passes/placement/device_lattice.h"
 #include "passes/placement/loop_states.h"
 #include "passes/placement/operator_traits.h"
 #include "passes/placement/placement.h"
-#include "passes/placement/places.h"
 #include "passes/placement/records.h"
 #include "passes/placement/sources.h"
 #include "passes/placement/symbols.h"
@@ -30,11 +30,11 @@ struct TripClasses {
   std::int64_t count() const { return prefix + cycle; }
 };
 
-/// Follows devices through a model. One Placer, one pass over the model; passes are repeated with more classes of trip counts
-/// until these are enough. Private to this folder: users call `place`.
+/// Follows devices through a model. One Placer, one pass over the model; passes are repeated with more classes of trip
+/// counts until these are enough. Private to this folder: users call `place`.
 ///
-/// What has state of its own is a class of its own: where values are (Places), what decides that (Symbols), states of loops
-/// (LoopStates), what was seen (PlacementRecords). The rest is told in this order:
+/// What has state of its own is a class of its own: where values are (DeviceLattice), what decides that (Symbols),
+/// states of loops (LoopStates), what was seen (PlacementRecords). The rest is told in this order:
 ///   placer.cc         graphs and nodes; claims
 ///   placer_bodies.cc  calls of functions, If, SequenceMap
 ///   placer_loops.cc   Loop and Scan
@@ -54,7 +54,7 @@ class Placer {
   struct Loop;
   struct Iterated;
   struct Summary {
-    Diagram guard;
+    Bdd guard;
     std::vector<Placed> operands, results;
   };
   struct GraphState {
@@ -68,79 +68,81 @@ class Placer {
 
   // ---- values
 
-  Diagram default_place() { return places_.on(sources_.default_device()); }
+  Bdd default_place() { return lattice_.on(sources_.default_device()); }
   /// Where a graph's own input or initializer lives.
-  Diagram home(ValueId value) {
+  Bdd home(ValueId value) {
     const int device = sources_.value(value);
-    if (device != DeviceSources::kUnplaced) return places_.on(device);
-    return goes_anywhere(value) ? places_.unknown() : default_place();
+    if (device != DeviceSources::kUnplaced) return lattice_.on(device);
+    return goes_anywhere(value) ? lattice_.unknown() : default_place();
   }
   bool goes_anywhere(ValueId constant) const;
-  void set(ValueId value, const Placed& placed, Diagram guard) {
+  void set(ValueId value, const Placed& placed, Bdd guard) {
     if (value == ValueId::kAbsent) return;
     current_[index(value)] = placed;
     std::uint64_t& bits = out_.devices_[index(value)];
     if (store_.is_leaf(placed.device)) {
-      bits |= places_.state(store_.value(placed.device)).bits;
+      bits |= lattice_.state(store_.value(placed.device)).bits;
     } else {
-      places_.for_each_state(placed.device, guard, [&](const State& state) { bits |= state.bits; });
+      lattice_.for_each_state(placed.device, guard, [&](const DeviceState& state) { bits |= state.bits; });
     }
   }
   Placed read(ValueId value) {
-    if (value == ValueId::kAbsent || model_.value(value).origin == ValueOrigin::kUndefined) return {places_.unknown(), {}};
+    if (value == ValueId::kAbsent || model_.value(value).origin == ValueOrigin::kUndefined)
+      return {lattice_.unknown(), {}};
     return current_[index(value)];
   }
-  std::optional<Diagram> condition(ValueId value);
+  std::optional<Bdd> condition(ValueId value);
   Element result_content(const Node& node, ContentRule rule, ValueId result);
 
   // ---- graphs and nodes
 
-  void visit_graph(GraphId id, Diagram guard);
-  void visit_node(NodeId id, Diagram guard);
-  void visit_transfer(NodeId id, const Node& node, Diagram guard);
-  void visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Diagram guard);
-  void visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Diagram guard);
+  void visit_graph(GraphId id, Bdd guard);
+  void visit_node(NodeId id, Bdd guard);
+  void visit_transfer(NodeId id, const Node& node, Bdd guard);
+  void visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Bdd guard);
+  void visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Bdd guard);
   int transfer_target(NodeId id, std::string_view text);
-  Diagram claim(NodeId owner, ValueId input, ValueId handed, Diagram device, Diagram guard);
-  void give_up(NodeId id, Diagram guard, std::string_view why);
+  Bdd claim(NodeId owner, ValueId input, ValueId handed, Bdd device, Bdd guard);
+  void give_up(NodeId id, Bdd guard, std::string_view why);
   void limit(NodeId id, std::string why) {
     if (limited_.insert(id).second) out_.limits_.emplace_back(id, std::move(why));
   }
   template <typename Describe>
-  void fail(NodeId id, Diagram fails, const Describe& describe) {
+  void fail(NodeId id, Bdd fails, const Describe& describe) {
     if (FailedVisit* visit = records_.fail(id, fails, loops_, calls_)) describe(*visit);
   }
 
   // ---- bodies
 
-  void call_function(NodeId id, const Node& node, Diagram guard);
+  void call_function(NodeId id, const Node& node, Bdd guard);
   GraphId body_of(const Node& node, std::string_view name) const;
   std::vector<Placed> outputs_of(GraphId body);
-  void visit_if(NodeId id, const Node& node, Diagram guard);
-  void visit_sequence_map(NodeId id, const Node& node, Diagram guard);
+  void visit_if(NodeId id, const Node& node, Bdd guard);
+  void visit_sequence_map(NodeId id, const Node& node, Bdd guard);
   void note_number_use(ValueId value);
   void limit_choices(NodeId id);
 
   // ---- loops
 
-  void visit_loop(NodeId id, const Node& node, Diagram guard);
-  void visit_scan(NodeId id, const Node& node, Diagram guard);
+  void visit_loop(NodeId id, const Node& node, Bdd guard);
+  void visit_scan(NodeId id, const Node& node, Bdd guard);
   void set_trips(Loop& loop, const Node& node, ValueId sequence);
-  void set_loop_results(const Node& node, const Iterated& after, Diagram guard);
-  Iterated iterate(const Loop& loop, Diagram guard);
-  void enter_body(const Loop& loop, std::int64_t k, std::span<const Placed> before, Diagram inside);
-  std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Diagram, bool>> slices, Diagram inside);
-  void add_slice(const Loop& loop, std::pair<Diagram, bool>& all, Diagram slice, ValueId value, Diagram inside);
+  void set_loop_results(const Node& node, const Iterated& after, Bdd guard);
+  Iterated iterate(const Loop& loop, Bdd guard);
+  void enter_body(const Loop& loop, std::int64_t k, std::span<const Placed> before, Bdd inside);
+  std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Bdd, bool>> slices, Bdd inside);
+  void add_slice(const Loop& loop, std::pair<Bdd, bool>& all, Bdd slice, ValueId value, Bdd inside);
   void need_classes(std::uint64_t key, const TripClasses& own);
-  std::vector<Placed> carried_after(const Loop& loop, std::span<const std::vector<Placed>> states, std::span<const Diagram> entered);
+  std::vector<Placed> carried_after(const Loop& loop, std::span<const std::vector<Placed>> states,
+                                    std::span<const Bdd> entered);
 
   const Analysis& analysis_;
   const Model& model_;
   Placement& out_;
   DeviceSources& sources_;
   std::map<std::uint64_t, TripClasses>& classes_;
-  Places places_;
-  DiagramStore& store_;  // of places_
+  DeviceLattice lattice_;
+  BddStore& store_;  // of lattice_
   Symbols symbols_;
   LoopStates loop_states_;
   PlacementRecords records_;

@@ -11,19 +11,20 @@ constexpr std::size_t kMaxSummaries = 64;  // of one function
 
 }  // namespace
 
-void Placer::call_function(NodeId id, const Node& node, Diagram guard) {
+void Placer::call_function(NodeId id, const Node& node, Bdd guard) {
   const GraphId function = model_.op(node).function;
   const Graph& graph = model_.graph(function);
   if (state(function).is_active) return give_up(id, guard, "the function calls itself");
   const auto given = model_.operands(node);
-  std::vector<Placed> operands(graph.inputs.size(), Placed{places_.unknown(), {}});
+  std::vector<Placed> operands(graph.inputs.size(), Placed{lattice_.unknown(), {}});
   for (std::size_t i = 0; i < std::min(operands.size(), given.size()); ++i) operands[i] = read(given[i]);
   const auto results = model_.results(node);
   const bool plain = model_.attributes(node).empty();
   if (plain) {
     for (const Summary& summary : state(function).summaries) {
       if (summary.guard != guard || summary.operands != operands) continue;
-      for (std::size_t r = 0; r < std::min(results.size(), summary.results.size()); ++r) set(results[r], summary.results[r], guard);
+      for (std::size_t r = 0; r < std::min(results.size(), summary.results.size()); ++r)
+        set(results[r], summary.results[r], guard);
       return;
     }
   }
@@ -49,8 +50,10 @@ void Placer::call_function(NodeId id, const Node& node, Diagram guard) {
     const Element& content = summary.results.back().content;
     repeatable = repeatable && (content.kind != Element::Kind::kSymbol || content.symbol < before.symbols);
   }
-  for (std::size_t r = 0; r < results.size(); ++r) set(results[r], r < summary.results.size() ? summary.results[r] : Placed{places_.unknown(), {}}, guard);
-  if (repeatable && state(function).summaries.size() < kMaxSummaries) state(function).summaries.push_back(std::move(summary));
+  for (std::size_t r = 0; r < results.size(); ++r)
+    set(results[r], r < summary.results.size() ? summary.results[r] : Placed{lattice_.unknown(), {}}, guard);
+  if (repeatable && state(function).summaries.size() < kMaxSummaries)
+    state(function).summaries.push_back(std::move(summary));
 }
 
 GraphId Placer::body_of(const Node& node, std::string_view name) const {
@@ -64,56 +67,61 @@ std::vector<Placed> Placer::outputs_of(GraphId body) {
   return outputs;
 }
 
-void Placer::visit_if(NodeId id, const Node& node, Diagram guard) {
+void Placer::visit_if(NodeId id, const Node& node, Bdd guard) {
   const auto operands = model_.operands(node);
   const GraphId branches[] = {body_of(node, "then_branch"), body_of(node, "else_branch")};
-  if (operands.empty() || operands[0] == ValueId::kAbsent || branches[0] == GraphId::kNone || branches[1] == GraphId::kNone)
+  if (operands.empty() || operands[0] == ValueId::kAbsent || branches[0] == GraphId::kNone ||
+      branches[1] == GraphId::kNone)
     return give_up(id, guard, {});
-  const std::optional<Diagram> taken = condition(operands[0]);
+  const std::optional<Bdd> taken = condition(operands[0]);
   note_number_use(operands[0]);
   records_.reach(id, guard);
   std::vector<Placed> outputs[2];
-  Diagram guards[2] = {guard, guard};
+  Bdd guards[2] = {guard, guard};
   if (taken) {
-    guards[0] = store_.both(guard, *taken);
+    guards[0] = store_.and_(guard, *taken);
     guards[1] = store_.without(guard, *taken);
   } else {
     limit_choices(id);
   }
   for (int b = 0; b < 2; ++b) {
-    if (guards[b] == kNever) continue;
+    if (guards[b] == kFalse) continue;
     visit_graph(branches[b], guards[b]);
     outputs[b] = outputs_of(branches[b]);
   }
   const auto results = model_.results(node);
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (results[r] == ValueId::kAbsent) continue;
-    const Placed* sides[2] = {r < outputs[0].size() ? &outputs[0][r] : nullptr, r < outputs[1].size() ? &outputs[1][r] : nullptr};
+    const Placed* sides[2] = {r < outputs[0].size() ? &outputs[0][r] : nullptr,
+                              r < outputs[1].size() ? &outputs[1][r] : nullptr};
     if (sides[0] == nullptr && sides[1] == nullptr) {
-      set(results[r], {places_.unknown(), symbols_.open(results[r])}, guard);
+      set(results[r], {lattice_.unknown(), symbols_.open(results[r])}, guard);
     } else if (sides[0] == nullptr || sides[1] == nullptr) {
       // The other branch is never taken (or malformed: then it says nothing).
       set(results[r], sides[0] == nullptr ? *sides[1] : *sides[0], guard);
     } else if (taken) {
-      set(results[r], {store_.choose(*taken, sides[0]->device, sides[1]->device), symbols_.merge(*taken, sides[0]->content, sides[1]->content, results[r])}, guard);
+      set(results[r],
+          {store_.ite(*taken, sides[0]->device, sides[1]->device),
+           symbols_.merge(*taken, sides[0]->content, sides[1]->content, results[r])},
+          guard);
       for (int b = 0; b < 2; ++b)
-        places_.for_each_state(sides[b]->device, guards[b], [&](const State& state) {
+        lattice_.for_each_state(sides[b]->device, guards[b], [&](const DeviceState& state) {
           if (!state.tainted) records_.note_branch(id, r, static_cast<std::size_t>(b), state.bits);
         });
     } else {
-      set(results[r], {places_.either(sides[0]->device, sides[1]->device), symbols_.open(results[r])}, guard);
+      set(results[r], {lattice_.join(sides[0]->device, sides[1]->device), symbols_.open(results[r])}, guard);
     }
   }
 }
 
-void Placer::visit_sequence_map(NodeId id, const Node& node, Diagram guard) {
+void Placer::visit_sequence_map(NodeId id, const Node& node, Bdd guard) {
   const GraphId body_id = body_of(node, "body");
   const auto operands = model_.operands(node);
   if (body_id == GraphId::kNone) return give_up(id, guard, {});
   const Graph& body = model_.graph(body_id);
   records_.reach(id, guard);
   for (std::size_t i = 0; i < body.inputs.size(); ++i) {
-    Placed element = i < operands.size() ? read(operands[i]) : Placed{places_.unknown(), {}};
+    Placed element = i < operands.size() ? read(operands[i]) : Placed{lattice_.unknown(), {}};
     element.content = {};
     set(body.inputs[i], element, guard);
   }
@@ -121,7 +129,7 @@ void Placer::visit_sequence_map(NodeId id, const Node& node, Diagram guard) {
   const std::vector<Placed> outputs = outputs_of(body_id);
   const auto results = model_.results(node);
   for (std::size_t r = 0; r < results.size(); ++r)
-    set(results[r], {r < outputs.size() ? outputs[r].device : places_.unknown(), {}}, guard);
+    set(results[r], {r < outputs.size() ? outputs[r].device : lattice_.unknown(), {}}, guard);
 }
 
 /// Marks the loops under way when a condition or trip count is the number of the iteration.
@@ -131,7 +139,8 @@ void Placer::note_number_use(ValueId value) {
 }
 
 void Placer::limit_choices(NodeId id) {
-  limit(id, fmt::format("more than {} choices are open: this condition is not told apart from others", Symbols::kMaxVariables));
+  limit(id, fmt::format("more than {} choices are open: this condition is not told apart from others",
+                        Symbols::kMaxVariables));
 }
 
 }  // namespace tensorlint

@@ -34,14 +34,15 @@ bool parse_number(std::string_view text, std::int64_t& number) {
 bool parse_opsets(std::string_view text, ProviderKernel& kernel) {
   if (text.ends_with('+')) return parse_number(text.substr(0, text.size() - 1), kernel.since);
   const std::size_t dash = text.find('-');
-  return dash != std::string_view::npos && parse_number(text.substr(0, dash), kernel.since) && parse_number(text.substr(dash + 1), kernel.until) &&
-         kernel.since <= kernel.until;
+  return dash != std::string_view::npos && parse_number(text.substr(0, dash), kernel.since) &&
+         parse_number(text.substr(dash + 1), kernel.until) && kernel.since <= kernel.until;
 }
 
 /// `T=float32,float16`; what is wrong with it, empty for nothing.
 std::string parse_types(std::string_view text, ProviderKernel& kernel) {
   const std::size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string_view::npos) return fmt::format("`{}` is not of the form T=float32,float16", text);
+  if (equals == 0 || equals == std::string_view::npos)
+    return fmt::format("`{}` is not of the form T=float32,float16", text);
   DTypeSet dtypes = DTypeSet::from_bits(0);
   for (std::string_view rest = text.substr(equals + 1); !rest.empty();) {
     const std::size_t comma = rest.find(',');
@@ -55,7 +56,9 @@ std::string parse_types(std::string_view text, ProviderKernel& kernel) {
   return {};
 }
 
-std::string key_of(std::string_view domain, std::string_view name) { return domain.empty() ? std::string(name) : fmt::format("{}.{}", domain, name); }
+std::string key_of(std::string_view domain, std::string_view name) {
+  return domain.empty() ? std::string(name) : fmt::format("{}.{}", domain, name);
+}
 
 /// onnxruntime's KernelRegistry::VerifyKernelDef: a kernel without an end is for its own version of the operator only.
 bool covers(const ProviderKernel& kernel, std::int64_t since) {
@@ -87,7 +90,11 @@ constexpr std::int64_t kSmallConstant = 100;
 class Chooser {
  public:
   Chooser(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers)
-      : analysis_(analysis), model_(analysis.model()), providers_(providers), cpu_(built_in_provider("cpu")), on_cpu_(model_.values.size()) {}
+      : analysis_(analysis),
+        model_(analysis.model()),
+        providers_(providers),
+        cpu_(built_in_provider("cpu")),
+        on_cpu_(model_.values.size()) {}
 
   std::map<NodeId, ProviderChoice> run() {
     const std::vector<std::vector<GraphId>> bodies = bodies_by_graph(model_);
@@ -102,7 +109,9 @@ class Chooser {
     const Operator& op = model_.op(node);
     const std::string_view name = model_.text(op.name), domain = model_.text(op.domain);
     if (op.function != GraphId::kNone || is_transfer(model_, op)) return;
-    if (domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap" || name == "Constant")) return;
+    if (domain.empty() &&
+        (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap" || name == "Constant"))
+      return;
     const OperandPlacement roles = operand_placement(model_, op);
     ProviderChoice choice;
     for (; choice.provider < providers_.size(); ++choice.provider) {
@@ -120,17 +129,21 @@ class Chooser {
     choices_.emplace(id, std::move(choice));
   }
 
-  /// What the cpu has no kernel for either, whatever the dtype, can only be replaced by the operators that ONNX defines it by.
+  /// What the cpu has no kernel for either, whatever the dtype, can only be replaced by the operators that ONNX defines
+  /// it by.
   bool is_inlined(const Operator& op) const {
     if (op.schema == nullptr) return false;
     const auto known = cpu_->kernels.find(key_of(model_.text(op.domain), model_.text(op.name)));
-    return known == cpu_->kernels.end() || std::ranges::none_of(known->second, [&](const ProviderKernel& kernel) { return covers(kernel, op.schema->since_version); });
+    return known == cpu_->kernels.end() || std::ranges::none_of(known->second, [&](const ProviderKernel& kernel) {
+             return covers(kernel, op.schema->since_version);
+           });
   }
 
   bool is_small_constant(ValueId value) const {
     const Value& known = model_.value(value);
-    const bool constant = known.origin == ValueOrigin::kInitializer ||
-                          (known.origin == ValueOrigin::kNode && model_.text(model_.op(model_.node(known.producer)).name) == "Constant");
+    const bool constant =
+        known.origin == ValueOrigin::kInitializer ||
+        (known.origin == ValueOrigin::kNode && model_.text(model_.op(model_.node(known.producer)).name) == "Constant");
     const Fact& fact = analysis_.fact(value);
     if (!constant || fact.shape == ShapeId::kUnranked) return false;
     std::int64_t count = 1;
@@ -143,7 +156,8 @@ class Chooser {
   }
 
   bool prefers_cpu(const Node& node, const OperandPlacement& roles) const {
-    constexpr DTypeSet kNotOnCpu = DTypeSet(DType::kFloat16) | DType::kBFloat16 | DType::kFloat8E4M3FN | DType::kFloat8E4M3FNUZ | DType::kFloat8E5M2 | DType::kFloat8E5M2FNUZ;
+    constexpr DTypeSet kNotOnCpu = DTypeSet(DType::kFloat16) | DType::kBFloat16 | DType::kFloat8E4M3FN |
+                                   DType::kFloat8E4M3FNUZ | DType::kFloat8E5M2 | DType::kFloat8E5M2FNUZ;
     const auto operands = model_.operands(node);
     bool any = false;
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -153,7 +167,8 @@ class Chooser {
       if (on_cpu_[static_cast<std::size_t>(operands[i])]) {
         if (roles.is_host(i)) return false;  // the kernel wants it there anyway
         any = true;
-      } else if (!is_small_constant(operands[i]) && !(value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain)) {
+      } else if (!is_small_constant(operands[i]) &&
+                 !(value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain)) {
         return false;
       }
     }
@@ -193,7 +208,9 @@ std::string missing_kernel(const Analysis& analysis, const Node& node, const Pro
 Result<ProviderTable> parse_provider(std::string_view text, const std::string& path) {
   ProviderTable table;
   std::uint32_t line_number = 0;
-  const auto wrong = [&](std::string message) { return Error{fmt::format("{}:{}: {}", path, line_number, message), {.line = line_number, .column = 1}}; };
+  const auto wrong = [&](std::string message) {
+    return Error{fmt::format("{}:{}: {}", path, line_number, message), {.line = line_number, .column = 1}};
+  };
   while (!text.empty()) {
     ++line_number;
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -218,7 +235,8 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
     }
     ProviderKernel kernel;
     const std::string_view opsets = next_word(line);
-    if (!parse_opsets(opsets, kernel)) return wrong(fmt::format("after `{}` comes a range of opsets, 13+ or 6-12, not `{}`", first, opsets));
+    if (!parse_opsets(opsets, kernel))
+      return wrong(fmt::format("after `{}` comes a range of opsets, 13+ or 6-12, not `{}`", first, opsets));
     for (std::string_view types = next_word(line); !types.empty(); types = next_word(line))
       if (std::string fault = parse_types(types, kernel); !fault.empty()) return wrong(std::move(fault));
     constexpr std::string_view kStandard = "ai.onnx.";
@@ -235,7 +253,8 @@ std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
   return text.empty() ? nullptr : std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
 }
 
-std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers) {
+std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis,
+                                                  std::span<const std::shared_ptr<const ProviderTable>> providers) {
   return Chooser(analysis, providers).run();
 }
 

@@ -16,7 +16,8 @@
 
 namespace tensorlint {
 
-/// One kernel of an execution provider: an operator over a range of opsets and the dtypes that its type variables allow.
+/// One kernel of an execution provider: an operator over a range of opsets and the dtypes that its type variables
+/// allow.
 struct ProviderKernel {
   std::int64_t since = 1, until = 0;  ///< until 0: also for the newest version
   std::vector<std::pair<std::string, DTypeSet>> types;
@@ -25,13 +26,15 @@ struct ProviderKernel {
 /// What an execution provider of a runtime can run. docs/providers.md has the form of the file.
 struct ProviderTable {
   std::string name, device, source;  ///< "cuda", "cuda:0", "onnxruntime 1.23.0, 2025-07-22"
-  std::map<std::string, std::vector<ProviderKernel>, std::less<>> kernels;  ///< by domain.operator, "" and ai.onnx are one
+  std::map<std::string, std::vector<ProviderKernel>, std::less<>>
+      kernels;  ///< by domain.operator, "" and ai.onnx are one
 };
 
 /// Errors, with the line: unknown words, bad opsets, unknown dtypes, no name or device.
 Result<ProviderTable> parse_provider(std::string_view text, const std::string& path);
 
-/// A table that comes with this program ("cuda", "cpu"); its text is known to be sound. Null: there is none of that name.
+/// A table that comes with this program ("cuda", "cpu"); its text is known to be sound. Null: there is none of that
+/// name.
 std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name);
 
 /// Why a provider cannot run a node; empty where it can. A dtype that is not known counts as one that the kernel has.
@@ -39,14 +42,16 @@ std::string missing_kernel(const Analysis& analysis, const Node& node, const Pro
 
 /// Where one node runs, and why not on the first provider.
 struct ProviderChoice {
-  std::uint32_t provider = 0;  ///< index into the list; its size: on the cpu, which runs what no provider does
+  std::uint32_t provider = 0;     ///< index into the list; its size: on the cpu, which runs what no provider does
   bool shape_arithmetic = false;  ///< on the cpu since it works on shapes, which are there already
   std::string missing;            ///< the first provider has no kernel: "no kernel for int64", ...
 };
 
 /// Chooses for each node the first provider that has a kernel for its operator, version and dtypes, as onnxruntime's
 /// partitioner does; then nodes that only work on what is on the cpu already go back there (its GetCpuPreferredNodes).
-/// A dtype that is not known counts as one that the kernel has. Control flow, calls, Transfer and Constant have no entry.
-std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers);
+/// A dtype that is not known counts as one that the kernel has. Control flow, calls, Transfer and Constant have no
+/// entry.
+std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis,
+                                                  std::span<const std::shared_ptr<const ProviderTable>> providers);
 
 }  // namespace tensorlint

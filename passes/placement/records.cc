@@ -13,26 +13,29 @@ std::int64_t latest(std::span<const LoopFrame> loops) {
 
 }  // namespace
 
-void PlacementRecords::reach(NodeId id, Diagram reached) {
-  if (reached == kNever) return;
+void PlacementRecords::reach(NodeId id, Bdd reached) {
+  if (reached == kFalse) return;
   Record& record = records_[id];
-  record.reached = places_.store().either(record.reached, reached);
+  record.reached = lattice_.store().or_(record.reached, reached);
 }
 
-FailedVisit* PlacementRecords::fail(NodeId id, Diagram fails, std::span<const LoopFrame> loops, std::span<const NodeId> calls) {
-  if (fails == kNever) return nullptr;
+FailedVisit* PlacementRecords::fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops,
+                                    std::span<const NodeId> calls) {
+  if (fails == kFalse) return nullptr;
   Record& record = records_[id];
-  record.fails = places_.store().either(record.fails, fails);
+  record.fails = lattice_.store().or_(record.fails, fails);
   if (record.first && latest(record.first->loops) <= latest(loops)) return nullptr;
   record.first = FailedVisit{fails, {}, {loops.begin(), loops.end()}, {calls.begin(), calls.end()}};
   return &*record.first;
 }
 
-void PlacementRecords::note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Diagram first, Diagram now, Diagram inside) {
+void PlacementRecords::note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Bdd first, Bdd now,
+                                    Bdd inside) {
   if (first == now) return;
-  const auto where = places_.store().example(places_.store().both(inside, places_.differs(first, now)));
+  const auto where = lattice_.store().example(lattice_.store().and_(inside, lattice_.differs(first, now)));
   if (!where) return;
-  changes_.emplace(std::pair(loop, result), PlacementChange{loop, result, iteration + 1, device_at(first, *where), device_at(now, *where)});
+  changes_.emplace(std::pair(loop, result),
+                   PlacementChange{loop, result, iteration + 1, device_at(first, *where), device_at(now, *where)});
 }
 
 std::vector<PlacementFailure> PlacementRecords::failures(std::span<const OperatorTraits> traits) const {
@@ -41,8 +44,9 @@ std::vector<PlacementFailure> PlacementRecords::failures(std::span<const Operato
     if (!record.first) continue;
     PlacementFailure& failure = failures.emplace_back();
     failure.node = id;
-    failure.certainty = places_.store().without(record.reached, record.fails) == kNever ? Certainty::kMust : Certainty::kMay;
-    describe(failure, *record.first, *places_.store().example(record.first->fails), traits);
+    failure.certainty =
+        lattice_.store().without(record.reached, record.fails) == kFalse ? Certainty::kMust : Certainty::kMay;
+    describe(failure, *record.first, *lattice_.store().example(record.first->fails), traits);
   }
   return failures;
 }
@@ -52,13 +56,17 @@ std::vector<PlacementChange> PlacementRecords::changes() const {
   for (const auto& [key, change] : changes_) changes.push_back(change);
   for (const auto& [key, bits] : branch_devices_) {
     if (bits[0] == 0 || bits[1] == 0 || bits[0] == bits[1] || bits[0] == kAnywhere || bits[1] == kAnywhere) continue;
-    changes.push_back({key.first, key.second, 0, name_of(bits[0] & ~bits[1] ? bits[0] & ~bits[1] : bits[0]), name_of(bits[1] & ~bits[0] ? bits[1] & ~bits[0] : bits[1])});
+    changes.push_back({key.first, key.second, 0, name_of(bits[0] & ~bits[1] ? bits[0] & ~bits[1] : bits[0]),
+                       name_of(bits[1] & ~bits[0] ? bits[1] & ~bits[0] : bits[1])});
   }
-  std::stable_sort(changes.begin(), changes.end(), [](const PlacementChange& a, const PlacementChange& b) { return a.node < b.node; });
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const PlacementChange& a, const PlacementChange& b) { return a.node < b.node; });
   return changes;
 }
 
-std::string PlacementRecords::device_at(Diagram device, const Choices& choices) const { return name_of(places_.state_at(device, choices).bits); }
+std::string PlacementRecords::device_at(Bdd device, const Choices& choices) const {
+  return name_of(lattice_.state_at(device, choices).bits);
+}
 
 std::string PlacementRecords::name_of(std::uint64_t bits) const {
   for (std::size_t d = 0; d < sources_.names().size(); ++d)
@@ -66,21 +74,22 @@ std::string PlacementRecords::name_of(std::uint64_t bits) const {
   return {};
 }
 
-bool PlacementRecords::depends_on(Diagram device, bool trip_counts) const {
-  for (const Diagram node : places_.store().nodes_of(device)) {
-    if (places_.store().is_leaf(node)) continue;
-    if (symbols_.variable(places_.store().variable(node)).is_trip_count == trip_counts) return true;
+bool PlacementRecords::depends_on(Bdd device, bool trip_counts) const {
+  for (const Bdd node : lattice_.store().nodes_of(device)) {
+    if (lattice_.store().is_leaf(node)) continue;
+    if (symbols_.variable(lattice_.store().variable(node)).is_trip_count == trip_counts) return true;
   }
   return false;
 }
 
-void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices, std::span<const OperatorTraits> traits) const {
+void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices,
+                                std::span<const OperatorTraits> traits) const {
   PlacementWitness& witness = failure.witness;
-  const std::uint64_t home = places_.state_at(visit.sides[0].second, choices).bits;
+  const std::uint64_t home = lattice_.state_at(visit.sides[0].second, choices).bits;
   std::size_t other = 1;
   for (std::size_t s = 1; s < visit.sides.size(); ++s) {
     // An operand of the host that is on the cpu is where it may be; the sides say nothing about that, so it comes last.
-    if ((places_.state_at(visit.sides[s].second, choices).bits & home) != 0) continue;
+    if ((lattice_.state_at(visit.sides[s].second, choices).bits & home) != 0) continue;
     other = s;
     break;
   }
@@ -105,7 +114,7 @@ void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& vi
   }
   for (const auto& [symbol, count] : trips) witness.trip_counts[symbols_.name(symbol)] = count;
 
-  const Diagram a = visit.sides[0].second, b = visit.sides[other].second;
+  const Bdd a = visit.sides[0].second, b = visit.sides[other].second;
   const OperandPlacement& operands = traits[static_cast<std::size_t>(model_.node(failure.node).op)].operands;
   if (visit.is_claim) {
     failure.cause = PlacementCause::kClaim;

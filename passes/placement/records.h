@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "passes/placement/device_lattice.h"
 #include "passes/placement/operator_traits.h"
 #include "passes/placement/placement.h"
-#include "passes/placement/places.h"
 #include "passes/placement/symbols.h"
 
 namespace tensorlint {
@@ -26,8 +26,8 @@ struct LoopFrame {
 
 /// A visit in which a node fails.
 struct FailedVisit {
-  Diagram fails;
-  std::vector<std::pair<ValueId, Diagram>> sides;  ///< kAbsent first: the tag
+  Bdd fails;
+  std::vector<std::pair<ValueId, Bdd>> sides;  ///< kAbsent first: the tag
   std::vector<LoopFrame> loops;
   std::vector<NodeId> calls;
   bool is_claim = false;
@@ -36,34 +36,37 @@ struct FailedVisit {
 /// What was seen on the way: when nodes are reached and fail, and what changes its device; and how that is told.
 class PlacementRecords {
  public:
-  PlacementRecords(const Model& model, const DeviceSources& sources, Places& places, const Symbols& symbols)
-      : model_(model), sources_(sources), places_(places), symbols_(symbols) {}
+  PlacementRecords(const Model& model, const DeviceSources& sources, DeviceLattice& lattice, const Symbols& symbols)
+      : model_(model), sources_(sources), lattice_(lattice), symbols_(symbols) {}
 
-  void reach(NodeId id, Diagram reached);
+  void reach(NodeId id, Bdd reached);
   /// The visit to be described (`sides`, `is_claim`) where it is the earliest one that fails; else null.
-  FailedVisit* fail(NodeId id, Diagram fails, std::span<const LoopFrame> loops, std::span<const NodeId> calls);
+  FailedVisit* fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops, std::span<const NodeId> calls);
   /// What a loop carries in `result` is `first` at the start and `now` behind an iteration.
-  void note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Diagram first, Diagram now, Diagram inside);
+  void note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Bdd first, Bdd now, Bdd inside);
   /// An If's result is on one of these devices from its first or second branch.
-  void note_branch(NodeId id, std::size_t result, std::size_t branch, std::uint64_t bits) { branch_devices_[{id, result}][branch] |= bits; }
+  void note_branch(NodeId id, std::size_t result, std::size_t branch, std::uint64_t bits) {
+    branch_devices_[{id, result}][branch] |= bits;
+  }
 
   std::vector<PlacementFailure> failures(std::span<const OperatorTraits> traits) const;
   std::vector<PlacementChange> changes() const;
 
  private:
   struct Record {
-    Diagram reached, fails;
+    Bdd reached, fails;
     std::optional<FailedVisit> first;
   };
 
-  std::string device_at(Diagram device, const Choices& choices) const;
+  std::string device_at(Bdd device, const Choices& choices) const;
   std::string name_of(std::uint64_t bits) const;
-  bool depends_on(Diagram device, bool trip_counts) const;
-  void describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices, std::span<const OperatorTraits> traits) const;
+  bool depends_on(Bdd device, bool trip_counts) const;
+  void describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices,
+                std::span<const OperatorTraits> traits) const;
 
   const Model& model_;
   const DeviceSources& sources_;
-  Places& places_;
+  DeviceLattice& lattice_;
   const Symbols& symbols_;
   std::map<NodeId, Record> records_;
   std::map<std::pair<NodeId, std::size_t>, PlacementChange> changes_;

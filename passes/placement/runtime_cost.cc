@@ -46,12 +46,18 @@ struct Answers {
 
 class Run {
  public:
-  Run(const Analysis& analysis, DeviceSources& sources, const std::vector<std::vector<GraphId>>& bodies, Answers& answers, std::uint64_t& budget,
-      std::map<GraphId, NodeOrder>& orders)
-      : analysis_(analysis), model_(analysis.model()), sources_(sources), bodies_(bodies), answers_(answers), budget_(budget), orders_(orders), current_(model_.values.size()) {
+  Run(const Analysis& analysis, DeviceSources& sources, const std::vector<std::vector<GraphId>>& bodies,
+      Answers& answers, std::uint64_t& budget, std::map<GraphId, NodeOrder>& orders)
+      : analysis_(analysis),
+        model_(analysis.model()),
+        sources_(sources),
+        bodies_(bodies),
+        answers_(answers),
+        budget_(budget),
+        orders_(orders),
+        current_(model_.values.size()) {
     case_.cost.bytes = case_.cost.setup_bytes = dims().constant(0);
-    for (const Operator& op : model_.operators)
-      operands_.push_back(operand_placement(model_, op));
+    for (const Operator& op : model_.operators) operands_.push_back(operand_placement(model_, op));
   }
 
   CostCase run() {
@@ -93,13 +99,18 @@ class Run {
     }
     ++case_.cost.copies;
     case_.cost.bytes = dims().add(case_.cost.bytes, bytes);
-    auto& direction = case_.directions.try_emplace({sources_.names()[static_cast<std::size_t>(tensor.home)],
-        sources_.names()[static_cast<std::size_t>(to)]}, 0, dims().constant(0)).first->second;
+    auto& direction = case_.directions
+                          .try_emplace({sources_.names()[static_cast<std::size_t>(tensor.home)],
+                                        sources_.names()[static_cast<std::size_t>(to)]},
+                                       0, dims().constant(0))
+                          .first->second;
     ++direction.first;
     direction.second = dims().add(direction.second, bytes);
-    NodeCopies& node = case_.nodes.try_emplace(id, NodeCopies{0, dims().constant(0), 0,
-        sources_.names()[static_cast<std::size_t>(tensor.home)], sources_.names()[static_cast<std::size_t>(to)],
-        value}).first->second;
+    NodeCopies& node = case_.nodes
+                           .try_emplace(id, NodeCopies{0, dims().constant(0), 0,
+                                                       sources_.names()[static_cast<std::size_t>(tensor.home)],
+                                                       sources_.names()[static_cast<std::size_t>(to)], value})
+                           .first->second;
     ++node.copies;
     node.bytes = dims().add(node.bytes, bytes);
     if (later_iterations_ > 0) ++node.in_loop;
@@ -149,12 +160,15 @@ class Run {
     const Operator& op = model_.op(node);
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
-    if (std::any_of(operands.begin(), operands.end(), [&](ValueId value) { return value != ValueId::kAbsent && model_.value(value).origin == ValueOrigin::kUndefined; }))
+    if (std::any_of(operands.begin(), operands.end(), [&](ValueId value) {
+          return value != ValueId::kAbsent && model_.value(value).origin == ValueOrigin::kUndefined;
+        }))
       return stop("an operand is not defined");
     const std::string_view name = model_.text(op.name);
     if (op.function != GraphId::kNone) return nested([&] { call(node, op.function); });
     if (op.domain == NameId::kEmpty && name == "If") return nested([&] { branch(id, node); });
-    if (op.domain == NameId::kEmpty && (name == "Loop" || name == "Scan")) return nested([&] { loop(id, node, name == "Loop"); });
+    if (op.domain == NameId::kEmpty && (name == "Loop" || name == "Scan"))
+      return nested([&] { loop(id, node, name == "Loop"); });
     if (op.domain == NameId::kEmpty && name == "SequenceMap") return stop("SequenceMap is not counted");
 
     const OperandPlacement& placement = operands_[static_cast<std::size_t>(node.op)];
@@ -163,7 +177,8 @@ class Run {
       return;
     }
     // A runtime that chooses where nodes run keeps constants as it does initializers.
-    if (op.domain == NameId::kEmpty && name == "Constant" && !sources_.provider_choices().empty() && sources_.node(id) == DeviceSources::kUnplaced) {
+    if (op.domain == NameId::kEmpty && name == "Constant" && !sources_.provider_choices().empty() &&
+        sources_.node(id) == DeviceSources::kUnplaced) {
       for (const ValueId result : results) {
         make(result, sources_.default_device());
         if (result != ValueId::kAbsent) buffer(result).stored = true;
@@ -187,7 +202,9 @@ class Run {
       if (placement.is_host(i) && (buffer(operands[i]).held & 1U) != 0) continue;
       copy(id, operands[i], where, true);
     }
-    const std::optional<std::int64_t> handed_on = name == "Identity" && !operands.empty() && operands[0] != ValueId::kAbsent ? buffer(operands[0]).number : std::nullopt;
+    const std::optional<std::int64_t> handed_on =
+        name == "Identity" && !operands.empty() && operands[0] != ValueId::kAbsent ? buffer(operands[0]).number
+                                                                                   : std::nullopt;
     for (const ValueId result : results) {
       make(result, where);
       if (result != ValueId::kAbsent && !buffer(result).number) buffer(result).number = handed_on;
@@ -251,7 +268,8 @@ class Run {
       going = operands[1] == ValueId::kAbsent || decide(id, operands[1]);
     } else {
       const Attribute* inputs = attributes_.find(node, "num_scan_inputs");
-      if (inputs == nullptr || inputs->i < 1 || static_cast<std::uint64_t>(inputs->i) > operands.size()) return stop("a Scan scans nothing");
+      if (inputs == nullptr || inputs->i < 1 || static_cast<std::uint64_t>(inputs->i) > operands.size())
+        return stop("a Scan scans nothing");
       scanned = static_cast<std::size_t>(inputs->i);
       count = operands.size() - scanned;
       const Attribute* axes = attributes_.find(node, "scan_input_axes");
@@ -260,11 +278,13 @@ class Run {
         const auto extents = analysis_.facts().dims_of(sequence.shape);
         std::int64_t axis = axes != nullptr && !axes->ints.empty() ? axes->ints[0] : 0;
         axis += axis < 0 ? static_cast<std::int64_t>(extents.size()) : 0;
-        if (axis >= 0 && axis < static_cast<std::int64_t>(extents.size())) trips = analysis_.facts().dims().as_constant(extents[static_cast<std::size_t>(axis)]);
+        if (axis >= 0 && axis < static_cast<std::int64_t>(extents.size()))
+          trips = analysis_.facts().dims().as_constant(extents[static_cast<std::size_t>(axis)]);
       }
       if (!trips) return stop(fmt::format("how often the scan `{}` runs is not known", model_.label(id)));
     }
-    if (body.inputs.size() != lead + count + scanned || body.outputs.size() < lead_out + count) return stop("a body does not fit its loop");
+    if (body.inputs.size() != lead + count + scanned || body.outputs.size() < lead_out + count)
+      return stop("a body does not fit its loop");
     std::vector<std::uint32_t> carried;
     for (std::size_t i = 0; i < count; ++i) {
       const ValueId value = operands[lead + i];
@@ -289,7 +309,8 @@ class Run {
       if (!problem_.empty()) return;
       for (std::size_t i = 0; i < count; ++i) carried[i] = current_[index(body.outputs[lead_out + i])];
       if (slices.empty())
-        for (std::size_t o = lead_out + count; o < body.outputs.size(); ++o) slices.push_back(buffer(body.outputs[o]).home);
+        for (std::size_t o = lead_out + count; o < body.outputs.size(); ++o)
+          slices.push_back(buffer(body.outputs[o]).home);
       if (is_loop && body.outputs[0] != ValueId::kAbsent) going = decide(id, body.outputs[0]);
       later_iterations_ -= k > 0 ? 1 : 0;
     }
@@ -310,9 +331,9 @@ class Run {
   Answers& answers_;
   std::uint64_t& budget_;
   std::map<GraphId, NodeOrder>& orders_;
-  std::vector<std::uint32_t> current_;  // by value: its buffer
+  std::vector<std::uint32_t> current_;                  // by value: its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
-  std::vector<OperandPlacement> operands_;  // by operator
+  std::vector<OperandPlacement> operands_;              // by operator
   CallAttributes attributes_{model_};
   CostCase case_;
   std::string problem_;
@@ -330,10 +351,12 @@ bool is_less(const FactStore& facts, const CostCase& a, const CostCase& b) {
 }  // namespace
 
 const CostCase& RuntimeCost::cheapest(const FactStore& facts) const {
-  return *std::min_element(cases.begin(), cases.end(), [&](const CostCase& a, const CostCase& b) { return is_less(facts, a, b); });
+  return *std::min_element(cases.begin(), cases.end(),
+                           [&](const CostCase& a, const CostCase& b) { return is_less(facts, a, b); });
 }
 const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
-  return *std::max_element(cases.begin(), cases.end(), [&](const CostCase& a, const CostCase& b) { return is_less(facts, a, b); });
+  return *std::max_element(cases.begin(), cases.end(),
+                           [&](const CostCase& a, const CostCase& b) { return is_less(facts, a, b); });
 }
 
 RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options) {

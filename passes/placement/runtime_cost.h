@@ -32,7 +32,8 @@ struct NodeCopies {
 struct CostCase {
   std::map<std::string, bool> conditions;
   CopyCost cost;
-  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>> directions;  ///< home, target: copies, bytes
+  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, Dim>>
+      directions;  ///< home, target: copies, bytes
   std::map<NodeId, NodeCopies> nodes;
 };
 
@@ -43,10 +44,10 @@ struct RuntimeCost {
   const CostCase& dearest(const FactStore& facts) const;
 };
 
-/// Counts the copies of each run when every node runs where it is tagged, else where its first data operand is: one copy
-/// per tensor and destination, a copied tensor stays where it was copied. Runs the model with places in place of numbers,
-/// so trip counts have to be constants; at most kMaxCostCases combinations of conditions and kMaxCostVisits nodes
-/// (of several results: that many).
+/// Counts the copies of each run when every node runs where it is tagged, else where its first data operand is: one
+/// copy per tensor and destination, a copied tensor stays where it was copied. Runs the model with places in place of
+/// numbers, so trip counts have to be constants; at most kMaxCostCases combinations of conditions and kMaxCostVisits
+/// nodes (of several results: that many).
 inline constexpr std::size_t kMaxCostCases = 256;
 inline constexpr std::uint64_t kMaxCostVisits = 1'400'000;  // 40 bytes each
 RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options);

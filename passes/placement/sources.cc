@@ -50,10 +50,14 @@ DeviceSources::DeviceSources(const Analysis& analysis, const PlacementOptions& o
   read_model_keys(model);
   read_device_configurations(analysis);
   read_providers(analysis, options);
-  const bool moves = std::any_of(model.operators.begin(), model.operators.end(), [&](const Operator& op) { return is_transfer(model, op); });
+  const bool moves = std::any_of(model.operators.begin(), model.operators.end(),
+                                 [&](const Operator& op) { return is_transfer(model, op); });
   any_ = any_ || moves;
-  const auto from_elsewhere = [](SourceKind kind) { return kind != SourceKind::kNone && kind != SourceKind::kCommandLine; };
-  only_single_values_ = single_values && options.rules.empty() && default_ == 0 && std::none_of(node_sources_.begin(), node_sources_.end(), from_elsewhere) &&
+  const auto from_elsewhere = [](SourceKind kind) {
+    return kind != SourceKind::kNone && kind != SourceKind::kCommandLine;
+  };
+  only_single_values_ = single_values && options.rules.empty() && default_ == 0 &&
+                        std::none_of(node_sources_.begin(), node_sources_.end(), from_elsewhere) &&
                         std::none_of(value_sources_.begin(), value_sources_.end(), from_elsewhere);
 }
 
@@ -125,27 +129,35 @@ void DeviceSources::read_providers(const Analysis& analysis, const PlacementOpti
   reserve(analysis.model());
   choices_ = choose_providers(analysis, options.providers);
   for (const auto& [node, choice] : choices_)
-    place_node(node, choice.provider < options.providers.size() ? number(options.providers[choice.provider]->device) : 0, SourceKind::kProvider);
+    place_node(node,
+               choice.provider < options.providers.size() ? number(options.providers[choice.provider]->device) : 0,
+               SourceKind::kProvider);
 }
 
 void DeviceSources::read_rules(const Model& model, const PlacementOptions& options) {
   if (options.rules.empty()) return;
   reserve(model);
   std::vector<bool> used(options.rules.size());
-  const bool any_module = std::any_of(options.rules.begin(), options.rules.end(), [](const PlacementRule& rule) { return !rule.modules.empty(); });
+  const bool any_module = std::any_of(options.rules.begin(), options.rules.end(),
+                                      [](const PlacementRule& rule) { return !rule.modules.empty(); });
   for (std::size_t n = 0; n < model.nodes.size(); ++n) {
     const Node& node = model.nodes[n];
     const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
     for (std::size_t r = 0; r < options.rules.size(); ++r) {
       const PlacementRule& rule = options.rules[r];
-      const auto is_result = [&](ValueId value) { return value != ValueId::kAbsent && matches(rule.values, model.name_of(value)); };
+      const auto is_result = [&](ValueId value) {
+        return value != ValueId::kAbsent && matches(rule.values, model.name_of(value));
+      };
       const auto results = model.results(node);
-      const bool found = (node.name != NameId::kEmpty && matches(rule.nodes, model.text(node.name))) || std::any_of(results.begin(), results.end(), is_result) ||
-                         std::any_of(scopes.begin(), scopes.end(), [&](std::string_view scope) { return matches(rule.modules, scope); });
+      const bool found = (node.name != NameId::kEmpty && matches(rule.nodes, model.text(node.name))) ||
+                         std::any_of(results.begin(), results.end(), is_result) ||
+                         std::any_of(scopes.begin(), scopes.end(),
+                                     [&](std::string_view scope) { return matches(rule.modules, scope); });
       if (!found) continue;
       used[r] = true;
       // Control flow and calls run nowhere themselves: their bodies' nodes have names of their own.
-      if (!is_transfer(model, model.op(node))) place_node(static_cast<NodeId>(n), number(rule.device), SourceKind::kPlacementFile);
+      if (!is_transfer(model, model.op(node)))
+        place_node(static_cast<NodeId>(n), number(rule.device), SourceKind::kPlacementFile);
     }
   }
   for (std::size_t v = 1; v < model.values.size(); ++v) {
@@ -163,14 +175,17 @@ void DeviceSources::read_rules(const Model& model, const PlacementOptions& optio
     std::string globs;
     for (const std::string* glob : {&rule.nodes, &rule.values, &rule.modules})
       if (!glob->empty()) globs += fmt::format("{}`{}`", globs.empty() ? "" : ", ", *glob);
-    problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("line {} of the placement file places nothing: no name or module matches {}", rule.line, globs)});
+    problems_.push_back(
+        {NodeId::kNone, ValueId::kAbsent,
+         fmt::format("line {} of the placement file places nothing: no name or module matches {}", rule.line, globs)});
   }
 }
 
 void DeviceSources::read_tags(const Model& model) {
   reserve(model);
   const auto tag_of = [](const std::vector<MetadataEntry>& entries) -> const MetadataEntry* {
-    const auto found = std::find_if(entries.begin(), entries.end(), [](const MetadataEntry& entry) { return entry.key == kTagKey; });
+    const auto found =
+        std::find_if(entries.begin(), entries.end(), [](const MetadataEntry& entry) { return entry.key == kTagKey; });
     return found == entries.end() ? nullptr : &*found;
   };
   const auto parse = [&](std::string_view text, PlacementProblem at) -> int {
@@ -185,10 +200,13 @@ void DeviceSources::read_tags(const Model& model) {
     const MetadataEntry* tag = tag_of(entries);
     if (tag == nullptr) continue;
     if (is_transfer(model, model.op(model.nodes[n]))) {
-      problems_.push_back({id, ValueId::kAbsent, "a Transfer runs nowhere: its attribute `device` says where the result goes, the tag says nothing"});
+      problems_.push_back(
+          {id, ValueId::kAbsent,
+           "a Transfer runs nowhere: its attribute `device` says where the result goes, the tag says nothing"});
       continue;
     }
-    if (const int device = parse(tag->value, {id, ValueId::kAbsent, {}}); device != kUnplaced) place_node(id, device, SourceKind::kTag);
+    if (const int device = parse(tag->value, {id, ValueId::kAbsent, {}}); device != kUnplaced)
+      place_node(id, device, SourceKind::kTag);
   }
   for (std::size_t v = 1; v < model.values.size(); ++v) {
     if (model.values[v].origin != ValueOrigin::kInput && model.values[v].origin != ValueOrigin::kInitializer) continue;
@@ -196,7 +214,8 @@ void DeviceSources::read_tags(const Model& model) {
     const std::vector<MetadataEntry> entries = model.provenance->value_metadata(id);
     const MetadataEntry* tag = tag_of(entries);
     if (tag == nullptr) continue;
-    if (const int device = parse(tag->value, {NodeId::kNone, id, {}}); device != kUnplaced) place_value(id, device, SourceKind::kTag);
+    if (const int device = parse(tag->value, {NodeId::kNone, id, {}}); device != kUnplaced)
+      place_value(id, device, SourceKind::kTag);
   }
 }
 
@@ -211,7 +230,9 @@ void DeviceSources::read_model_keys(const Model& model) {
     if (const auto device = canonical_device(text)) {
       devices[name] = number(*device);
     } else {
-      problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("`{}` of the model key `{}{}` names no device; write cpu, cuda:0, ...", text, kModelKeyPrefix, name)});
+      problems_.push_back({NodeId::kNone, ValueId::kAbsent,
+                           fmt::format("`{}` of the model key `{}{}` names no device; write cpu, cuda:0, ...", text,
+                                       kModelKeyPrefix, name)});
     }
   }
   std::map<std::string_view, bool> used;
@@ -219,7 +240,8 @@ void DeviceSources::read_model_keys(const Model& model) {
     const auto found = devices.find(model.text(model.nodes[n].name));
     if (found == devices.end() || model.nodes[n].name == NameId::kEmpty) continue;
     used[found->first] = true;
-    if (!is_transfer(model, model.op(model.nodes[n]))) place_node(static_cast<NodeId>(n), found->second, SourceKind::kModelKey);
+    if (!is_transfer(model, model.op(model.nodes[n])))
+      place_node(static_cast<NodeId>(n), found->second, SourceKind::kModelKey);
   }
   for (std::size_t v = 1; v < model.values.size(); ++v) {
     const Value& value = model.values[v];
@@ -234,24 +256,29 @@ void DeviceSources::read_model_keys(const Model& model) {
   }
   for (const auto& [name, device] : devices)
     if (!used.contains(name))
-      problems_.push_back({NodeId::kNone, ValueId::kAbsent, fmt::format("the model key `{}{}` places nothing: no value or node has that name", kModelKeyPrefix, name)});
+      problems_.push_back(
+          {NodeId::kNone, ValueId::kAbsent,
+           fmt::format("the model key `{}{}` places nothing: no value or node has that name", kModelKeyPrefix, name)});
 }
 
 namespace {
 
 /// Checks one sharding specification against its node and configuration; empty when it is sound.
-std::string fault_of(const Analysis& analysis, const Node& node, const DeviceConfiguration& configuration, const ShardingSpec& spec) {
+std::string fault_of(const Analysis& analysis, const Node& node, const DeviceConfiguration& configuration,
+                     const ShardingSpec& spec) {
   const Model& model = analysis.model();
   ValueId tensor = ValueId::kAbsent;
   for (const auto& list : {model.operands(node), model.results(node)})
     for (const ValueId value : list)
       if (value != ValueId::kAbsent && model.name_of(value) == spec.tensor) tensor = value;
-  if (tensor == ValueId::kAbsent) return fmt::format("a sharding names `{}`, which is no operand or result of the node", spec.tensor);
+  if (tensor == ValueId::kAbsent)
+    return fmt::format("a sharding names `{}`, which is no operand or result of the node", spec.tensor);
   const auto is_device = [&](std::int64_t index) { return index >= 0 && index < configuration.device_count; };
   for (const auto& [key, group] : spec.groups) {
     std::vector<std::int64_t> sorted = group;
     std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return fmt::format("group {} of the sharding of `{}` has a device twice", key, spec.tensor);
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+      return fmt::format("group {} of the sharding of `{}` has a device twice", key, spec.tensor);
     for (const std::int64_t device : group)
       if (!is_device(device)) {
         return fmt::format("group {} of the sharding of `{}` has device {}, `{}` has {}", key, spec.tensor, device,
@@ -259,8 +286,11 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
       }
   }
   for (const std::int64_t device : spec.devices) {
-    const bool is_group = std::any_of(spec.groups.begin(), spec.groups.end(), [&](const auto& group) { return group.first == device; });
-    if (!is_group && !is_device(device)) return fmt::format("the sharding of `{}` has device {}, `{}` has {}", spec.tensor, device, configuration.name, configuration.device_count);
+    const bool is_group =
+        std::any_of(spec.groups.begin(), spec.groups.end(), [&](const auto& group) { return group.first == device; });
+    if (!is_group && !is_device(device))
+      return fmt::format("the sharding of `{}` has device {}, `{}` has {}", spec.tensor, device, configuration.name,
+                         configuration.device_count);
   }
   const Fact& fact = analysis.fact(tensor);
   const bool ranked = fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked;
@@ -269,13 +299,16 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
     if (ranked) {
       const auto dims = analysis.facts().dims_of(fact.shape);
       const auto rank = static_cast<std::int64_t>(dims.size());
-      if (axis.axis < -rank || axis.axis >= rank) return fmt::format("`{}` is sharded along axis {}, its rank is {}", spec.tensor, axis.axis, rank);
-      extent = analysis.facts().dims().as_constant(dims[static_cast<std::size_t>(axis.axis < 0 ? axis.axis + rank : axis.axis)]);
+      if (axis.axis < -rank || axis.axis >= rank)
+        return fmt::format("`{}` is sharded along axis {}, its rank is {}", spec.tensor, axis.axis, rank);
+      extent = analysis.facts().dims().as_constant(
+          dims[static_cast<std::size_t>(axis.axis < 0 ? axis.axis + rank : axis.axis)]);
     }
     for (const std::int64_t count : axis.counts) {
       if (count < 1) return fmt::format("axis {} of `{}` is cut into {} shards", axis.axis, spec.tensor, count);
       if (axis.counts.size() == 1 && extent && *extent % count != 0) {
-        return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor, *extent, count);
+        return fmt::format("axis {} of `{}` has extent {}, which {} shards do not divide", axis.axis, spec.tensor,
+                           *extent, count);
       }
     }
   }
@@ -288,11 +321,18 @@ void DeviceSources::read_device_configurations(const Analysis& analysis) {
   const Model& model = analysis.model();
   std::map<std::string_view, const DeviceConfiguration*> known;
   for (const DeviceConfiguration& configuration : model.device_configurations) {
-    const auto problem = [&](std::string message) { problems_.push_back({NodeId::kNone, ValueId::kAbsent, std::move(message)}); };
-    if (!known.emplace(configuration.name, &configuration).second) problem(fmt::format("the device configuration `{}` is defined twice", configuration.name));
-    if (configuration.device_count < 1) problem(fmt::format("the device configuration `{}` has {} devices", configuration.name, configuration.device_count));
-    if (!configuration.devices.empty() && static_cast<std::int64_t>(configuration.devices.size()) != configuration.device_count)
-      problem(fmt::format("the device configuration `{}` says that it has {} devices and names {}", configuration.name, configuration.device_count, configuration.devices.size()));
+    const auto problem = [&](std::string message) {
+      problems_.push_back({NodeId::kNone, ValueId::kAbsent, std::move(message)});
+    };
+    if (!known.emplace(configuration.name, &configuration).second)
+      problem(fmt::format("the device configuration `{}` is defined twice", configuration.name));
+    if (configuration.device_count < 1)
+      problem(
+          fmt::format("the device configuration `{}` has {} devices", configuration.name, configuration.device_count));
+    if (!configuration.devices.empty() &&
+        static_cast<std::int64_t>(configuration.devices.size()) != configuration.device_count)
+      problem(fmt::format("the device configuration `{}` says that it has {} devices and names {}", configuration.name,
+                          configuration.device_count, configuration.devices.size()));
   }
   if (!model.has_node_device_configurations || model.provenance == nullptr) return;
   reserve(model);
@@ -300,14 +340,17 @@ void DeviceSources::read_device_configurations(const Analysis& analysis) {
     const Node& node = model.nodes[n];
     const auto id = static_cast<NodeId>(n);
     for (const NodeDeviceConfiguration& used : model.provenance->device_configurations(node)) {
-      const auto problem = [&](std::string message) { problems_.push_back({id, ValueId::kAbsent, std::move(message)}); };
+      const auto problem = [&](std::string message) {
+        problems_.push_back({id, ValueId::kAbsent, std::move(message)});
+      };
       if (used.malformed) {
         problem("a device configuration of the node is malformed");
         continue;
       }
       const auto found = known.find(used.configuration);
       if (found == known.end()) {
-        problem(fmt::format("the node refers to the device configuration `{}`, which the model does not have", used.configuration));
+        problem(fmt::format("the node refers to the device configuration `{}`, which the model does not have",
+                            used.configuration));
         continue;
       }
       const DeviceConfiguration& configuration = *found->second;
@@ -318,14 +361,18 @@ void DeviceSources::read_device_configurations(const Analysis& analysis) {
           problem(std::move(fault));
           sound = false;
         }
-        if (!spec.groups.empty() || !spec.axes.empty() || spec.devices.size() != 1) sound = false;  // on several devices: no one place
+        if (!spec.groups.empty() || !spec.axes.empty() || spec.devices.size() != 1)
+          sound = false;  // on several devices: no one place
         devices.insert(devices.end(), spec.devices.begin(), spec.devices.end());
       }
       // One device for every tensor that the node names: that is where it runs.
-      if (!sound || devices.empty() || std::adjacent_find(devices.begin(), devices.end(), std::not_equal_to<>()) != devices.end()) continue;
+      if (!sound || devices.empty() ||
+          std::adjacent_find(devices.begin(), devices.end(), std::not_equal_to<>()) != devices.end())
+        continue;
       if (static_cast<std::uint64_t>(devices[0]) >= configuration.devices.size()) continue;
       const auto device = canonical_device(configuration.devices[static_cast<std::size_t>(devices[0])]);
-      if (device && !is_transfer(model, model.op(node))) place_node(id, number(*device), SourceKind::kDeviceConfiguration);
+      if (device && !is_transfer(model, model.op(node)))
+        place_node(id, number(*device), SourceKind::kDeviceConfiguration);
     }
   }
 }

@@ -14,7 +14,15 @@
 namespace tensorlint {
 
 /// Where a placement was read. In the order in which they win.
-enum class SourceKind : std::uint8_t { kNone, kCommandLine, kPlacementFile, kTag, kModelKey, kDeviceConfiguration, kProvider };
+enum class SourceKind : std::uint8_t {
+  kNone,
+  kCommandLine,
+  kPlacementFile,
+  kTag,
+  kModelKey,
+  kDeviceConfiguration,
+  kProvider
+};
 
 /// A row of a placement file: what its globs match is on `device`.
 struct PlacementRule {
@@ -24,10 +32,12 @@ struct PlacementRule {
 };
 
 struct PlacementOptions {
-  std::string default_device = "cpu";                 ///< canonical
-  std::map<std::string, std::string, std::less<>> values;  ///< command line: canonical device by value of the main graph
+  std::string default_device = "cpu";  ///< canonical
+  std::map<std::string, std::string, std::less<>>
+      values;  ///< command line: canonical device by value of the main graph
   std::vector<PlacementRule> rules;
-  std::vector<std::shared_ptr<const ProviderTable>> providers;  ///< in the order of preference; they place what nothing else does
+  std::vector<std::shared_ptr<const ProviderTable>>
+      providers;  ///< in the order of preference; they place what nothing else does
 };
 
 /// What is wrong with a placement that the model or the user gives; the placement is not used.

@@ -31,7 +31,7 @@ std::uint32_t Symbols::of_dim(Dim dim) {
   return at->second;
 }
 
-std::optional<Diagram> Symbols::above(std::uint32_t symbol, std::int64_t k, bool is_trip_count) {
+std::optional<Bdd> Symbols::above(std::uint32_t symbol, std::int64_t k, bool is_trip_count) {
   const auto known = variable_of_.find({symbol, k});
   if (known != variable_of_.end()) return store_.choice(known->second);
   if (variables_.size() >= kMaxVariables) return std::nullopt;
@@ -41,12 +41,16 @@ std::optional<Diagram> Symbols::above(std::uint32_t symbol, std::int64_t k, bool
   return store_.choice(variable);
 }
 
-std::optional<Diagram> Symbols::formula(const Element& content) {
+std::optional<Bdd> Symbols::formula(const Element& content) {
   switch (content.kind) {
-    case Element::Kind::kFormula: return content.formula;
-    case Element::Kind::kNumber: return content.number != 0 ? kAlways : kNever;
-    case Element::Kind::kSymbol: return above(content.symbol, 0, false);
-    case Element::Kind::kNone: return std::nullopt;
+    case Element::Kind::kFormula:
+      return content.formula;
+    case Element::Kind::kNumber:
+      return content.number != 0 ? kTrue : kFalse;
+    case Element::Kind::kSymbol:
+      return above(content.symbol, 0, false);
+    case Element::Kind::kNone:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -56,23 +60,26 @@ Element Symbols::apply(ContentRule rule, const Element& first, const Element& se
   if (rule == ContentRule::kSame) return first.kind == Element::Kind::kNone ? open : first;
   const auto a = formula(first);
   if (!a) return open;
-  if (rule == ContentRule::kNot) return {.kind = Element::Kind::kFormula, .formula = store_.inverse(*a)};
+  if (rule == ContentRule::kNot) return {.kind = Element::Kind::kFormula, .formula = store_.not_(*a)};
   const auto b = formula(second);
   if (!b) return open;
   switch (rule) {
-    case ContentRule::kAnd: return {.kind = Element::Kind::kFormula, .formula = store_.both(*a, *b)};
-    case ContentRule::kOr: return {.kind = Element::Kind::kFormula, .formula = store_.either(*a, *b)};
-    default: return {.kind = Element::Kind::kFormula, .formula = store_.choose(*a, store_.inverse(*b), *b)};
+    case ContentRule::kAnd:
+      return {.kind = Element::Kind::kFormula, .formula = store_.and_(*a, *b)};
+    case ContentRule::kOr:
+      return {.kind = Element::Kind::kFormula, .formula = store_.or_(*a, *b)};
+    default:
+      return {.kind = Element::Kind::kFormula, .formula = store_.ite(*a, store_.not_(*b), *b)};
   }
 }
 
-Element Symbols::merge(Diagram chosen, const Element& yes, const Element& no, ValueId result) {
-  if (yes == no || chosen == kAlways) return yes;
-  if (chosen == kNever) return no;
+Element Symbols::merge(Bdd chosen, const Element& yes, const Element& no, ValueId result) {
+  if (yes == no || chosen == kTrue) return yes;
+  if (chosen == kFalse) return no;
   const bool is_condition = analysis_.fact(result).dtypes == DTypeSet(DType::kBool);
   if (is_condition && yes.kind != Element::Kind::kNone && no.kind != Element::Kind::kNone) {
     const auto a = formula(yes), b = formula(no);
-    if (a && b) return {.kind = Element::Kind::kFormula, .formula = store_.choose(chosen, *a, *b)};
+    if (a && b) return {.kind = Element::Kind::kFormula, .formula = store_.ite(chosen, *a, *b)};
   }
   return open(result);
 }

@@ -9,23 +9,23 @@
 #include <vector>
 
 #include "passes/dataflow/analysis.h"
-#include "passes/placement/diagram.h"
+#include "passes/placement/bdd.h"
 
 namespace tensorlint {
 
 /// What is known of the one element of a condition or trip count.
 struct Element {
   enum class Kind : std::uint8_t { kNone, kFormula, kNumber, kSymbol } kind = Kind::kNone;
-  bool is_iteration = false;   ///< kNumber: the number of the iteration under way
-  Diagram formula{};           ///< kFormula: when the condition holds
-  std::uint32_t symbol = 0;    ///< kSymbol: an open condition or number
-  std::int64_t number = 0;     ///< kNumber; conditions too
+  bool is_iteration = false;  ///< kNumber: the number of the iteration under way
+  Bdd formula{};              ///< kFormula: when the condition holds
+  std::uint32_t symbol = 0;   ///< kSymbol: an open condition or number
+  std::int64_t number = 0;    ///< kNumber; conditions too
   friend bool operator==(const Element&, const Element&) = default;
 };
 
 /// Where a value is, and what its element is.
 struct Placed {
-  Diagram device;
+  Bdd device;
   Element content;
   friend bool operator==(const Placed&, const Placed&) = default;
 };
@@ -36,7 +36,7 @@ enum class ContentRule : std::uint8_t { kNone, kSame, kNot, kAnd, kOr, kXor };
 /// The conditions and numbers that the facts leave open, and the variables that stand for them in diagrams.
 class Symbols {
  public:
-  Symbols(const Analysis& analysis, DiagramStore& store) : analysis_(analysis), store_(store) {}
+  Symbols(const Analysis& analysis, BddStore& store) : analysis_(analysis), store_(store) {}
 
   static constexpr std::size_t kMaxVariables = 1024;
   struct Variable {
@@ -59,13 +59,13 @@ class Symbols {
   std::uint32_t of_dim(Dim dim);
 
   /// The variable "`symbol` > k"; of a condition (k = 0) simply "it holds". nullopt past the number that is told apart.
-  std::optional<Diagram> above(std::uint32_t symbol, std::int64_t k, bool is_trip_count);
+  std::optional<Bdd> above(std::uint32_t symbol, std::int64_t k, bool is_trip_count);
   /// When a condition holds; nullopt when it is not told apart.
-  std::optional<Diagram> formula(const Element& content);
+  std::optional<Bdd> formula(const Element& content);
   /// What the operator gives for one or two elements; `open` where that is not told apart.
   Element apply(ContentRule rule, const Element& a, const Element& b, const Element& open);
   /// The content of a value that is `yes` under a condition, else `no`.
-  Element merge(Diagram chosen, const Element& yes, const Element& no, ValueId result);
+  Element merge(Bdd chosen, const Element& yes, const Element& no, ValueId result);
 
   /// What the symbol stands for: a value, or 2^32 + a dim. The same in each pass over the model.
   std::uint64_t source(std::uint32_t symbol) const { return sources_[symbol]; }
@@ -73,7 +73,7 @@ class Symbols {
 
  private:
   const Analysis& analysis_;
-  DiagramStore& store_;
+  BddStore& store_;
   std::vector<std::uint64_t> sources_;  // by symbol
   std::vector<Variable> variables_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> variable_of_;

@@ -12,20 +12,26 @@ std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
     case DType::kFloat64:
     case DType::kInt64:
     case DType::kUint64:
-    case DType::kComplex64: return 64;
-    case DType::kComplex128: return 128;
+    case DType::kComplex64:
+      return 64;
+    case DType::kComplex128:
+      return 128;
     case DType::kFloat32:
     case DType::kInt32:
-    case DType::kUint32: return 32;
+    case DType::kUint32:
+      return 32;
     case DType::kFloat16:
     case DType::kBFloat16:
     case DType::kInt16:
-    case DType::kUint16: return 16;
+    case DType::kUint16:
+      return 16;
     case DType::kInt4:
     case DType::kUint4:
-    case DType::kFloat4E2M1: return 4;
+    case DType::kFloat4E2M1:
+      return 4;
     case DType::kInt2:
-    case DType::kUint2: return 2;
+    case DType::kUint2:
+      return 2;
     case DType::kBool:
     case DType::kInt8:
     case DType::kUint8:
@@ -33,8 +39,10 @@ std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
     case DType::kFloat8E4M3FNUZ:
     case DType::kFloat8E5M2:
     case DType::kFloat8E5M2FNUZ:
-    case DType::kFloat8E8M0: return 8;
-    default: return std::nullopt;
+    case DType::kFloat8E8M0:
+      return 8;
+    default:
+      return std::nullopt;
   }
 }
 

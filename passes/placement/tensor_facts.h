@@ -7,7 +7,8 @@
 
 namespace tensorlint {
 
-/// Bytes of a tensor's elements in the symbols of its extents; unknown where dtype or shape is, and for what is no tensor.
+/// Bytes of a tensor's elements in the symbols of its extents; unknown where dtype or shape is, and for what is no
+/// tensor.
 Dim tensor_bytes(const Analysis& analysis, ValueId value);
 
 /// The element of a value that is known to hold one integer or bool: a condition, a trip count.

@@ -11,9 +11,12 @@ bool is_transfer(const Model& model, const Operator& op) {
   return model.text(op.domain) == "tensorlint" && model.text(op.name) == "Transfer";
 }
 
-std::vector<GraphEdit> insert_transfer(std::string name, std::string from, std::string made, std::string device, NodeId before, GraphId graph) {
+std::vector<GraphEdit> insert_transfer(std::string name, std::string from, std::string made, std::string device,
+                                       NodeId before, GraphId graph) {
   const NewAttribute attribute{.name = "device", .kind = AttributeKind::kString, .s = std::move(device)};
-  return {InsertNode{before, {"tensorlint", "Transfer", std::move(name), {std::move(from)}, {std::move(made)}, {attribute}}, graph},
+  return {InsertNode{before,
+                     {"tensorlint", "Transfer", std::move(name), {std::move(from)}, {std::move(made)}, {attribute}},
+                     graph},
           ImportDomain{"tensorlint", 1, graph}};
 }
 
@@ -25,7 +28,8 @@ std::string name_with_device(std::string_view name, std::string_view word, std::
 
 NodeId outermost_loop(const Model& model, NodeId node, ValueId value) {
   NodeId before = node;
-  for (GraphId graph = model.node(node).graph; graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph;
+  for (GraphId graph = model.node(node).graph;
+       graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph;
        graph = model.graph(graph).parent) {
     const NodeId owner = model.graph(graph).owner;
     const std::string_view name = model.text(model.op(model.node(owner)).name);

@@ -11,13 +11,16 @@ namespace tensorlint {
 /// `Transfer` of the domain `tensorlint`, which moves a tensor to the device that its attribute names.
 bool is_transfer(const Model& model, const Operator& op);
 
-/// A Transfer of `from` to `device` with result `made`: before a node, or behind all of `graph`. The domain is imported.
-std::vector<GraphEdit> insert_transfer(std::string name, std::string from, std::string made, std::string device, NodeId before, GraphId graph);
+/// A Transfer of `from` to `device` with result `made`: before a node, or behind all of `graph`. The domain is
+/// imported.
+std::vector<GraphEdit> insert_transfer(std::string name, std::string from, std::string made, std::string device,
+                                       NodeId before, GraphId graph);
 
 /// "x" and "cuda:0" give "x_on_cuda_0" with "on" as `word`.
 std::string name_with_device(std::string_view name, std::string_view word, std::string_view device);
 
-/// The outermost Loop or Scan around `node` that does not change `value`, else the node: a copy before it serves every iteration.
+/// The outermost Loop or Scan around `node` that does not change `value`, else the node: a copy before it serves every
+/// iteration.
 NodeId outermost_loop(const Model& model, NodeId node, ValueId value);
 
 }  // namespace tensorlint

@@ -1,6 +1,7 @@
-// One step of gradient descent for a linear rating model, written with tensorlint's builder: each row of `votes` counts how
-// often a film got 0 to 5 stars. `training_step FOLDER` writes training_step_bad.onnx, where the reported loss compares
-// floats with an ArgMax, and the repaired training_step_ok.onnx; what is wrong is told while the graph is built.
+// One step of gradient descent for a linear rating model, written with tensorlint's builder: each row of `votes` counts
+// how often a film got 0 to 5 stars. `training_step FOLDER` writes training_step_bad.onnx, where the reported loss
+// compares floats with an ArgMax, and the repaired training_step_ok.onnx; what is wrong is told while the graph is
+// built.
 #include <tensorlint/builder.h>
 
 #include <cstdint>

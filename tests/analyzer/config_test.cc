@@ -113,16 +113,24 @@ reason = "kept for comparison"
 
 TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("igonre = []"), "tensorlint.toml:1:1: unknown key `igonre`; did you mean `ignore`?");
-  EXPECT_EQ(error_of("\nignore = [\"dead-nod\"]"), "tensorlint.toml:2:11: no rule is called `dead-nod`; did you mean `dead-node`?");
+  EXPECT_EQ(error_of("\nignore = [\"dead-nod\"]"),
+            "tensorlint.toml:2:11: no rule is called `dead-nod`; did you mean `dead-node`?");
   EXPECT_EQ(error_of("ignore = 3"), "tensorlint.toml:1:10: text is wanted here");
-  EXPECT_EQ(error_of("[severity]\ncycle = \"fatal\""), "tensorlint.toml:2:9: `fatal` is no severity; there are error, warning and info");
-  EXPECT_EQ(error_of("[severity]\ncycel = \"info\""), "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
+  EXPECT_EQ(error_of("[severity]\ncycle = \"fatal\""),
+            "tensorlint.toml:2:9: `fatal` is no severity; there are error, warning and info");
+  EXPECT_EQ(error_of("[severity]\ncycel = \"info\""),
+            "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
   EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: a number from 0 is wanted here");
-  EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""), "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
-  EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""), "tensorlint.toml:1:1: a row [[suppress]] says with `rule` what is not to be reported");
-  EXPECT_EQ(error_of("[[suppress]]\nrules = \"cycle\""), "tensorlint.toml:2:1: unknown key `rules` of a row [[suppress]]; did you mean `rule`?");
-  EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""), "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
-  EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""), "tensorlint.toml:1:1: rows in double brackets, [[...]], are wanted here");
+  EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""),
+            "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
+  EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""),
+            "tensorlint.toml:1:1: a row [[suppress]] says with `rule` what is not to be reported");
+  EXPECT_EQ(error_of("[[suppress]]\nrules = \"cycle\""),
+            "tensorlint.toml:2:1: unknown key `rules` of a row [[suppress]]; did you mean `rule`?");
+  EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""),
+            "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
+  EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""),
+            "tensorlint.toml:1:1: rows in double brackets, [[...]], are wanted here");
   EXPECT_TRUE(error_of("select = [").starts_with("tensorlint.toml:1:")) << error_of("select = [");
   EXPECT_TRUE(error_of(std::string(5000, '[')).starts_with("tensorlint.toml:1:3: "));
 }

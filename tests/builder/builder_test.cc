@@ -119,7 +119,8 @@ TEST(Builder, WordsAMistakeInALossAsTheLoss) {
 
 TEST(Builder, SeesASilentBroadcastThatNoOperatorRefuses) {
   Builder graph;
-  const Value scores = graph.linear(graph.input("x", DType::kFloat32, {"N", 8}), graph.parameter("weight", DType::kFloat32, {1, 8}));
+  const Value scores =
+      graph.linear(graph.input("x", DType::kFloat32, {"N", 8}), graph.parameter("weight", DType::kFloat32, {1, 8}));
   const Value targets = graph.input("targets", DType::kFloat32, {"N"});
   graph.mse_loss(scores, targets);
   ASSERT_EQ(graph.findings().size(), 1U);
@@ -203,7 +204,8 @@ TEST(Builder, ImportsTheDomainsThatItCalls) {
 }
 
 TEST(Builder, NumbersOfALossAreRoundedToItsDtype) {
-  for (const auto& [dtype, expected] : {std::pair(DType::kFloat16, std::string("\xcd\x34")), std::pair(DType::kBFloat16, std::string("\x9a\x3e"))}) {
+  for (const auto& [dtype, expected] :
+       {std::pair(DType::kFloat16, std::string("\xcd\x34")), std::pair(DType::kBFloat16, std::string("\x9a\x3e"))}) {
     Builder graph;
     const Value x = graph.input("x", dtype, {"N"});
     graph.output(graph.huber_loss(x, graph.input("t", dtype, {"N"}), Reduction::kMean, 0.3), "loss");
@@ -273,7 +275,8 @@ TEST(Builder, BranchesMayUseOuterValuesAndNest) {
 TEST(Builder, AnExceptionInABodyLeavesTheBuilderOutsideOfIt) {
   Builder graph;
   const Value x = graph.input("x", DType::kFloat32, {"N"});
-  EXPECT_THROW(graph.loop({}, {}, {x}, [&](const LoopStep&) -> LoopResult { throw std::runtime_error("stop"); }), std::runtime_error);
+  EXPECT_THROW(graph.loop({}, {}, {x}, [&](const LoopStep&) -> LoopResult { throw std::runtime_error("stop"); }),
+               std::runtime_error);
   graph.output(graph.relu(x), "y");
   EXPECT_TRUE(graph.check().empty());
 }

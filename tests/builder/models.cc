@@ -37,9 +37,11 @@ const NamedElementLoss kElementLosses[] = {
     {"huber_delta", [](Builder& g, Value x, Value t, Reduction r) { return g.huber_loss(x, t, r, 0.5); }},
     {"bce", [](Builder& g, Value x, Value t, Reduction r) { return g.bce_loss(g.sigmoid(x), t, r); }},
     {"bce_with_logits", [](Builder& g, Value x, Value t, Reduction r) { return g.bce_with_logits_loss(x, t, r); }},
-    {"cross_entropy_probabilities", [](Builder& g, Value x, Value t, Reduction r) { return g.cross_entropy_loss(x, t, {.reduction = r}); }},
+    {"cross_entropy_probabilities",
+     [](Builder& g, Value x, Value t, Reduction r) { return g.cross_entropy_loss(x, t, {.reduction = r}); }},
     {"kl_div", [](Builder& g, Value x, Value t, Reduction r) { return g.kl_div_loss(g.log_softmax(x), t, r); }},
-    {"kl_div_log", [](Builder& g, Value x, Value t, Reduction r) { return g.kl_div_loss(g.log_softmax(x), t, r, true); }},
+    {"kl_div_log",
+     [](Builder& g, Value x, Value t, Reduction r) { return g.kl_div_loss(g.log_softmax(x), t, r, true); }},
 };
 struct NamedClassLoss {
   const char* name;
@@ -60,7 +62,8 @@ void losses() {
     for (const NamedElementLoss& one : kElementLosses) {
       Builder graph;
       const Value input = scores(graph);
-      graph.output(one.loss(graph, input, graph.input("target", DType::kFloat32, {"N", 3}), reduction.reduction), "loss");
+      graph.output(one.loss(graph, input, graph.input("target", DType::kFloat32, {"N", 3}), reduction.reduction),
+                   "loss");
       write(graph, std::string("loss-") + one.name + "-" + reduction.name);
     }
     for (const NamedClassLoss& one : kClassLosses) {
@@ -76,7 +79,9 @@ void losses() {
   }
   for (const DType dtype : {DType::kFloat16, DType::kFloat64}) {
     Builder graph;
-    graph.output(graph.huber_loss(graph.input("x", dtype, {"N", 3}), graph.input("target", dtype, {"N", 3}), Reduction::kMean, 0.3), "loss");
+    graph.output(graph.huber_loss(graph.input("x", dtype, {"N", 3}), graph.input("target", dtype, {"N", 3}),
+                                  Reduction::kMean, 0.3),
+                 "loss");
     write(graph, std::string("typed-") + std::string(tensorlint::to_text(dtype)));
   }
 }
@@ -87,11 +92,15 @@ void bodies() {
   const Value flag = graph.input("flag", DType::kBool, {});
   const Value chosen = graph.if_(flag, [&] { return std::vector{graph.relu(x)}; }, [&] { return std::vector{x}; })[0];
   const Value one = graph.constant(1.0F);
-  const std::vector<Value> results = graph.loop(graph.input("trips", DType::kInt64, {}), {}, {chosen}, [&](const LoopStep& step) {
-    const Value odd = graph.op("Equal", {graph.op("Mod", {step.iteration, graph.constant<std::int64_t>(2)}), graph.constant<std::int64_t>(1)});
-    const Value next = graph.if_(odd, [&] { return std::vector{graph.add(step.carried[0], one)}; }, [&] { return std::vector{graph.mul(step.carried[0], x)}; })[0];
-    return LoopResult{.carried = {next}, .stacked = {graph.reduce_sum(next)}};
-  });
+  const std::vector<Value> results =
+      graph.loop(graph.input("trips", DType::kInt64, {}), {}, {chosen}, [&](const LoopStep& step) {
+        const Value odd = graph.op("Equal", {graph.op("Mod", {step.iteration, graph.constant<std::int64_t>(2)}),
+                                             graph.constant<std::int64_t>(1)});
+        const Value next = graph.if_(
+            odd, [&] { return std::vector{graph.add(step.carried[0], one)}; },
+            [&] { return std::vector{graph.mul(step.carried[0], x)}; })[0];
+        return LoopResult{.carried = {next}, .stacked = {graph.reduce_sum(next)}};
+      });
   graph.output(results[0], "last");
   graph.output(results[1], "sums");
   write(graph, "bodies");
@@ -103,11 +112,13 @@ void everything_else() {
   graph.output(x, "copy");
   const Value bits = graph.constant(Data({true, false, true, true, false, true}, {6}), "bits");
   graph.output(graph.op("Where", {bits, x, graph.constant(Data({-1.5F}, {1}))}), "chosen");
-  const std::vector<Value> parts = graph.ops("Split", {x}, {.attributes = {{"axis", 1}, {"num_outputs", 2}}, .results = 2});
+  const std::vector<Value> parts =
+      graph.ops("Split", {x}, {.attributes = {{"axis", 1}, {"num_outputs", 2}}, .results = 2});
   graph.output(parts[1], "half");
   const Value best = graph.ops("TopK", {x, graph.constant(Data({std::int64_t{2}}, {1}))}, {.results = 2})[1];
   graph.output(best, "best");
-  graph.output(graph.op("ConstantOfShape", {graph.op("Shape", {x})}, {.attributes = {{"value", Data({7.0F}, {1})}}}), "sevens");
+  graph.output(graph.op("ConstantOfShape", {graph.op("Shape", {x})}, {.attributes = {{"value", Data({7.0F}, {1})}}}),
+               "sevens");
   graph.output(graph.transpose(graph.reshape(x, {-1, 2, 3}), {0, 2, 1}), "turned");
   graph.output(graph.op("Clip", {x, Value(), graph.constant(0.5F)}), "clipped");
   write(graph, "everything_else");

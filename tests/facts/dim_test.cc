@@ -19,7 +19,8 @@ TEST(Dims, FollowPartsThatStandInPartsManyTimesOnce) {
   }
   ASSERT_FALSE(nested.is_unknown());
   EXPECT_EQ(pool.evaluate(nested, [](Dim) { return std::optional<std::int64_t>(0); }), 0);
-  const Dim renamed = pool.substitute(nested, [&](Dim symbol) { return symbol == n ? std::optional(m) : std::nullopt; });
+  const Dim renamed =
+      pool.substitute(nested, [&](Dim symbol) { return symbol == n ? std::optional(m) : std::nullopt; });
   EXPECT_EQ(pool.symbols(renamed), std::vector<Dim>{m});
   EXPECT_EQ(pool.to_text(nested).size(), 4096 + 3);
 }

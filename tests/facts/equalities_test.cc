@@ -28,7 +28,8 @@ TEST_F(EqualitiesTest, Expressions) {
   EXPECT_EQ(applied(m_), "N + 2");
   EXPECT_TRUE(known_.learn(pool_, pool_.mul(pool_.constant(2), n_), k_));
   EXPECT_EQ(applied(k_), "2*N");
-  const Dim halves = pool_.floor_div(pool_.symbol("H"), pool_.constant(2)), quarters = pool_.floor_div(pool_.symbol("W"), pool_.constant(4));
+  const Dim halves = pool_.floor_div(pool_.symbol("H"), pool_.constant(2)),
+            quarters = pool_.floor_div(pool_.symbol("W"), pool_.constant(4));
   EXPECT_FALSE(known_.learn(pool_, halves, quarters));  // no symbol stands alone
 }
 
@@ -50,7 +51,8 @@ TEST_F(EqualitiesTest, FreshSymbolsOutliveNone) {
 }
 
 TEST_F(EqualitiesTest, Ends) {
-  for (int i = 0; i < 100; ++i) known_.learn(pool_, pool_.symbol("a" + std::to_string(i)), plus(pool_.symbol("a" + std::to_string(i + 1)), 1));
+  for (int i = 0; i < 100; ++i)
+    known_.learn(pool_, pool_.symbol("a" + std::to_string(i)), plus(pool_.symbol("a" + std::to_string(i + 1)), 1));
   EXPECT_EQ(applied(pool_.symbol("z")), "z");
   EXPECT_FALSE(known_.learn(pool_, n_, m_));
 }

@@ -13,7 +13,8 @@ namespace tensorlint::fuzz {
 void onnx_reader(std::string_view bytes);
 /// Text reader and printer: an error names a line; what is printed reads back as the same text.
 void text_reader(std::string_view bytes);
-/// `check` as a whole, of binary models and (where the bytes begin like a text) of text: every report, all formats clean.
+/// `check` as a whole, of binary models and (where the bytes begin like a text) of text: every report, all formats
+/// clean.
 void check(std::string_view bytes);
 /// `fix --unsafe`: what is written can be read and analysed.
 void fix(std::string_view bytes);

@@ -17,17 +17,22 @@ void onnx_reader(std::string_view bytes) {
     for (const ValueId operand : model->operands(node)) require(known(operand), "an operand is a value");
     for (const ValueId result : model->results(node)) {
       require(known(result), "a result is a value");
-      if (result != ValueId::kAbsent) require(static_cast<std::size_t>(model->value(result).producer) < model->nodes.size(), "a result has a producer");
+      if (result != ValueId::kAbsent)
+        require(static_cast<std::size_t>(model->value(result).producer) < model->nodes.size(),
+                "a result has a producer");
     }
     for (const Attribute& attribute : model->attributes(node))
-      if (attribute.graph != GraphId::kNone) require(static_cast<std::size_t>(attribute.graph) < model->graphs.size(), "a body is a graph");
+      if (attribute.graph != GraphId::kNone)
+        require(static_cast<std::size_t>(attribute.graph) < model->graphs.size(), "a body is a graph");
     if (model->provenance != nullptr && n < 64) model->provenance->node_metadata(node);
   }
   for (std::size_t v = 0; v < values; ++v) {
     const Value& value = model->values[v];
     if (value.initializer == nullptr) continue;
-    if (const auto integers = value.initializer->integers(1024)) require(integers->size() <= 1024, "a tensor gives as many elements as asked for");
-    if (const auto floats = value.initializer->floats(1024)) require(floats->size() <= 1024, "a tensor gives as many elements as asked for");
+    if (const auto integers = value.initializer->integers(1024))
+      require(integers->size() <= 1024, "a tensor gives as many elements as asked for");
+    if (const auto floats = value.initializer->floats(1024))
+      require(floats->size() <= 1024, "a tensor gives as many elements as asked for");
   }
 }
 

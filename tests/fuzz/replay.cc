@@ -1,9 +1,11 @@
-// The fuzz targets without libFuzzer, for any compiler: files as they are, and with --mutations many small changes of each.
+// The fuzz targets without libFuzzer, for any compiler: files as they are, and with --mutations many small changes of
+// each.
 //
 //   fuzz_replay TARGET|all [--mutations N] [--seconds S] FILE|FOLDER...
 //
 // The same files and numbers give the same inputs. When a target aborts or a sanitizer stops it, the input is left in
-// `fuzz_crash` in the working folder. A run of one input that takes longer than the limit of design.md "Bad input" is a failure too.
+// `fuzz_crash` in the working folder. A run of one input that takes longer than the limit of design.md "Bad input" is a
+// failure too.
 #include <signal.h>
 
 #include <algorithm>
@@ -32,7 +34,8 @@ struct Target {
   std::string_view name;
   void (*run)(std::string_view);
 };
-constexpr std::array kTargets{Target{"onnx_reader", onnx_reader}, Target{"text_reader", text_reader}, Target{"check", check}, Target{"fix", fix}};
+constexpr std::array kTargets{Target{"onnx_reader", onnx_reader}, Target{"text_reader", text_reader},
+                              Target{"check", check}, Target{"fix", fix}};
 
 // More than a second for 64 KB is a hang; a sanitizer costs a factor of 10 to 40.
 #ifdef __SANITIZE_ADDRESS__
@@ -51,8 +54,20 @@ void save_input() {
 }
 
 /// Values at which arithmetic on dims, axes, counts and offsets turns over.
-constexpr std::array<std::uint64_t, 14> kEdges{0, 1, 2, 127, 128, 0x7fffffff, 0x80000000, 0xffffffff, std::uint64_t{1} << 40, std::uint64_t{1} << 62,
-                                              0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffffffe, 0xffffffffffffffff};
+constexpr std::array<std::uint64_t, 14> kEdges{0,
+                                               1,
+                                               2,
+                                               127,
+                                               128,
+                                               0x7fffffff,
+                                               0x80000000,
+                                               0xffffffff,
+                                               std::uint64_t{1} << 40,
+                                               std::uint64_t{1} << 62,
+                                               0x7fffffffffffffff,
+                                               0x8000000000000000,
+                                               0xfffffffffffffffe,
+                                               0xffffffffffffffff};
 
 std::string varint(std::uint64_t value) {
   std::string out;
@@ -66,19 +81,35 @@ std::string mutated(std::string bytes, const std::string& other, std::mt19937_64
     if (bytes.empty()) return bytes;
     const std::size_t at = below(bytes.size());
     switch (below(9)) {
-      case 0: bytes[at] = static_cast<char>(random()); break;
-      case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
-      case 2: bytes.erase(at, 1 + below(16)); break;
-      case 3: bytes.insert(at, bytes.substr(below(bytes.size()), 1 + below(64))); break;
-      case 4: bytes.replace(at, 1, varint(kEdges[below(kEdges.size())])); break;
+      case 0:
+        bytes[at] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+        break;
+      case 2:
+        bytes.erase(at, 1 + below(16));
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(below(bytes.size()), 1 + below(64)));
+        break;
+      case 4:
+        bytes.replace(at, 1, varint(kEdges[below(kEdges.size())]));
+        break;
       case 5:
         if (!other.empty()) bytes.insert(at, other.substr(below(other.size()), 1 + below(128)));
         break;
       case 6:
-        if (!other.empty()) bytes.replace(at, std::min<std::size_t>(bytes.size() - at, 1 + below(32)), other.substr(below(other.size()), 1 + below(32)));
+        if (!other.empty())
+          bytes.replace(at, std::min<std::size_t>(bytes.size() - at, 1 + below(32)),
+                        other.substr(below(other.size()), 1 + below(32)));
         break;
-      case 7: std::swap(bytes[at], bytes[below(bytes.size())]); break;
-      default: bytes[at] = static_cast<char>(bytes[at] + (below(2) == 0 ? 1 : -1)); break;
+      case 7:
+        std::swap(bytes[at], bytes[below(bytes.size())]);
+        break;
+      default:
+        bytes[at] = static_cast<char>(bytes[at] + (below(2) == 0 ? 1 : -1));
+        break;
     }
   }
   if (below(50) == 0) bytes.resize(below(bytes.size() + 1));
@@ -122,13 +153,15 @@ int run(const Options& options) {
         run_one(target, bytes, options.files[i] + ", mutation " + std::to_string(m), slowest);
       }
     }
-    std::cout << target.name << ": " << runs << " inputs, the slowest took " << std::chrono::duration<double, std::milli>(slowest).count() << " ms\n";
+    std::cout << target.name << ": " << runs << " inputs, the slowest took "
+              << std::chrono::duration<double, std::milli>(slowest).count() << " ms\n";
   }
   return 0;
 }
 
 int usage() {
-  std::cerr << "usage: fuzz_replay onnx_reader|text_reader|check|fix|all [--mutations N] [--seconds S] FILE|FOLDER...\n";
+  std::cerr
+      << "usage: fuzz_replay onnx_reader|text_reader|check|fix|all [--mutations N] [--seconds S] FILE|FOLDER...\n";
   return 2;
 }
 

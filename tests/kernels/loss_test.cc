@@ -764,8 +764,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Structure{"cluster_of_8_uncached", ClassTask::kIndices, 4, 1100, 1, 90, 16, 8},
                       Structure{"columns", ClassTask::kIndices, 3, 20, 29, 90, kPartBytes, 1},
                       Structure{"vector_columns", ClassTask::kIndices, 3, 37, 48, 90, kPartBytes, 1, 8},
-                      Structure{"vector_columns_probabilities", ClassTask::kProbabilities, 3, 11, 48, 90, kPartBytes,
-                                1, 4},
+                      Structure{"vector_columns_probabilities", ClassTask::kProbabilities, 3, 11, 48, 90, kPartBytes, 1,
+                                4},
                       Structure{"vector_columns_softmax", ClassTask::kSoftmax, 2, 37, 96, 90, kPartBytes, 1, 16}),
     [](const auto& info) { return std::string(info.param.name); });
 
@@ -788,7 +788,8 @@ void fill_small(Buffer<T>& buffer) {
 }
 
 TEST(LossStructures, PointwiseOverSeveralBlocks) {
-  Buffer<float> x(6150, Access::kReadOnly, "x"), t(6150, Access::kReadOnly, "t"), total(1, Access::kWriteFirst, "total");
+  Buffer<float> x(6150, Access::kReadOnly, "x"), t(6150, Access::kReadOnly, "t"),
+      total(1, Access::kWriteFirst, "total");
   fill_small(x);
   for (std::size_t i = 0; i < t.size(); ++i) t[i] = 0.25F;
   Buffer<unsigned> ticket(1, Access::kReadWrite, "ticket");

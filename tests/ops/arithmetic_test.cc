@@ -50,7 +50,13 @@ TEST(Arithmetic, NarrowIntegersAndFloats) {
 TEST(Arithmetic, Ranges) {
   const auto range = [](const char* name, int opset, const char* dtype, Range a, Range b) {
     Op op(name, opset);
-    return op.fact(op.in(std::string(dtype) + "[N]").range(a.lo, a.hi, a.nan).in(std::string(dtype) + "[N]").range(b.lo, b.hi, b.nan).infer()).range;
+    return op
+        .fact(op.in(std::string(dtype) + "[N]")
+                  .range(a.lo, a.hi, a.nan)
+                  .in(std::string(dtype) + "[N]")
+                  .range(b.lo, b.hi, b.nan)
+                  .infer())
+        .range;
   };
   EXPECT_EQ(range("Add", 14, "int64", {0, 5, false}, {1, 2, false}), (Range{1, 7, false}));
   EXPECT_EQ(range("Mul", 14, "int32", {-2, 5, false}, {1, 3, false}), (Range{-6, 15, false}));
@@ -69,21 +75,27 @@ TEST(Arithmetic, Failures) {
   EXPECT_EQ(Op("Mod", 13).in("int32[2]").constant({0}, "int32[]").infer().failures, Labels{"integer_divisor"});
   EXPECT_EQ(Op("PRelu", 16).in("float32[2, 3]").in("float32[2]").infer().failures, Labels{"prelu_slope_shape"});
   EXPECT_EQ(Op("PRelu", 16).in("float32[2, 3]").in("float32[3]").infer().result(), "float32[2, 3]");
-  EXPECT_EQ(Op("PRelu", 16).in("float32[3, 1]").in("float32[2, 1, 4]").infer().result(), "float32[2, 3, 4]");  // runtimes stretch the data, too
+  EXPECT_EQ(Op("PRelu", 16).in("float32[3, 1]").in("float32[2, 1, 4]").infer().result(),
+            "float32[2, 3, 4]");  // runtimes stretch the data, too
   EXPECT_EQ(Op("Mod", 13).in("float32[2]").in("float32[2]").infer().failures, Labels{"mod_of_floats"});
   EXPECT_TRUE(Op("Mod", 13).in("float32[2]").in("float32[2]").with("fmod", 1).infer().failures.empty());
   EXPECT_EQ(Op("Max", 13).in("float32[2]").absent().infer().failures, Labels{"operand_count"});
   EXPECT_EQ(Op("Max", 6).in("float32[2]").in("float32[3]").infer().failures, Labels{"same_shapes_until_opset_7"});
-  EXPECT_EQ(Op("Sum", 13).in("float32[2, 1]").in("float32[3]").in("float32[4, 1, 1]").infer().result(), "float32[4, 2, 3]");
+  EXPECT_EQ(Op("Sum", 13).in("float32[2, 1]").in("float32[3]").in("float32[4, 1, 1]").infer().result(),
+            "float32[4, 2, 3]");
   EXPECT_EQ(Op("Mean", 13).in("float32[2]").in("float32[3]").infer().failures, Labels{"broadcastable"});
-  EXPECT_EQ(Op("BitShift", 11).in("uint8[2]").in("uint8[2]").with("direction", "UP").infer().failures, Labels{"bit_shift_direction"});
+  EXPECT_EQ(Op("BitShift", 11).in("uint8[2]").in("uint8[2]").with("direction", "UP").infer().failures,
+            Labels{"bit_shift_direction"});
   EXPECT_EQ(Op("SwiGLU", 28).in("float32[2, 3]").in("float32[2, 4]").infer().failures, Labels{"swiglu_shapes"});
 }
 
 TEST(Unary, EveryOperatorKeepsTheShape) {
-  for (const char* name : {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp",
-                           "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Shrink",
-                           "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"}) {
+  for (const char* name :
+       {"Abs",        "Acos",     "Acosh",       "Asin",      "Asinh",     "Atan",    "Atanh", "Ceil",
+        "Celu",       "Clip",     "Cos",         "Cosh",      "Dropout",   "Elu",     "Erf",   "Exp",
+        "Floor",      "Gelu",     "HardSigmoid", "HardSwish", "LeakyRelu", "Log",     "Mish",  "Neg",
+        "Reciprocal", "Relu",     "Round",       "Selu",      "Shrink",    "Sigmoid", "Sign",  "Sin",
+        "Sinh",       "Softplus", "Softsign",    "Sqrt",      "Swish",     "Tan",     "Tanh",  "ThresholdedRelu"}) {
     const Outcome outcome = Op(name, 27).in("float32[N, 3]").infer();
     EXPECT_EQ(outcome.result(), "float32[N, 3]") << name;
     EXPECT_EQ(outcome.failures, Labels{}) << name;
@@ -98,16 +110,26 @@ TEST(Unary, RangesContainTheValues) {
     const char* name;
     double (*function)(double);
   } cases[] = {
-      {"Abs", [](double x) { return std::fabs(x); }},   {"Acos", [](double x) { return std::acos(x); }},
-      {"Asin", [](double x) { return std::asin(x); }},  {"Atan", [](double x) { return std::atan(x); }},
-      {"Atanh", [](double x) { return std::atanh(x); }}, {"Acosh", [](double x) { return std::acosh(x); }},
-      {"Asinh", [](double x) { return std::asinh(x); }}, {"Sinh", [](double x) { return std::sinh(x); }},
-      {"Cosh", [](double x) { return std::cosh(x); }},  {"Tanh", [](double x) { return std::tanh(x); }},
-      {"Sin", [](double x) { return std::sin(x); }},    {"Cos", [](double x) { return std::cos(x); }},
-      {"Exp", [](double x) { return std::exp(x); }},    {"Log", [](double x) { return std::log(x); }},
-      {"Sqrt", [](double x) { return std::sqrt(x); }},  {"Erf", [](double x) { return std::erf(x); }},
-      {"Reciprocal", [](double x) { return 1 / x; }},   {"Neg", [](double x) { return -x; }},
-      {"Floor", [](double x) { return std::floor(x); }}, {"Ceil", [](double x) { return std::ceil(x); }},
+      {"Abs", [](double x) { return std::fabs(x); }},
+      {"Acos", [](double x) { return std::acos(x); }},
+      {"Asin", [](double x) { return std::asin(x); }},
+      {"Atan", [](double x) { return std::atan(x); }},
+      {"Atanh", [](double x) { return std::atanh(x); }},
+      {"Acosh", [](double x) { return std::acosh(x); }},
+      {"Asinh", [](double x) { return std::asinh(x); }},
+      {"Sinh", [](double x) { return std::sinh(x); }},
+      {"Cosh", [](double x) { return std::cosh(x); }},
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Sin", [](double x) { return std::sin(x); }},
+      {"Cos", [](double x) { return std::cos(x); }},
+      {"Exp", [](double x) { return std::exp(x); }},
+      {"Log", [](double x) { return std::log(x); }},
+      {"Sqrt", [](double x) { return std::sqrt(x); }},
+      {"Erf", [](double x) { return std::erf(x); }},
+      {"Reciprocal", [](double x) { return 1 / x; }},
+      {"Neg", [](double x) { return -x; }},
+      {"Floor", [](double x) { return std::floor(x); }},
+      {"Ceil", [](double x) { return std::ceil(x); }},
       {"Round", [](double x) { return std::nearbyint(x); }},
       {"Relu", [](double x) { return std::fmax(x, 0); }},
       {"LeakyRelu", [](double x) { return x < 0 ? 0.01 * x : x; }},
@@ -122,10 +144,13 @@ TEST(Unary, RangesContainTheValues) {
       {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
       {"Softplus", [](double x) { return std::log(1 + std::exp(x)); }},
       {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
-      {"Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }},
+      {"Sign", [](double x) { return x > 0   ? 1.0
+                                     : x < 0 ? -1.0
+                                             : 0.0; }},
       {"ThresholdedRelu", [](double x) { return x > 1 ? x : 0; }},
   };
-  const Range operands[] = {{-3, 3, false}, {-0.5, 0.25, false}, {0, 10, false}, {1.5, 7, false}, {-20, -2, false}, {0.125, 0.75, false}};
+  const Range operands[] = {{-3, 3, false},  {-0.5, 0.25, false}, {0, 10, false},
+                            {1.5, 7, false}, {-20, -2, false},    {0.125, 0.75, false}};
   for (const auto& c : cases) {
     for (const Range& operand : operands) {
       Op op(c.name, 27);
@@ -133,7 +158,8 @@ TEST(Unary, RangesContainTheValues) {
       for (int i = 0; i <= 64; ++i) {
         const double x = operand.lo + (operand.hi - operand.lo) * i / 64, exact = c.function(x);
         const auto value = static_cast<double>(static_cast<float>(exact));
-        EXPECT_TRUE(std::isnan(value) ? range.nan : range.lo <= value && value <= range.hi) << c.name << "(" << x << ") = " << value << " in " << range.to_text();
+        EXPECT_TRUE(std::isnan(value) ? range.nan : range.lo <= value && value <= range.hi)
+            << c.name << "(" << x << ") = " << value << " in " << range.to_text();
       }
     }
   }
@@ -154,15 +180,26 @@ TEST(Unary, NarrowRanges) {
 }
 
 TEST(Unary, DomainsAndBounds) {
-  const auto outside = [](const char* name, double lo, double hi) { return Op(name, 22).in("float32[3]").range(lo, hi).infer().failures; };
+  const auto outside = [](const char* name, double lo, double hi) {
+    return Op(name, 22).in("float32[3]").range(lo, hi).infer().failures;
+  };
   EXPECT_EQ(outside("Log", -5, -1), Labels{"log_domain"});
   EXPECT_EQ(outside("Log", -5, 1), Labels{});
   EXPECT_EQ(outside("Sqrt", -5, -1), Labels{"sqrt_domain"});
   EXPECT_EQ(outside("Asin", 2, 3), Labels{"arc_domain"});
   EXPECT_EQ(outside("Acosh", -2, 0), Labels{"acosh_domain"});
   Op operands("Clip", 13), attributes("Clip", 6), content("Clip", 12);
-  EXPECT_EQ(operands.fact(operands.in("float32[N]").floats({0}, "float32[]").range(0, 0).floats({6}, "float32[]").range(6, 6).infer()).range, (Range{0, 6, true}));
-  EXPECT_EQ(attributes.fact(attributes.in("float32[N]").with("min", -1.0).with("max", 2.0).infer()).range, (Range{-1, 2, true}));
+  EXPECT_EQ(operands
+                .fact(operands.in("float32[N]")
+                          .floats({0}, "float32[]")
+                          .range(0, 0)
+                          .floats({6}, "float32[]")
+                          .range(6, 6)
+                          .infer())
+                .range,
+            (Range{0, 6, true}));
+  EXPECT_EQ(attributes.fact(attributes.in("float32[N]").with("min", -1.0).with("max", 2.0).infer()).range,
+            (Range{-1, 2, true}));
   EXPECT_EQ(content.content(content.elements({"N", "-4", "9"}).scalar(0).scalar(5).infer()), "min(N, 5) 0 5");
   EXPECT_EQ(Op("Clip", 13).in("float32[N]").in("float32[2]").infer().failures, Labels{"clip_scalar_bounds"});
   EXPECT_EQ(Op("Gelu", 20).in("float32[N]").with("approximate", "fast").infer().failures, Labels{"gelu_approximate"});
@@ -178,7 +215,8 @@ TEST(Dropout, Versions) {
   EXPECT_EQ(run(ten.floats({1, 2})), "float32[2] bool[2] 1 2");
   EXPECT_EQ(run(evaluates.floats({1, 2}).floats({0.5}, "float32[]")), "float32[2] bool[2] 1 2");
   EXPECT_EQ(run(trains.floats({1, 2}).floats({0.5}, "float32[]").constant({1}, "bool[]")), "float32[2] bool[2] none");
-  EXPECT_EQ(Op("Dropout", 13).in("float32[2]").floats({1.5}, "float32[]").constant({1}, "bool[]").infer().failures, Labels{"dropout_ratio"});
+  EXPECT_EQ(Op("Dropout", 13).in("float32[2]").floats({1.5}, "float32[]").constant({1}, "bool[]").infer().failures,
+            Labels{"dropout_ratio"});
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ using Labels = std::vector<std::string>;
 /// A tensor attribute whose bytes live in `values`.
 template <typename Element>
 struct TensorAttribute {
-  TensorAttribute(std::string_view name, DType dtype, std::vector<std::int64_t> extents_given, std::vector<Element> values_given)
+  TensorAttribute(std::string_view name, DType dtype, std::vector<std::int64_t> extents_given,
+                  std::vector<Element> values_given)
       : extents(std::move(extents_given)), values(std::move(values_given)) {
     tensor.dtype_code = static_cast<std::int32_t>(dtype);
     tensor.dims = extents;
@@ -33,7 +34,8 @@ TEST(Constant, EveryAttribute) {
     EXPECT_EQ(op.content(outcome), content);
     EXPECT_EQ(outcome.failures, Labels{});
   };
-  Op integer("Constant", 13), integers("Constant", 13), number("Constant", 13), numbers("Constant", 13), text("Constant", 13), tensor("Constant", 9);
+  Op integer("Constant", 13), integers("Constant", 13), number("Constant", 13), numbers("Constant", 13),
+      text("Constant", 13), tensor("Constant", 9);
   check(integer.with("value_int", 7), "int64[]", "7");
   check(integers.ints("value_ints", {1, -2}), "int64[2]", "1 -2");
   check(number.with("value_float", 0.5), "float32[]", "0.5");
@@ -42,7 +44,8 @@ TEST(Constant, EveryAttribute) {
   const TensorAttribute<std::int32_t> value("value", DType::kInt32, {1, 2}, {3, 4});
   check(tensor.attribute(value.attribute), "int32[1, 2]", "3 4");
   EXPECT_EQ(Op("Constant", 13).infer().failures, Labels{"constant_one_value"});
-  EXPECT_EQ(Op("Constant", 13).with("value_int", 7).with("value_float", 1.0).infer().failures, Labels{"constant_one_value"});
+  EXPECT_EQ(Op("Constant", 13).with("value_int", 7).with("value_float", 1.0).infer().failures,
+            Labels{"constant_one_value"});
 }
 
 TEST(ConstantOfShape, ShapeAndContent) {
@@ -55,21 +58,25 @@ TEST(ConstantOfShape, ShapeAndContent) {
   const Outcome list = filled.constant({3}).attribute(ones.attribute).infer();
   EXPECT_EQ(list.result(), "int64[3]");
   EXPECT_EQ(filled.content(list), "1 1 1");
-  EXPECT_EQ(Op("ConstantOfShape", 9).elements({"N", "3", "?"}).attribute(ones.attribute).infer().result(), "int64[N, 3, ?]");
+  EXPECT_EQ(Op("ConstantOfShape", 9).elements({"N", "3", "?"}).attribute(ones.attribute).infer().result(),
+            "int64[N, 3, ?]");
   EXPECT_EQ(Op("ConstantOfShape", 9).in("int64[2]").infer().result(), "float32[?, ?]");
   EXPECT_EQ(Op("ConstantOfShape", 9).constant({}).infer().result(), "float32[]");
   // A shape, not an allocation.
-  EXPECT_EQ(Op("ConstantOfShape", 9).constant({1LL << 40, 1LL << 40}).infer().result(), "float32[1099511627776, 1099511627776]");
+  EXPECT_EQ(Op("ConstantOfShape", 9).constant({1LL << 40, 1LL << 40}).infer().result(),
+            "float32[1099511627776, 1099511627776]");
   EXPECT_EQ(Op("ConstantOfShape", 9).constant({-1}).infer().failures, Labels{"constant_of_shape_extents"});
   EXPECT_EQ(Op("ConstantOfShape", 9).in("int64[1, 2]").infer().failures, Labels{"is_list"});
   const TensorAttribute<std::int64_t> two("value", DType::kInt64, {2}, {1, 2});
-  EXPECT_EQ(Op("ConstantOfShape", 9).constant({1}).attribute(two.attribute).infer().failures, Labels{"constant_of_shape_one_element"});
+  EXPECT_EQ(Op("ConstantOfShape", 9).constant({1}).attribute(two.attribute).infer().failures,
+            Labels{"constant_of_shape_one_element"});
 }
 
 TEST(Range, LengthAndContent) {
   const auto run = [](std::string_view start, std::string_view limit, std::string_view delta) {
     Op op("Range", 11);
-    const Outcome outcome = op.elements({start}, "int64[]").elements({limit}, "int64[]").elements({delta}, "int64[]").infer();
+    const Outcome outcome =
+        op.elements({start}, "int64[]").elements({limit}, "int64[]").elements({delta}, "int64[]").infer();
     return outcome.result() + " " + op.content(outcome);
   };
   EXPECT_EQ(run("3", "9", "3"), "int64[2] 3 6");
@@ -81,7 +88,12 @@ TEST(Range, LengthAndContent) {
   EXPECT_EQ(Op("Range", 11).scalar(0).scalar(5).scalar(0).infer().failures, Labels{"range_step"});
   EXPECT_EQ(Op("Range", 11).in("int64[2]").scalar(5).scalar(1).infer().failures, Labels{"range_scalars"});
   const auto floats = [](double start, double limit, double delta) {
-    return Op("Range", 11).floats({start}, "float32[]").floats({limit}, "float32[]").floats({delta}, "float32[]").infer().result();
+    return Op("Range", 11)
+        .floats({start}, "float32[]")
+        .floats({limit}, "float32[]")
+        .floats({delta}, "float32[]")
+        .infer()
+        .result();
   };
   EXPECT_EQ(floats(1, 5, 2), "float32[2]");
   EXPECT_EQ(floats(0, 0.3, 0.25), "float32[2]");
@@ -108,7 +120,8 @@ TEST(Cast, DtypesAndContents) {
     const Outcome outcome = op.with("to", static_cast<std::int64_t>(to)).infer();
     return outcome.result() + " " + op.content(outcome);
   };
-  Op narrow("Cast", 13), bools("Cast", 13), floats("Cast", 13), back("Cast", 13), symbol("Cast", 13), small("Cast", 13), half("Cast", 13);
+  Op narrow("Cast", 13), bools("Cast", 13), floats("Cast", 13), back("Cast", 13), symbol("Cast", 13), small("Cast", 13),
+      half("Cast", 13);
   EXPECT_EQ(run(narrow.constant({200, -1}), DType::kInt8), "int8[2] -56 -1");
   EXPECT_EQ(run(bools.elements({"3", "0", "N"}), DType::kBool), "bool[3] 1 0 ?");
   EXPECT_EQ(run(floats.constant({1, 16777217}), DType::kFloat32), "float32[2] 1 1.67772e+07");
@@ -118,10 +131,13 @@ TEST(Cast, DtypesAndContents) {
   EXPECT_EQ(run(half.constant({2049}), DType::kFloat16), "float16[1] none");
   EXPECT_EQ(Op("Cast", 1).in("float32[N]").with("to", "INT64").infer().result(), "int64[N]");
   EXPECT_EQ(Op("Cast", 13).in("float32[N]").with("to", 99).infer().failures, Labels{"cast_target"});
-  EXPECT_EQ(Op("Cast", 9).in("float32[N]").with("to", static_cast<int>(DType::kBFloat16)).infer().failures, Labels{"cast_target"});
+  EXPECT_EQ(Op("Cast", 9).in("float32[N]").with("to", static_cast<int>(DType::kBFloat16)).infer().failures,
+            Labels{"cast_target"});
   EXPECT_EQ(Op("CastLike", 15).in("float32[N]").in("int32[]").infer().result(), "int32[N]");
-  EXPECT_EQ(Op("BitCast", 26).in("float32[N]").with("to", static_cast<int>(DType::kInt32)).infer().result(), "int32[N]");
-  EXPECT_EQ(Op("BitCast", 26).in("float32[N]").with("to", static_cast<int>(DType::kInt64)).infer().failures, Labels{"bit_cast_widths"});
+  EXPECT_EQ(Op("BitCast", 26).in("float32[N]").with("to", static_cast<int>(DType::kInt32)).infer().result(),
+            "int32[N]");
+  EXPECT_EQ(Op("BitCast", 26).in("float32[N]").with("to", static_cast<int>(DType::kInt64)).infer().failures,
+            Labels{"bit_cast_widths"});
   Op range("Cast", 13);
   const Fact& ids = range.fact(range.in("uint8[N]").with("to", static_cast<int>(DType::kFloat32)).infer());
   EXPECT_EQ(ids.range, (Range{0, 255, false}));

@@ -20,7 +20,9 @@ constexpr std::size_t kStride = 7;
 constexpr std::size_t kStride = 1;
 #endif
 
-std::string text_of(const OpSchema& schema) { return std::string(schema.domain) + "." + std::string(schema.name) + "-" + std::to_string(schema.since_version); }
+std::string text_of(const OpSchema& schema) {
+  return std::string(schema.domain) + "." + std::string(schema.name) + "-" + std::to_string(schema.since_version);
+}
 
 TEST(EveryVersion, HasInference) {
   std::size_t versions = 0;
@@ -35,7 +37,8 @@ TEST(EveryVersion, HasInference) {
 
 TEST(EveryVersion, IsInferredForSomeCall) {
   for (const OpSchema& schema : all_schemas()) {
-    if (find_entry(schema.domain, schema.name, schema.since_version)->has(OpTrait::kControlFlow) || schema.deprecated) continue;
+    if (find_entry(schema.domain, schema.name, schema.since_version)->has(OpTrait::kControlFlow) || schema.deprecated)
+      continue;
     const Probe found = probe(schema, kStride);
     EXPECT_GT(found.calls, 0) << text_of(schema);
     EXPECT_EQ(found.fault, "") << text_of(schema);
@@ -45,7 +48,8 @@ TEST(EveryVersion, IsInferredForSomeCall) {
 
 /// The result `y` of a graph under an opset, as text.
 std::string solved(int opset, std::string_view graph) {
-  const std::string text = "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset) + "]>\n" + std::string(graph);
+  const std::string text =
+      "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset) + "]>\n" + std::string(graph);
   const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   EXPECT_TRUE(model) << (model ? "" : model.error().message);
   const Analysis analysis = analyse(*model, {});
@@ -54,25 +58,37 @@ std::string solved(int opset, std::string_view graph) {
 }
 
 TEST(EveryVersion, OfControlFlowIsFollowed) {
-  constexpr std::string_view kIf = "g (bool c, float[N, 3] x) => (y) { y = If(c) <then_branch = a () => (float[N, 3] p) { p = Abs(x) }, "
-                                   "else_branch = b () => (float[N, 3] q) { q = Neg(x) }> }";
-  constexpr std::string_view kLoop = "g (int64 m, bool c, float[N, 3] x) => (y) { y = Loop(m, c, x) "
-                                     "<body = b (int64 i, bool k, float[N, 3] s) => (bool l, float[N, 3] t) { l = Identity(k) t = Abs(s) }> }";
-  constexpr std::string_view kScan = "g (float[3] x, float[N, 3] z) => (s, y) { s, y = Scan <num_scan_inputs = 1, "
-                                     "body = b (float[3] a, float[3] e) => (float[3] n, float[3] o) { n = Abs(a) o = Neg(e) }> (x, z) }";
-  constexpr std::string_view kBatchedScan = "g (float[B, 3] x, float[B, N, 3] z) => (s, y) { s, y = Scan <num_scan_inputs = 1, "
-                                            "body = b (float[3] a, float[3] e) => (float[3] n, float[3] o) { n = Abs(a) o = Neg(e) }> (, x, z) }";
-  constexpr std::string_view kMap = "g (seq(float[N, 3]) x) => (y) { y = SequenceMap(x) <body = b (float[N, 3] e) => (float[N, 3] o) { o = Abs(e) }> }";
+  constexpr std::string_view kIf =
+      "g (bool c, float[N, 3] x) => (y) { y = If(c) <then_branch = a () => (float[N, 3] p) { p = Abs(x) }, "
+      "else_branch = b () => (float[N, 3] q) { q = Neg(x) }> }";
+  constexpr std::string_view kLoop =
+      "g (int64 m, bool c, float[N, 3] x) => (y) { y = Loop(m, c, x) "
+      "<body = b (int64 i, bool k, float[N, 3] s) => (bool l, float[N, 3] t) { l = Identity(k) t = Abs(s) }> }";
+  constexpr std::string_view kScan =
+      "g (float[3] x, float[N, 3] z) => (s, y) { s, y = Scan <num_scan_inputs = 1, "
+      "body = b (float[3] a, float[3] e) => (float[3] n, float[3] o) { n = Abs(a) o = Neg(e) }> (x, z) }";
+  constexpr std::string_view kBatchedScan =
+      "g (float[B, 3] x, float[B, N, 3] z) => (s, y) { s, y = Scan <num_scan_inputs = 1, "
+      "body = b (float[3] a, float[3] e) => (float[3] n, float[3] o) { n = Abs(a) o = Neg(e) }> (, x, z) }";
+  constexpr std::string_view kMap =
+      "g (seq(float[N, 3]) x) => (y) { y = SequenceMap(x) <body = b (float[N, 3] e) => (float[N, 3] o) { o = Abs(e) }> "
+      "}";
   for (const OpSchema& schema : all_schemas()) {
     const int opset = schema.since_version;
     const OpEntry* entry = find_entry(schema.domain, schema.name, opset);
     if (!entry->has(OpTrait::kControlFlow)) continue;
-    if (schema.name == "If") EXPECT_EQ(solved(opset, kIf), "float32[N, 3]") << opset;
-    else if (schema.name == "Loop") EXPECT_EQ(solved(opset, kLoop), "float32[N, 3]") << opset;
-    else if (schema.name == "Scan" && opset == 8) EXPECT_EQ(solved(opset, kBatchedScan), "float32[B, N, 3]");
-    else if (schema.name == "Scan") EXPECT_EQ(solved(opset, kScan), "float32[N, 3]") << opset;
-    else if (schema.name == "SequenceMap") EXPECT_EQ(solved(opset, kMap), "seq(float32[?, 3])") << opset;
-    else ADD_FAILURE() << schema.name << " has no call here";
+    if (schema.name == "If")
+      EXPECT_EQ(solved(opset, kIf), "float32[N, 3]") << opset;
+    else if (schema.name == "Loop")
+      EXPECT_EQ(solved(opset, kLoop), "float32[N, 3]") << opset;
+    else if (schema.name == "Scan" && opset == 8)
+      EXPECT_EQ(solved(opset, kBatchedScan), "float32[B, N, 3]");
+    else if (schema.name == "Scan")
+      EXPECT_EQ(solved(opset, kScan), "float32[N, 3]") << opset;
+    else if (schema.name == "SequenceMap")
+      EXPECT_EQ(solved(opset, kMap), "seq(float32[?, 3])") << opset;
+    else
+      ADD_FAILURE() << schema.name << " has no call here";
   }
 }
 

@@ -11,7 +11,8 @@ TEST(MatMul, Shapes) {
   EXPECT_EQ(Op("MatMul", 13).in("float32[4]").in("float32[2, 4, 3]").infer().result(), "float32[2, 3]");
   EXPECT_EQ(Op("MatMul", 13).in("float32[2, 4]").in("float32[4]").infer().result(), "float32[2]");
   EXPECT_EQ(Op("MatMul", 13).in("float32[4]").in("float32[4]").infer().result(), "float32[]");
-  EXPECT_EQ(Op("MatMulInteger", 10).in("uint8[2, 3]").in("int8[3, 4]").in("uint8[]").in("int8[4]").infer().result(), "int32[2, 4]");
+  EXPECT_EQ(Op("MatMulInteger", 10).in("uint8[2, 3]").in("int8[3, 4]").in("uint8[]").in("int8[4]").infer().result(),
+            "int32[2, 4]");
   // Independent symbols may agree.
   EXPECT_TRUE(Op("MatMul", 13).in("float32[2, N]").in("float32[K, 3]").infer().failures.empty());
 }
@@ -22,27 +23,62 @@ TEST(MatMul, Broken) {
   EXPECT_EQ(inner.messages[0], "inner extents: 5 of {0} against 4 of {1}");
   EXPECT_EQ(inner.result(), "float32[2, 3]");
   EXPECT_EQ(Op("MatMul", 13).in("float32[]").in("float32[4]").infer().failures, Labels{"matmul_rank"});
-  EXPECT_EQ(Op("MatMul", 13).in("float32[2, 3, 4]").in("float32[3, 4, 5]").infer().failures, Labels{"matmul_broadcast"});
-  EXPECT_EQ(Op("MatMulInteger", 10).in("uint8[2, 3]").in("int8[3, 4]").in("uint8[3]").infer().failures, Labels{"matmul_zero_point"});
+  EXPECT_EQ(Op("MatMul", 13).in("float32[2, 3, 4]").in("float32[3, 4, 5]").infer().failures,
+            Labels{"matmul_broadcast"});
+  EXPECT_EQ(Op("MatMulInteger", 10).in("uint8[2, 3]").in("int8[3, 4]").in("uint8[3]").infer().failures,
+            Labels{"matmul_zero_point"});
 }
 
 TEST(Gemm, ShapesAndFailures) {
-  EXPECT_EQ(Op("Gemm", 13).in("float32[N, 3]").in("float32[4, 3]").in("float32[4]").with("transB", 1).infer().result(), "float32[N, 4]");
+  EXPECT_EQ(Op("Gemm", 13).in("float32[N, 3]").in("float32[4, 3]").in("float32[4]").with("transB", 1).infer().result(),
+            "float32[N, 4]");
   EXPECT_TRUE(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[2, 1]").infer().failures.empty());
   EXPECT_TRUE(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[]").infer().failures.empty());
   EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[4, 3]").infer().failures, Labels{"gemm_inner"});
   EXPECT_EQ(Op("Gemm", 13).in("float32[2, 1, 3]").in("float32[3, 4]").infer().failures, Labels{"gemm_rank"});
-  EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[3]").infer().failures, Labels{"gemm_addend"});
-  EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[1, 2, 4]").infer().failures, Labels{"gemm_addend"});
+  EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[3]").infer().failures,
+            Labels{"gemm_addend"});
+  EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[1, 2, 4]").infer().failures,
+            Labels{"gemm_addend"});
 }
 
 TEST(Conv, Shapes) {
-  EXPECT_EQ(Op("Conv", 11).in("float32[N, 3, 224, W]").in("float32[64, 3, 7, 7]").in("float32[64]").ints("strides", {2, 2}).ints("pads", {3, 3, 3, 3}).infer().result(),
+  EXPECT_EQ(Op("Conv", 11)
+                .in("float32[N, 3, 224, W]")
+                .in("float32[64, 3, 7, 7]")
+                .in("float32[64]")
+                .ints("strides", {2, 2})
+                .ints("pads", {3, 3, 3, 3})
+                .infer()
+                .result(),
             "float32[N, 64, 112, floor((W - 1)/2) + 1]");
-  EXPECT_EQ(Op("Conv", 22).in("float32[1, 4, 9]").in("float32[6, 2, 3]").with("group", 2).ints("dilations", {2}).infer().result(), "float32[1, 6, 5]");
-  EXPECT_EQ(Op("Conv", 11).in("float32[1, 1, 5, 5]").in("float32[1, 1, 3, 3]").with("auto_pad", "SAME_LOWER").ints("strides", {2, 2}).infer().result(), "float32[1, 1, 3, 3]");
-  EXPECT_EQ(Op("Conv", 11).in("float32[1, 1, 5, 5]").in("float32[1, 1, ?, ?]").ints("kernel_shape", {3, 3}).infer().result(), "float32[1, 1, 3, 3]");
-  EXPECT_EQ(Op("ConvInteger", 10).in("uint8[1, 1, 3, 3]").in("uint8[2, 1, 2, 2]").in("uint8[]").in("uint8[2]").infer().result(), "int32[1, 2, 2, 2]");
+  EXPECT_EQ(Op("Conv", 22)
+                .in("float32[1, 4, 9]")
+                .in("float32[6, 2, 3]")
+                .with("group", 2)
+                .ints("dilations", {2})
+                .infer()
+                .result(),
+            "float32[1, 6, 5]");
+  EXPECT_EQ(Op("Conv", 11)
+                .in("float32[1, 1, 5, 5]")
+                .in("float32[1, 1, 3, 3]")
+                .with("auto_pad", "SAME_LOWER")
+                .ints("strides", {2, 2})
+                .infer()
+                .result(),
+            "float32[1, 1, 3, 3]");
+  EXPECT_EQ(
+      Op("Conv", 11).in("float32[1, 1, 5, 5]").in("float32[1, 1, ?, ?]").ints("kernel_shape", {3, 3}).infer().result(),
+      "float32[1, 1, 3, 3]");
+  EXPECT_EQ(Op("ConvInteger", 10)
+                .in("uint8[1, 1, 3, 3]")
+                .in("uint8[2, 1, 2, 2]")
+                .in("uint8[]")
+                .in("uint8[2]")
+                .infer()
+                .result(),
+            "int32[1, 2, 2, 2]");
 }
 
 TEST(Conv, Broken) {
@@ -71,12 +107,24 @@ TEST(Conv, Broken) {
     if (!broken.strides.empty()) op.ints("strides", broken.strides);
     EXPECT_EQ(op.infer().failures, Labels{broken.label}) << broken.data << " " << broken.filters;
   }
-  EXPECT_EQ(Op("ConvInteger", 10).in("uint8[1, 1, 3, 3]").in("uint8[2, 1, 2, 2]").in("uint8[]").in("uint8[3]").infer().failures, Labels{"conv_zero_point"});
+  EXPECT_EQ(Op("ConvInteger", 10)
+                .in("uint8[1, 1, 3, 3]")
+                .in("uint8[2, 1, 2, 2]")
+                .in("uint8[]")
+                .in("uint8[3]")
+                .infer()
+                .failures,
+            Labels{"conv_zero_point"});
 }
 
 TEST(Conv, Padding) {
   const auto conv = [](const char* mode, std::vector<std::int64_t> pads) {
-    return Op("Conv", 11).in("float32[1, 1, N]").in("float32[1, 1, 3]").with("auto_pad", mode).ints("pads", pads).infer();
+    return Op("Conv", 11)
+        .in("float32[1, 1, N]")
+        .in("float32[1, 1, 3]")
+        .with("auto_pad", mode)
+        .ints("pads", pads)
+        .infer();
   };
   EXPECT_EQ(conv("SAME_UPPER", {0, 0}).failures, Labels{"window_padding"});
   EXPECT_TRUE(conv("NOTSET", {1, 1}).failures.empty());
@@ -95,18 +143,37 @@ TEST(Pool, Windows) {
   EXPECT_TRUE(pool("float32[1, 1, 3]", 4, 2).failures.empty());
   EXPECT_TRUE(pool("float32[1, 1, 3]", 8, 3).failures.empty());
   EXPECT_TRUE(pool("float32[1, 1, N]", 9, 3).failures.empty());
-  EXPECT_EQ(Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {3, 0}).infer().failures, Labels{"window_padding"});
-  EXPECT_TRUE(Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {1, 0}).with("auto_pad", "SAME_UPPER").infer().failures.empty());
+  EXPECT_EQ(
+      Op("AveragePool", 22).in("float32[1, 1, N]").ints("kernel_shape", {3}).ints("pads", {3, 0}).infer().failures,
+      Labels{"window_padding"});
+  EXPECT_TRUE(Op("AveragePool", 22)
+                  .in("float32[1, 1, N]")
+                  .ints("kernel_shape", {3})
+                  .ints("pads", {1, 0})
+                  .with("auto_pad", "SAME_UPPER")
+                  .infer()
+                  .failures.empty());
 }
 
 TEST(ConvTranspose, KernelShapeBesideOutputShape) {
-  EXPECT_EQ(Op("ConvTranspose", 22).in("float32[1, 1, 3, 3]").in("float32[1, 2, 3, 3]").ints("kernel_shape", {4, 3}).ints("output_shape", {10, 8}).infer().failures,
+  EXPECT_EQ(Op("ConvTranspose", 22)
+                .in("float32[1, 1, 3, 3]")
+                .in("float32[1, 2, 3, 3]")
+                .ints("kernel_shape", {4, 3})
+                .ints("output_shape", {10, 8})
+                .infer()
+                .failures,
             Labels{"conv_kernel_shape"});
 }
 
 TEST(ConvTranspose, OutputPadding) {
   const auto transposed = [](std::int64_t padding, std::int64_t stride) {
-    return Op("ConvTranspose", 11).in("float32[1, 1, N]").in("float32[1, 1, 3]").ints("strides", {stride}).ints("output_padding", {padding}).infer();
+    return Op("ConvTranspose", 11)
+        .in("float32[1, 1, N]")
+        .in("float32[1, 1, 3]")
+        .ints("strides", {stride})
+        .ints("output_padding", {padding})
+        .infer();
   };
   EXPECT_EQ(transposed(1, 2).result(), "float32[1, 1, 2*N + 2]");
   EXPECT_TRUE(transposed(0, 1).failures.empty());
@@ -115,12 +182,36 @@ TEST(ConvTranspose, OutputPadding) {
 }
 
 TEST(ConvTranspose, Shapes) {
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[N, 2, H]").in("float32[2, 3, 4]").ints("strides", {2}).ints("pads", {1, 1}).infer().result(), "float32[N, 3, 2*H]");
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[2, 3, 2]").ints("strides", {4}).ints("output_shape", {19}).infer().result(), "float32[1, 3, 19]");
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[2, 3, 5]").ints("strides", {2}).with("auto_pad", "SAME_UPPER").infer().result(), "float32[1, 3, 10]");
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[3, 3, 2]").infer().failures, Labels{"conv_transpose_channels"});
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[2, 3, 2]").in("float32[5]").infer().failures, Labels{"conv_transpose_bias"});
-  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 2]").in("float32[2, 3, 2]").ints("pads", {4, 4}).infer().failures, Labels{"conv_transpose_extent"});
+  EXPECT_EQ(Op("ConvTranspose", 11)
+                .in("float32[N, 2, H]")
+                .in("float32[2, 3, 4]")
+                .ints("strides", {2})
+                .ints("pads", {1, 1})
+                .infer()
+                .result(),
+            "float32[N, 3, 2*H]");
+  EXPECT_EQ(Op("ConvTranspose", 11)
+                .in("float32[1, 2, 5]")
+                .in("float32[2, 3, 2]")
+                .ints("strides", {4})
+                .ints("output_shape", {19})
+                .infer()
+                .result(),
+            "float32[1, 3, 19]");
+  EXPECT_EQ(Op("ConvTranspose", 11)
+                .in("float32[1, 2, 5]")
+                .in("float32[2, 3, 5]")
+                .ints("strides", {2})
+                .with("auto_pad", "SAME_UPPER")
+                .infer()
+                .result(),
+            "float32[1, 3, 10]");
+  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[3, 3, 2]").infer().failures,
+            Labels{"conv_transpose_channels"});
+  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 5]").in("float32[2, 3, 2]").in("float32[5]").infer().failures,
+            Labels{"conv_transpose_bias"});
+  EXPECT_EQ(Op("ConvTranspose", 11).in("float32[1, 2, 2]").in("float32[2, 3, 2]").ints("pads", {4, 4}).infer().failures,
+            Labels{"conv_transpose_extent"});
 }
 
 TEST(DeformConv, OffsetsAndGroups) {
@@ -136,60 +227,148 @@ TEST(DeformConv, OffsetsAndGroups) {
 }
 
 TEST(Pool, Shapes) {
-  EXPECT_EQ(Op("MaxPool", 12).in("float32[N, 3, 32, 33]").ints("kernel_shape", {2, 2}).ints("strides", {2, 2}).results(2).infer().results,
+  EXPECT_EQ(Op("MaxPool", 12)
+                .in("float32[N, 3, 32, 33]")
+                .ints("kernel_shape", {2, 2})
+                .ints("strides", {2, 2})
+                .results(2)
+                .infer()
+                .results,
             (Labels{"float32[N, 3, 16, 16]", "int64[N, 3, 16, 16]"}));
   struct Case {
     int extent, kernel, stride, end_pad, expected;
   };
   // Windows that would start in the padding behind the data are dropped.
-  for (const Case& c : {Case{4, 3, 2, 0, 2}, Case{5, 2, 3, 0, 2}, Case{6, 1, 4, 0, 2}, Case{4, 3, 3, 2, 2}, Case{2, 3, 1, 2, 2}, Case{7, 2, 2, 1, 4}}) {
+  for (const Case& c : {Case{4, 3, 2, 0, 2}, Case{5, 2, 3, 0, 2}, Case{6, 1, 4, 0, 2}, Case{4, 3, 3, 2, 2},
+                        Case{2, 3, 1, 2, 2}, Case{7, 2, 2, 1, 4}}) {
     const std::string type = "float32[1, 1, " + std::to_string(c.extent) + "]";
     const std::string expected = "float32[1, 1, " + std::to_string(c.expected) + "]";
-    EXPECT_EQ(Op("MaxPool", 12).in(type).ints("kernel_shape", {c.kernel}).ints("strides", {c.stride}).ints("pads", {0, c.end_pad}).with("ceil_mode", 1).infer().result(), expected);
+    EXPECT_EQ(Op("MaxPool", 12)
+                  .in(type)
+                  .ints("kernel_shape", {c.kernel})
+                  .ints("strides", {c.stride})
+                  .ints("pads", {0, c.end_pad})
+                  .with("ceil_mode", 1)
+                  .infer()
+                  .result(),
+              expected);
   }
-  EXPECT_EQ(Op("AveragePool", 7).in("float32[1, 1, 5]").ints("kernel_shape", {2}).with("auto_pad", "VALID").ints("strides", {2}).infer().result(), "float32[1, 1, 2]");
+  EXPECT_EQ(Op("AveragePool", 7)
+                .in("float32[1, 1, 5]")
+                .ints("kernel_shape", {2})
+                .with("auto_pad", "VALID")
+                .ints("strides", {2})
+                .infer()
+                .result(),
+            "float32[1, 1, 2]");
   EXPECT_EQ(Op("GlobalAveragePool", 1).in("float32[N, C, H, W]").infer().result(), "float32[N, C, 1, 1]");
-  EXPECT_EQ(Op("MaxPool", 12).in("float32[1, 3, 4, 4]").ints("kernel_shape", {2}).infer().failures, Labels{"window_attributes"});
+  EXPECT_EQ(Op("MaxPool", 12).in("float32[1, 3, 4, 4]").ints("kernel_shape", {2}).infer().failures,
+            Labels{"window_attributes"});
   EXPECT_EQ(Op("MaxPool", 12).in("float32[3, 4]").ints("kernel_shape", {2, 2}).infer().failures, Labels{"window_rank"});
   // Some runtimes round a window that does not fit to one window: no claim.
-  const Outcome larger = Op("MaxPool", 12).in("float32[1, 1, 2]").ints("kernel_shape", {3}).ints("strides", {2}).infer();
+  const Outcome larger =
+      Op("MaxPool", 12).in("float32[1, 1, 2]").ints("kernel_shape", {3}).ints("strides", {2}).infer();
   EXPECT_EQ(larger.result(), "float32[1, 1, ?]");
   EXPECT_TRUE(larger.failures.empty());
 }
 
 TEST(Normalization, Shapes) {
-  EXPECT_EQ(Op("BatchNormalization", 15).in("float32[N, 3, H]").in("float32[3]").in("float32[3]").in("float32[3]").in("float32[3]").with("training_mode", 1).results(3).infer().results,
+  EXPECT_EQ(Op("BatchNormalization", 15)
+                .in("float32[N, 3, H]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .with("training_mode", 1)
+                .results(3)
+                .infer()
+                .results,
             (Labels{"float32[N, 3, H]", "float32[3]", "float32[3]"}));
-  EXPECT_EQ(Op("BatchNormalization", 15).in("float32[N, 3]").in("float32[3]").in("float32[3]").in("float32[3]").in("float32[3]").with("training_mode", 1).infer().failures,
+  EXPECT_EQ(Op("BatchNormalization", 15)
+                .in("float32[N, 3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .with("training_mode", 1)
+                .infer()
+                .failures,
             Labels{"batch_norm_results"});
   EXPECT_EQ(Op("LayerNormalization", 17).in("float16[N, 3, 8]").in("float16[8]").results(3).infer().results,
             (Labels{"float16[N, 3, 8]", "float32[N, 3, 1]", "float32[N, 3, 1]"}));
-  EXPECT_TRUE(Op("LayerNormalization", 17).in("float32[2, 3, 8]").in("float32[8]").with("axis", 1).infer().failures.empty());
-  EXPECT_TRUE(Op("BatchNormalization", 7).in("float32[N, 3, 4]").in("float32[3, 4]").in("float32[3, 4]").in("float32[3, 4]").in("float32[3, 4]").with("spatial", 0).infer().failures.empty());
-  EXPECT_TRUE(Op("GroupNormalization", 21).in("float32[2, 4, 8]").in("float32[4]").in("float32[4]").with("num_groups", 2).infer().failures.empty());
+  EXPECT_TRUE(
+      Op("LayerNormalization", 17).in("float32[2, 3, 8]").in("float32[8]").with("axis", 1).infer().failures.empty());
+  EXPECT_TRUE(Op("BatchNormalization", 7)
+                  .in("float32[N, 3, 4]")
+                  .in("float32[3, 4]")
+                  .in("float32[3, 4]")
+                  .in("float32[3, 4]")
+                  .in("float32[3, 4]")
+                  .with("spatial", 0)
+                  .infer()
+                  .failures.empty());
+  EXPECT_TRUE(Op("GroupNormalization", 21)
+                  .in("float32[2, 4, 8]")
+                  .in("float32[4]")
+                  .in("float32[4]")
+                  .with("num_groups", 2)
+                  .infer()
+                  .failures.empty());
 }
 
 TEST(Normalization, Broken) {
-  const auto batch = [](const char* data, const char* scale) { return Op("BatchNormalization", 15).in(data).in(scale).in("float32[3]").in("float32[3]").in("float32[3]").infer().failures; };
+  const auto batch = [](const char* data, const char* scale) {
+    return Op("BatchNormalization", 15)
+        .in(data)
+        .in(scale)
+        .in("float32[3]")
+        .in("float32[3]")
+        .in("float32[3]")
+        .infer()
+        .failures;
+  };
   EXPECT_EQ(batch("float32[1, 3, 8]", "float32[2]"), Labels{"normalization_parameter"});
   EXPECT_EQ(batch("float32[1, 3, 8]", "float32[3, 1]"), Labels{"normalization_parameter"});
-  EXPECT_EQ(Op("BatchNormalization", 15).in("float32[1, 3]").in("float32[3]").in("float32[3]").in("float32[3]").in("float32[3]").results(3).infer().failures, Labels{"batch_norm_results"});
-  EXPECT_EQ(Op("InstanceNormalization", 6).in("float32[1, 3]").in("float32[3]").in("float32[3]").infer().failures, Labels{"normalization_rank"});
-  EXPECT_EQ(Op("LayerNormalization", 17).in("float32[2, 3, 8]").in("float32[7]").infer().failures, Labels{"normalization_scale"});
-  EXPECT_EQ(Op("RMSNormalization", 23).in("float32[2, 3]").in("float32[3]").with("axis", 2).infer().failures, Labels{"normalization_axis"});
-  EXPECT_EQ(Op("GroupNormalization", 21).in("float32[2, 4, 8]").in("float32[4]").in("float32[4]").with("num_groups", 3).infer().failures, Labels{"normalization_groups"});
+  EXPECT_EQ(Op("BatchNormalization", 15)
+                .in("float32[1, 3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .in("float32[3]")
+                .results(3)
+                .infer()
+                .failures,
+            Labels{"batch_norm_results"});
+  EXPECT_EQ(Op("InstanceNormalization", 6).in("float32[1, 3]").in("float32[3]").in("float32[3]").infer().failures,
+            Labels{"normalization_rank"});
+  EXPECT_EQ(Op("LayerNormalization", 17).in("float32[2, 3, 8]").in("float32[7]").infer().failures,
+            Labels{"normalization_scale"});
+  EXPECT_EQ(Op("RMSNormalization", 23).in("float32[2, 3]").in("float32[3]").with("axis", 2).infer().failures,
+            Labels{"normalization_axis"});
+  EXPECT_EQ(Op("GroupNormalization", 21)
+                .in("float32[2, 4, 8]")
+                .in("float32[4]")
+                .in("float32[4]")
+                .with("num_groups", 3)
+                .infer()
+                .failures,
+            Labels{"normalization_groups"});
   EXPECT_EQ(Op("LpNormalization", 1).in("float32[2, 4]").with("p", 3).infer().failures, Labels{"lp_norm_order"});
-  EXPECT_EQ(Op("MeanVarianceNormalization", 13).in("float32[2, 4]").ints("axes", {0, -2}).infer().failures, Labels{"normalization_axis_once"});
+  EXPECT_EQ(Op("MeanVarianceNormalization", 13).in("float32[2, 4]").ints("axes", {0, -2}).infer().failures,
+            Labels{"normalization_axis_once"});
 }
 
 TEST(ClassLoss, Shapes) {
-  const auto loss = [](const char* name, const char* reduction) { return Op(name, 13).in("float32[N, 5, H]").in("int64[N, H]").with("reduction", reduction).infer().result(); };
+  const auto loss = [](const char* name, const char* reduction) {
+    return Op(name, 13).in("float32[N, 5, H]").in("int64[N, H]").with("reduction", reduction).infer().result();
+  };
   for (const char* name : {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}) {
     EXPECT_EQ(loss(name, "none"), "float32[N, H]");
     EXPECT_EQ(loss(name, "mean"), "float32[]");
     EXPECT_EQ(loss(name, "sum"), "float32[]");
   }
-  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[N, 5]").in("int64[N]").results(2).infer().results, (Labels{"float32[]", "float32[N, 5]"}));
+  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[N, 5]").in("int64[N]").results(2).infer().results,
+            (Labels{"float32[]", "float32[N, 5]"}));
 }
 
 TEST(ClassLoss, Broken) {
@@ -205,14 +384,21 @@ TEST(ClassLoss, Broken) {
   EXPECT_EQ(labels({0, -1, 2}, {}).failures, Labels{"loss_class_in_range"});
   EXPECT_TRUE(labels({0, -1, 2}, -1).failures.empty());
   EXPECT_EQ(labels({0, -2, 2}, -1).failures, Labels{"loss_class_in_range"});
-  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[3, 5]").in("int64[3]").range(5, 9).infer().failures, Labels{"loss_class_in_range"});
+  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[3, 5]").in("int64[3]").range(5, 9).infer().failures,
+            Labels{"loss_class_in_range"});
   // Some labels may be legal, or there may be none.
-  EXPECT_TRUE(Op("SoftmaxCrossEntropyLoss", 13).in("float32[3, 5]").in("int64[3]").range(0, 9).infer().failures.empty());
-  EXPECT_TRUE(Op("SoftmaxCrossEntropyLoss", 13).in("float32[N, 5]").in("int64[N]").range(5, 9).infer().failures.empty());
-  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[2, 5]").in("int64[3]").infer().failures, Labels{"loss_labels_shape"});
-  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[2, 5]").in("int64[2, 5]").infer().failures, Labels{"loss_labels_shape"});
-  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[2, 5]").in("int64[2]").in("float32[4]").infer().failures, Labels{"loss_weights_shape"});
-  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[5]").in("int64[2]").infer().failures, Labels{"loss_scores_rank"});
+  EXPECT_TRUE(
+      Op("SoftmaxCrossEntropyLoss", 13).in("float32[3, 5]").in("int64[3]").range(0, 9).infer().failures.empty());
+  EXPECT_TRUE(
+      Op("SoftmaxCrossEntropyLoss", 13).in("float32[N, 5]").in("int64[N]").range(5, 9).infer().failures.empty());
+  EXPECT_EQ(Op("SoftmaxCrossEntropyLoss", 13).in("float32[2, 5]").in("int64[3]").infer().failures,
+            Labels{"loss_labels_shape"});
+  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[2, 5]").in("int64[2, 5]").infer().failures,
+            Labels{"loss_labels_shape"});
+  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[2, 5]").in("int64[2]").in("float32[4]").infer().failures,
+            Labels{"loss_weights_shape"});
+  EXPECT_EQ(Op("NegativeLogLikelihoodLoss", 13).in("float32[5]").in("int64[2]").infer().failures,
+            Labels{"loss_scores_rank"});
 }
 
 }  // namespace

@@ -138,14 +138,17 @@ class Op {
     tensorlint::infer(call_, entry, outcome.raw);
     for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
     for (const Failure& failure : outcome.raw.failures) {
-      outcome.failures.push_back(std::string(failure.constraint->label) + (failure.certainty == Certainty::kMay ? "?" : ""));
+      outcome.failures.push_back(std::string(failure.constraint->label) +
+                                 (failure.certainty == Certainty::kMay ? "?" : ""));
       outcome.messages.push_back(failure.message);
     }
     return outcome;
   }
 
   /// Facts and contents of a result, for what the text does not show.
-  const Fact& fact(const Outcome& outcome, std::size_t result = 0) const { return store_->fact(outcome.raw.results[result]); }
+  const Fact& fact(const Outcome& outcome, std::size_t result = 0) const {
+    return store_->fact(outcome.raw.results[result]);
+  }
   /// Integer elements as text: "2 N ?"; floats as numbers; "none" where not tracked.
   std::string content(const Outcome& outcome, std::size_t result = 0) const {
     const Content* content = store_->content(fact(outcome, result).content);
@@ -183,7 +186,8 @@ class Op {
   Dim dim(std::string_view text) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     if (text == "?") return Dim(Unknown::kNotTracked);
-    if (text.find_first_not_of("-0123456789") == std::string_view::npos) return store_->dims().constant(std::stoll(std::string(text)));
+    if (text.find_first_not_of("-0123456789") == std::string_view::npos)
+      return store_->dims().constant(std::stoll(std::string(text)));
     return store_->dims().symbol(text);
   }
 

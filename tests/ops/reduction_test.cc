@@ -14,19 +14,23 @@ TEST(Reduction, AxesFromAttributeOrOperand) {
 TEST(Reduction, AllAxesOfAnyRank) {
   EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").with("keepdims", 0).infer().result(), "float32[]");
   EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").infer().result(), "float32[...]");
-  EXPECT_EQ(Op("ReduceMean", 18).in("float32[...]").with("keepdims", 0).with("noop_with_empty_axes", 1).infer().result(), "float32[...]");
+  EXPECT_EQ(
+      Op("ReduceMean", 18).in("float32[...]").with("keepdims", 0).with("noop_with_empty_axes", 1).infer().result(),
+      "float32[...]");
 }
 
 TEST(Reduction, BrokenAxes) {
   const Outcome outside = Op("ReduceSum", 13).in("float32[2, 3]").constant({2}).infer();
   ASSERT_EQ(outside.failures, std::vector<std::string>{"reduce_axes_in_range"});
   EXPECT_EQ(outside.messages[0], "axis 2 outside {0} of rank 2");
-  EXPECT_EQ(Op("ReduceSum", 13).in("float32[2, 3]").constant({1, -1}).infer().failures, std::vector<std::string>{"reduce_axes_once"});
+  EXPECT_EQ(Op("ReduceSum", 13).in("float32[2, 3]").constant({1, -1}).infer().failures,
+            std::vector<std::string>{"reduce_axes_once"});
 }
 
 TEST(Arithmetic, Broadcasting) {
   EXPECT_EQ(Op("Add", 14).in("float32[N, 3]").in("float32[3]").infer().result(), "float32[N, 3]");
-  EXPECT_EQ(Op("Mul", 14).in("float32[N, 3]").in("float32[4]").infer().failures, std::vector<std::string>{"broadcastable"});
+  EXPECT_EQ(Op("Mul", 14).in("float32[N, 3]").in("float32[4]").infer().failures,
+            std::vector<std::string>{"broadcastable"});
 }
 
 }  // namespace

@@ -13,12 +13,14 @@ namespace {
 TEST(Registry, OneEntryForEachVersion) {
   std::map<std::tuple<std::string_view, std::string_view, int>, const OpEntry*> sorted;
   for (const OpEntry& entry : all_entries()) {
-    EXPECT_TRUE(sorted.emplace(std::tuple(entry.domain(), entry.name(), entry.first_version()), &entry).second) << entry.name() << " has the same entry twice";
+    EXPECT_TRUE(sorted.emplace(std::tuple(entry.domain(), entry.name(), entry.first_version()), &entry).second)
+        << entry.name() << " has the same entry twice";
   }
   const OpEntry* before = nullptr;
   for (const auto& [key, entry] : sorted) {
     const bool same = before != nullptr && before->domain() == entry->domain() && before->name() == entry->name();
-    EXPECT_FALSE(same && before->last_version() >= entry->first_version()) << entry->name() << " has two entries for one version";
+    EXPECT_FALSE(same && before->last_version() >= entry->first_version())
+        << entry->name() << " has two entries for one version";
     before = entry;
   }
 }
@@ -30,7 +32,8 @@ TEST(Registry, EntriesAreOfOperators) {
     for (const std::string_view operand : entry.host_operands()) {
       bool known = false;
       for (const OpSchema& schema : all_schemas())
-        known = known || (schema.domain == entry.domain() && schema.name == entry.name() && schema.input_index(operand) >= 0);
+        known = known ||
+                (schema.domain == entry.domain() && schema.name == entry.name() && schema.input_index(operand) >= 0);
       EXPECT_TRUE(known || entry.domain() == "tensorlint") << entry.name() << " has no operand " << operand;
     }
   }
@@ -39,7 +42,8 @@ TEST(Registry, EntriesAreOfOperators) {
 TEST(Registry, LabelsAreUnique) {
   std::map<std::string_view, const Constraint*> labels;
   for (const Constraint* constraint : all_constraints()) {
-    EXPECT_TRUE(labels.emplace(constraint->label, constraint).second) << constraint->label << " is the label of two constraints";
+    EXPECT_TRUE(labels.emplace(constraint->label, constraint).second)
+        << constraint->label << " is the label of two constraints";
     EXPECT_FALSE(constraint->text.empty()) << constraint->label;
   }
 }

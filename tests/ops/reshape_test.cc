@@ -75,7 +75,9 @@ TEST(Reshape, OlderVersionsAndOddShapes) {
 }
 
 TEST(Flatten, AxisByVersion) {
-  const auto flatten = [](int opset, std::int64_t axis) { return Op("Flatten", opset).in("float32[2, N, 4, 5]").with("axis", axis).infer(); };
+  const auto flatten = [](int opset, std::int64_t axis) {
+    return Op("Flatten", opset).in("float32[2, N, 4, 5]").with("axis", axis).infer();
+  };
   EXPECT_EQ(flatten(13, 1).result(), "float32[2, 20*N]");
   EXPECT_EQ(flatten(13, 0).result(), "float32[1, 40*N]");
   EXPECT_EQ(flatten(13, 4).result(), "float32[40*N, 1]");

@@ -50,7 +50,9 @@ class Solved {
 
 using Labels = std::vector<std::string>;
 
-std::string with_header(std::string_view graph) { return fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", graph); }
+std::string with_header(std::string_view graph) {
+  return fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", graph);
+}
 
 TEST(Solver, CarriesSymbolsThroughAGraph) {
   const Solved solved(with_header(R"(g (float[N, 3] x, float[N, 3] y) => (float[N, 3] z) {
@@ -199,8 +201,10 @@ TEST(Solver, ABranchWhoseRankFailsLaterWasNotTaken) {
 TEST(Solver, TheFailureMayBeDeepInABodyThatAlwaysRuns) {
   std::string chain;
   for (int i = 0; i < 300; ++i) chain += fmt::format("v{} = Relu({})\n", i, i == 0 ? "h" : fmt::format("v{}", i - 1));
-  const std::string body = fmt::format("yes = Constant <value = bool {{1}}> ()\n y = If(yes) < then_branch = p () => (q) {{ {} q = Gemm(v299, w) }}, "
-                                       "else_branch = r () => (u) {{ u = Identity(x) }} >", chain);
+  const std::string body = fmt::format(
+      "yes = Constant <value = bool {{1}}> ()\n y = If(yes) < then_branch = p () => (q) {{ {} q = Gemm(v299, w) }}, "
+      "else_branch = r () => (u) {{ u = Identity(x) }} >",
+      chain);
   const Solved solved(with_header(fmt::format(kRankByBranch, body)));
   EXPECT_EQ(solved.fact("h"), "float32[N, 4]");
   EXPECT_EQ(solved.fact("y"), "float32[N, 5]");
@@ -221,9 +225,12 @@ TEST(Solver, ABodyThatMayNotRunDoomsNoBranch) {
 }
 
 TEST(Solver, WhatFailsInAnyCaseIsReportedOnce) {
-  const Solved both(with_header(fmt::format(kRankByBranch, "[late] v = ReduceSum(h, axes)\n axes = Constant <value = int64[1] {7}> ()\n y = Gemm(h, w)")));
+  const Solved both(with_header(fmt::format(
+      kRankByBranch, "[late] v = ReduceSum(h, axes)\n axes = Constant <value = int64[1] {7}> ()\n y = Gemm(h, w)")));
   EXPECT_EQ(both.failures(), Labels{"late: reduce_axes_in_range"});
-  const Solved neither(with_header(fmt::format(kRankByBranch, "f = Flatten(w)\n zero = Constant <value = int64[2] {0, 1}> ()\n k = Unsqueeze(h, zero)\n y = Gemm(k, w)")));
+  const Solved neither(with_header(fmt::format(
+      kRankByBranch,
+      "f = Flatten(w)\n zero = Constant <value = int64[2] {0, 1}> ()\n k = Unsqueeze(h, zero)\n y = Gemm(k, w)")));
   EXPECT_EQ(neither.fact("h"), "float32[...]");
 }
 
@@ -368,7 +375,9 @@ TEST(Solver, AFunctionThatCallsItselfEnds) {
 TEST(Solver, DoublingCallsAreInferredOnceEach) {
   std::string text = "<ir_version: 10, opset_import: [\"\": 21, \"l\": 1]>\ng (float[2] x) => (y) { y = l.f60(x) }\n";
   for (int i = 60; i >= 1; --i)
-    text += fmt::format("<domain: \"l\", opset_import: [\"\": 21, \"l\": 1]>\nf{0} (a) => (c) {{ b = l.f{1}(a)\n c = l.f{1}(b) }}\n", i, i - 1);
+    text += fmt::format(
+        "<domain: \"l\", opset_import: [\"\": 21, \"l\": 1]>\nf{0} (a) => (c) {{ b = l.f{1}(a)\n c = l.f{1}(b) }}\n", i,
+        i - 1);
   text += "<domain: \"l\", opset_import: [\"\": 21]>\nf0 (a) => (b) { b = Identity(a) }\n";
   const Solved solved(text);
   EXPECT_EQ(solved.fact("y"), "float32[2]");
@@ -415,7 +424,8 @@ TEST(Solver, DeclarationsTellWhatAnUnknownOperatorDoesNot) {
 
 TEST(Solver, UserDeclarationsReplaceInputTypes) {
   AnalysisOptions options;
-  options.values["x"] = {.dtypes = DTypeSet(DType::kInt64), .has_shape = true, .dims = {"B", "7"}, .range = {}, .device = {}};
+  options.values["x"] = {
+      .dtypes = DTypeSet(DType::kInt64), .has_shape = true, .dims = {"B", "7"}, .range = {}, .device = {}};
   const Solved solved(with_header("g (float[2] x, float[2] y) => (z) { [add] z = Add(x, y) }"), options);
   EXPECT_EQ(solved.fact("x"), "int64[B, 7]");
   EXPECT_EQ(solved.failures(), (Labels{"add: same_type", "add: broadcastable"}));

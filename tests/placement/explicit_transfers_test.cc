@@ -1,5 +1,5 @@
-// Models split between the cpu and an accelerator: what is copied, and where, counted by hand; that random ones pass the
-// placement check and compute the same graph; that the choice is the cheapest of all.
+// Models split between the cpu and an accelerator: what is copied, and where, counted by hand; that random ones pass
+// the placement check and compute the same graph; that the choice is the cheapest of all.
 #include "passes/placement/explicit_transfers.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,8 @@ constexpr int kModels = 2000;
 
 /// Kernels of these on acc:0; none of Tanh. `local.Only` has no other.
 constexpr std::string_view kTable =
-    "provider acc\ndevice acc:0\nNeg 1-99\nExp 1-99\nAdd 1-99\nMatMul 1-99\nReduceSum 1-99\nExpand 1-99\nReshape 1-99\nIdentity 1-99\nRange 1-99\nlocal.Only 1-99\n";
+    "provider acc\ndevice acc:0\nNeg 1-99\nExp 1-99\nAdd 1-99\nMatMul 1-99\nReduceSum 1-99\nExpand 1-99\nReshape "
+    "1-99\nIdentity 1-99\nRange 1-99\nlocal.Only 1-99\n";
 
 PlacementOptions with_provider() {
   PlacementOptions options;
@@ -52,7 +53,8 @@ struct Placed {
 std::vector<std::string> wiring(const Model& model);
 
 Placed placed(const std::string& graph, const std::string& metadata = {}) {
-  const std::string text = fmt::format("<ir_version: 10, opset_import: [\"\": 21, \"local\": 1], metadata_props: [{}]>\n{}", metadata, graph);
+  const std::string text = fmt::format(
+      "<ir_version: 10, opset_import: [\"\": 21, \"local\": 1], metadata_props: [{}]>\n{}", metadata, graph);
   Placed out;
   const Result<Model> written = read_onnx_text(text, "model.onnxtxt");
   if (!written) return out.problem = written.error().message, std::move(out);
@@ -70,7 +72,8 @@ Placed placed(const std::string& graph, const std::string& metadata = {}) {
   out.analysis = std::make_unique<Analysis>(analyse(*out.model, {}));
   for (const NodeFailure& failure : out.analysis->failures()) out.problem += failure.failure.message + "\n";
   const Placement placement = place(*out.analysis, {});
-  for (const PlacementFailure& failure : placement.failures()) out.problem += "mixed at " + out.model->label(failure.node) + "\n";
+  for (const PlacementFailure& failure : placement.failures())
+    out.problem += "mixed at " + out.model->label(failure.node) + "\n";
   if (!out.model->faults.empty()) out.problem += out.model->faults[0].message;
   if (!out.analysis->early_uses().empty()) out.problem += "used before it is defined";
   return out;
@@ -83,10 +86,12 @@ std::vector<std::string> wiring(const Model& model) {
   for (const Node& node : model.nodes)
     if (!is_transfer(node)) ordinals.emplace(model.id_of(node), ordinals.size());
   const auto source = [&](ValueId value) {
-    while (model.value(value).producer != NodeId::kNone && is_transfer(model.node(model.value(value).producer))) value = model.operands(model.node(model.value(value).producer))[0];
+    while (model.value(value).producer != NodeId::kNone && is_transfer(model.node(model.value(value).producer)))
+      value = model.operands(model.node(model.value(value).producer))[0];
     const Value& made = model.value(value);
-    return made.producer == NodeId::kNone ? fmt::format("{} of graph {}", model.name_of(value), static_cast<int>(made.graph))
-                                          : fmt::format("result {} of node {}", made.result_index, ordinals.at(made.producer));
+    return made.producer == NodeId::kNone
+               ? fmt::format("{} of graph {}", model.name_of(value), static_cast<int>(made.graph))
+               : fmt::format("result {} of node {}", made.result_index, ordinals.at(made.producer));
   };
   std::vector<std::string> out;
   for (const auto& [id, ordinal] : ordinals) {
@@ -104,13 +109,15 @@ std::vector<std::string> transfers(const Placed& from) {
   if (!from.problem.empty() || !from.model) return {from.problem};
   for (const Node& node : from.model->nodes)
     if (from.model->text(from.model->op(node).name) == "Transfer")
-      out.push_back(fmt::format("{} -> {} in {}", from.model->name_of(from.model->operands(node)[0]), from.model->attribute(node, "device")->s, from.model->graph_path(node.graph)));
+      out.push_back(fmt::format("{} -> {} in {}", from.model->name_of(from.model->operands(node)[0]),
+                                from.model->attribute(node, "device")->s, from.model->graph_path(node.graph)));
   return out;
 }
 using Transfers = std::vector<std::string>;
 
 TEST(ExplicitTransfers, CopyOnceWhatSeveralNodesRead) {
-  EXPECT_EQ(transfers(placed("g (float[4000000] x) => (a, b) { a = Exp (x) b = Neg (x) }")), Transfers{"x -> acc:0 in main"});
+  EXPECT_EQ(transfers(placed("g (float[4000000] x) => (a, b) { a = Exp (x) b = Neg (x) }")),
+            Transfers{"x -> acc:0 in main"});
 }
 
 TEST(ExplicitTransfers, LeaveWhatCostsLessThanItsCopyOnTheCpu) {
@@ -119,21 +126,25 @@ TEST(ExplicitTransfers, LeaveWhatCostsLessThanItsCopyOnTheCpu) {
 
 TEST(ExplicitTransfers, CopyTheSmallerSideOfAReduction) {
   // Tanh has to run on the cpu. What goes there is the sum, not its operand.
-  EXPECT_EQ(transfers(placed("g (float[4000000] x) => (t) { e = Exp (x) n = Neg (e) s = ReduceSum <keepdims = 1> (n) t = Tanh (s) }")),
-            (Transfers{"x -> acc:0 in main", "s -> cpu in main"}));
+  EXPECT_EQ(
+      transfers(placed(
+          "g (float[4000000] x) => (t) { e = Exp (x) n = Neg (e) s = ReduceSum <keepdims = 1> (n) t = Tanh (s) }")),
+      (Transfers{"x -> acc:0 in main", "s -> cpu in main"}));
 }
 
 TEST(ExplicitTransfers, StandBeforeTheLoopThatDoesNotChangeThem) {
   const std::string loop =
       "g (float[1000000] x, float[1000000] w) => (y) <int64 n = {9}, bool go = {1}> { k = Tanh (w) "
-      "y = Loop (n, go, x) <body = b (int64 i, bool c, float[1000000] s) => (bool d, float[1000000] t) { d = Identity (c) e = Exp (s) t = Add (e, k) }> }";
+      "y = Loop (n, go, x) <body = b (int64 i, bool c, float[1000000] s) => (bool d, float[1000000] t) { d = Identity "
+      "(c) e = Exp (s) t = Add (e, k) }> }";
   EXPECT_EQ(transfers(placed(loop)), (Transfers{"x -> acc:0 in main", "k -> acc:0 in main"}));
 }
 
 TEST(ExplicitTransfers, StayInTheBranchThatNeedsThem) {
   const std::string branch =
       "g (float[4000000] x, bool c) => (y) { h = Exp (x) k = Neg (h) "
-      "y = If (c) <then_branch = a () => (float[1] p) { s = ReduceSum <keepdims = 1> (k) p = Tanh (s) }, else_branch = b () => (float[1] q) { q = ReduceSum <keepdims = 1> (h) }> }";
+      "y = If (c) <then_branch = a () => (float[1] p) { s = ReduceSum <keepdims = 1> (k) p = Tanh (s) }, else_branch = "
+      "b () => (float[1] q) { q = ReduceSum <keepdims = 1> (h) }> }";
   EXPECT_EQ(transfers(placed(branch))[1], "s -> cpu in main/a");
 }
 
@@ -143,24 +154,31 @@ TEST(ExplicitTransfers, HandOutACopyUnderTheNameOfTheResult) {
       "g (float[1000000] x) => (y) <int64 n = {9}, bool go = {1}> { h = Exp (x) "
       "y = Loop (n, go, h) <body = b (int64 i, bool c, float[1000000] s) => (bool d, float[1000000] t) "
       "{ d = Identity (c) e = Exp (s) f = Neg (e) g = Exp (f) t = Tanh (g) }> z = Exp (y) }";
-  EXPECT_EQ(transfers(placed(loop)), (Transfers{"x -> acc:0 in main", "g -> cpu in main/b", "t_before_acc_0 -> acc:0 in main/b"}));
+  EXPECT_EQ(transfers(placed(loop)),
+            (Transfers{"x -> acc:0 in main", "g -> cpu in main/b", "t_before_acc_0 -> acc:0 in main/b"}));
 }
 
 TEST(ExplicitTransfers, AreNotNeededForConstants) {
-  const Placed out = placed("g (float[4000000] x) => (y) <float[1] w = {2}> { c = Constant <value = float[1] {3}> ()\n a = Add (x, w)\n b = Add (a, c)\n y = Exp (b) }");
+  const Placed out = placed(
+      "g (float[4000000] x) => (y) <float[1] w = {2}> { c = Constant <value = float[1] {3}> ()\n a = Add (x, w)\n b = "
+      "Add (a, c)\n y = Exp (b) }");
   EXPECT_EQ(transfers(out), Transfers{"x -> acc:0 in main"});
 }
 
 TEST(ExplicitTransfers, KeepWhatTheModelPlaces) {
-  EXPECT_EQ(transfers(placed("g (float[4] x) => (a) { [n] a = Exp (x) }", "\"tensorlint.device:n\": \"acc:0\"")), Transfers{"x -> acc:0 in main"});
+  EXPECT_EQ(transfers(placed("g (float[4] x) => (a) { [n] a = Exp (x) }", "\"tensorlint.device:n\": \"acc:0\"")),
+            Transfers{"x -> acc:0 in main"});
   EXPECT_EQ(placed("g (float[4] x) => (a) { [n] a = Exp (x) }", "\"tensorlint.device:n\": \"acc:1\"").problem,
             "`n` is placed on acc:1; a model is split between the cpu and acc:0");
 }
 
 TEST(ExplicitTransfers, AreRefusedForModelsWithErrors) {
-  EXPECT_EQ(placed("g (float[4] x, float[3] w) => (a) { a = Add (x, w) }").problem, "the model has errors: `tensorlint check` shows them, and only a model without can be placed");
-  const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (a) { a = Exp (x) }", "m");
-  EXPECT_EQ(make_transfers_explicit(analyse(*model, {}), {}).error().message, "a model is split between the cpu and one provider");
+  EXPECT_EQ(placed("g (float[4] x, float[3] w) => (a) { a = Add (x, w) }").problem,
+            "the model has errors: `tensorlint check` shows them, and only a model without can be placed");
+  const Result<Model> model =
+      read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (a) { a = Exp (x) }", "m");
+  EXPECT_EQ(make_transfers_explicit(analyse(*model, {}), {}).error().message,
+            "a model is split between the cpu and one provider");
 }
 
 // ---- random models
@@ -173,7 +191,10 @@ class Maker {
     extent_ = pick({"1000", "100000", "10000000"});
     std::vector<std::string> values{"x0", "x1"};
     std::string body = block(values, 0, number(3, 9));
-    return fmt::format("g (float[{0}] x0, float[{0}] x1, bool f0, bool f1, int64 n) => ({1}) <float[1] w = {{2}}, bool go = {{1}}> {{ {2} }}\n{3}", extent_, values.back(), body, functions_);
+    return fmt::format(
+        "g (float[{0}] x0, float[{0}] x1, bool f0, bool f1, int64 n) => ({1}) <float[1] w = {{2}}, bool go = {{1}}> {{ "
+        "{2} }}\n{3}",
+        extent_, values.back(), body, functions_);
   }
 
   /// Nodes of the main graph only, each of one or two operands.
@@ -183,7 +204,8 @@ class Maker {
     std::string body;
     for (int i = 0; i < nodes; ++i) {
       const std::string a = value_of(values), b = value_of(values), out = fresh("v");
-      const std::string call = pick({"Tanh (" + a + ")", "Exp (" + a + ")", "Neg (" + a + ")", "Add (" + a + ", " + b + ")", "ReduceSum <keepdims = 1> (" + a + ")"});
+      const std::string call = pick({"Tanh (" + a + ")", "Exp (" + a + ")", "Neg (" + a + ")",
+                                     "Add (" + a + ", " + b + ")", "ReduceSum <keepdims = 1> (" + a + ")"});
       body += fmt::format("{} = {} ", out, call);
       values.push_back(out);
     }
@@ -200,7 +222,9 @@ class Maker {
   }
   std::string pick(std::initializer_list<std::string> from) { return pick(std::vector<std::string>(from)); }
   std::string fresh(std::string_view what) { return fmt::format("{}{}", what, ++count_); }
-  std::string value_of(const std::vector<std::string>& values) { return number(0, 1) == 0 ? values.back() : pick(values); }
+  std::string value_of(const std::vector<std::string>& values) {
+    return number(0, 1) == 0 ? values.back() : pick(values);
+  }
 
   std::string block(std::vector<std::string>& values, int depth, int statements) {
     std::string text;
@@ -212,7 +236,8 @@ class Maker {
   std::string body(std::vector<std::string> values, int depth, std::string* result) {
     std::string text = block(values, depth + 1, number(0, 3));
     *result = number(0, 5) == 0 ? values.back() : fresh("v");
-    if (*result != values.back()) text += fmt::format("{} = {} ({}) ", *result, pick({"Exp", "Tanh", "Neg"}), value_of(values));
+    if (*result != values.back())
+      text += fmt::format("{} = {} ({}) ", *result, pick({"Exp", "Tanh", "Neg"}), value_of(values));
     return text;
   }
 
@@ -240,9 +265,12 @@ class Maker {
     } else if (kind <= 10) {
       std::string then_result, else_result;
       const std::string then_text = body(values, depth, &then_result), else_text = body(values, depth, &else_result);
-      text = fmt::format("{} = If ({}) <then_branch = a () => (float[{}] {}) {{ {} }}, else_branch = b () => (float[{}] {}) {{ {} }}> ", out, pick({"f0", "f1"}), extent_, then_result,
-                         then_text, extent_, else_result, else_text);
-      if (then_result == else_result || then_text.empty() || else_text.empty()) text = fmt::format("{} = Neg ({}) ", out, a);
+      text = fmt::format(
+          "{} = If ({}) <then_branch = a () => (float[{}] {}) {{ {} }}, else_branch = b () => (float[{}] {}) {{ {} "
+          "}}> ",
+          out, pick({"f0", "f1"}), extent_, then_result, then_text, extent_, else_result, else_text);
+      if (then_result == else_result || then_text.empty() || else_text.empty())
+        text = fmt::format("{} = Neg ({}) ", out, a);
     } else if (kind <= 12) {
       const std::string carried = fresh("p"), i = fresh("i"), c = fresh("c"), d = fresh("d"), stacked = fresh("v");
       std::vector<std::string> inner = values;
@@ -250,14 +278,21 @@ class Maker {
       std::string result;
       const std::string inside = body(inner, depth, &result);
       const bool scans = number(0, 2) == 0;
-      text = fmt::format("{}{} = Loop ({}, go, {}) <body = b (int64 {}, bool {}, float[{}] {}) => (bool {}, float[{}] {}{}) {{ {} = Identity ({}) {} }}> ", out, scans ? ", " + stacked : "",
-                         pick({"n", "t"}), a, i, c, extent_, carried, d, extent_, result, scans ? fmt::format(", float[{}] {}", extent_, carried) : "", d, c, inside);
-      if (text.find("(t,") != std::string::npos) text = fmt::format("t{} = Constant <value = int64 {{{}}}> () ", count_, number(0, 3)) + text.replace(text.find("(t,"), 3, fmt::format("(t{},", count_));
+      text = fmt::format(
+          "{}{} = Loop ({}, go, {}) <body = b (int64 {}, bool {}, float[{}] {}) => (bool {}, float[{}] {}{}) {{ {} = "
+          "Identity ({}) {} }}> ",
+          out, scans ? ", " + stacked : "", pick({"n", "t"}), a, i, c, extent_, carried, d, extent_, result,
+          scans ? fmt::format(", float[{}] {}", extent_, carried) : "", d, c, inside);
+      if (text.find("(t,") != std::string::npos)
+        text = fmt::format("t{} = Constant <value = int64 {{{}}}> () ", count_, number(0, 3)) +
+               text.replace(text.find("(t,"), 3, fmt::format("(t{},", count_));
       if (scans) text += fmt::format("{} = Exp ({}) ", fresh("u"), stacked);
     } else if (functions_.size() < 600) {
       const std::string name = fresh("F"), p = fresh("p"), q = fresh("p"), result = fresh("v");
-      functions_ += fmt::format("<domain: \"local\", opset_import: [\"\": 21]> {} ({}, {}) => ({}) {{ h = {} ({}) k = {} ({}) {} = Add (h, k) }}\n", name, p, q, result, pick({"Exp", "Tanh"}), p,
-                                pick({"Neg", "Tanh"}), q, result);
+      functions_ += fmt::format(
+          "<domain: \"local\", opset_import: [\"\": 21]> {} ({}, {}) => ({}) {{ h = {} ({}) k = {} ({}) {} = Add (h, "
+          "k) }}\n",
+          name, p, q, result, pick({"Exp", "Tanh"}), p, pick({"Neg", "Tanh"}), q, result);
       names_.push_back(name);
       text = fmt::format("{} = local.{} ({}, {}) ", out, pick(names_), a, b);
     } else {
@@ -307,12 +342,14 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
     // Bit n: node n is on the accelerator.
     const auto cost = [&](std::uint32_t split_of_nodes) -> std::int64_t {
       std::int64_t sum = 0;
-      const auto is_there = [&](NodeId node) { return ((split_of_nodes >> static_cast<std::uint32_t>(node)) & 1U) != 0; };
+      const auto is_there = [&](NodeId node) {
+        return ((split_of_nodes >> static_cast<std::uint32_t>(node)) & 1U) != 0;
+      };
       std::map<ValueId, bool> crosses;
       for (std::size_t n = 0; n < model->nodes.size(); ++n) {
         const Node& node = model->nodes[n];
         const bool there = is_there(static_cast<NodeId>(n));
-        if (there && model->text(model->op(node).name) == "Tanh") return MinimumCut::kNever;
+        if (there && model->text(model->op(node).name) == "Tanh") return MinimumCut::kFalse;
         for (const ValueId operand : model->operands(node)) {
           const Value& value = model->value(operand);
           crosses[operand] = crosses[operand] || there != (value.producer != NodeId::kNone && is_there(value.producer));
@@ -323,7 +360,7 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
       for (const auto& [value, is_copied] : crosses) sum += is_copied ? bytes(value) + kCopyOverhead : 0;
       return sum;
     };
-    std::int64_t least = MinimumCut::kNever;
+    std::int64_t least = MinimumCut::kFalse;
     for (std::uint32_t side = 0; side < (1U << model->nodes.size()); ++side) least = std::min(least, cost(side));
     std::uint32_t chosen = 0;
     const Placement placement = place(*out.analysis, {});

@@ -15,7 +15,9 @@ using Edges = std::vector<std::tuple<MinimumCut::Vertex, MinimumCut::Vertex, std
 
 /// What a set of vertices on the source's side costs: bit v of `source_side` for each vertex but source and sink.
 std::int64_t cost_of(const Edges& edges, std::uint32_t source_side) {
-  const auto on_source = [&](MinimumCut::Vertex v) { return v == MinimumCut::kSource || (v != MinimumCut::kSink && ((source_side >> v) & 1U) != 0); };
+  const auto on_source = [&](MinimumCut::Vertex v) {
+    return v == MinimumCut::kSource || (v != MinimumCut::kSink && ((source_side >> v) & 1U) != 0);
+  };
   std::int64_t cost = 0;
   for (const auto& [from, to, capacity] : edges)
     if (on_source(from) && !on_source(to)) cost += capacity;
@@ -34,7 +36,7 @@ TEST(MinimumCut, IsTheLeastOfAllCuts) {
       edges.emplace_back(random() % (inner + 2), random() % (inner + 2), random() % 5 == 0 ? 0 : random() % 20);
       cut.add_edge(std::get<0>(edges.back()), std::get<1>(edges.back()), std::get<2>(edges.back()));
     }
-    std::int64_t least = MinimumCut::kNever;
+    std::int64_t least = MinimumCut::kFalse;
     for (std::uint32_t side = 0; side < (1U << inner); ++side) least = std::min(least, cost_of(edges, side << 2));
     EXPECT_EQ(cut.solve(), least);
     std::uint32_t found = 0, largest = 0;
@@ -49,9 +51,9 @@ TEST(MinimumCut, IsTheLeastOfAllCuts) {
 TEST(MinimumCut, SaysThatThereIsNone) {
   MinimumCut cut;
   const auto v = cut.add_vertex();
-  cut.add_edge(MinimumCut::kSource, v, MinimumCut::kNever);
-  cut.add_edge(v, MinimumCut::kSink, MinimumCut::kNever);
-  EXPECT_GE(cut.solve(), MinimumCut::kNever);
+  cut.add_edge(MinimumCut::kSource, v, MinimumCut::kFalse);
+  cut.add_edge(v, MinimumCut::kSink, MinimumCut::kFalse);
+  EXPECT_GE(cut.solve(), MinimumCut::kFalse);
 }
 
 TEST(MinimumCut, OfALongChain) {

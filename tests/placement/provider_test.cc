@@ -21,11 +21,14 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("device npu:0\n"), "t.txt:1: the table has no line `provider NAME`");
   EXPECT_EQ(error_of("provider p\n"), "t.txt:1: the table has no line `device NAME`");
   EXPECT_EQ(error_of("provider p\ndevice npu five\n"), "t.txt:2: `npu five` names no device; write cpu, cuda:0, ...");
-  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu\n"), "t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not ``");
+  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu\n"),
+            "t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not ``");
   for (const char* opsets : {"13", "0+", "-3+", "12-6", "x+", "99999999999999999999+"})
-    EXPECT_EQ(error_of(std::string("provider p\ndevice cpu\nRelu ") + opsets), std::string("t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not `") + opsets + "`");
+    EXPECT_EQ(error_of(std::string("provider p\ndevice cpu\nRelu ") + opsets),
+              std::string("t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not `") + opsets + "`");
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ T=float33\n"), "t.txt:3: `float33` is no dtype");
-  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ float32\n"), "t.txt:3: `float32` is not of the form T=float32,float16");
+  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ float32\n"),
+            "t.txt:3: `float32` is not of the form T=float32,float16");
 }
 
 TEST(ProviderTable, IsBuiltIn) {
@@ -44,16 +47,23 @@ std::string choices(const std::string& text, const std::string& table) {
   const Result<Model> model = read_onnx_text(text, "m.onnxtxt");
   EXPECT_TRUE(model) << model.error().message;
   const Analysis analysis = analyse(*model, {});
-  const auto parsed = table == "cuda" ? built_in_provider("cuda") : std::make_shared<const ProviderTable>(parse_provider(table, "t").value());
+  const auto parsed = table == "cuda" ? built_in_provider("cuda")
+                                      : std::make_shared<const ProviderTable>(parse_provider(table, "t").value());
   const std::vector<std::shared_ptr<const ProviderTable>> providers{parsed};
   std::string said;
   for (const auto& [node, choice] : choose_providers(analysis, providers))
-    said += std::string(model->label(node)) + (choice.provider == 0 ? " there" : choice.shape_arithmetic ? " shape" : " cpu: " + choice.missing) + "\n";
+    said += std::string(model->label(node)) +
+            (choice.provider == 0      ? " there"
+             : choice.shape_arithmetic ? " shape"
+                                       : " cpu: " + choice.missing) +
+            "\n";
   return said;
 }
 
 TEST(Providers, RunWhatTheyHaveKernelsFor) {
-  const std::string model = "<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N] x, int64[N] n) => (y, a, b) { [soft] y = Softmax (x) [a] a = ArgMax (n) [b] b = Relu (x) }";
+  const std::string model =
+      "<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N] x, int64[N] n) => (y, a, b) { [soft] y = Softmax (x) "
+      "[a] a = ArgMax (n) [b] b = Relu (x) }";
   EXPECT_EQ(choices(model, "cuda"), "soft there\na cpu: no kernel of cuda for int64\nb there\n");
   EXPECT_EQ(choices(model, "provider p\ndevice npu:0\nSoftmax 11-12\nRelu 14+ T=float32\nArgMax 1-20"),
             "soft cpu: no kernel of p for version 13 of the operator, the newest is for 12\na there\nb there\n");
@@ -64,16 +74,21 @@ TEST(Providers, RunWhatTheyHaveKernelsFor) {
 }
 
 TEST(Providers, LeaveShapeArithmeticOnTheCpu) {
-  EXPECT_EQ(choices("<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N, 4] x) => (y, z) <int64[1] i = {0}, int64[1] j = {-1}> {\n"
-                    "[s] s = Shape (x) [n] n = Gather (s, i) [t] t = Concat <axis = 0> (n, j) [y] y = Reshape (x, t) [z] z = Relu (x) }",
+  EXPECT_EQ(choices("<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N, 4] x) => (y, z) <int64[1] i = {0}, "
+                    "int64[1] j = {-1}> {\n"
+                    "[s] s = Shape (x) [n] n = Gather (s, i) [t] t = Concat <axis = 0> (n, j) [y] y = Reshape (x, t) "
+                    "[z] z = Relu (x) }",
                     "cuda"),
             "s there\nn shape\nt shape\ny there\nz there\n");
 }
 
 // ONNX defines both by other operators; the cpu has a kernel of Celu, and none of Mish.
 TEST(Providers, ReplaceFunctionsThatNoKernelRuns) {
-  EXPECT_EQ(choices("<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N] x) => (y, z) { [c] y = Celu (x) [m] z = Mish (x) }", "provider p\ndevice npu:0\nAdd 7+"),
-            "c cpu: no kernel of p\nm there\n");
+  EXPECT_EQ(
+      choices(
+          "<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N] x) => (y, z) { [c] y = Celu (x) [m] z = Mish (x) }",
+          "provider p\ndevice npu:0\nAdd 7+"),
+      "c cpu: no kernel of p\nm there\n");
 }
 
 }  // namespace

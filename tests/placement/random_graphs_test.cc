@@ -24,41 +24,53 @@ namespace tensorlint {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kGraphs = 500;           // some forty times slower there
+constexpr std::size_t kGraphs = 500;  // some forty times slower there
 #elif !defined(NDEBUG)
 constexpr std::size_t kGraphs = 4'000;
 #else
 constexpr std::size_t kGraphs = 20'000;
 #endif
-constexpr std::size_t kMaxExecutions = 400;   // of one graph; graphs with more are not counted
-constexpr int kMaxTrips = 8;                   // an open trip count is 0..8
+constexpr std::size_t kMaxExecutions = 400;  // of one graph; graphs with more are not counted
+constexpr int kMaxTrips = 8;                 // an open trip count is 0..8
 
 const std::vector<std::string> kDevices{"cpu", "cuda:0", "cuda:1"};
 
 struct Block;
 
 struct Statement {
-  enum class Kind { kPlain, kHost, kShape, kConstant, kTransfer, kFresh, kNot, kAnd, kIf, kLoop, kCall } kind = Kind::kPlain;
+  enum class Kind {
+    kPlain,
+    kHost,
+    kShape,
+    kConstant,
+    kTransfer,
+    kFresh,
+    kNot,
+    kAnd,
+    kIf,
+    kLoop,
+    kCall
+  } kind = Kind::kPlain;
   std::string node, op;
   std::vector<std::string> in, out;
-  std::string device;                           // tag, or where a Transfer goes
-  std::vector<std::shared_ptr<Block>> bodies;   // then, else | body
+  std::string device;                          // tag, or where a Transfer goes
+  std::vector<std::shared_ptr<Block>> bodies;  // then, else | body
   int function = -1;
-  std::string trips;                            // name of an input, or a number
+  std::string trips;  // name of an input, or a number
   int carried = 0;
 };
 
 struct Block {
-  std::vector<std::string> inputs;              // data
-  std::string number, condition;                // of a loop's body
+  std::vector<std::string> inputs;  // data
+  std::string number, condition;    // of a loop's body
   std::vector<Statement> statements;
-  std::vector<std::string> outputs;             // data; a body's condition is condition_out
+  std::vector<std::string> outputs;  // data; a body's condition is condition_out
   std::string condition_out;
 };
 
 struct Program {
-  std::map<std::string, std::string> inputs;     // data inputs of the model: device, empty for untagged
-  std::map<std::string, std::string> tags;       // node or body input: device
+  std::map<std::string, std::string> inputs;  // data inputs of the model: device, empty for untagged
+  std::map<std::string, std::string> tags;    // node or body input: device
   std::vector<std::shared_ptr<Block>> functions;
   Block main;
 };
@@ -78,7 +90,8 @@ class Maker {
     for (int f = 0; f < functions; ++f) {
       auto block = std::make_shared<Block>();
       Scope scope;
-      for (int i = 0, n = number(1, 2); i < n; ++i) scope.data.push_back(add_input(*block, fmt::format("p{}_{}", f, i)));
+      for (int i = 0, n = number(1, 2); i < n; ++i)
+        scope.data.push_back(add_input(*block, fmt::format("p{}_{}", f, i)));
       fill(*block, scope, 1, number(1, 4), /*in_function=*/true);
       block->outputs.push_back(scope.data.back());
       program_.functions.push_back(std::move(block));
@@ -103,9 +116,7 @@ class Maker {
     return from[static_cast<std::size_t>(number(0, static_cast<int>(from.size()) - 1))];
   }
   /// Later values are used more often.
-  std::string recent(const std::vector<std::string>& from) {
-    return chance(50) ? from.back() : pick(from);
-  }
+  std::string recent(const std::vector<std::string>& from) { return chance(50) ? from.back() : pick(from); }
   std::string fresh(std::string_view what) { return fmt::format("{}{}", what, ++count_); }
 
   std::string add_input(Block& block, const std::string& name) {
@@ -190,7 +201,8 @@ class Maker {
       } else if (!program_.functions.empty() && !in_function) {
         Statement& call = add(block, Statement::Kind::kCall, "");
         call.function = number(0, static_cast<int>(program_.functions.size()) - 1);
-        for (std::size_t p = 0; p < program_.functions[static_cast<std::size_t>(call.function)]->inputs.size(); ++p) call.in.push_back(recent(scope.data));
+        for (std::size_t p = 0; p < program_.functions[static_cast<std::size_t>(call.function)]->inputs.size(); ++p)
+          call.in.push_back(recent(scope.data));
         finish(call, scope);
       }
     }
@@ -245,9 +257,12 @@ class Maker {
       if (chance(6)) program_.tags[inner.data.back()] = pick(kDevices);
     }
     fill(*body, inner, depth + 1, number(1, 4), in_function);
-    for (int c = 0; c < statement.carried; ++c) body->outputs.push_back(own(*body, chance(35) ? pick(body->inputs) : recent(inner.data)));
+    for (int c = 0; c < statement.carried; ++c)
+      body->outputs.push_back(own(*body, chance(35) ? pick(body->inputs) : recent(inner.data)));
     const int how = number(1, 100);
-    std::string next = how <= 75 ? body->condition : how <= 88 && !inner.conditions.empty() ? pick(inner.conditions) : "";
+    std::string next = how <= 75                                ? body->condition
+                       : how <= 88 && !inner.conditions.empty() ? pick(inner.conditions)
+                                                                : "";
     if (next.empty()) {
       Statement& fresh_condition = add(*body, Statement::Kind::kFresh, "Cast");
       fresh_condition.in = {"scalar"};
@@ -285,17 +300,20 @@ class Writer {
       inputs += fmt::format("float[3, 3] {}, ", name);
       if (!device.empty()) keys_ += fmt::format("\"tensorlint.device:{}\": \"{}\", ", name, device);
     }
-    for (const auto& [name, device] : program_.tags) keys_ += fmt::format("\"tensorlint.device:{}\": \"{}\", ", name, device);
+    for (const auto& [name, device] : program_.tags)
+      keys_ += fmt::format("\"tensorlint.device:{}\": \"{}\", ", name, device);
     const std::string body = statements(program_.main);
     for (std::size_t f = 0; f < program_.functions.size(); ++f) {
       const Block& block = *program_.functions[f];
-      functions += fmt::format("\n<domain: \"local\", opset_import: [\"\": 21, \"tensorlint\": 1]>\nF{} ({}, scalar) => ({}) {{\n{}}}\n", f, fmt::join(block.inputs, ", "),
-                               block.outputs[0], statements(block));
+      functions += fmt::format(
+          "\n<domain: \"local\", opset_import: [\"\": 21, \"tensorlint\": 1]>\nF{} ({}, scalar) => ({}) {{\n{}}}\n", f,
+          fmt::join(block.inputs, ", "), block.outputs[0], statements(block));
     }
     std::string keys = keys_ + "\"end\": \"\"";
-    return fmt::format("<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1, \"local\": 1], metadata_props: [{}]>\n"
-                       "g ({}bool f0, bool f1, int64 t0, int64 t1, float scalar) => (float[3, 3] {}) {{\n{}}}\n{}",
-                       keys, inputs, program_.main.outputs[0], body, functions);
+    return fmt::format(
+        "<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1, \"local\": 1], metadata_props: [{}]>\n"
+        "g ({}bool f0, bool f1, int64 t0, int64 t1, float scalar) => (float[3, 3] {}) {{\n{}}}\n{}",
+        keys, inputs, program_.main.outputs[0], body, functions);
   }
 
  private:
@@ -308,25 +326,33 @@ class Writer {
   std::string line(const Statement& s) {
     const std::string head = fmt::format("[{}] {} = ", s.node, fmt::join(s.out, ", "));
     switch (s.kind) {
-      case Statement::Kind::kConstant: return head + "Constant <value = float[3, 3] {1, 2, 3, 4, 5, 6, 7, 8, 9}> ()\n";
-      case Statement::Kind::kTransfer: return fmt::format("{}tensorlint.Transfer <device = \"{}\"> ({})\n", head, s.device, s.in[0]);
-      case Statement::Kind::kFresh: return fmt::format("{}Cast <to = 9> ({})\n", head, s.in[0]);
-      case Statement::Kind::kCall: return fmt::format("{}local.F{} ({}, scalar)\n", head, s.function, fmt::join(s.in, ", "));
+      case Statement::Kind::kConstant:
+        return head + "Constant <value = float[3, 3] {1, 2, 3, 4, 5, 6, 7, 8, 9}> ()\n";
+      case Statement::Kind::kTransfer:
+        return fmt::format("{}tensorlint.Transfer <device = \"{}\"> ({})\n", head, s.device, s.in[0]);
+      case Statement::Kind::kFresh:
+        return fmt::format("{}Cast <to = 9> ({})\n", head, s.in[0]);
+      case Statement::Kind::kCall:
+        return fmt::format("{}local.F{} ({}, scalar)\n", head, s.function, fmt::join(s.in, ", "));
       case Statement::Kind::kIf: {
         std::string text = fmt::format("{}If ({}) <", head, s.in[0]);
         for (int b = 0; b < 2; ++b)
-          text += fmt::format("{} = g () => ({}) {{\n{}}}", b == 0 ? "then_branch" : ", else_branch", outputs(*s.bodies[static_cast<std::size_t>(b)]),
+          text += fmt::format("{} = g () => ({}) {{\n{}}}", b == 0 ? "then_branch" : ", else_branch",
+                              outputs(*s.bodies[static_cast<std::size_t>(b)]),
                               statements(*s.bodies[static_cast<std::size_t>(b)]));
         return text + ">\n";
       }
-      case Statement::Kind::kLoop: return loop(s, head);
-      default: return fmt::format("{}{} ({})\n", head, s.op, fmt::join(s.in, ", "));
+      case Statement::Kind::kLoop:
+        return loop(s, head);
+      default:
+        return fmt::format("{}{} ({})\n", head, s.op, fmt::join(s.in, ", "));
     }
   }
 
   static std::string outputs(const Block& block) {
     std::string text;
-    for (const std::string& output : block.outputs) text += fmt::format("{}float[3, 3] {}", text.empty() ? "" : ", ", output);
+    for (const std::string& output : block.outputs)
+      text += fmt::format("{}float[3, 3] {}", text.empty() ? "" : ", ", output);
     return text;
   }
 
@@ -345,8 +371,9 @@ class Writer {
     }
     for (const std::string& input : body.inputs) inputs += fmt::format(", float[3, 3] {}", input);
     std::vector<std::string> carried(s.in.begin() + 1, s.in.end());
-    return fmt::format("{}{}Loop ({}, {}, {}) <body = g (int64 {}, bool {}{}) => (bool {}, {}) {{\n{}}}>\n", before, head, trips, start, fmt::join(carried, ", "),
-                       body.number, body.condition, inputs, body.condition_out, outputs(body), statements(body));
+    return fmt::format("{}{}Loop ({}, {}, {}) <body = g (int64 {}, bool {}{}) => (bool {}, {}) {{\n{}}}>\n", before,
+                       head, trips, start, fmt::join(carried, ", "), body.number, body.condition, inputs,
+                       body.condition_out, outputs(body), statements(body));
   }
 
   const Program& program_;
@@ -358,10 +385,11 @@ class Writer {
 struct Tensor3 {
   std::string device;
   bool tainted = false;
-  bool truth = false;   // conditions
+  bool truth = false;  // conditions
 };
 
-/// Answers for what is open, in the order in which it is asked for; run again with the next answers until all were given.
+/// Answers for what is open, in the order in which it is asked for; run again with the next answers until all were
+/// given.
 class Answers {
  public:
   int ask(int choices) {
@@ -447,7 +475,8 @@ class Execution {
     switch (s.kind) {
       case Statement::Kind::kPlain:
       case Statement::Kind::kNot:
-      case Statement::Kind::kAnd: return plain(s, scope);
+      case Statement::Kind::kAnd:
+        return plain(s, scope);
       case Statement::Kind::kHost: {  // the shape is on the cpu here
         const Tensor3 data = read(scope, s.in[0]);
         visit(s.node, data.tainted, false);
@@ -456,9 +485,15 @@ class Execution {
       case Statement::Kind::kShape:
         visit(s.node, read(scope, s.in[0]).tainted, false);
         return bind(scope, s.out[0], {"cpu"});
-      case Statement::Kind::kConstant: visit(s.node, false, false); return bind(scope, s.out[0], {s.device.empty() ? "cpu" : s.device});
-      case Statement::Kind::kTransfer: visit(s.node, read(scope, s.in[0]).tainted, false); return bind(scope, s.out[0], {s.device});
-      case Statement::Kind::kFresh: visit(s.node, false, false); return bind(scope, s.out[0], {"cpu", false, fixed ? false : answers_.ask(2) == 1});
+      case Statement::Kind::kConstant:
+        visit(s.node, false, false);
+        return bind(scope, s.out[0], {s.device.empty() ? "cpu" : s.device});
+      case Statement::Kind::kTransfer:
+        visit(s.node, read(scope, s.in[0]).tainted, false);
+        return bind(scope, s.out[0], {s.device});
+      case Statement::Kind::kFresh:
+        visit(s.node, false, false);
+        return bind(scope, s.out[0], {"cpu", false, fixed ? false : answers_.ask(2) == 1});
       case Statement::Kind::kIf: {
         visit(s.node, false, false);
         const Block& body = *s.bodies[read(scope, s.in[0]).truth ? 0 : 1];
@@ -467,7 +502,8 @@ class Execution {
         for (std::size_t r = 0; r < s.out.size(); ++r) bind(scope, s.out[r], read(inner, body.outputs[r]));
         return;
       }
-      case Statement::Kind::kLoop: return loop(s, scope);
+      case Statement::Kind::kLoop:
+        return loop(s, scope);
       case Statement::Kind::kCall: {
         visit(s.node, false, false);
         const Block& body = *program_.functions[static_cast<std::size_t>(s.function)];
@@ -514,7 +550,8 @@ class Execution {
       Scope inner = scope;
       inner[body.number] = {"cpu"};
       inner[body.condition] = {"cpu", false, true};
-      for (std::size_t c = 0; c < state.size(); ++c) bind(inner, body.inputs[c], claimed(s.node, body.inputs[c], state[c]));
+      for (std::size_t c = 0; c < state.size(); ++c)
+        bind(inner, body.inputs[c], claimed(s.node, body.inputs[c], state[c]));
       run(body, inner);
       for (std::size_t c = 0; c < state.size(); ++c) state[c] = read(inner, body.outputs[c]);
       going = read(inner, body.condition_out).truth;
@@ -535,12 +572,14 @@ struct Truth {
 
 bool has_fresh(const Block& block) {
   return std::any_of(block.statements.begin(), block.statements.end(), [](const Statement& s) {
-    return s.kind == Statement::Kind::kFresh || std::any_of(s.bodies.begin(), s.bodies.end(), [](const auto& body) { return has_fresh(*body); });
+    return s.kind == Statement::Kind::kFresh ||
+           std::any_of(s.bodies.begin(), s.bodies.end(), [](const auto& body) { return has_fresh(*body); });
   });
 }
 
 /// nullopt: too many executions.
-std::optional<std::map<std::string, Truth>> truths(const Program& program, std::map<std::string, std::set<std::string>>& devices) {
+std::optional<std::map<std::string, Truth>> truths(const Program& program,
+                                                   std::map<std::string, std::set<std::string>>& devices) {
   std::map<std::string, Truth> nodes;
   Answers answers;
   std::size_t count = 0;
@@ -571,7 +610,8 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
     const auto expected = truths(program, devices);
     if (!expected) continue;
     ++compared;
-    const bool fresh = has_fresh(program.main) || std::any_of(program.functions.begin(), program.functions.end(), [](const auto& f) { return has_fresh(*f); });
+    const bool fresh = has_fresh(program.main) || std::any_of(program.functions.begin(), program.functions.end(),
+                                                              [](const auto& f) { return has_fresh(*f); });
     const std::string text = Writer(program).write();
     const Result<Model> model = read_onnx_text(text, "random.onnxtxt");
     ASSERT_TRUE(model) << model.error().message << "\n" << text;
@@ -580,13 +620,14 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
     ASSERT_TRUE(placement.problems().empty()) << placement.problems()[0].message << "\n" << text;
 
     std::map<std::string, const PlacementFailure*> found;
-    for (const PlacementFailure& failure : placement.failures()) found[std::string(model->label(failure.node))] = &failure;
+    for (const PlacementFailure& failure : placement.failures())
+      found[std::string(model->label(failure.node))] = &failure;
     for (const auto& [node, truth] : *expected) {
       const auto at = found.find(node);
       const std::string wanted = !truth.fails ? "clean" : truth.passes ? "may" : "must";
       const std::string got = at == found.end() ? "clean" : at->second->certainty == Certainty::kMust ? "must" : "may";
-      // Choices of iterations before the last four are forgotten: a failure that every execution has may then pass for one
-      // that some have, never the other way round.
+      // Choices of iterations before the last four are forgotten: a failure that every execution has may then pass for
+      // one that some have, never the other way round.
       if (wanted == "must" && got == "may" && fresh) {
         ++weaker;
         continue;
@@ -609,17 +650,21 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
       execution.conditions = witness.conditions;
       for (const auto& [name, count] : witness.trip_counts) execution.trips[name] = static_cast<int>(count);
       execution.run();
-      ASSERT_TRUE(execution.nodes[node].failed) << "the witness for node " << node << " of seed " << seed << "\n" << text;
+      ASSERT_TRUE(execution.nodes[node].failed) << "the witness for node " << node << " of seed " << seed << "\n"
+                                                << text;
       ++witnesses;
     }
-    for (const auto& [node, failure] : found) ASSERT_TRUE(expected->contains(node)) << node << " of seed " << seed << " is never visited\n" << text;
+    for (const auto& [node, failure] : found)
+      ASSERT_TRUE(expected->contains(node)) << node << " of seed " << seed << " is never visited\n" << text;
     for (std::size_t v = 1; v < model->values.size(); ++v) {
       const auto where = devices.find(std::string(model->name_of(static_cast<ValueId>(v))));
       if (where == devices.end()) continue;
       const std::vector<std::string> known = placement.devices(static_cast<ValueId>(v));
       if (known.empty()) continue;
       for (const std::string& device : where->second)
-        ASSERT_TRUE(std::find(known.begin(), known.end(), device) != known.end()) << "value " << where->first << " on " << device << ", seed " << seed << "\n" << text;
+        ASSERT_TRUE(std::find(known.begin(), known.end(), device) != known.end())
+            << "value " << where->first << " on " << device << ", seed " << seed << "\n"
+            << text;
     }
   }
   RecordProperty("graphs", static_cast<int>(compared));

@@ -14,7 +14,9 @@ namespace {
 
 /// "copies bytes, setup setup_copies setup_bytes" of each run, with the conditions that lead to it.
 std::string cost_of(const std::string& places, const std::string& graph) {
-  const std::string text = fmt::format("<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1, \"local\": 1], metadata_props: [{}]>\n{}", places, graph);
+  const std::string text = fmt::format(
+      "<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1, \"local\": 1], metadata_props: [{}]>\n{}", places,
+      graph);
   const Result<Model> model = read_onnx_text(text, "cost.onnxtxt");
   EXPECT_TRUE(model) << model.error().message;
   const Analysis analysis = analyse(*model, {});
@@ -24,17 +26,22 @@ std::string cost_of(const std::string& places, const std::string& graph) {
   for (const CostCase& run : cost.cases) {
     if (!said.empty()) said += "; ";
     for (const auto& [name, choice] : run.conditions) said += fmt::format("{} {}: ", name, choice);
-    said += fmt::format("{} {}, setup {} {}", run.cost.copies, dims.to_text(run.cost.bytes), run.cost.setup_copies, dims.to_text(run.cost.setup_bytes));
+    said += fmt::format("{} {}, setup {} {}", run.cost.copies, dims.to_text(run.cost.bytes), run.cost.setup_copies,
+                        dims.to_text(run.cost.setup_bytes));
   }
   return said;
 }
 
-std::string place(std::string_view name, std::string_view device) { return fmt::format("\"tensorlint.device:{}\": \"{}\"", name, device); }
+std::string place(std::string_view name, std::string_view device) {
+  return fmt::format("\"tensorlint.device:{}\": \"{}\"", name, device);
+}
 const std::string kX = place("x", "cuda:0");
 
 TEST(RuntimeCost, OfEachTensorOncePerDestination) {
   EXPECT_EQ(cost_of(kX, "g (float[4] x, float[4] w) => (a, b) { a = Add (x, w) b = Mul (x, w) }"), "1 16, setup 0 0");
-  EXPECT_EQ(cost_of(kX + ", " + place("n", "cuda:1"), "g (float[4] x, float[4] w) => (a, b) { a = Add (x, w) [n] b = Mul (x, w) }"), "3 48, setup 0 0");
+  EXPECT_EQ(cost_of(kX + ", " + place("n", "cuda:1"),
+                    "g (float[4] x, float[4] w) => (a, b) { a = Add (x, w) [n] b = Mul (x, w) }"),
+            "3 48, setup 0 0");
 }
 
 TEST(RuntimeCost, OfInitializersIsSetup) {
@@ -43,7 +50,8 @@ TEST(RuntimeCost, OfInitializersIsSetup) {
 
 TEST(RuntimeCost, InTheExtentsNames) {
   EXPECT_EQ(cost_of(kX, "g (double[N, 3] x, double[N, 3] w) => (a) { a = Add (x, w) }"), "1 24*N, setup 0 0");
-  EXPECT_EQ(cost_of(kX, "g (int4[N] x, int4[N] w) => (a) { a = Concat <axis = 0> (x, w) }"), "1 floor((N + 1)/2), setup 0 0");
+  EXPECT_EQ(cost_of(kX, "g (int4[N] x, int4[N] w) => (a) { a = Concat <axis = 0> (x, w) }"),
+            "1 floor((N + 1)/2), setup 0 0");
 }
 
 TEST(RuntimeCost, NothingForShapesAndHostOperands) {
@@ -51,32 +59,42 @@ TEST(RuntimeCost, NothingForShapesAndHostOperands) {
   EXPECT_EQ(cost_of(kX, "g (float[N] x) => (s) { s = Shape (x) }"), "0 0, setup 0 0");
 }
 
-const std::string kLoop = "g (float[4] x, float[4] w) => (y) <int64 n = {5}, bool go = {1}> { y = Loop (n, go, x) <body = b (int64 i, bool c, float[4] s) => (bool d, float[4] t) { d = Identity (c) ";
+const std::string kLoop =
+    "g (float[4] x, float[4] w) => (y) <int64 n = {5}, bool go = {1}> { y = Loop (n, go, x) <body = b (int64 i, bool "
+    "c, float[4] s) => (bool d, float[4] t) { d = Identity (c) ";
 
 TEST(RuntimeCost, OfLoops) {
   // `w` is the same tensor in every iteration, `h` a new one in each; the value that is carried changes its home.
   EXPECT_EQ(cost_of(kX, kLoop + "t = Add (s, w) }> }"), "1 16, setup 0 0");
   EXPECT_EQ(cost_of(kX + ", " + place("m", "cpu"), kLoop + "[m] h = Exp (w) t = Add (s, h) }> }"), "5 80, setup 0 0");
-  EXPECT_EQ(cost_of(kX + ", " + place("m", "cpu") + ", " + place("k", "cuda:0"), kLoop + "[m] h = Exp (s) [k] t = Neg (h) }> }"), "10 160, setup 0 0");
+  EXPECT_EQ(cost_of(kX + ", " + place("m", "cpu") + ", " + place("k", "cuda:0"),
+                    kLoop + "[m] h = Exp (s) [k] t = Neg (h) }> }"),
+            "10 160, setup 0 0");
 }
 
 TEST(RuntimeCost, OfBranches) {
   EXPECT_EQ(cost_of(kX + ", " + place("m", "cpu"),
-                    "g (float[4] x, bool f) => (y) { y = If (f) <then_branch = t () => (float[4] a) { [m] a = Exp (x) }, else_branch = e () => (float[4] b) { b = Exp (x) }> }"),
+                    "g (float[4] x, bool f) => (y) { y = If (f) <then_branch = t () => (float[4] a) { [m] a = Exp (x) "
+                    "}, else_branch = e () => (float[4] b) { b = Exp (x) }> }"),
             "f false: 0 0, setup 0 0; f true: 1 16, setup 0 0");
   // A condition that lives on an accelerator is read by the host.
   EXPECT_EQ(cost_of(kX + ", " + place("f", "cuda:0"),
-                    "g (float[4] x, bool f) => (y) { y = If (f) <then_branch = t () => (float[4] a) { a = Exp (x) }, else_branch = e () => (float[4] b) { b = Neg (x) }> }"),
+                    "g (float[4] x, bool f) => (y) { y = If (f) <then_branch = t () => (float[4] a) { a = Exp (x) }, "
+                    "else_branch = e () => (float[4] b) { b = Neg (x) }> }"),
             "f false: 1 1, setup 0 0; f true: 1 1, setup 0 0");
 }
 
 TEST(RuntimeCost, OfCalls) {
-  EXPECT_EQ(cost_of(kX, "g (float[4] x, float[4] w) => (y, z) { y = local.f (x, w) z = local.f (y, w) }\n<domain: \"local\", opset_import: [\"\": 21]> f (a, b) => (c) { c = Add (a, b) }"),
+  EXPECT_EQ(cost_of(kX,
+                    "g (float[4] x, float[4] w) => (y, z) { y = local.f (x, w) z = local.f (y, w) }\n<domain: "
+                    "\"local\", opset_import: [\"\": 21]> f (a, b) => (c) { c = Add (a, b) }"),
             "1 16, setup 0 0");
 }
 
 TEST(RuntimeCost, IsNotGuessed) {
-  EXPECT_EQ(cost_of(kX, "g (float[4] x, int64 n, bool go) => (y) { [again] y = Loop (n, go, x) <body = b (int64 i, bool c, float[4] s) => (bool d, float[4] t) { d = Identity (c) t = Neg (s) }> }"),
+  EXPECT_EQ(cost_of(kX,
+                    "g (float[4] x, int64 n, bool go) => (y) { [again] y = Loop (n, go, x) <body = b (int64 i, bool c, "
+                    "float[4] s) => (bool d, float[4] t) { d = Identity (c) t = Neg (s) }> }"),
             "how often the loop `again` runs is not known");
 }
 

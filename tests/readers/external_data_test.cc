@@ -19,8 +19,10 @@ using Texts = std::vector<std::string>;
 Message entry(std::string_view key, std::string_view value) { return Message().bytes(1, key).bytes(2, value); }
 
 /// float32 [4] in `location`.
-Message external(std::string_view name, std::string_view location, std::string_view offset = "", std::string_view length = "") {
-  Message tensor = Message().varint(1, 4).varint(2, 1).bytes(8, name).bytes(13, entry("location", location)).varint(14, 1);
+Message external(std::string_view name, std::string_view location, std::string_view offset = "",
+                 std::string_view length = "") {
+  Message tensor =
+      Message().varint(1, 4).varint(2, 1).bytes(8, name).bytes(13, entry("location", location)).varint(14, 1);
   if (!offset.empty()) tensor.bytes(13, entry("offset", offset));
   if (!length.empty()) tensor.bytes(13, entry("length", length));
   return tensor;
@@ -46,7 +48,9 @@ TEST(ExternalData, AcceptsWhatFits) {
   folder.write("w.bin", std::string(64, '\0'));
   folder.write("sub/deep/w.bin", std::string(64, '\0'));
   const std::string model = folder.file("model.onnx");
-  EXPECT_EQ(faults_of(model, {external("a", "w.bin"), external("b", "w.bin", "48", "16"), external("c", "./sub//deep/w.bin", "0", "16")}), Texts{});
+  EXPECT_EQ(faults_of(model, {external("a", "w.bin"), external("b", "w.bin", "48", "16"),
+                              external("c", "./sub//deep/w.bin", "0", "16")}),
+            Texts{});
 }
 
 TEST(ExternalData, ChecksRanges) {
@@ -59,9 +63,11 @@ TEST(ExternalData, ChecksRanges) {
   };
   EXPECT_EQ(fault("49", "16"), "tensor `w`: external data ends at byte 65, the file `w.bin` has 64");
   EXPECT_EQ(fault("49", ""), "tensor `w`: external data ends at byte 65, the file `w.bin` has 64");
-  EXPECT_EQ(fault("9223372036854775807", "16"), "tensor `w`: external data ends at byte 9223372036854775823, the file `w.bin` has 64");
+  EXPECT_EQ(fault("9223372036854775807", "16"),
+            "tensor `w`: external data ends at byte 9223372036854775823, the file `w.bin` has 64");
   EXPECT_EQ(fault("0", "12"), "tensor `w`: external data of 12 bytes where dims and dtype take 16");
-  for (const std::string_view text : {"-1", "+1", " 1", "1 ", "0x10", "1e3", "9223372036854775808", "99999999999999999999999", "one"}) {
+  for (const std::string_view text :
+       {"-1", "+1", " 1", "1 ", "0x10", "1e3", "9223372036854775808", "99999999999999999999999", "one"}) {
     EXPECT_EQ(fault(text, ""), fmt::format("tensor `w`: external offset `{}` is not a number of bytes", text));
     EXPECT_EQ(fault("0", text), fmt::format("tensor `w`: external length `{}` is not a number of bytes", text));
   }
@@ -89,7 +95,9 @@ TEST(ExternalData, StaysInTheModelsFolder) {
   EXPECT_EQ(fault("real/back"), "");
   EXPECT_EQ(fault("folder/w.bin"), "");
   EXPECT_EQ(fault("absolute_inside"), "");
-  const auto leaves = [](std::string_view location) { return fmt::format("tensor `w`: external data `{}` leads out of the model's folder", location); };
+  const auto leaves = [](std::string_view location) {
+    return fmt::format("tensor `w`: external data `{}` leads out of the model's folder", location);
+  };
   EXPECT_EQ(fault("../w.bin"), leaves("../w.bin"));
   EXPECT_EQ(fault("real/../../w.bin"), leaves("real/../../w.bin"));
   EXPECT_EQ(fault("up"), leaves("up"));
@@ -97,7 +105,8 @@ TEST(ExternalData, StaysInTheModelsFolder) {
   EXPECT_EQ(fault("outside/w.bin"), leaves("outside/w.bin"));
   EXPECT_EQ(fault("/etc/passwd"), "tensor `w`: external data `/etc/passwd` is an absolute path");
   EXPECT_EQ(fault(""), "tensor `w`: external data without a location");
-  EXPECT_EQ(fault(std::string_view("w.bin\0.txt", 10)), "tensor `w`: external data whose location has a zero byte in it");
+  EXPECT_EQ(fault(std::string_view("w.bin\0.txt", 10)),
+            "tensor `w`: external data whose location has a zero byte in it");
   EXPECT_EQ(fault("real"), "tensor `w`: external data `real` is not a regular file");
   EXPECT_EQ(fault("fifo"), "tensor `w`: external data `fifo` is not a regular file");
   EXPECT_EQ(fault("."), "tensor `w`: external data `.` is not a regular file");
@@ -117,7 +126,9 @@ TEST(ExternalData, FollowsTheLinksOfAModelHubsCache) {
   folder.link("models--org--name/snapshots/rev/below", "../../blobs/../secret/abc");
   folder.link("elsewhere/a/b/model.onnx_data", "../../blobs/abc");
   folder.write("elsewhere/blobs/abc", std::string(64, '\0'));
-  const auto count = [&](const std::string& model, std::string_view location) { return faults_of(folder.file(model), {external("w", location)}).size(); };
+  const auto count = [&](const std::string& model, std::string_view location) {
+    return faults_of(folder.file(model), {external("w", location)}).size();
+  };
   EXPECT_EQ(count("models--org--name/snapshots/rev/model.onnx", "model.onnx_data"), 0U);
   EXPECT_EQ(count("models--org--name/snapshots/rev/model.onnx", "onnx/model.onnx_data"), 0U);
   EXPECT_EQ(count("models--org--name/snapshots/rev/onnx/model.onnx", "model.onnx_data"), 0U);
@@ -129,14 +140,16 @@ TEST(ExternalData, FollowsTheLinksOfAModelHubsCache) {
 
 TEST(ExternalData, ReportsAMissingFileOnce) {
   const TempFolder folder;
-  const std::vector<Message> tensors = {external("a", "none.bin"), external("b", "none.bin"), external("c", "none.bin")};
+  const std::vector<Message> tensors = {external("a", "none.bin"), external("b", "none.bin"),
+                                        external("c", "none.bin")};
   EXPECT_EQ(faults_of(folder.file("model.onnx"), tensors),
             Texts{"tensor `a`: external data `none.bin`: No such file or directory (2 more tensors are there)"});
 }
 
 TEST(ExternalData, ChecksAttributesToo) {
   const TempFolder folder;
-  const Message node = wire::node("Constant", {}, {"y"}).bytes(5, Message().bytes(1, "value").bytes(5, external("t", "none.bin")).varint(20, 4));
+  const Message node = wire::node("Constant", {}, {"y"})
+                           .bytes(5, Message().bytes(1, "value").bytes(5, external("t", "none.bin")).varint(20, 4));
   const std::string path = folder.write("model.onnx", wire::model(Message().bytes(1, node)));
   const Result<Model> model = read_onnx_file(path);
   ASSERT_TRUE(model.ok());

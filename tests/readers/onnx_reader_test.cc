@@ -73,15 +73,19 @@ Model read_attribute(const Message& attribute) { return read_ok(model_with_attri
 Model read_initializer(const Message& tensor) { return read_ok(wire::model(Message().bytes(5, tensor))); }
 
 TEST(OnnxReader, ReadsAModel) {
-  const Message graph = Message()
-                            .bytes(1, wire::node("MatMul", {"x", "w"}, {"h"}).bytes(3, "mm"))
-                            .bytes(1, wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)))
-                            .bytes(2, "main_graph")
-                            .bytes(5, wire::raw_tensor("w", 1, {2, 1}, std::string(8, '\0')))
-                            .bytes(11, wire::tensor_info("x", 1, {3, 2}))
-                            .bytes(12, wire::tensor_info("y", 1, {3}))
-                            .bytes(13, wire::tensor_info("h", 1, {3, 1}));
-  const Message whole = wire::model(graph).bytes(2, "maker").bytes(3, "1.2").bytes(14, Message().bytes(1, "key").bytes(2, "value"));
+  const Message graph =
+      Message()
+          .bytes(1, wire::node("MatMul", {"x", "w"}, {"h"}).bytes(3, "mm"))
+          .bytes(
+              1,
+              wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)))
+          .bytes(2, "main_graph")
+          .bytes(5, wire::raw_tensor("w", 1, {2, 1}, std::string(8, '\0')))
+          .bytes(11, wire::tensor_info("x", 1, {3, 2}))
+          .bytes(12, wire::tensor_info("y", 1, {3}))
+          .bytes(13, wire::tensor_info("h", 1, {3, 1}));
+  const Message whole =
+      wire::model(graph).bytes(2, "maker").bytes(3, "1.2").bytes(14, Message().bytes(1, "key").bytes(2, "value"));
   const Model model = read_ok(whole);
   EXPECT_TRUE(model.faults.empty());
   EXPECT_EQ(model.ir_version, 8);
@@ -118,13 +122,15 @@ TEST(OnnxReader, ReadsAModel) {
   ASSERT_NE(weight.initializer, nullptr);
   EXPECT_EQ(weight.initializer->raw.size(), 8U);
   // Node positions point at the message in the file.
-  EXPECT_EQ(whole.text().substr(model.nodes[1].position.offset, model.nodes[1].byte_length),
-            wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)).text());
+  EXPECT_EQ(
+      whole.text().substr(model.nodes[1].position.offset, model.nodes[1].byte_length),
+      wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)).text());
 }
 
 TEST(OnnxReader, InputsComeBeforeInitializersWhateverTheFileOrder) {
   // Models before IR version 4 list every initializer among the inputs too; files have initializers first.
-  const Model model = read_ok(wire::model(Message().bytes(5, wire::raw_tensor("w", 1, {1}, "abcd")).bytes(11, wire::tensor_info("w", 1, {1}))));
+  const Model model = read_ok(
+      wire::model(Message().bytes(5, wire::raw_tensor("w", 1, {1}, "abcd")).bytes(11, wire::tensor_info("w", 1, {1}))));
   EXPECT_TRUE(model.faults.empty());
   const Value& value = model.value(model.find_value(GraphId::kMain, "w"));
   EXPECT_EQ(value.origin, ValueOrigin::kInput);
@@ -133,7 +139,8 @@ TEST(OnnxReader, InputsComeBeforeInitializersWhateverTheFileOrder) {
 }
 
 TEST(OnnxReader, ANodeThatReusesANameIsTheOneAtFault) {
-  const Model model = read_ok(wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"x"})).bytes(11, wire::tensor_info("x", 1, {1}))));
+  const Model model = read_ok(
+      wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"x"})).bytes(11, wire::tensor_info("x", 1, {1}))));
   ASSERT_EQ(model.faults.size(), 1U);
   EXPECT_EQ(model.faults[0].kind, Kind::kDuplicateDefinition);
   EXPECT_EQ(model.faults[0].node, NodeId{0});
@@ -141,13 +148,17 @@ TEST(OnnxReader, ANodeThatReusesANameIsTheOneAtFault) {
 }
 
 TEST(OnnxReader, SubgraphsKeepTheirNodesTogether) {
-  const Message inner = Message().bytes(1, wire::node("Neg", {"x"}, {"n"})).bytes(1, wire::node("Abs", {"n"}, {"a"})).bytes(12, wire::tensor_info("a", 1, {}));
+  const Message inner = Message()
+                            .bytes(1, wire::node("Neg", {"x"}, {"n"}))
+                            .bytes(1, wire::node("Abs", {"n"}, {"a"}))
+                            .bytes(12, wire::tensor_info("a", 1, {}));
   const auto branch = [&](std::string_view name) { return Message().bytes(1, name).bytes(6, inner).varint(20, 5); };
-  const Model model = read_ok(wire::model(Message()
-                                              .bytes(1, wire::node("If", {"c"}, {"y"}).bytes(5, branch("then_branch")).bytes(5, branch("else_branch")))
-                                              .bytes(1, wire::node("Relu", {"y"}, {"z"}))
-                                              .bytes(11, wire::tensor_info("x", 1, {}))
-                                              .bytes(11, wire::tensor_info("c", 9, {}))));
+  const Model model = read_ok(wire::model(
+      Message()
+          .bytes(1, wire::node("If", {"c"}, {"y"}).bytes(5, branch("then_branch")).bytes(5, branch("else_branch")))
+          .bytes(1, wire::node("Relu", {"y"}, {"z"}))
+          .bytes(11, wire::tensor_info("x", 1, {}))
+          .bytes(11, wire::tensor_info("c", 9, {}))));
   EXPECT_TRUE(model.faults.empty());
   ASSERT_EQ(model.graphs.size(), 3U);
   EXPECT_EQ(model.graphs[0].node_count, 2U);
@@ -179,7 +190,9 @@ TEST(OnnxReader, ReadsFunctions) {
                                .bytes(9, wire::opset("", 16))
                                .bytes(12, wire::tensor_info("y", 1, {4}));
   const Message call = wire::node("Leaky", {"a"}, {"b"}).bytes(7, "custom").bytes(8, "v2");
-  const Model model = read_ok(wire::model(Message().bytes(1, call).bytes(11, wire::tensor_info("a", 1, {4}))).bytes(8, wire::opset("custom", 1)).bytes(25, function));
+  const Model model = read_ok(wire::model(Message().bytes(1, call).bytes(11, wire::tensor_info("a", 1, {4})))
+                                  .bytes(8, wire::opset("custom", 1))
+                                  .bytes(25, function));
   EXPECT_TRUE(model.faults.empty());
   ASSERT_EQ(model.graphs.size(), 2U);
   const Graph& body = model.graphs[1];
@@ -195,8 +208,11 @@ TEST(OnnxReader, ReadsFunctions) {
 }
 
 TEST(OnnxReader, ChecksOpsetImports) {
-  const Message graph = Message().bytes(1, wire::node("A", {}, {"a"}).bytes(7, "custom")).bytes(1, wire::node("B", {}, {"b"}).bytes(7, "custom"));
-  const Model model = read_ok(wire::model(graph).bytes(8, wire::opset("ai.onnx", 17)).bytes(8, wire::opset("other", 1)));
+  const Message graph = Message()
+                            .bytes(1, wire::node("A", {}, {"a"}).bytes(7, "custom"))
+                            .bytes(1, wire::node("B", {}, {"b"}).bytes(7, "custom"));
+  const Model model =
+      read_ok(wire::model(graph).bytes(8, wire::opset("ai.onnx", 17)).bytes(8, wire::opset("other", 1)));
   EXPECT_EQ(fault_messages(model, Kind::kDuplicateOpsetImport), (Texts{"domain `ai.onnx` is imported twice"}));
   EXPECT_EQ(model.op(model.nodes[0]).opset, 0);
   Message many;
@@ -207,7 +223,10 @@ TEST(OnnxReader, ChecksOpsetImports) {
 TEST(OnnxReader, ReadsEveryKindOfAttribute) {
   const Message tensor = wire::raw_tensor("t", 7, {1}, std::string("\5\0\0\0\0\0\0\0", 8));
   const Message type = Message().bytes(4, Message().bytes(1, Message().bytes(1, Message().varint(1, 7))));
-  const Message sparse = Message().bytes(1, wire::raw_tensor("v", 1, {1}, "abcd")).bytes(2, wire::raw_tensor("", 7, {1}, std::string(8, '\0'))).varint(3, 9);
+  const Message sparse = Message()
+                             .bytes(1, wire::raw_tensor("v", 1, {1}, "abcd"))
+                             .bytes(2, wire::raw_tensor("", 7, {1}, std::string(8, '\0')))
+                             .varint(3, 9);
   const Message graph = Message().bytes(2, "body");
   struct Case {
     AttributeKind kind;
@@ -216,20 +235,32 @@ TEST(OnnxReader, ReadsEveryKindOfAttribute) {
   };
   const Case cases[] = {
       {AttributeKind::kFloat, Message().fixed32(2, 1.5F), [](const Attribute& a) { return a.f == 1.5F; }},
-      {AttributeKind::kInt, Message().varint(3, static_cast<std::uint64_t>(-3)), [](const Attribute& a) { return a.i == -3; }},
+      {AttributeKind::kInt, Message().varint(3, static_cast<std::uint64_t>(-3)),
+       [](const Attribute& a) { return a.i == -3; }},
       {AttributeKind::kString, Message().bytes(4, "text"), [](const Attribute& a) { return a.s == "text"; }},
-      {AttributeKind::kTensor, Message().bytes(5, tensor), [](const Attribute& a) { return a.tensor->integers(4) == std::vector<std::int64_t>{5}; }},
+      {AttributeKind::kTensor, Message().bytes(5, tensor),
+       [](const Attribute& a) { return a.tensor->integers(4) == std::vector<std::int64_t>{5}; }},
       {AttributeKind::kGraph, Message().bytes(6, graph), [](const Attribute& a) { return a.graph == GraphId{1}; }},
       {AttributeKind::kFloats, Message().fixed32(7, 1).bytes(7, std::string("\0\0\0\x40", 4)).fixed32(7, 3),
-       [](const Attribute& a) { return std::vector<float>(a.floats.begin(), a.floats.end()) == std::vector<float>{1, 2, 3}; }},
-      {AttributeKind::kInts, Message().varint(8, 1).bytes(8, std::string("\x02\xac\x02", 3)).varint(8, static_cast<std::uint64_t>(-1)),
-       [](const Attribute& a) { return std::vector<std::int64_t>(a.ints.begin(), a.ints.end()) == std::vector<std::int64_t>{1, 2, 300, -1}; }},
-      {AttributeKind::kStrings, Message().bytes(9, "a").bytes(9, ""), [](const Attribute& a) { return a.strings.size() == 2 && a.strings[0] == "a"; }},
-      {AttributeKind::kTensors, Message().bytes(10, tensor).bytes(10, tensor), [](const Attribute& a) { return a.tensors.size() == 2; }},
-      {AttributeKind::kGraphs, Message().bytes(11, graph).bytes(11, graph), [](const Attribute& a) { return a.graphs.size() == 2 && a.graphs[1] == GraphId{2}; }},
-      {AttributeKind::kSparseTensor, Message().bytes(22, sparse), [](const Attribute& a) { return a.sparse->dims.size() == 1 && a.sparse->values != nullptr; }},
+       [](const Attribute& a) {
+         return std::vector<float>(a.floats.begin(), a.floats.end()) == std::vector<float>{1, 2, 3};
+       }},
+      {AttributeKind::kInts,
+       Message().varint(8, 1).bytes(8, std::string("\x02\xac\x02", 3)).varint(8, static_cast<std::uint64_t>(-1)),
+       [](const Attribute& a) {
+         return std::vector<std::int64_t>(a.ints.begin(), a.ints.end()) == std::vector<std::int64_t>{1, 2, 300, -1};
+       }},
+      {AttributeKind::kStrings, Message().bytes(9, "a").bytes(9, ""),
+       [](const Attribute& a) { return a.strings.size() == 2 && a.strings[0] == "a"; }},
+      {AttributeKind::kTensors, Message().bytes(10, tensor).bytes(10, tensor),
+       [](const Attribute& a) { return a.tensors.size() == 2; }},
+      {AttributeKind::kGraphs, Message().bytes(11, graph).bytes(11, graph),
+       [](const Attribute& a) { return a.graphs.size() == 2 && a.graphs[1] == GraphId{2}; }},
+      {AttributeKind::kSparseTensor, Message().bytes(22, sparse),
+       [](const Attribute& a) { return a.sparse->dims.size() == 1 && a.sparse->values != nullptr; }},
       {AttributeKind::kSparseTensors, Message().bytes(23, sparse), [](const Attribute&) { return true; }},
-      {AttributeKind::kTypeProto, Message().bytes(14, type), [](const Attribute& a) { return a.type->kind == TypeKind::kSequence && a.type->element->element_code == 7; }},
+      {AttributeKind::kTypeProto, Message().bytes(14, type),
+       [](const Attribute& a) { return a.type->kind == TypeKind::kSequence && a.type->element->element_code == 7; }},
       {AttributeKind::kTypeProtos, Message().bytes(15, type), [](const Attribute& a) { return a.types.size() == 1; }},
   };
   for (const Case& c : cases) {
@@ -261,15 +292,19 @@ TEST(OnnxReader, KeepsMalformedAttributesAsFaults) {
     EXPECT_EQ(model.faults[0].node, NodeId{0});
     return messages[0];
   };
-  EXPECT_EQ(message_of(Message().bytes(1, "a").fixed32(2, 1).varint(20, 2)), "attribute `a` is declared int and has a value of kind float");
-  EXPECT_EQ(message_of(Message().bytes(1, "a").varint(3, 1).fixed32(2, 1).varint(20, 2)), "attribute `a` is declared int and has a value of kind float");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").fixed32(2, 1).varint(20, 2)),
+            "attribute `a` is declared int and has a value of kind float");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").varint(3, 1).fixed32(2, 1).varint(20, 2)),
+            "attribute `a` is declared int and has a value of kind float");
   EXPECT_EQ(message_of(Message().bytes(1, "a").varint(20, 4)), "attribute `a` is declared tensor and has no value");
   EXPECT_EQ(message_of(Message().bytes(1, "a").varint(3, 1).varint(20, 77)), "attribute `a` has the unknown kind 77");
   EXPECT_EQ(message_of(Message().bytes(1, "a")), "attribute `a` has no kind and 0 values");
   EXPECT_EQ(message_of(Message().varint(3, 1).varint(20, 2)), "an attribute has no name");
-  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(21, "b").varint(20, 2)), "attribute `a` refers to attribute `b` of a function, outside of any");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(21, "b").varint(20, 2)),
+            "attribute `a` refers to attribute `b` of a function, outside of any");
   const Message tensor = wire::raw_tensor("t", 1, {1}, "abcd");
-  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(5, tensor).bytes(5, tensor).varint(20, 4)), "attribute `a` gives its tensor twice");
+  EXPECT_EQ(message_of(Message().bytes(1, "a").bytes(5, tensor).bytes(5, tensor).varint(20, 4)),
+            "attribute `a` gives its tensor twice");
 }
 
 TEST(OnnxReader, ManyAttributesOfOneNameGiveOneFault) {
@@ -281,8 +316,13 @@ TEST(OnnxReader, ManyAttributesOfOneNameGiveOneFault) {
 
 TEST(OnnxReader, ReadsTypes) {
   const auto type_of = [](const Model& model) { return model.value(model.find_value(GraphId::kMain, "v")).type; };
-  const auto read_type = [](const Message& type) { return read_ok(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, type)))); };
-  const Message dims = Message().bytes(1, Message().varint(1, 4)).bytes(1, Message().bytes(2, "N")).bytes(1, Message().bytes(3, "DATA_BATCH"));
+  const auto read_type = [](const Message& type) {
+    return read_ok(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, type))));
+  };
+  const Message dims = Message()
+                           .bytes(1, Message().varint(1, 4))
+                           .bytes(1, Message().bytes(2, "N"))
+                           .bytes(1, Message().bytes(3, "DATA_BATCH"));
   const Message tensor = Message().bytes(1, Message().varint(1, 1).bytes(2, dims));
   {
     const Model model = read_type(tensor);
@@ -305,7 +345,8 @@ TEST(OnnxReader, ReadsTypes) {
     EXPECT_TRUE(type_of(model)->dims.empty());
   }
   {
-    const Model model = read_type(Message().bytes(9, Message().bytes(1, Message().bytes(4, Message().bytes(1, tensor)))));
+    const Model model =
+        read_type(Message().bytes(9, Message().bytes(1, Message().bytes(4, Message().bytes(1, tensor)))));
     const TypeDecl* const type = type_of(model);
     EXPECT_EQ(type->kind, TypeKind::kOptional);
     ASSERT_NE(type->element, nullptr);
@@ -333,7 +374,8 @@ TEST(OnnxReader, ReadsTypes) {
     EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares the unknown dtype code 99"}));
   }
   {
-    const Model model = read_type(Message().bytes(1, Message().varint(1, 1).bytes(2, Message().bytes(1, Message().varint(1, static_cast<std::uint64_t>(-5))))));
+    const Model model = read_type(Message().bytes(
+        1, Message().varint(1, 1).bytes(2, Message().bytes(1, Message().varint(1, static_cast<std::uint64_t>(-5))))));
     EXPECT_EQ(fault_messages(model, Kind::kMalformedType), (Texts{"a type declares the negative dim -5"}));
   }
   {
@@ -344,19 +386,27 @@ TEST(OnnxReader, ReadsTypes) {
   for (int i = 0; i < 15; ++i) deep = Message().bytes(4, Message().bytes(1, deep));
   EXPECT_TRUE(read_type(deep).faults.empty());
   deep = Message().bytes(4, Message().bytes(1, deep));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, deep)))), "types nested deeper than 16"));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(11, Message().bytes(1, "v").bytes(2, deep)))),
+                       "types nested deeper than 16"));
 }
 
 TEST(OnnxReader, ReadsTensorDataInEveryField) {
   const auto tensor_of = [](const Model& model) { return model.values[1].initializer; };
   {
     // Two packed chunks and a single value in between are one list.
-    const Model model = read_initializer(Message().varint(1, 4).varint(2, 7).bytes(7, std::string("\x01\xac\x02", 3)).varint(7, 3).bytes(7, "\x04").bytes(8, "w"));
+    const Model model = read_initializer(Message()
+                                             .varint(1, 4)
+                                             .varint(2, 7)
+                                             .bytes(7, std::string("\x01\xac\x02", 3))
+                                             .varint(7, 3)
+                                             .bytes(7, "\x04")
+                                             .bytes(8, "w"));
     EXPECT_TRUE(model.faults.empty());
     EXPECT_EQ(tensor_of(model)->integers(8), (std::vector<std::int64_t>{1, 300, 3, 4}));
   }
   {
-    const Model model = read_initializer(Message().bytes(1, std::string("\x02\x01", 2)).varint(2, 1).fixed32(4, 1.5F).fixed32(4, -2).bytes(8, "w"));
+    const Model model = read_initializer(
+        Message().bytes(1, std::string("\x02\x01", 2)).varint(2, 1).fixed32(4, 1.5F).fixed32(4, -2).bytes(8, "w"));
     EXPECT_TRUE(model.faults.empty());
     EXPECT_EQ(tensor_of(model)->floats(8), (std::vector<double>{1.5, -2}));
     EXPECT_EQ(tensor_of(model)->dims.size(), 2U);
@@ -367,25 +417,34 @@ TEST(OnnxReader, ReadsTensorDataInEveryField) {
     EXPECT_EQ(tensor_of(model)->floats(8), (std::vector<double>{0.25}));
   }
   {
-    const Model model = read_initializer(Message().varint(1, 2).varint(2, 8).bytes(6, "one").bytes(6, "two").bytes(8, "w"));
+    const Model model =
+        read_initializer(Message().varint(1, 2).varint(2, 8).bytes(6, "one").bytes(6, "two").bytes(8, "w"));
     EXPECT_TRUE(model.faults.empty());
     EXPECT_EQ(texts(tensor_of(model)->strings), (Texts{"one", "two"}));
   }
   {
     // int4: two elements share an entry.
-    const Model model = read_initializer(Message().varint(1, 3).varint(2, 22).bytes(5, std::string("\x21\x0f", 2)).bytes(8, "w"));
+    const Model model =
+        read_initializer(Message().varint(1, 3).varint(2, 22).bytes(5, std::string("\x21\x0f", 2)).bytes(8, "w"));
     EXPECT_TRUE(model.faults.empty()) << model.faults[0].message;
     EXPECT_EQ(tensor_of(model)->integers(8), (std::vector<std::int64_t>{1, 2, -1}));
   }
   {
     // complex64: two floats an element.
-    const Model model = read_initializer(Message().varint(1, 1).varint(2, 14).bytes(4, std::string(8, '\0')).bytes(8, "w"));
+    const Model model =
+        read_initializer(Message().varint(1, 1).varint(2, 14).bytes(4, std::string(8, '\0')).bytes(8, "w"));
     EXPECT_TRUE(model.faults.empty());
   }
   {
     const Message entry = Message().bytes(1, "location").bytes(2, "weights.bin");
-    const Message model_bytes = Message().varint(1, 4).varint(2, 1).bytes(8, "w").bytes(13, entry).bytes(13, Message().bytes(1, "offset").bytes(2, "4096"))
-                                    .bytes(13, Message().bytes(1, "length").bytes(2, "16")).varint(14, 1);
+    const Message model_bytes = Message()
+                                    .varint(1, 4)
+                                    .varint(2, 1)
+                                    .bytes(8, "w")
+                                    .bytes(13, entry)
+                                    .bytes(13, Message().bytes(1, "offset").bytes(2, "4096"))
+                                    .bytes(13, Message().bytes(1, "length").bytes(2, "16"))
+                                    .varint(14, 1);
     const Model model = read_initializer(model_bytes);
     EXPECT_TRUE(model.faults.empty());
     EXPECT_TRUE(tensor_of(model)->external);
@@ -406,27 +465,43 @@ TEST(OnnxReader, KeepsMalformedTensorsAsFaults) {
   };
   EXPECT_EQ(message_of(wire::raw_tensor("w", 0, {1}, "abcd")), "tensor `w` has no dtype");
   EXPECT_EQ(message_of(wire::raw_tensor("w", 99, {1}, "abcd")), "tensor `w` has the unknown dtype code 99");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {-1, -2}, "abcdabcd")), "tensor `w` has the negative dim -1 in [-1, -2]");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, "")), "dims [4294967296, 4294967296] of tensor `w` overflow");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {3}, "abcdabcd")), "tensor `w` of float32 [3] takes 12 bytes, raw_data has 8");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 8, {1}, "text")), "tensor `w` holds strings in raw_data, which ONNX does not allow");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").fixed32(4, 1)), "tensor `w` has two data fields: raw_data and float_data");
-  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).fixed32(4, 1).varint(7, 1).bytes(8, "w")), "tensor `w` has two data fields: TensorProto fields 4 and 7");
-  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).fixed32(4, 1).bytes(8, "w")), "tensor `w` of int64 has its data in float_data instead of int64_data");
-  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 7).varint(7, 1).bytes(8, "w")), "tensor `w` of int64 [2] takes 2 entries, int64_data has 1");
-  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde").bytes(8, "w")), "tensor `w` has 5 bytes in float_data, not a multiple of 4");
-  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).bytes(7, "\x81").bytes(8, "w")), "tensor `w` has a truncated number at the end of int64_data");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {-1, -2}, "abcdabcd")),
+            "tensor `w` has the negative dim -1 in [-1, -2]");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, "")),
+            "dims [4294967296, 4294967296] of tensor `w` overflow");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {3}, "abcdabcd")),
+            "tensor `w` of float32 [3] takes 12 bytes, raw_data has 8");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 8, {1}, "text")),
+            "tensor `w` holds strings in raw_data, which ONNX does not allow");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").fixed32(4, 1)),
+            "tensor `w` has two data fields: raw_data and float_data");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).fixed32(4, 1).varint(7, 1).bytes(8, "w")),
+            "tensor `w` has two data fields: TensorProto fields 4 and 7");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).fixed32(4, 1).bytes(8, "w")),
+            "tensor `w` of int64 has its data in float_data instead of int64_data");
+  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 7).varint(7, 1).bytes(8, "w")),
+            "tensor `w` of int64 [2] takes 2 entries, int64_data has 1");
+  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde").bytes(8, "w")),
+            "tensor `w` has 5 bytes in float_data, not a multiple of 4");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).bytes(7, "\x81").bytes(8, "w")),
+            "tensor `w` has a truncated number at the end of int64_data");
   EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(8, "w")), "tensor `w` of float32 [2] has no data");
-  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).bytes(8, "w").bytes(9, "abcd").varint(14, 1)), "tensor `w` has data inside the file and in external data");
-  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").bytes(3, "")), "tensor `w` is stored in segments, which nothing supports");
+  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).bytes(8, "w").bytes(9, "abcd").varint(14, 1)),
+            "tensor `w` has data inside the file and in external data");
+  EXPECT_EQ(message_of(wire::raw_tensor("w", 1, {1}, "abcd").bytes(3, "")),
+            "tensor `w` is stored in segments, which nothing supports");
   EXPECT_TRUE(read_initializer(wire::raw_tensor("w", 1, {0, 5}, "")).faults.empty());
   EXPECT_TRUE(read_initializer(Message().varint(1, 0).varint(2, 1).bytes(8, "w")).faults.empty());
 }
 
 TEST(OnnxReader, FindsMetadataAgain) {
-  const auto entry = [](std::string_view key, std::string_view value) { return Message().bytes(1, key).bytes(2, value); };
+  const auto entry = [](std::string_view key, std::string_view value) {
+    return Message().bytes(1, key).bytes(2, value);
+  };
   const Message graph = Message()
-                            .bytes(1, wire::node("Relu", {"w"}, {"y"}).bytes(9, entry("pkg.torch.onnx.stack_trace", "line 3")).bytes(9, entry("k", "v")))
+                            .bytes(1, wire::node("Relu", {"w"}, {"y"})
+                                          .bytes(9, entry("pkg.torch.onnx.stack_trace", "line 3"))
+                                          .bytes(9, entry("k", "v")))
                             .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd").bytes(16, entry("origin", "layer.weight")))
                             .bytes(13, wire::tensor_info("y", 1, {1}).bytes(4, entry("a", "b")));
   const Model model = read_ok(wire::model(graph));
@@ -446,7 +521,8 @@ TEST(OnnxReader, FindsMetadataAgain) {
 }
 
 TEST(OnnxReader, SkipsWhatItDoesNotKnow) {
-  Message graph = Message().bytes(1, wire::node("Relu", {"x"}, {"y"}).varint(100, 1).bytes(200, "?").fixed32(300, 1).fixed64(400, 1));
+  Message graph = Message().bytes(
+      1, wire::node("Relu", {"x"}, {"y"}).varint(100, 1).bytes(200, "?").fixed32(300, 1).fixed64(400, 1));
   // An unknown group, one inside another.
   graph.tag(500, 3).varint(1, 1).tag(2, 3).bytes(3, "in").tag(2, 4).tag(500, 4);
   const Model model = read_ok(wire::model(graph).bytes(27, "\xff not looked at").bytes(20, "\xff nor this"));
@@ -458,7 +534,8 @@ TEST(OnnxReader, RefusesWhatIsNoModel) {
   using namespace std::string_view_literals;
   EXPECT_EQ(error_of(""), "`test.onnx` is empty");
   EXPECT_TRUE(contains(error_of("\x89PNG\r\n\x1a\n and so on"), "not an ONNX model: the file is a PNG image"));
-  EXPECT_TRUE(contains(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "a Git LFS pointer"));
+  EXPECT_TRUE(
+      contains(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "a Git LFS pointer"));
   EXPECT_TRUE(contains(error_of("PK\x03\x04 archive"), "a ZIP archive"));
   EXPECT_TRUE(contains(error_of("The quick brown fox jumps over the lazy dog\n"), "not an ONNX model"));
   EXPECT_TRUE(contains(error_of("{\"model\": 1}"), "not an ONNX model"));
@@ -489,12 +566,20 @@ TEST(OnnxReader, ConsumesTheWholeFile) {
       {"\x26"sv, "unknown wire type 6"},
       {"\x27"sv, "unknown wire type 7"},
       {"\x22"sv, "truncated"},
-      {"\x0a\x05" "abc"sv, "wire type 2 instead of 0"},
-      {"\x32\x05" "abc"sv, "truncated: field 6 claims 5 bytes, 3 are left"},
-      {"\x32\x81\x80\x80\x80\x10" "a"sv, "truncated: field 6 claims 4294967297 bytes"},
+      {"\x0a\x05"
+       "abc"sv,
+       "wire type 2 instead of 0"},
+      {"\x32\x05"
+       "abc"sv,
+       "truncated: field 6 claims 5 bytes, 3 are left"},
+      {"\x32\x81\x80\x80\x80\x10"
+       "a"sv,
+       "truncated: field 6 claims 4294967297 bytes"},
       {"\x28\xff"sv, "truncated: a varint runs past"},
       {"\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"sv, "varint of more than 10 bytes"},
-      {"\x2d" "abc"sv, "truncated: field 5 runs past"},
+      {"\x2d"
+       "abc"sv,
+       "truncated: field 5 runs past"},
   };
   for (const Case& c : cases) {
     const Result<Model> model = read(Message().raw(good).raw(c.tail));
@@ -507,24 +592,28 @@ TEST(OnnxReader, ConsumesTheWholeFile) {
 }
 
 TEST(OnnxReader, RefusesEveryTruncation) {
-  const Message good = wire::model(Message()
-                                       .bytes(1, wire::node("Relu", {"x"}, {"y"}).bytes(5, wire::int_attribute("a", 300)))
-                                       .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
-                                       .bytes(11, wire::tensor_info("x", 1, {1})));
+  const Message good =
+      wire::model(Message()
+                      .bytes(1, wire::node("Relu", {"x"}, {"y"}).bytes(5, wire::int_attribute("a", 300)))
+                      .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
+                      .bytes(11, wire::tensor_info("x", 1, {1})));
   // Cut at a boundary of top-level fields, a file is a smaller well-formed model; anywhere else it is an error.
   int accepted = 0;
-  for (std::size_t size = 1; size < good.text().size(); ++size) accepted += read(good.text().substr(0, size)).ok() ? 1 : 0;
+  for (std::size_t size = 1; size < good.text().size(); ++size)
+    accepted += read(good.text().substr(0, size)).ok() ? 1 : 0;
   EXPECT_EQ(accepted, 1);
 }
 
 TEST(OnnxReader, SurvivesEveryFlippedByte) {
   const Message inner = Message().bytes(1, wire::node("Neg", {"x"}, {"n"})).bytes(12, wire::tensor_info("n", 1, {}));
-  const std::string good = wire::model(Message()
-                                           .bytes(1, wire::node("If", {"c"}, {"y"}).bytes(5, Message().bytes(1, "then_branch").bytes(6, inner).varint(20, 5)))
-                                           .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
-                                           .bytes(5, Message().varint(1, 2).varint(2, 7).varint(7, 1).varint(7, 2).bytes(8, "v"))
-                                           .bytes(11, wire::tensor_info("x", 1, {1})))
-                               .text();
+  const std::string good =
+      wire::model(Message()
+                      .bytes(1, wire::node("If", {"c"}, {"y"})
+                                    .bytes(5, Message().bytes(1, "then_branch").bytes(6, inner).varint(20, 5)))
+                      .bytes(5, wire::raw_tensor("w", 1, {1}, "abcd"))
+                      .bytes(5, Message().varint(1, 2).varint(2, 7).varint(7, 1).varint(7, 2).bytes(8, "v"))
+                      .bytes(11, wire::tensor_info("x", 1, {1})))
+          .text();
   int faults = 0;
   for (std::size_t at = 0; at < good.size(); ++at) {
     for (int value = 0; value < 256; ++value) {
@@ -544,10 +633,14 @@ TEST(OnnxReader, SurvivesEveryFlippedByte) {
 }
 
 TEST(OnnxReader, RefusesWrongWireTypes) {
-  EXPECT_TRUE(contains(error_of(wire::model(Message().varint(1, 5))), "field `GraphProto.node` has wire type 0 instead of 2"));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(1, Message().varint(1, 5)))), "field `NodeProto.input` has wire type 0 instead of 2"));
-  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(5, Message().varint(4, 5)))), "field `TensorProto.data` has wire type 0 instead of 5"));
-  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(3, "x"))), "field `AttributeProto.i` has wire type 2 instead of 0"));
+  EXPECT_TRUE(
+      contains(error_of(wire::model(Message().varint(1, 5))), "field `GraphProto.node` has wire type 0 instead of 2"));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(1, Message().varint(1, 5)))),
+                       "field `NodeProto.input` has wire type 0 instead of 2"));
+  EXPECT_TRUE(contains(error_of(wire::model(Message().bytes(5, Message().varint(4, 5)))),
+                       "field `TensorProto.data` has wire type 0 instead of 5"));
+  EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(3, "x"))),
+                       "field `AttributeProto.i` has wire type 2 instead of 0"));
   EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(7, "abc"))), "truncated"));
   EXPECT_TRUE(contains(error_of(model_with_attribute(Message().bytes(1, "a").bytes(8, "\x80"))), "truncated"));
 }
@@ -560,7 +653,8 @@ TEST(OnnxReader, NestsGraphsToADepthOf64) {
   const auto nested = [](int depth) {
     Message graph = Message().bytes(2, "innermost");
     for (int i = 1; i < depth; ++i)
-      graph = Message().bytes(1, wire::node("If", {"c"}, {}).bytes(5, Message().bytes(1, "then_branch").bytes(6, graph).varint(20, 5)));
+      graph = Message().bytes(
+          1, wire::node("If", {"c"}, {}).bytes(5, Message().bytes(1, "then_branch").bytes(6, graph).varint(20, 5)));
     return wire::model(graph);
   };
   EXPECT_EQ(read_ok(nested(64)).graphs.size(), 64U);
@@ -584,15 +678,17 @@ TEST(OnnxReader, RefusesFloodsOfTinyMessages) {
     return bytes;
   };
   const auto in_graph = [](std::string_view fields) { return wire::model(Message().raw(fields)).text(); };
-  const auto in_attribute = [&](std::string_view fields) { return in_graph(Message().bytes(1, Message().bytes(5, fields))); };
+  const auto in_attribute = [&](std::string_view fields) {
+    return in_graph(Message().bytes(1, Message().bytes(5, fields)));
+  };
   const std::string floods[] = {
-      in_graph(flood(Message().bytes(1, ""))),                                   // nodes
-      in_graph(flood(Message().bytes(5, ""))),                                   // initializers
-      in_graph(flood(Message().bytes(11, ""))),                                  // inputs
-      in_graph(Message().bytes(1, flood(Message().bytes(5, "")))),               // attributes
-      in_attribute(flood(Message().bytes(10, ""))),                              // tensors
-      in_attribute(flood(Message().bytes(11, ""))),                              // graphs
-      wire::model(Message()).raw(flood(Message().bytes(25, ""))).text(),         // functions
+      in_graph(flood(Message().bytes(1, ""))),                            // nodes
+      in_graph(flood(Message().bytes(5, ""))),                            // initializers
+      in_graph(flood(Message().bytes(11, ""))),                           // inputs
+      in_graph(Message().bytes(1, flood(Message().bytes(5, "")))),        // attributes
+      in_attribute(flood(Message().bytes(10, ""))),                       // tensors
+      in_attribute(flood(Message().bytes(11, ""))),                       // graphs
+      wire::model(Message()).raw(flood(Message().bytes(25, ""))).text(),  // functions
   };
   for (const std::string& bytes : floods) EXPECT_TRUE(contains(error_of(bytes), "too many tiny messages"));
 }
@@ -612,7 +708,8 @@ TEST(OnnxReader, OpensRegularFilesOnly) {
   ASSERT_EQ(::mkfifo(folder.file("fifo.onnx").c_str(), 0600), 0);
   EXPECT_TRUE(contains(error_at(folder.file("fifo.onnx")), "is a FIFO, not a regular file"));
 
-  const Result<Model> model = read_onnx_file(folder.write("good.onnx", wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"y"})))));
+  const Result<Model> model =
+      read_onnx_file(folder.write("good.onnx", wire::model(Message().bytes(1, wire::node("Relu", {"x"}, {"y"})))));
   ASSERT_TRUE(model.ok());
   EXPECT_EQ(model->path, folder.file("good.onnx"));
   EXPECT_EQ(model->nodes.size(), 1U);

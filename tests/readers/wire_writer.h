@@ -11,7 +11,9 @@ namespace tensorlint::wire {
 class Message {
  public:
   Message& varint(std::uint64_t field, std::uint64_t value) { return tag(field, 0).number(value); }
-  Message& bytes(std::uint64_t field, std::string_view payload) { return tag(field, 2).number(payload.size()).raw(payload); }
+  Message& bytes(std::uint64_t field, std::string_view payload) {
+    return tag(field, 2).number(payload.size()).raw(payload);
+  }
   Message& bytes(std::uint64_t field, const Message& payload) { return bytes(field, std::string_view(payload.text_)); }
   Message& fixed32(std::uint64_t field, float value) {
     tag(field, 5);
@@ -38,13 +40,16 @@ class Message {
   std::string text_;
 };
 
-inline Message opset(std::string_view domain, std::uint64_t version) { return Message().bytes(1, domain).varint(2, version); }
+inline Message opset(std::string_view domain, std::uint64_t version) {
+  return Message().bytes(1, domain).varint(2, version);
+}
 
 /// A model of IR version 8 and opset 18 around a GraphProto.
 inline Message model(const Message& graph) { return Message().varint(1, 8).bytes(7, graph).bytes(8, opset("", 18)); }
 
 /// A NodeProto; attributes are appended by the caller.
-inline Message node(std::string_view op, std::initializer_list<std::string_view> operands, std::initializer_list<std::string_view> results) {
+inline Message node(std::string_view op, std::initializer_list<std::string_view> operands,
+                    std::initializer_list<std::string_view> results) {
   Message message;
   for (const std::string_view name : operands) message.bytes(1, name);
   for (const std::string_view name : results) message.bytes(2, name);
@@ -63,7 +68,8 @@ inline Message tensor_info(std::string_view name, std::uint64_t dtype, std::init
 }
 
 /// A TensorProto with raw_data.
-inline Message raw_tensor(std::string_view name, std::uint64_t dtype, std::initializer_list<std::int64_t> dims, std::string_view data) {
+inline Message raw_tensor(std::string_view name, std::uint64_t dtype, std::initializer_list<std::int64_t> dims,
+                          std::string_view data) {
   Message message;
   for (const std::int64_t dim : dims) message.varint(1, static_cast<std::uint64_t>(dim));
   return message.varint(2, dtype).bytes(8, name).bytes(9, data);

@@ -35,7 +35,9 @@ std::string read_text(const fs::path& path) {
 
 bool is_fixed(const fs::path& path) { return path.stem().extension() == ".fixed"; }
 
-bool is_fixture(const fs::path& path) { return !is_fixed(path) && (path.extension() == ".onnxtxt" || path.extension() == ".onnx"); }
+bool is_fixture(const fs::path& path) {
+  return !is_fixed(path) && (path.extension() == ".onnxtxt" || path.extension() == ".onnx");
+}
 
 std::vector<fs::path> fixtures_of(const RuleInfo& rule) {
   std::vector<fs::path> found;
@@ -53,7 +55,8 @@ using Expected = std::multimap<std::uint32_t, std::string>;
 Expected expectations(const Model& model) {
   Expected expected;
   for (const Comment& comment : model.comments) {
-    const std::size_t mark = comment.text.starts_with("expect: ") ? 0 : comment.text.find("# expect: ");  // behind another comment
+    const std::size_t mark =
+        comment.text.starts_with("expect: ") ? 0 : comment.text.find("# expect: ");  // behind another comment
     if (mark == std::string_view::npos) continue;
     std::istringstream codes(std::string(comment.text.substr(comment.text.find(": ", mark) + 2)));
     for (std::string code; std::getline(codes >> std::ws, code, ',');) expected.emplace(comment.line, code);
@@ -101,11 +104,13 @@ InputReport checked(const Model& model) {
 /// The rule's findings that are no hints.
 std::size_t count_of(const InputReport& report, std::string_view code) {
   return static_cast<std::size_t>(std::ranges::count_if(report.findings, [&](const Finding& finding) {
-    return finding.code == code && (finding.severity != Severity::kInfo || find_rule(code)->info().severity == Severity::kInfo);
+    return finding.code == code &&
+           (finding.severity != Severity::kInfo || find_rule(code)->info().severity == Severity::kInfo);
   }));
 }
 
-/// What fixes, unsafe ones too, make of a faulty model in text stands beside it, and is mended where the rule has a fix.
+/// What fixes, unsafe ones too, make of a faulty model in text stands beside it, and is mended where the rule has a
+/// fix.
 void expect_fixed(const fs::path& path, const Model& model, const InputReport& report, std::string_view code) {
   fs::path beside = path;
   beside.replace_extension(".fixed.onnxtxt");
@@ -133,7 +138,8 @@ class RuleTest : public testing::TestWithParam<const Rule*> {};
 TEST_P(RuleTest, HasAPage) {
   const RuleInfo& rule = GetParam()->info();
   const std::string_view page = rule_page(rule.name);
-  EXPECT_TRUE(page.starts_with("# " + std::string(rule.name) + " (" + std::string(rule.code) + ")\n")) << rule.name << " has no page, or another title";
+  EXPECT_TRUE(page.starts_with("# " + std::string(rule.name) + " (" + std::string(rule.code) + ")\n"))
+      << rule.name << " has no page, or another title";
   for (const std::string_view part : {"\n## Example\n", "\n## Fix\n", "\n## When to ignore it\n"})
     EXPECT_NE(page.find(part), std::string_view::npos) << rule.name << ": the page lacks" << part;
 }
@@ -147,7 +153,8 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     const Result<Model> model = text ? read_onnx_text_file(path.string()) : read_onnx_file(path.string());
     ASSERT_TRUE(model) << model.error().message;
     const InputReport report = checked(*model);
-    const bool fires = std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& finding) { return finding.code == rule.code; });
+    const bool fires = std::any_of(report.findings.begin(), report.findings.end(),
+                                   [&](const Finding& finding) { return finding.code == rule.code; });
     if (text) {
       EXPECT_EQ(listed(found_codes(report.findings)), listed(expectations(*model)));
     }
@@ -171,11 +178,12 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
   EXPECT_TRUE(has_ok) << rule.name << " has no ok_ fixture";
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(all_rules().begin(), all_rules().end()), [](const auto& info) {
-  std::string name(info.param->info().name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(all_rules().begin(), all_rules().end()),
+                         [](const auto& info) {
+                           std::string name(info.param->info().name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(Rules, HaveTheirOwnNamesAndCodes) {
   std::map<std::string_view, int> uses;
@@ -188,12 +196,15 @@ TEST(Rules, HaveTheirOwnNamesAndCodes) {
 }
 
 TEST(Rules, ClaimEveryKindOfFailure) {
-  const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
+  const Result<Model> model = read_onnx_text(
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
   ASSERT_TRUE(model);
   const Analysis analysis = analyse(*model, {});
   for (int kind = 0; kind <= static_cast<int>(ConstraintKind::kDeclaredShape); ++kind) {
     const Constraint constraint{"some_constraint", static_cast<ConstraintKind>(kind), "holds"};
-    const NodeFailure failure{.node = static_cast<NodeId>(0), .failure = {&constraint, Certainty::kMust, {}, "it does not hold", {}}, .calls = {}};
+    const NodeFailure failure{.node = static_cast<NodeId>(0),
+                              .failure = {&constraint, Certainty::kMust, {}, "it does not hold", {}},
+                              .calls = {}};
     const FailureCase found{.analysis = analysis, .at = failure, .loss = nullptr, .loss_metadata = {}};
     const auto claims = [&](const Rule* rule) { return rule->claim(found) > 0; };
     EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;

@@ -35,9 +35,40 @@ TEST(TextMutation, StartsFromTextsThatAreWellFormed) {
 }
 
 /// Characters that change the structure, and words that begin something.
-constexpr std::array<std::string_view, 34> kPieces = {
-    "(", ")", "[", "]", "{", "}", "<", ">", "=", "=>", ",", ":", ".", "?", "@", "\"", "\\", "#", "\n", "-", "1", "99999999999999999999", "1e999",
-    "-nan", "float", "seq(", "sparse_tensor(", "inf", "a () => () {", "<b = g () => () {", "\xff", std::string_view("\0", 1), "dtype_7", "undefined"};
+constexpr std::array<std::string_view, 34> kPieces = {"(",
+                                                      ")",
+                                                      "[",
+                                                      "]",
+                                                      "{",
+                                                      "}",
+                                                      "<",
+                                                      ">",
+                                                      "=",
+                                                      "=>",
+                                                      ",",
+                                                      ":",
+                                                      ".",
+                                                      "?",
+                                                      "@",
+                                                      "\"",
+                                                      "\\",
+                                                      "#",
+                                                      "\n",
+                                                      "-",
+                                                      "1",
+                                                      "99999999999999999999",
+                                                      "1e999",
+                                                      "-nan",
+                                                      "float",
+                                                      "seq(",
+                                                      "sparse_tensor(",
+                                                      "inf",
+                                                      "a () => () {",
+                                                      "<b = g () => () {",
+                                                      "\xff",
+                                                      std::string_view("\0", 1),
+                                                      "dtype_7",
+                                                      "undefined"};
 
 std::string mutated(std::string text, std::mt19937_64& random) {
   const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
@@ -46,15 +77,33 @@ std::string mutated(std::string text, std::mt19937_64& random) {
     if (text.empty()) return text;
     const std::size_t at = below(text.size());
     switch (below(9)) {
-      case 0: text.erase(at, 1 + below(8)); break;
-      case 1: text.insert(at, kPieces[below(kPieces.size())]); break;
-      case 2: text.replace(at, 1, kPieces[below(kPieces.size())]); break;
-      case 3: text[at] = static_cast<char>(random()); break;
-      case 4: text[at] = static_cast<char>('a' + below(26)); break;
-      case 5: text[at] = static_cast<char>('0' + below(10)); break;
-      case 6: text.insert(at, " # \n"); break;
-      case 7: text.insert(below(text.size()), text.substr(at, 1 + below(60))); break;
-      default: text.resize(at); break;
+      case 0:
+        text.erase(at, 1 + below(8));
+        break;
+      case 1:
+        text.insert(at, kPieces[below(kPieces.size())]);
+        break;
+      case 2:
+        text.replace(at, 1, kPieces[below(kPieces.size())]);
+        break;
+      case 3:
+        text[at] = static_cast<char>(random());
+        break;
+      case 4:
+        text[at] = static_cast<char>('a' + below(26));
+        break;
+      case 5:
+        text[at] = static_cast<char>('0' + below(10));
+        break;
+      case 6:
+        text.insert(at, " # \n");
+        break;
+      case 7:
+        text.insert(below(text.size()), text.substr(at, 1 + below(60)));
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;

@@ -80,12 +80,11 @@ plain () => () {
 }
 )";
 
-TEST(TextPrinter, PrintsWhatWasRead) {
-  EXPECT_EQ(printed(kEverything), kEverything);
-}
+TEST(TextPrinter, PrintsWhatWasRead) { EXPECT_EQ(printed(kEverything), kEverything); }
 
 TEST(TextPrinter, ShortensConstantsOnlyWhenAsked) {
-  constexpr std::string_view kText = "g () => () <int64[20] w = {0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19}, int64[2] v = {1, 2}> {}";
+  constexpr std::string_view kText =
+      "g () => () <int64[20] w = {0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19}, int64[2] v = {1, 2}> {}";
   EXPECT_NE(printed(kText).find("17, 18, 19}"), std::string::npos);
   const std::string shortened = printed(kText, {.max_elements = 2});
   EXPECT_NE(shortened.find("int64[20] w = {0, 1, ...}"), std::string::npos) << shortened;
@@ -107,7 +106,8 @@ TEST(TextPrinter, PrintsMalformedPieces) {
 TEST(TextPrinter, PrintsTheModelsOfTheRepository) {
   std::size_t count = 0;
   for (const std::string_view folder : {"samples", "tests"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TENSORLINT_SOURCE_DIR) / folder)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(TENSORLINT_SOURCE_DIR) / folder)) {
       if (entry.path().extension() != ".onnx") continue;
       const Result<Model> model = read_onnx_file(entry.path().string());
       if (!model) continue;  // broken on purpose
@@ -146,7 +146,7 @@ TEST(TextPrinter, PrintsTypedFields) {
   EXPECT_EQ(elements_of(22, 3, 5, "\x78\x0f"sv), "{-8, 7, -1}");
   EXPECT_EQ(elements_of(13, 1, 11, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{18446744073709551615}");
   EXPECT_EQ(elements_of(1, 1, 4, "\x00\x00\x80\x3f"sv), "{1}");
-  EXPECT_EQ(elements_of(1, 1, 5, "\x01"sv), "{}");                // data in a field of another type
+  EXPECT_EQ(elements_of(1, 1, 5, "\x01"sv), "{}");                   // data in a field of another type
   EXPECT_EQ(elements_of(1, 2, 4, "\x00\x00\x80\x3f\x00"sv), "{1}");  // a cut element
 }
 

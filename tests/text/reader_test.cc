@@ -12,7 +12,8 @@ namespace {
 Model parsed(std::string_view text) {
   Result<Model> model = read_onnx_text(text, "m.onnxtxt");
   if (!model) {
-    ADD_FAILURE() << model.error().position.line << ":" << model.error().position.column << ": " << model.error().message;
+    ADD_FAILURE() << model.error().position.line << ":" << model.error().position.column << ": "
+                  << model.error().message;
     return Model{};
   }
   return std::move(model).value();
@@ -131,7 +132,8 @@ TEST(TextReader, ReadsNodes) {
 
 TEST(TextReader, ReadsAttributes) {
   const Model model = parsed(with_header(
-      "g () => () { x = Op <i = 3, f : float = 2, nan = nan, low = -inf, s = \"a\\\\b\", is = [1, -2], fs = [1.0, 2e3, inf],\n"
+      "g () => () { x = Op <i = 3, f : float = 2, nan = nan, low = -inf, s = \"a\\\\b\", is = [1, -2], fs = [1.0, 2e3, "
+      "inf],\n"
       " fi : floats = [1, 2], ss = [\"p\", \"q\"], none : ints = [], t = float[2] {1, 2.5}, named = int64[1] n = {7},\n"
       " ts : tensors = [float {1}, int64[0] {}], tp = seq(float[N]), tps : type_protos = [float, int64[]],\n"
       " sp = sparse_tensor(float[3, 4]) {float[2] {1, 2}, int64[2] {0, 5}}, \"odd name\" = 1> () }"));
@@ -169,15 +171,15 @@ TEST(TextReader, ReadsAttributes) {
 }
 
 TEST(TextReader, ReadsNestedGraphs) {
-  const Model model = parsed(with_header(
-      "main (bool c, float x) => (float y) {\n"
-      "  y = If (c) <then_branch = yes () => (float r) <float[1] w = {1}> {\n"
-      "      r = If (c) <then_branch = inner () => (q) { q = Neg (x) # } not the end\n"
-      "      }, else_branch = \"in ner\" () => (q) { q = Op <s = \"}{\"> (x) }>\n"
-      "    },\n"
-      "    else_branch = no () => (float r) { r = Abs (x) }>\n"
-      "  z = Relu (y)\n"
-      "}"));
+  const Model model =
+      parsed(with_header("main (bool c, float x) => (float y) {\n"
+                         "  y = If (c) <then_branch = yes () => (float r) <float[1] w = {1}> {\n"
+                         "      r = If (c) <then_branch = inner () => (q) { q = Neg (x) # } not the end\n"
+                         "      }, else_branch = \"in ner\" () => (q) { q = Op <s = \"}{\"> (x) }>\n"
+                         "    },\n"
+                         "    else_branch = no () => (float r) { r = Abs (x) }>\n"
+                         "  z = Relu (y)\n"
+                         "}"));
   ASSERT_EQ(model.graphs.size(), 5u);
   EXPECT_EQ(model.graphs[0].node_count, 2u);
   EXPECT_EQ(model.graph_path(GraphId{1}), "main/yes");
@@ -229,13 +231,15 @@ TEST(TextReader, ReadsFunctions) {
 }
 
 TEST(TextReader, ReadsInitializers) {
-  const Model model = parsed(with_header(
-      "g (float[2] x = {1, 2}, int64 n) => (float[2] y)\n"
-      "<float[3] w = {1, -2.5, inf}, float[2] v, string[2] s = {\"a\", \"b # c\"},\n"
-      " float[1000000, 1000000] big = [\"location\": \"w.bin\", \"offset\": \"4096\", \"length\": \"8\"],\n"
-      " sparse_tensor(float[10]) sp = {float[1] {3}, int64[1] {4}}> {\n"
-      "  v = Relu (x)\n  y = Add (v, w)\n}"));
-  const auto value = [&](std::string_view name) -> const Value& { return model.value(model.find_value(GraphId::kMain, name)); };
+  const Model model = parsed(
+      with_header("g (float[2] x = {1, 2}, int64 n) => (float[2] y)\n"
+                  "<float[3] w = {1, -2.5, inf}, float[2] v, string[2] s = {\"a\", \"b # c\"},\n"
+                  " float[1000000, 1000000] big = [\"location\": \"w.bin\", \"offset\": \"4096\", \"length\": \"8\"],\n"
+                  " sparse_tensor(float[10]) sp = {float[1] {3}, int64[1] {4}}> {\n"
+                  "  v = Relu (x)\n  y = Add (v, w)\n}"));
+  const auto value = [&](std::string_view name) -> const Value& {
+    return model.value(model.find_value(GraphId::kMain, name));
+  };
   EXPECT_EQ(value("x").origin, ValueOrigin::kInput);
   EXPECT_EQ(value("x").initializer->floats(2), (std::vector<double>{1, 2}));
   EXPECT_EQ(value("w").origin, ValueOrigin::kInitializer);
@@ -262,7 +266,8 @@ TEST(TextReader, EncodesEveryElementType) {
   EXPECT_EQ(constant(model, "uint16[1]", "{65535}").integers(1), (Ints{65535}));
   EXPECT_EQ(constant(model, "int32[1]", "{-2147483648}").integers(1), (Ints{-2147483648LL}));
   EXPECT_EQ(constant(model, "uint32[1]", "{4294967295}").integers(1), (Ints{4294967295LL}));
-  EXPECT_EQ(constant(model, "int64[1]", "{-9223372036854775808}").integers(1), (Ints{std::numeric_limits<std::int64_t>::min()}));
+  EXPECT_EQ(constant(model, "int64[1]", "{-9223372036854775808}").integers(1),
+            (Ints{std::numeric_limits<std::int64_t>::min()}));
   EXPECT_EQ(constant(model, "uint64[1]", "{18446744073709551615}").raw, std::string(8, '\xff'));
   EXPECT_EQ(constant(model, "bool[3]", "{1, 0, 1}").integers(3), (Ints{1, 0, 1}));
   EXPECT_EQ(constant(model, "int4[3]", "{-8, 7, -1}").integers(3), (Ints{-8, 7, -1}));
@@ -309,14 +314,18 @@ TEST(TextReader, SaysWhereAndWhat) {
   EXPECT_EQ(error_of("g (float x => ()"), "1:12: expected `)` or `,` behind an input, found `=>`");
   EXPECT_EQ(error_of("g () => () {\n  y = Relu x\n}"), "2:12: expected `(` before the operands, found `x`");
   EXPECT_EQ(error_of("g () => () {\n  y = Relu (x)\n"), "3:1: expected a node or `}`, found the end of the text");
-  EXPECT_EQ(error_of("g () => () { y = A <s = \"abc> () }"), "1:25: expected an attribute's value, found a string without its closing quote");
-  EXPECT_EQ(error_of("g () => () { y = A <i = 9223372036854775808> () }"), "1:25: `9223372036854775808` does not fit int64");
+  EXPECT_EQ(error_of("g () => () { y = A <s = \"abc> () }"),
+            "1:25: expected an attribute's value, found a string without its closing quote");
+  EXPECT_EQ(error_of("g () => () { y = A <i = 9223372036854775808> () }"),
+            "1:25: `9223372036854775808` does not fit int64");
   EXPECT_EQ(error_of("g () => () { y = A <f = 1e39> () }"), "1:25: `1e39` does not fit float32");
-  EXPECT_EQ(error_of("g () => () { y = A <i = 12ab> () }"), "1:25: expected an attribute's value, found a malformed number");
+  EXPECT_EQ(error_of("g () => () { y = A <i = 12ab> () }"),
+            "1:25: expected an attribute's value, found a malformed number");
   EXPECT_EQ(error_of("g () => () { y = A <i = []> () }"), "1:25: an empty list needs its kind (`: ints` or another)");
   EXPECT_EQ(error_of("g () => () { y = A <i : int = \"x\"> () }"),
             "1:31: expected a value of kind int, found one of kind string: the string \"x\"");
-  EXPECT_EQ(error_of("g () => () { y = A <i = [1, 2.0]> () }"), "1:29: expected a value of kind int, found one of kind float: `2.0`");
+  EXPECT_EQ(error_of("g () => () { y = A <i = [1, 2.0]> () }"),
+            "1:29: expected a value of kind int, found one of kind float: `2.0`");
   EXPECT_EQ(error_of("g () => () <int8[1] w = {128}> {}"), "1:26: `128` does not fit int8");
   EXPECT_EQ(error_of("g () => () <uint8[1] w = {-1}> {}"), "1:27: `-1` does not fit uint8");
   EXPECT_EQ(error_of("g () => () <bool[1] w = {2}> {}"), "1:26: expected 0 or 1, found `2`");
@@ -324,15 +333,19 @@ TEST(TextReader, SaysWhereAndWhat) {
   EXPECT_EQ(error_of("g () => () <float16[1] w = {65520.0}> {}"), "1:29: `65520.0` does not fit float16");
   EXPECT_EQ(error_of("g () => () <float[N] w = {1}> {}"), "1:13: a constant needs numbers as dims, found `N`");
   EXPECT_EQ(error_of("g () => () <float[] w = {1}> {}"), "1:13: a constant needs its dims, found `[]`");
-  EXPECT_EQ(error_of("g () => () { y = A () } g $"), "1:27: expected `(` before the inputs, found a character that the syntax does not know");
+  EXPECT_EQ(error_of("g () => () { y = A () } g $"),
+            "1:27: expected `(` before the inputs, found a character that the syntax does not know");
   EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x } > }"),
             "1:51: expected `)` or `,` behind an operand, found `}`");
-  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x) }"), "1:53: expected `>` or `,` behind an attribute, found the end of the text");
-  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x)"), "1:51: expected a node or `}`, found the end of the text");
+  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x) }"),
+            "1:53: expected `>` or `,` behind an attribute, found the end of the text");
+  EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x)"),
+            "1:51: expected a node or `}`, found the end of the text");
 }
 
 TEST(TextReader, ReportsMalformedConstantsAsFaults) {
-  const Model model = parsed(with_header("g () => () <float[2, 2] w = {1, 2, 3}, float[-1] v = {1}, float[4611686018427387904, 4] u = {}> {}"));
+  const Model model = parsed(with_header(
+      "g () => () <float[2, 2] w = {1, 2, 3}, float[-1] v = {1}, float[4611686018427387904, 4] u = {}> {}"));
   ASSERT_EQ(model.faults.size(), 3u);
   for (const StructureFault& fault : model.faults) EXPECT_EQ(fault.kind, StructureFault::Kind::kMalformedTensor);
   EXPECT_EQ(model.faults[0].message, "tensor `w` of float32 [2, 2] takes 4 elements, it has 3");
@@ -375,7 +388,8 @@ TEST(TextReader, LimitsMemoryToTheLengthOfTheText) {
 }
 
 TEST(TextReader, ReportsMalformedTypesAndAttributesAsFaults) {
-  const Model model = parsed(with_header("g (float[-2] a, seq() b, dtype_99 c) => () { x = Op <q : undefined, \"\" = 1> () }"));
+  const Model model =
+      parsed(with_header("g (float[-2] a, seq() b, dtype_99 c) => () { x = Op <q : undefined, \"\" = 1> () }"));
   ASSERT_EQ(model.faults.size(), 5u);
   EXPECT_EQ(model.faults[0].message, "a type declares the negative dim -2");
   EXPECT_EQ(model.faults[1].message, "a type declares no element type");

@@ -24,7 +24,8 @@ void expect_equal(const ::onnx::ModelProto& original) {
   ASSERT_TRUE(written.ok()) << written.error().message;
   ::onnx::ModelProto rebuilt;
   ASSERT_TRUE(rebuilt.ParseFromString(written->joined()));
-  EXPECT_TRUE(NormalForm::of(original) == NormalForm::of(rebuilt)) << original.ShortDebugString() << "\n" << rebuilt.ShortDebugString();
+  EXPECT_TRUE(NormalForm::of(original) == NormalForm::of(rebuilt)) << original.ShortDebugString() << "\n"
+                                                                   << rebuilt.ShortDebugString();
 }
 
 ::onnx::ModelProto small_model() {
@@ -62,7 +63,9 @@ TEST(ModelWriter, CarriesWhatTheGraphHasNoPlaceFor) {
   graph.add_quantization_annotation()->set_tensor_name("x");
   graph.mutable_node(0)->set_doc_string("the node");
   note(graph.mutable_node(0)->mutable_metadata_props(), "node", "2");
-  model.mutable_unknown_fields()->append("\xc2\x3e\x03" "new");  // field 1000, of some later version
+  model.mutable_unknown_fields()->append(
+      "\xc2\x3e\x03"
+      "new");  // field 1000, of some later version
   expect_equal(model);
 }
 
@@ -132,7 +135,12 @@ TEST(ModelWriter, KeepsEveryKindOfAttributeTypeAndTensor) {
   empty.set_raw_data("");
   ::onnx::TypeProto& map = *attribute("tp", ::onnx::AttributeProto::TYPE_PROTO).mutable_tp();
   map.mutable_map_type()->set_key_type(::onnx::TensorProto::INT64);
-  map.mutable_map_type()->mutable_value_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::FLOAT);
+  map.mutable_map_type()
+      ->mutable_value_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(::onnx::TensorProto::FLOAT);
   ::onnx::SparseTensorProto& sparse = *attribute("sp", ::onnx::AttributeProto::SPARSE_TENSOR).mutable_sparse_tensor();
   sparse.add_dims(4);
   sparse.mutable_values()->set_data_type(::onnx::TensorProto::FLOAT);
@@ -152,7 +160,8 @@ TEST(ModelWriter, KeepsEveryKindOfAttributeTypeAndTensor) {
   note(external.mutable_external_data(), "offset", "4096");
   ::onnx::ValueInfoProto& optional = *graph.add_input();
   optional.set_name("o");
-  optional.mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_sparse_tensor_type()->set_elem_type(::onnx::TensorProto::INT8);
+  optional.mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_sparse_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::INT8);
 
   ::onnx::FunctionProto& function = *model.add_functions();
   function.set_name("Twice");
@@ -190,7 +199,9 @@ TEST(ModelWriter, DoesNotCopyWeights) {
   ASSERT_TRUE(model.ok());
   const Result<EditedBytes> written = write_onnx(*model);
   ASSERT_TRUE(written.ok());
-  EXPECT_TRUE(std::ranges::any_of(written->parts(), [&](std::string_view part) { return part.size() == 100'000 && part.data() > bytes.data() && part.data() < bytes.data() + bytes.size(); }));
+  EXPECT_TRUE(std::ranges::any_of(written->parts(), [&](std::string_view part) {
+    return part.size() == 100'000 && part.data() > bytes.data() && part.data() < bytes.data() + bytes.size();
+  }));
   expect_equal(proto);
 }
 

@@ -62,7 +62,9 @@ class NormalForm {
   }
   static void normalise(::onnx::ValueInfoProto& value) {
     if (value.doc_string().empty()) value.clear_doc_string();
-    if (value.has_type() && value.type().value_case() == ::onnx::TypeProto::VALUE_NOT_SET && value.type().denotation().empty()) value.clear_type();
+    if (value.has_type() && value.type().value_case() == ::onnx::TypeProto::VALUE_NOT_SET &&
+        value.type().denotation().empty())
+      value.clear_type();
   }
 };
 

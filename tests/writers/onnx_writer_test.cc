@@ -1,5 +1,5 @@
-// The splice writer against libprotobuf: what protobuf reads after an edit is the model with that edit and nothing else,
-// and every byte outside the edit stands.
+// The splice writer against libprotobuf: what protobuf reads after an edit is the model with that edit and nothing
+// else, and every byte outside the edit stands.
 #include "ir/writers/onnx/writer.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ std::vector<fs::path> sample_models() {
   const int index = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
   if (graph.kind == GraphKind::kFunction) {
     for (::onnx::FunctionProto& function : *judge.mutable_functions())
-      if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain)) return function.mutable_node(index);
+      if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain))
+        return function.mutable_node(index);
     return nullptr;
   }
   return judge_graph(judge, model, node.graph)->mutable_node(index);
@@ -50,11 +51,13 @@ std::vector<fs::path> sample_models() {
 }
 
 /// The nodes that the judge has of the graph of `node`.
-google::protobuf::RepeatedPtrField<::onnx::NodeProto>* judge_nodes(::onnx::ModelProto& judge, const Model& model, NodeId id) {
+google::protobuf::RepeatedPtrField<::onnx::NodeProto>* judge_nodes(::onnx::ModelProto& judge, const Model& model,
+                                                                   NodeId id) {
   const Graph& graph = model.graph(model.node(id).graph);
   if (graph.kind != GraphKind::kFunction) return judge_graph(judge, model, model.node(id).graph)->mutable_node();
   for (::onnx::FunctionProto& function : *judge.mutable_functions())
-    if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain)) return function.mutable_node();
+    if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain))
+      return function.mutable_node();
   return nullptr;
 }
 
@@ -93,7 +96,9 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
   const std::vector<fs::path> paths = sample_models();
   ASSERT_FALSE(paths.empty());
   std::mt19937 random(20);
-  const auto below = [&](std::size_t limit) { return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random); };
+  const auto below = [&](std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+  };
   int edits_made = 0;
   for (int round = 0; edits_made < 1000; ++round) {
     Loaded loaded = load(paths[static_cast<std::size_t>(round) % paths.size()]);
@@ -108,7 +113,8 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
       switch (below(9)) {
         case 0: {
           const bool in_function = loaded.model.graph(node.graph).kind == GraphKind::kFunction;
-          edits.push_back(InsertNode{id, {"", "Cast", "made", {"in"}, {"out"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 7}}}});
+          edits.push_back(InsertNode{
+              id, {"", "Cast", "made", {"in"}, {"out"}, {{.name = "to", .kind = AttributeKind::kInt, .i = 7}}}});
           ::onnx::NodeProto made;
           made.set_op_type("Cast");
           made.set_name("made");
@@ -118,11 +124,13 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
           attribute->set_name("to");
           attribute->set_type(::onnx::AttributeProto::INT);
           attribute->set_i(7);
-          const int index = static_cast<int>(static_cast<std::uint32_t>(id) - loaded.model.graph(node.graph).first_node);
+          const int index =
+              static_cast<int>(static_cast<std::uint32_t>(id) - loaded.model.graph(node.graph).first_node);
           auto* nodes = judge_node(wanted, loaded.model, id) == nullptr ? nullptr
-                        : in_function ? [&] {
+                        : in_function                                   ? [&] {
                             for (auto& function : *wanted.mutable_functions())
-                              if (function.name() == loaded.model.text(loaded.model.graph(node.graph).name)) return function.mutable_node();
+                              if (function.name() == loaded.model.text(loaded.model.graph(node.graph).name))
+                                return function.mutable_node();
                             return static_cast<google::protobuf::RepeatedPtrField<::onnx::NodeProto>*>(nullptr);
                           }()
                                       : judge_graph(wanted, loaded.model, node.graph)->mutable_node();
@@ -165,7 +173,8 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
           const int to = static_cast<int>(below(graph.node_count + 1));
           if (to == at) continue;
           const bool last = to == static_cast<int>(graph.node_count);
-          edits.push_back(MoveNode{id, last ? NodeId::kNone : static_cast<NodeId>(graph.first_node + static_cast<std::uint32_t>(to))});
+          edits.push_back(MoveNode{
+              id, last ? NodeId::kNone : static_cast<NodeId>(graph.first_node + static_cast<std::uint32_t>(to))});
           auto* nodes = judge_nodes(wanted, loaded.model, id);
           ASSERT_NE(nodes, nullptr);
           for (int i = at; i + 1 < to; ++i) nodes->SwapElements(i, i + 1);
@@ -241,9 +250,10 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
 TEST(OnnxWriter, SeveralEditsOfOneNodeMeet) {
   Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
   const NodeId id{0};
-  const std::vector<GraphEdit> edits = {SetOperand{id, 0, "first"}, SetOperand{id, 1, "second"},
-                                        SetAttribute{id, {.name = "alpha", .kind = AttributeKind::kFloat, .f = 0.5F}},
-                                        SetAttribute{id, {.name = "mode", .kind = AttributeKind::kString, .s = "linear"}}};
+  const std::vector<GraphEdit> edits = {
+      SetOperand{id, 0, "first"}, SetOperand{id, 1, "second"},
+      SetAttribute{id, {.name = "alpha", .kind = AttributeKind::kFloat, .f = 0.5F}},
+      SetAttribute{id, {.name = "mode", .kind = AttributeKind::kString, .s = "linear"}}};
   const auto edited = edit_onnx(loaded.bytes, loaded.model, edits);
   ASSERT_TRUE(edited.ok()) << edited.error().message;
   ::onnx::ModelProto got;

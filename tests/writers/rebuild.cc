@@ -1,5 +1,6 @@
-// Reads each model of some folders, writes it anew from the graph and has libprotobuf compare the two. For round_trip_test.py;
-// `rebuild FOLDER...` prints the models that differ and one line of counts, and fails when one differs.
+// Reads each model of some folders, writes it anew from the graph and has libprotobuf compare the two. For
+// round_trip_test.py; `rebuild FOLDER...` prints the models that differ and one line of counts, and fails when one
+// differs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
       continue;
     }
     ::onnx::ModelProto original, rebuilt;
-    if (!original.ParseFromArray((*file)->bytes().data(), static_cast<int>((*file)->bytes().size())) || !rebuilt.ParseFromString(bytes->joined())) {
+    if (!original.ParseFromArray((*file)->bytes().data(), static_cast<int>((*file)->bytes().size())) ||
+        !rebuilt.ParseFromString(bytes->joined())) {
       differs("libprotobuf cannot parse it");
       continue;
     }

@@ -86,9 +86,13 @@ TEST(TextWriter, ResultsGetOtherNamesAndNodesStandAtTheEnd) {
                 .find("  a = Clip (t, , shift)\n  y = Neg (a)\n}\n"),
             std::string::npos);
   constexpr std::string_view kSeveral =
-      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (b, c) { , b, c = Split <num_outputs = 3> (x) }\n";
-  EXPECT_NE(edited(kSeveral, {SetResult{NodeId{0}, 1, "d"}, SetResult{NodeId{0}, 2, "e 1"}}).find(", d, \"e 1\" = Split"), std::string::npos);
-  EXPECT_EQ(edited(kModel, {AddMetadata{NodeId{0}, ValueId::kAbsent, "key", "value"}}), "error: nodes and constants of a model in text have no metadata");
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (b, c) { , b, c = Split <num_outputs = 3> (x) "
+      "}\n";
+  EXPECT_NE(
+      edited(kSeveral, {SetResult{NodeId{0}, 1, "d"}, SetResult{NodeId{0}, 2, "e 1"}}).find(", d, \"e 1\" = Split"),
+      std::string::npos);
+  EXPECT_EQ(edited(kModel, {AddMetadata{NodeId{0}, ValueId::kAbsent, "key", "value"}}),
+            "error: nodes and constants of a model in text have no metadata");
 }
 
 TEST(TextWriter, NodesTakeTheirLinesAlong) {

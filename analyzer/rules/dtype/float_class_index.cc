@@ -8,7 +8,8 @@ namespace {
 class FloatClassIndex : public Rule {
  public:
   FloatClassIndex()
-      : Rule({"TL-D104", "float-class-index", "dtype", Severity::kError, "a classification loss gets floating-point numbers as class indices"}) {}
+      : Rule({"TL-D104", "float-class-index", "dtype", Severity::kError,
+              "a classification loss gets floating-point numbers as class indices"}) {}
 
   int claim(const FailureCase& failure) const override {
     if (failure.kind() != ConstraintKind::kTypeConstraint) return 0;
@@ -21,8 +22,12 @@ class FloatClassIndex : public Rule {
 
   void report(const FailureCase& failure, Reporter& out) const override {
     const Operand target = failure.operands().front();
-    word(failure, fmt::format("{} gets class indices {} of dtype {}", to_text(*failure.loss_kind()), target.name(), target.fact().dtypes.to_text()), out)
-        .fix(fmt::format("cast {} to int64", target.name()), Applicability::kUnsafe, insert_cast(failure.model(), failure.at.node, target.value(), DType::kInt64));
+    word(failure,
+         fmt::format("{} gets class indices {} of dtype {}", to_text(*failure.loss_kind()), target.name(),
+                     target.fact().dtypes.to_text()),
+         out)
+        .fix(fmt::format("cast {} to int64", target.name()), Applicability::kUnsafe,
+             insert_cast(failure.model(), failure.at.node, target.value(), DType::kInt64));
   }
 };
 

@@ -16,7 +16,8 @@ class IndexDtype : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     const Operand index = failure.operands().front();
     word(failure, failure.message(), out)
-        .fix(fmt::format("cast {} to int64", index.name()), Applicability::kUnsafe, insert_cast(failure.model(), failure.at.node, index.value(), DType::kInt64));
+        .fix(fmt::format("cast {} to int64", index.name()), Applicability::kUnsafe,
+             insert_cast(failure.model(), failure.at.node, index.value(), DType::kInt64));
   }
 
  private:

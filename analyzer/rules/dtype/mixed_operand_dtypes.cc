@@ -6,9 +6,12 @@ namespace {
 class MixedOperandDtypes : public Rule {
  public:
   MixedOperandDtypes()
-      : Rule({"TL-D103", "mixed-operand-dtypes", "dtype", Severity::kError, "operands that need one dtype have different ones"}) {}
+      : Rule({"TL-D103", "mixed-operand-dtypes", "dtype", Severity::kError,
+              "operands that need one dtype have different ones"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kMixedDtypes ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kMixedDtypes ? kGeneric : 0;
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
     FindingBuilder finding = word(failure, failure.message(), out);

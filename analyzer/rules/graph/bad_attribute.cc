@@ -13,9 +13,13 @@ namespace {
 
 class BadAttribute : public Rule {
  public:
-  BadAttribute() : Rule({"TL-G604", "bad-attribute", "graph", Severity::kError, "an attribute that the operator does not have, needs, or allows"}) {}
+  BadAttribute()
+      : Rule({"TL-G604", "bad-attribute", "graph", Severity::kError,
+              "an attribute that the operator does not have, needs, or allows"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kAttribute ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kAttribute ? kGeneric : 0;
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
     std::string message = failure.message();
@@ -25,7 +29,9 @@ class BadAttribute : public Rule {
       for (const FormalAttribute& attribute : schema->attributes) known.push_back(attribute.name);
       // The message tells of the first that the schema does not have.
       for (const Attribute& attribute : failure.model().attributes(failure.call().node())) {
-        if (schema->attribute(attribute.name) != nullptr || message.find(quoted_for_people(attribute.name)) == std::string::npos) continue;
+        if (schema->attribute(attribute.name) != nullptr ||
+            message.find(quoted_for_people(attribute.name)) == std::string::npos)
+          continue;
         message += suggestion(attribute.name, known);
         break;
       }
@@ -34,7 +40,8 @@ class BadAttribute : public Rule {
   }
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedAttribute; });
+    report_faults(view, out,
+                  [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedAttribute; });
   }
 };
 

@@ -12,7 +12,7 @@
 namespace tensorlint {
 namespace {
 
-constexpr std::size_t kNotedNodes = 16;     // of one cycle
+constexpr std::size_t kNotedNodes = 16;      // of one cycle
 constexpr std::size_t kWalksPerTangle = 16;  // ways looked for among nodes that all need each other
 
 /// Calls `visit` with the nodes of the same graph that use a result of `node`, directly or in a body.
@@ -29,7 +29,8 @@ void for_each_user(const Analysis& analysis, NodeId node, Visit visit) {
   }
 }
 
-/// Strongly connected components (Tarjan 1972, with a stack of its own), of the nodes that are asked about and behind them.
+/// Strongly connected components (Tarjan 1972, with a stack of its own), of the nodes that are asked about and behind
+/// them.
 class Tangles {
  public:
   explicit Tangles(const Analysis& analysis) : analysis_(analysis) {}
@@ -160,7 +161,9 @@ class Calls {
 
 class Cycle : public Rule {
  public:
-  Cycle() : Rule({"TL-G606", "cycle", "graph", Severity::kError, "nodes that need each other's results, functions that call themselves"}) {}
+  Cycle()
+      : Rule({"TL-G606", "cycle", "graph", Severity::kError,
+              "nodes that need each other's results, functions that call themselves"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
@@ -173,7 +176,9 @@ class Cycle : public Rule {
     Tangles tangles(view.analysis());
     std::vector<bool> said(model.nodes.size());
     std::map<std::uint32_t, std::size_t> walks;
-    const auto is_said = [&](NodeId node) -> std::vector<bool>::reference { return said[static_cast<std::size_t>(node)]; };
+    const auto is_said = [&](NodeId node) -> std::vector<bool>::reference {
+      return said[static_cast<std::size_t>(node)];
+    };
     for (const EarlyUse& use : view.analysis().early_uses()) {
       if (!use.in_cycle) continue;
       const NodeId producer = model.value(use.value).producer;

@@ -13,18 +13,25 @@ namespace {
 
 std::string declared_text(const Model& model, const TypeDecl& type) {
   std::vector<std::string> dims;
-  for (const DimDecl& dim : type.dims) dims.push_back(dim.has_extent ? std::to_string(dim.extent) : dim.name == NameId::kEmpty ? "?" : escape_for_people(model.text(dim.name), 64));
+  for (const DimDecl& dim : type.dims)
+    dims.push_back(dim.has_extent               ? std::to_string(dim.extent)
+                   : dim.name == NameId::kEmpty ? "?"
+                                                : escape_for_people(model.text(dim.name), 64));
   return fmt::format("[{}]", fmt::join(dims, ", "));
 }
 
 class DeclaredTypeContradicted : public Rule {
  public:
-  DeclaredTypeContradicted() : Rule({"TL-G617", "declared-type-contradicted", "graph", Severity::kError, "a declared type or shape that contradicts what the nodes compute"}) {}
+  DeclaredTypeContradicted()
+      : Rule({"TL-G617", "declared-type-contradicted", "graph", Severity::kError,
+              "a declared type or shape that contradicts what the nodes compute"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0;
+  }
 
-  /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of other
-  /// initializers it does not read.
+  /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of
+  /// other initializers it does not read.
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     for (const ValueId id : model.graph(GraphId::kMain).inputs) {
@@ -36,19 +43,26 @@ class DeclaredTypeContradicted : public Rule {
       const bool known = is_known_dtype(type.element_code) && is_known_dtype(tensor.dtype_code);
       if (known && type.element_code != tensor.dtype_code) {
         out.report_value(id, fmt::format("{} is declared as {} but its initializer is {}", name,
-            to_text(static_cast<DType>(type.element_code)), to_text(static_cast<DType>(tensor.dtype_code))));
-      } else if (type.ranked && !std::ranges::equal(type.dims, tensor.dims, [](const DimDecl& a, std::int64_t b) { return !a.has_extent || a.extent < 0 || a.extent == b; })) {
+                                         to_text(static_cast<DType>(type.element_code)),
+                                         to_text(static_cast<DType>(tensor.dtype_code))));
+      } else if (type.ranked && !std::ranges::equal(type.dims, tensor.dims, [](const DimDecl& a, std::int64_t b) {
+                   return !a.has_extent || a.extent < 0 || a.extent == b;
+                 })) {
         out.report_value(id, fmt::format("{} is declared with shape {} but its initializer has shape [{}]", name,
-            declared_text(model, type), fmt::join(tensor.dims, ", ")));
+                                         declared_text(model, type), fmt::join(tensor.dims, ", ")));
       }
     }
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    // Stale notes about inner values harm nobody: onnx.shape_inference writes wrong ones, which then follow one another.
+    // Stale notes about inner values harm nobody: onnx.shape_inference writes wrong ones, which then follow one
+    // another.
     const bool noted = failure.failure().constraint->label == "noted_shape";
     if (noted && !out.first("noted shape")) return;
-    word(failure, failure.message(), out, noted ? Severity::kInfo : is_shape(failure) ? Severity::kWarning : info().severity);
+    word(failure, failure.message(), out,
+         noted               ? Severity::kInfo
+         : is_shape(failure) ? Severity::kWarning
+                             : info().severity);
   }
 
  private:

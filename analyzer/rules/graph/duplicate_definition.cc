@@ -15,14 +15,18 @@ namespace {
 
 class DuplicateDefinition : public Rule {
  public:
-  DuplicateDefinition() : Rule({"TL-G608", "duplicate-definition", "graph", Severity::kError, "a name, function or opset that is defined twice"}) {}
+  DuplicateDefinition()
+      : Rule({"TL-G608", "duplicate-definition", "graph", Severity::kError,
+              "a name, function or opset that is defined twice"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     for (const StructureFault& fault : view.model().faults) {
-      const bool meant = fault.kind == StructureFault::Kind::kDuplicateDefinition || fault.kind == StructureFault::Kind::kDuplicateFunction ||
+      const bool meant = fault.kind == StructureFault::Kind::kDuplicateDefinition ||
+                         fault.kind == StructureFault::Kind::kDuplicateFunction ||
                          fault.kind == StructureFault::Kind::kDuplicateOpsetImport;
       // A node that stands there twice defines all of its results again.
-      const bool same_node = meant && fault.node != NodeId::kNone && !out.first(std::to_string(static_cast<std::uint32_t>(fault.node)));
+      const bool same_node =
+          meant && fault.node != NodeId::kNone && !out.first(std::to_string(static_cast<std::uint32_t>(fault.node)));
       if (meant && !same_node) report_fault(out, fault);
     }
     check_node_names(view, out);
@@ -42,7 +46,8 @@ class DuplicateDefinition : public Rule {
       const Node& node = model.nodes[i];
       const std::string_view name = model.text(node.name);
       if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;
-      if (const Operator& op = model.op(node); op.schema != nullptr && op.schema->name == "Constant") continue;  // becomes an initializer
+      if (const Operator& op = model.op(node); op.schema != nullptr && op.schema->name == "Constant")
+        continue;  // becomes an initializer
       const std::uint64_t hash = mix(std::hash<std::string_view>{}(name), static_cast<std::uint64_t>(node.graph));
       const auto tag = static_cast<std::uint32_t>(hash >> 32);
       const auto is_same = [&](const Slot& slot) {
@@ -55,7 +60,8 @@ class DuplicateDefinition : public Rule {
       if (slots[at].place == 0) {
         slots[at] = {tag, i + 1};
       } else if (out.first(std::to_string(i))) {  // not what defines its results again
-        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name))).note_at(static_cast<NodeId>(slots[at].place - 1), "the other one");
+        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name)))
+            .note_at(static_cast<NodeId>(slots[at].place - 1), "the other one");
       }
     }
   }

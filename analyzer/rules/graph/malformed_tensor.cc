@@ -5,10 +5,13 @@ namespace {
 
 class MalformedTensor : public Rule {
  public:
-  MalformedTensor() : Rule({"TL-G619", "malformed-tensor", "graph", Severity::kError, "a constant whose data does not fit its shape and dtype"}) {}
+  MalformedTensor()
+      : Rule({"TL-G619", "malformed-tensor", "graph", Severity::kError,
+              "a constant whose data does not fit its shape and dtype"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedTensor; });
+    report_faults(view, out,
+                  [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedTensor; });
   }
 };
 

@@ -11,14 +11,16 @@ class MalformedType : public Rule {
   MalformedType() : Rule({"TL-G620", "malformed-type", "graph", Severity::kError, "a declared type that is none"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedType; });
+    report_faults(view, out,
+                  [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedType; });
     const Model& model = view.model();
     if (model.graph(GraphId::kMain).byte_length == 0) return;  // text leaves types out
     for (const ValueId id : model.graph(GraphId::kMain).inputs) {
       const Value& value = model.value(id);
       const bool typed = value.type != nullptr && value.type->kind != TypeKind::kNone;
       if (!typed && value.initializer == nullptr && value.sparse_initializer == nullptr)
-        out.report_value(id, fmt::format("input {} is declared without a type", quoted_for_people(model.text(value.name))));
+        out.report_value(id,
+                         fmt::format("input {} is declared without a type", quoted_for_people(model.text(value.name))));
     }
   }
 };

@@ -5,10 +5,13 @@ namespace {
 
 class MissingOpsetImport : public Rule {
  public:
-  MissingOpsetImport() : Rule({"TL-G618", "missing-opset-import", "graph", Severity::kError, "a node of a domain that the model does not import"}) {}
+  MissingOpsetImport()
+      : Rule({"TL-G618", "missing-opset-import", "graph", Severity::kError,
+              "a node of a domain that the model does not import"}) {}
 
   int claim(const FailureCase& failure) const override {
-    const bool not_imported = failure.kind() == ConstraintKind::kNotInOpset && failure.has_node() && failure.call().op().opset == 0;
+    const bool not_imported =
+        failure.kind() == ConstraintKind::kNotInOpset && failure.has_node() && failure.call().op().opset == 0;
     return not_imported ? kForOperator : 0;
   }
 
@@ -18,7 +21,8 @@ class MissingOpsetImport : public Rule {
   }
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMissingOpsetImport; });
+    report_faults(view, out,
+                  [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMissingOpsetImport; });
   }
 };
 

@@ -8,7 +8,9 @@ namespace {
 
 class OperatorNotInOpset : public Rule {
  public:
-  OperatorNotInOpset() : Rule({"TL-G602", "operator-not-in-opset", "graph", Severity::kError, "an operator that the imported opset does not have"}) {}
+  OperatorNotInOpset()
+      : Rule({"TL-G602", "operator-not-in-opset", "graph", Severity::kError,
+              "an operator that the imported opset does not have"}) {}
 
   /// A version that is not known yet: a newer release of ONNX, or a slip.
   void check_model(ModelView& view, Reporter& out) const override {
@@ -18,8 +20,11 @@ class OperatorNotInOpset : public Rule {
       const std::string_view domain = model.text(import.domain);
       const int newest = newest_opset(domain);
       if (newest <= 0 || import.version <= newest) continue;
-      out.report_graph(Severity::kWarning, GraphId::kMain, fmt::format("the model imports opset {}{}, the newest that is known is {}: its operators are taken to be the same",
-          import.version, domain.empty() ? std::string() : " of " + quoted_for_people(domain), newest));
+      out.report_graph(
+          Severity::kWarning, GraphId::kMain,
+          fmt::format(
+              "the model imports opset {}{}, the newest that is known is {}: its operators are taken to be the same",
+              import.version, domain.empty() ? std::string() : " of " + quoted_for_people(domain), newest));
     }
   }
 
@@ -35,14 +40,16 @@ class OperatorNotInOpset : public Rule {
       if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
       return;
     }
-    // All nodes that are written for a later opset have the import's mistake. What comes first may be its consequence only.
+    // All nodes that are written for a later opset have the import's mistake. What comes first may be its consequence
+    // only.
     const Model& model = failure.model();
     const std::string_view domain = model.text(op.domain);
     if (!out.first(fmt::format("import {} {}", model.graph(failure.call().node().graph).opsets, domain))) return;
     std::string message = failure.message();
     if (failure.kind() != ConstraintKind::kNotInOpset)
-      message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset, domain.empty()
-          ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset, message);
+      message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset,
+                            domain.empty() ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset,
+                            message);
     word(failure, std::move(message), out)
         .note(fmt::format("operators, operands and attributes fit from opset {} on", failure.needed_opset))
         .fix(fmt::format("import opset {}, or convert the model to opset {}", failure.needed_opset, op.opset));

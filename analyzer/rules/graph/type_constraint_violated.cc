@@ -5,9 +5,13 @@ namespace {
 
 class TypeConstraintViolated : public Rule {
  public:
-  TypeConstraintViolated() : Rule({"TL-G605", "type-constraint-violated", "graph", Severity::kError, "an operand of a type that the operator does not take"}) {}
+  TypeConstraintViolated()
+      : Rule({"TL-G605", "type-constraint-violated", "graph", Severity::kError,
+              "an operand of a type that the operator does not take"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kTypeConstraint ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kTypeConstraint ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<TypeConstraintViolated> kRegister;

@@ -9,7 +9,8 @@ namespace {
 class UndeclaredCustomOperator : public Rule {
  public:
   UndeclaredCustomOperator()
-      : Rule({"TL-G614", "undeclared-custom-operator", "graph", Severity::kInfo, "an operator of a domain that nothing is known of"}) {}
+      : Rule({"TL-G614", "undeclared-custom-operator", "graph", Severity::kInfo,
+              "an operator of a domain that nothing is known of"}) {}
 
   bool wants(std::string_view domain, std::string_view, const OpEntry* entry) const override {
     return entry == nullptr && newest_opset(domain) == 0;
@@ -18,7 +19,8 @@ class UndeclaredCustomOperator : public Rule {
   void check(const NodeCall& call, Reporter& out) const override {
     const std::string name = fmt::format("{}.{}", call.model().text(call.op().domain), call.op_name());
     if (call.op().schema != nullptr || call.analysis().is_declared(call.id()) || !out.first(name)) return;
-    out.report(call.id(), fmt::format("nothing is known of operator {}: its results may be anything", quoted_for_people(name)));
+    out.report(call.id(),
+               fmt::format("nothing is known of operator {}: its results may be anything", quoted_for_people(name)));
   }
 };
 

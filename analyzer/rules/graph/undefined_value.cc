@@ -13,21 +13,30 @@ namespace {
 
 class UndefinedValue : public Rule {
  public:
-  UndefinedValue() : Rule({"TL-G616", "undefined-value", "graph", Severity::kError, "a name that no input, initializer or node defines"}) {}
+  UndefinedValue()
+      : Rule({"TL-G616", "undefined-value", "graph", Severity::kError,
+              "a name that no input, initializer or node defines"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     int suggestions_left = kMaxSuggestions;
-    const auto meant = [&](ValueId value, GraphId graph) { return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string(); };
+    const auto meant = [&](ValueId value, GraphId graph) {
+      return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
+    };
     for (std::size_t n = 0; n < model.nodes.size(); ++n)
       for (const ValueId value : model.operands(model.nodes[n]))
         if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
-          out.report(static_cast<NodeId>(n), fmt::format("nothing defines {}{}", quoted_for_people(model.name_of(value)), meant(value, model.nodes[n].graph))).value(value);
+          out.report(static_cast<NodeId>(n),
+                     fmt::format("nothing defines {}{}", quoted_for_people(model.name_of(value)),
+                                 meant(value, model.nodes[n].graph)))
+              .value(value);
     for (std::size_t g = 0; g < model.graphs.size(); ++g)
       for (const ValueId value : model.graphs[g].outputs)
         if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
           out.report_graph(static_cast<GraphId>(g),
-                           fmt::format("nothing defines the output {}{}", quoted_for_people(model.name_of(value)), meant(value, static_cast<GraphId>(g)))).value(value);
+                           fmt::format("nothing defines the output {}{}", quoted_for_people(model.name_of(value)),
+                                       meant(value, static_cast<GraphId>(g))))
+              .value(value);
   }
 
  private:

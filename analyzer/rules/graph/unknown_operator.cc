@@ -13,9 +13,12 @@ namespace {
 
 class UnknownOperator : public Rule {
  public:
-  UnknownOperator() : Rule({"TL-G601", "unknown-operator", "graph", Severity::kError, "an operator that its domain does not have"}) {}
+  UnknownOperator()
+      : Rule({"TL-G601", "unknown-operator", "graph", Severity::kError, "an operator that its domain does not have"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kUnknownOperator ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kUnknownOperator ? kGeneric : 0;
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
     // Every node that calls the operator has the same mistake: said once.

@@ -5,10 +5,12 @@ namespace {
 
 class UnnamedValue : public Rule {
  public:
-  UnnamedValue() : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError, "an input or initializer without a name"}) {}
+  UnnamedValue()
+      : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError, "an input or initializer without a name"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_faults(view, out, [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kEmptyName; });
+    report_faults(view, out,
+                  [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kEmptyName; });
   }
 };
 

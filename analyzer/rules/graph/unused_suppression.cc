@@ -6,7 +6,9 @@ namespace {
 /// Reported where suppressions are applied: by the engine for comments, by the command line for the configuration.
 class UnusedSuppression : public Rule {
  public:
-  UnusedSuppression() : Rule({"TL-G615", "unused-suppression", "graph", Severity::kInfo, "a suppression that suppresses nothing, or cannot"}) {}
+  UnusedSuppression()
+      : Rule({"TL-G615", "unused-suppression", "graph", Severity::kInfo,
+              "a suppression that suppresses nothing, or cannot"}) {}
 };
 
 const RegisterRule<UnusedSuppression> kRegister;

@@ -5,9 +5,13 @@ namespace {
 
 class LossShapeMismatch : public Rule {
  public:
-  LossShapeMismatch() : Rule({"TL-L301", "loss-shape-mismatch", "loss", Severity::kError, "prediction and target of a loss whose shapes do not fit"}) {}
+  LossShapeMismatch()
+      : Rule({"TL-L301", "loss-shape-mismatch", "loss", Severity::kError,
+              "prediction and target of a loss whose shapes do not fit"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kShapes && failure.loss_kind() ? kForLoss : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kShapes && failure.loss_kind() ? kForLoss : 0;
+  }
 };
 
 const RegisterRule<LossShapeMismatch> kRegister;

@@ -6,8 +6,8 @@
 
 namespace tensorlint {
 
-/// Inputs and initializers of the main graph that `tensorlint.requires_grad` says are trained. Costs one look at the file
-/// where there are none.
+/// Inputs and initializers of the main graph that `tensorlint.requires_grad` says are trained. Costs one look at the
+/// file where there are none.
 std::vector<ValueId> trained_parameters(const Model& model);
 
 }  // namespace tensorlint

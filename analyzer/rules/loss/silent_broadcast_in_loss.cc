@@ -34,18 +34,24 @@ class SilentBroadcastInLoss : public Rule {
     // Whoever adds the axis right before the difference may well want all pairs.
     if (loss.evidence == LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
     FactStore& facts = analysis.facts();
-    out.report(loss.meeting, fmt::format("{} compares every element of {} {} with every element of {} {}", to_text(loss.kind), prediction.name(),
-                                         facts.shape_text(prediction.fact().shape), target.name(), facts.shape_text(target.fact().shape)))
+    out.report(loss.meeting,
+               fmt::format("{} compares every element of {} {} with every element of {} {}", to_text(loss.kind),
+                           prediction.name(), facts.shape_text(prediction.fact().shape), target.name(),
+                           facts.shape_text(target.fact().shape)))
         .origin(prediction, Aspect::kShape)
         .origin(target, Aspect::kShape)
-        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(), (column_is_prediction ? target : prediction).name()),
-             Applicability::kUnsafe, predicted == loss.prediction ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value()) : std::vector<GraphEdit>{});
+        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(),
+                         (column_is_prediction ? target : prediction).name()),
+             Applicability::kUnsafe,
+             predicted == loss.prediction ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value())
+                                          : std::vector<GraphEdit>{});
     return true;
   }
 
   /// A written-out loss whose elements nobody adds up may be a table of distances.
   static bool is_summed_up(const Analysis& analysis, const LossSite& loss) {
-    return loss.evidence != LossEvidence::kPattern || std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
+    return loss.evidence != LossEvidence::kPattern ||
+           std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
              const NodeCall call(analysis, node);
              return call.is("ReduceMean") || call.is("ReduceSum");
            });

@@ -9,7 +9,8 @@ namespace {
 class CostlyTransfers : public Rule {
  public:
   CostlyTransfers()
-      : Rule({"TL-P407", "costly-transfers", "placement", Severity::kInfo, "a runtime has to copy tensors between devices in every run"}) {}
+      : Rule({"TL-P407", "costly-transfers", "placement", Severity::kInfo,
+              "a runtime has to copy tensors between devices in every run"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const RuntimeCost* cost = view.runtime_cost();
@@ -22,8 +23,12 @@ class CostlyTransfers : public Rule {
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop > 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
-      out.report(node, fmt::format("{} is copied from {} to {} in every run{}", quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
-                                   bytes.empty() ? std::string() : fmt::format(" ({} bytes{})", bytes, copies.copies > 1 ? " with what else the node reads" : "")))
+      out.report(node,
+                 fmt::format("{} is copied from {} to {} in every run{}",
+                             quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
+                             bytes.empty() ? std::string()
+                                           : fmt::format(" ({} bytes{})", bytes,
+                                                         copies.copies > 1 ? " with what else the node reads" : "")))
           .value(copies.value)
           .cost({copies.copies, 0, bytes, "0", dearest.conditions});
     }

@@ -9,7 +9,8 @@ namespace {
 class DeviceChangesInLoop : public Rule {
  public:
   DeviceChangesInLoop()
-      : Rule({"TL-P402", "device-changes-in-loop", "placement", Severity::kError, "a value carried by a loop is on another device in a later iteration"}) {}
+      : Rule({"TL-P402", "device-changes-in-loop", "placement", Severity::kError,
+              "a value carried by a loop is on another device in a later iteration"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {PlacementCause::kLoop});
@@ -20,7 +21,8 @@ class DeviceChangesInLoop : public Rule {
     for (const PlacementChange& change : placement->changes()) {
       if (change.iteration == 0) continue;
       out.report(Severity::kInfo, change.node,
-                 fmt::format("carried value {} is on {} at first and on {} {}", change.result, change.device, change.other, iteration_text(change.iteration)))
+                 fmt::format("carried value {} is on {} at first and on {} {}", change.result, change.device,
+                             change.other, iteration_text(change.iteration)))
           .certainty(Certainty::kMay);
     }
   }

@@ -8,7 +8,8 @@ namespace {
 class DeviceDependsOnBranch : public Rule {
  public:
   DeviceDependsOnBranch()
-      : Rule({"TL-P403", "device-depends-on-branch", "placement", Severity::kError, "which branch runs decides where a value is"}) {}
+      : Rule({"TL-P403", "device-depends-on-branch", "placement", Severity::kError,
+              "which branch runs decides where a value is"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {PlacementCause::kBranch});
@@ -16,7 +17,9 @@ class DeviceDependsOnBranch : public Rule {
     if (placement == nullptr || view.runtime_cost() != nullptr || !placement->failures().empty()) return;
     for (const PlacementChange& change : placement->changes()) {
       if (change.iteration != 0) continue;
-      out.report(Severity::kInfo, change.node, fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result, change.device, change.other))
+      out.report(Severity::kInfo, change.node,
+                 fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result,
+                             change.device, change.other))
           .certainty(Certainty::kMay);
     }
   }

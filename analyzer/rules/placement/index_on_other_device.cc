@@ -6,9 +6,12 @@ namespace {
 class IndexOnOtherDevice : public Rule {
  public:
   IndexOnOtherDevice()
-      : Rule({"TL-P404", "index-on-other-device", "placement", Severity::kError, "a tensor and what indexes it are on different devices"}) {}
+      : Rule({"TL-P404", "index-on-other-device", "placement", Severity::kError,
+              "a tensor and what indexes it are on different devices"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override { report_placement_failures(view, out, {PlacementCause::kIndex}); }
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_placement_failures(view, out, {PlacementCause::kIndex});
+  }
 };
 
 const RegisterRule<IndexOnOtherDevice> kRegister;

@@ -7,7 +7,8 @@ namespace {
 class InvalidDeviceConfiguration : public Rule {
  public:
   InvalidDeviceConfiguration()
-      : Rule({"TL-P405", "invalid-device-configuration", "placement", Severity::kWarning, "a device, tag or device configuration that says nothing usable"}) {}
+      : Rule({"TL-P405", "invalid-device-configuration", "placement", Severity::kWarning,
+              "a device, tag or device configuration that says nothing usable"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.placement() == nullptr) return;

@@ -6,9 +6,12 @@ namespace {
 class OperandsOnDifferentDevices : public Rule {
  public:
   OperandsOnDifferentDevices()
-      : Rule({"TL-P401", "operands-on-different-devices", "placement", Severity::kError, "a node's operands are not all on one device"}) {}
+      : Rule({"TL-P401", "operands-on-different-devices", "placement", Severity::kError,
+              "a node's operands are not all on one device"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override { report_placement_failures(view, out, {PlacementCause::kOperands, PlacementCause::kClaim}); }
+  void check_model(ModelView& view, Reporter& out) const override {
+    report_placement_failures(view, out, {PlacementCause::kOperands, PlacementCause::kClaim});
+  }
 };
 
 const RegisterRule<OperandsOnDifferentDevices> kRegister;

@@ -9,7 +9,8 @@ namespace {
 class TransferInLoop : public Rule {
  public:
   TransferInLoop()
-      : Rule({"TL-P406", "transfer-in-loop", "placement", Severity::kWarning, "a runtime has to copy a tensor between devices in each iteration"}) {}
+      : Rule({"TL-P406", "transfer-in-loop", "placement", Severity::kWarning,
+              "a runtime has to copy a tensor between devices in each iteration"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const RuntimeCost* cost = view.runtime_cost();
@@ -18,8 +19,9 @@ class TransferInLoop : public Rule {
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop == 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
-      out.report(node, fmt::format("{} is copied from {} to {} in a loop, {} times in one run{}", quoted_for_people(view.model().name_of(copies.value)), copies.from,
-                                   copies.to, copies.copies, bytes.empty() ? std::string() : fmt::format(" ({} bytes)", bytes)))
+      out.report(node, fmt::format("{} is copied from {} to {} in a loop, {} times in one run{}",
+                                   quoted_for_people(view.model().name_of(copies.value)), copies.from, copies.to,
+                                   copies.copies, bytes.empty() ? std::string() : fmt::format(" ({} bytes)", bytes)))
           .value(copies.value)
           .cost({copies.copies, 0, bytes, "0", dearest.conditions});
     }

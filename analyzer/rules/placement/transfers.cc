@@ -20,7 +20,9 @@ struct Move {
   std::vector<std::uint32_t> operands;
 };
 
-bool is_only_on(const std::vector<std::string>& devices, const std::string& device) { return devices.size() == 1 && devices[0] == device; }
+bool is_only_on(const std::vector<std::string>& devices, const std::string& device) {
+  return devices.size() == 1 && devices[0] == device;
+}
 
 /// No other value and no node is called so: a key of the model may name it.
 bool is_only_one_of_its_name(const Model& model, ValueId value) {
@@ -32,7 +34,8 @@ bool is_only_one_of_its_name(const Model& model, ValueId value) {
 
 class Proposal {
  public:
-  Proposal(ModelView& view, const PlacementFailure& failure) : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(failure.node) {}
+  Proposal(ModelView& view, const PlacementFailure& failure)
+      : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(failure.node) {}
 
   void gather(const PlacementFailure& failure) {
     const std::span<const ValueId> operands = model_.operands(model_.node(node_));
@@ -42,7 +45,8 @@ class Proposal {
       const Graph& body = model_.graph(model_.value(failure.first).graph);
       const auto input = std::ranges::find(body.inputs, failure.first);
       const auto at = static_cast<std::uint32_t>(input - body.inputs.begin());
-      if (input != body.inputs.end() && at < operands.size() && operands[at] != ValueId::kAbsent) moves_.push_back({operands[at], {at}});
+      if (input != body.inputs.end() && at < operands.size() && operands[at] != ValueId::kAbsent)
+        moves_.push_back({operands[at], {at}});
       return;
     }
     if (failure.first == failure.second) return;
@@ -52,7 +56,9 @@ class Proposal {
       if (operands[i] == ValueId::kAbsent) continue;
       const std::vector<std::string> devices = placement_.devices(operands[i]);
       if (devices.empty() || is_only_on(devices, target_)) continue;
-      if (roles.is_host(i) && std::ranges::all_of(devices, [&](const std::string& device) { return device == target_ || device == "cpu"; })) continue;
+      if (roles.is_host(i) &&
+          std::ranges::all_of(devices, [&](const std::string& device) { return device == target_ || device == "cpu"; }))
+        continue;
       const auto known = std::ranges::find(moves_, operands[i], &Move::value);
       if (known != moves_.end()) {
         known->operands.push_back(i);
@@ -81,7 +87,8 @@ class Proposal {
 
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
   std::string best_target(const OperandPlacement& roles, std::span<const ValueId> operands) const {
-    if (const int tag = placement_.sources().node(node_); tag != DeviceSources::kUnplaced) return placement_.sources().names()[static_cast<std::size_t>(tag)];
+    if (const int tag = placement_.sources().node(node_); tag != DeviceSources::kUnplaced)
+      return placement_.sources().names()[static_cast<std::size_t>(tag)];
     std::vector<std::pair<std::string, int>> votes;  // in the order of the operands
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent || roles.is_host(i)) continue;
@@ -92,14 +99,17 @@ class Proposal {
         known->second += devices.size() == 1 ? 1 : 0;
       }
     }
-    const auto rank = [](const std::pair<std::string, int>& vote) { return std::pair(vote.second, vote.first != "cpu"); };
+    const auto rank = [](const std::pair<std::string, int>& vote) {
+      return std::pair(vote.second, vote.first != "cpu");
+    };
     const auto best = std::ranges::max_element(votes, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     return best == votes.end() ? std::string() : best->first;
   }
 
   bool places_initializer(const Move& move) const {
     const Value& value = model_.value(move.value);
-    return value.origin == ValueOrigin::kInitializer && value.graph == GraphId::kMain && !value.is_output && placement_.sources().value_source(move.value) == SourceKind::kNone &&
+    return value.origin == ValueOrigin::kInitializer && value.graph == GraphId::kMain && !value.is_output &&
+           placement_.sources().value_source(move.value) == SourceKind::kNone &&
            analysis_.users(move.value).size() == move.operands.size() && is_only_one_of_its_name(model_, move.value);
   }
 
@@ -112,11 +122,15 @@ class Proposal {
     const NodeId before = outermost_loop(model_, node_, move.value);
     const std::string from(model_.name_of(move.value));
     // Differs from node to node, so that fixes can be combined.
-    const std::string made = unused_name(model_, fmt::format("{}_{}", name_with_device(from, "on", target_), static_cast<std::uint32_t>(node_)));
-    for (GraphEdit& edit : insert_transfer(made, from, made, target_, before, model_.node(before).graph)) edits.push_back(std::move(edit));
+    const std::string made = unused_name(
+        model_, fmt::format("{}_{}", name_with_device(from, "on", target_), static_cast<std::uint32_t>(node_)));
+    for (GraphEdit& edit : insert_transfer(made, from, made, target_, before, model_.node(before).graph))
+      edits.push_back(std::move(edit));
     for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
     const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
-    return before == node_ ? what : fmt::format("{} before `{}`, which does not change it", what, escape_for_people(model_.label(before)));
+    return before == node_
+               ? what
+               : fmt::format("{} before `{}`, which does not change it", what, escape_for_people(model_.label(before)));
   }
 
   const Model& model_;

@@ -13,7 +13,8 @@ namespace {
 class UnsupportedOnDevice : public Rule {
  public:
   UnsupportedOnDevice()
-      : Rule({"TL-P408", "unsupported-on-device", "placement", Severity::kWarning, "an execution provider has no kernel for a node, which therefore runs on the cpu"}) {}
+      : Rule({"TL-P408", "unsupported-on-device", "placement", Severity::kWarning,
+              "an execution provider has no kernel for a node, which therefore runs on the cpu"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.placement() == nullptr || view.runtime_cost() == nullptr) return;
@@ -34,7 +35,9 @@ class UnsupportedOnDevice : public Rule {
       const auto known = counts.find({model.op(model.node(node)).name, choice.missing});
       if (known == counts.end()) continue;
       FindingBuilder finding = out.report(node, fmt::format("{}: the node runs on the cpu", choice.missing));
-      if (known->second > 1) finding.note(known->second == 2 ? "so does 1 more node of this operator" : fmt::format("so do {} more nodes of this operator", known->second - 1));
+      if (known->second > 1)
+        finding.note(known->second == 2 ? "so does 1 more node of this operator"
+                                        : fmt::format("so do {} more nodes of this operator", known->second - 1));
       counts.erase(known);
     }
     for (std::size_t n = 0; n < model.nodes.size(); ++n) {
@@ -48,12 +51,14 @@ class UnsupportedOnDevice : public Rule {
       break;
     }
     if (cannot_be_captured != NodeId::kNone && !sources.provider_choices().empty() && uses_cuda(sources))
-      out.report(Severity::kInfo, cannot_be_captured, fmt::format("no CUDA graph can be captured of a run, because of this node first: {}", why));
+      out.report(Severity::kInfo, cannot_be_captured,
+                 fmt::format("no CUDA graph can be captured of a run, because of this node first: {}", why));
   }
 
  private:
   static bool is_missing(const DeviceSources& sources, NodeId node, const ProviderChoice& choice) {
-    return !choice.missing.empty() && !choice.shape_arithmetic && sources.node_source(node) == SourceKind::kProvider && sources.node(node) == 0;
+    return !choice.missing.empty() && !choice.shape_arithmetic && sources.node_source(node) == SourceKind::kProvider &&
+           sources.node(node) == 0;
   }
   static bool uses_cuda(const DeviceSources& sources) {
     for (const std::string& name : sources.names())

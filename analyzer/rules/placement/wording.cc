@@ -22,13 +22,17 @@ std::string message_of(const Model& model, const PlacementFailure& failure) {
   const PlacementWitness& witness = failure.witness;
   std::string text;
   if (failure.cause == PlacementCause::kClaim) {
-    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, failure.first), witness.other, witness.device);
+    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, failure.first),
+                       witness.other, witness.device);
   } else if (failure.first == failure.second) {
-    text = fmt::format("the slices of {} are on {} and on {}", name_of(model, failure.first), witness.device, witness.other);
+    text = fmt::format("the slices of {} are on {} and on {}", name_of(model, failure.first), witness.device,
+                       witness.other);
   } else if (failure.cause == PlacementCause::kIndex) {
-    text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, failure.first), witness.device, name_of(model, failure.second), witness.other);
+    text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, failure.first), witness.device,
+                       name_of(model, failure.second), witness.other);
   } else {
-    text = fmt::format("{}, {} is on {}", side_text(model, failure, failure.first, witness.device), name_of(model, failure.second), witness.other);
+    text = fmt::format("{}, {} is on {}", side_text(model, failure, failure.first, witness.device),
+                       name_of(model, failure.second), witness.other);
   }
   if (witness.iteration > 1) text += " " + iteration_text(witness.iteration);
   return text;
@@ -46,13 +50,20 @@ std::string case_of(const PlacementWitness& witness) {
 
 std::string source_text(SourceKind source) {
   switch (source) {
-    case SourceKind::kCommandLine: return "placed on the command line";
-    case SourceKind::kPlacementFile: return "placed by the placement file";
-    case SourceKind::kTag: return "tagged";
-    case SourceKind::kModelKey: return "placed by a key of the model";
-    case SourceKind::kDeviceConfiguration: return "placed by its device configuration";
-    case SourceKind::kProvider: return "run by its provider";
-    case SourceKind::kNone: break;
+    case SourceKind::kCommandLine:
+      return "placed on the command line";
+    case SourceKind::kPlacementFile:
+      return "placed by the placement file";
+    case SourceKind::kTag:
+      return "tagged";
+    case SourceKind::kModelKey:
+      return "placed by a key of the model";
+    case SourceKind::kDeviceConfiguration:
+      return "placed by its device configuration";
+    case SourceKind::kProvider:
+      return "run by its provider";
+    case SourceKind::kNone:
+      break;
   }
   return "without a device";
 }
@@ -60,23 +71,29 @@ std::string source_text(SourceKind source) {
 bool is_transfer(const Model& model, NodeId node) { return model.text(model.op(model.node(node)).name) == "Transfer"; }
 
 /// Where the device of one side comes from.
-void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value, const std::string& device, FindingBuilder& finding) {
+void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value, const std::string& device,
+                FindingBuilder& finding) {
   const Model& model = view.model();
   const DeviceSources& sources = view.placement()->sources();
   if (value == ValueId::kAbsent) {
-    finding.note_at(failure.node, fmt::format("runs on {}: {}", device, source_text(sources.node_source(failure.node))));
+    finding.note_at(failure.node,
+                    fmt::format("runs on {}: {}", device, source_text(sources.node_source(failure.node))));
     return;
   }
   const Origin origin = view.placement()->origin(view.analysis(), value, device);
   const std::string name = name_of(model, origin.value);
   if (origin.node == NodeId::kNone) {
     const Value& source = model.value(origin.value);
-    const std::string_view what = source.origin == ValueOrigin::kInitializer ? "initializer" : source.graph == GraphId::kMain ? "graph input" : "input of the body";
-    finding.note(fmt::format("{} lives on {}: {} {}", name, device, what, source_text(sources.value_source(origin.value))));
+    const std::string_view what = source.origin == ValueOrigin::kInitializer ? "initializer"
+                                  : source.graph == GraphId::kMain           ? "graph input"
+                                                                             : "input of the body";
+    finding.note(
+        fmt::format("{} lives on {}: {} {}", name, device, what, source_text(sources.value_source(origin.value))));
   } else if (is_transfer(model, origin.node)) {
     finding.note_at(origin.node, fmt::format("{} is moved to {} here", name, device));
   } else if (sources.node_source(origin.node) != SourceKind::kNone) {
-    finding.note_at(origin.node, fmt::format("{} is made on {} here: the node is {}", name, device, source_text(sources.node_source(origin.node))));
+    finding.note_at(origin.node, fmt::format("{} is made on {} here: the node is {}", name, device,
+                                             source_text(sources.node_source(origin.node))));
   } else {
     finding.note_at(origin.node, fmt::format("{} is made on {} here", name, device));
   }
@@ -112,12 +129,14 @@ std::string bytes_text(const Analysis& analysis, Dim bytes) {
 }
 
 TransferCost to_transfer_cost(const Analysis& analysis, const CostCase& run) {
-  return {run.cost.copies, run.cost.setup_copies, bytes_text(analysis, run.cost.bytes), bytes_text(analysis, run.cost.setup_bytes), run.conditions};
+  return {run.cost.copies, run.cost.setup_copies, bytes_text(analysis, run.cost.bytes),
+          bytes_text(analysis, run.cost.setup_bytes), run.conditions};
 }
 
 std::string iteration_text(std::int64_t iteration) {
   constexpr std::array<std::string_view, 6> kWords{"first", "second", "third", "fourth", "fifth", "sixth"};
-  if (iteration >= 1 && iteration <= static_cast<std::int64_t>(kWords.size())) return fmt::format("in the {} iteration", kWords[static_cast<std::size_t>(iteration - 1)]);
+  if (iteration >= 1 && iteration <= static_cast<std::int64_t>(kWords.size()))
+    return fmt::format("in the {} iteration", kWords[static_cast<std::size_t>(iteration - 1)]);
   return fmt::format("in iteration {}", iteration);
 }
 
@@ -134,11 +153,15 @@ void report_placement_failures(ModelView& view, Reporter& out, std::initializer_
     add_origin(view, failure, failure.first, failure.witness.device, finding);
     if (failure.second != failure.first) add_origin(view, failure, failure.second, failure.witness.other, finding);
     for (std::size_t i = 0; i < failure.witness.loops.size(); ++i)
-      finding.note_at(failure.witness.loops[i], fmt::format("{} of this {}",
-          iteration_text(failure.witness.iterations[i]), model.text(model.op(model.node(failure.witness.loops[i])).name)));
+      finding.note_at(failure.witness.loops[i],
+                      fmt::format("{} of this {}", iteration_text(failure.witness.iterations[i]),
+                                  model.text(model.op(model.node(failure.witness.loops[i])).name)));
     for (const NodeId call : failure.witness.calls) finding.note_at(call, "called from here");
     propose_transfers(finding, view, failure);
-    if (unplaced) finding.note("only single values were placed: initializers that nothing places count as on the default device (`--device NAME` sets it); said once");
+    if (unplaced)
+      finding.note(
+          "only single values were placed: initializers that nothing places count as on the default device (`--device "
+          "NAME` sets it); said once");
   }
 }
 

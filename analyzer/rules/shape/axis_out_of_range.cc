@@ -5,9 +5,12 @@ namespace {
 
 class AxisOutOfRange : public Rule {
  public:
-  AxisOutOfRange() : Rule({"TL-S203", "axis-out-of-range", "shape", Severity::kError, "an axis outside the rank of its operand"}) {}
+  AxisOutOfRange()
+      : Rule({"TL-S203", "axis-out-of-range", "shape", Severity::kError, "an axis outside the rank of its operand"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kAxisRange ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kAxisRange ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<AxisOutOfRange> kRegister;

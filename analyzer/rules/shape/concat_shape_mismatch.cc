@@ -5,9 +5,13 @@ namespace {
 
 class ConcatShapeMismatch : public Rule {
  public:
-  ConcatShapeMismatch() : Rule({"TL-S206", "concat-shape-mismatch", "shape", Severity::kError, "concatenated operands that differ in another axis"}) {}
+  ConcatShapeMismatch()
+      : Rule({"TL-S206", "concat-shape-mismatch", "shape", Severity::kError,
+              "concatenated operands that differ in another axis"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kConcatShapes ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kConcatShapes ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<ConcatShapeMismatch> kRegister;

@@ -5,9 +5,13 @@ namespace {
 
 class DuplicateAxis : public Rule {
  public:
-  DuplicateAxis() : Rule({"TL-S209", "duplicate-axis", "shape", Severity::kError, "the same axis twice where each may stand once"}) {}
+  DuplicateAxis()
+      : Rule({"TL-S209", "duplicate-axis", "shape", Severity::kError,
+              "the same axis twice where each may stand once"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kDuplicateAxis ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kDuplicateAxis ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<DuplicateAxis> kRegister;

@@ -5,9 +5,13 @@ namespace {
 
 class IncompatibleOperandShapes : public Rule {
  public:
-  IncompatibleOperandShapes() : Rule({"TL-S204", "incompatible-operand-shapes", "shape", Severity::kError, "operands whose shapes do not fit each other or the operator"}) {}
+  IncompatibleOperandShapes()
+      : Rule({"TL-S204", "incompatible-operand-shapes", "shape", Severity::kError,
+              "operands whose shapes do not fit each other or the operator"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kShapes ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kShapes ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<IncompatibleOperandShapes> kRegister;

@@ -5,9 +5,13 @@ namespace {
 
 class ReductionAxisOutOfRange : public Rule {
  public:
-  ReductionAxisOutOfRange() : Rule({"TL-S201", "reduction-axis-out-of-range", "shape", Severity::kError, "a reduction over an axis that its operand does not have"}) {}
+  ReductionAxisOutOfRange()
+      : Rule({"TL-S201", "reduction-axis-out-of-range", "shape", Severity::kError,
+              "a reduction over an axis that its operand does not have"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kAxisRange && failure.has(OpTrait::kReduction) ? kForOperator : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kAxisRange && failure.has(OpTrait::kReduction) ? kForOperator : 0;
+  }
 };
 
 const RegisterRule<ReductionAxisOutOfRange> kRegister;

@@ -5,9 +5,13 @@ namespace {
 
 class ReshapeChangesElementCount : public Rule {
  public:
-  ReshapeChangesElementCount() : Rule({"TL-S205", "reshape-changes-element-count", "shape", Severity::kError, "a Reshape into a shape with another number of elements"}) {}
+  ReshapeChangesElementCount()
+      : Rule({"TL-S205", "reshape-changes-element-count", "shape", Severity::kError,
+              "a Reshape into a shape with another number of elements"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kElementCount ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kElementCount ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<ReshapeChangesElementCount> kRegister;

@@ -7,11 +7,14 @@ namespace {
 
 class ClassIndexOutOfRange : public Rule {
  public:
-  ClassIndexOutOfRange() : Rule({"TL-V501", "class-index-out-of-range", "value", Severity::kError, "a class index outside the classes of the scores"}) {}
+  ClassIndexOutOfRange()
+      : Rule({"TL-V501", "class-index-out-of-range", "value", Severity::kError,
+              "a class index outside the classes of the scores"}) {}
 
   int claim(const FailureCase& failure) const override {
     if (failure.kind() == ConstraintKind::kClassRange) return kGeneric;
-    const bool index = failure.kind() == ConstraintKind::kIndexRange && failure.loss_kind() && takes_class_indices(*failure.loss_kind());
+    const bool index = failure.kind() == ConstraintKind::kIndexRange && failure.loss_kind() &&
+                       takes_class_indices(*failure.loss_kind());
     return index ? kForLoss : 0;
   }
 
@@ -22,17 +25,24 @@ class ClassIndexOutOfRange : public Rule {
   /// What inference does not tell: a label that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
     const Operand scores = call.operand(0), labels = call.operand(1);
-    if (!scores.present() || !labels.present() || scores.taint().has(Aspect::kShape) || labels.taint().has(Aspect::kValue)) return;
+    if (!scores.present() || !labels.present() || scores.taint().has(Aspect::kShape) ||
+        labels.taint().has(Aspect::kValue))
+      return;
     const Fact& fact = scores.fact();
-    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id())) return;
+    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id()))
+      return;
     const auto dims = call.facts().dims_of(fact.shape);
     const auto classes = dims.size() >= 2 ? call.facts().dims().as_constant(dims[1]) : std::nullopt;
     if (!classes) return;
     const Attribute* ignored = call.attribute("ignore_index");
-    const auto found = index_outside(call.analysis(), labels.value(), 0, *classes, ignored != nullptr ? std::optional(ignored->i) : std::nullopt);
+    const auto found = index_outside(call.analysis(), labels.value(), 0, *classes,
+                                     ignored != nullptr ? std::optional(ignored->i) : std::nullopt);
     if (!found) return;
-    out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(), *classes, scores.name()))
-        .certainty(found->certainty, found->certainty == Certainty::kMay ? fmt::format("{} has {} among its elements", labels.name(), found->index) : std::string())
+    out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(),
+                                      *classes, scores.name()))
+        .certainty(found->certainty, found->certainty == Certainty::kMay
+                                         ? fmt::format("{} has {} among its elements", labels.name(), found->index)
+                                         : std::string())
         .origin(labels, Aspect::kValue)
         .origin(scores, Aspect::kShape);
   }

@@ -7,9 +7,12 @@ namespace {
 
 class IndexOutOfRange : public Rule {
  public:
-  IndexOutOfRange() : Rule({"TL-V502", "index-out-of-range", "value", Severity::kError, "an index outside the axis it indexes"}) {}
+  IndexOutOfRange()
+      : Rule({"TL-V502", "index-out-of-range", "value", Severity::kError, "an index outside the axis it indexes"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kIndexRange ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kIndexRange ? kGeneric : 0;
+  }
 
   bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
     return domain.empty() && (name == "Gather" || name == "GatherElements");
@@ -18,9 +21,12 @@ class IndexOutOfRange : public Rule {
   /// What inference does not tell: an index that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
     const Operand data = call.operand(0), indices = call.operand(1);
-    if (!data.present() || !indices.present() || data.taint().has(Aspect::kShape) || indices.taint().has(Aspect::kValue)) return;
+    if (!data.present() || !indices.present() || data.taint().has(Aspect::kShape) ||
+        indices.taint().has(Aspect::kValue))
+      return;
     const Fact& fact = data.fact();
-    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id())) return;
+    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id()))
+      return;
     const auto dims = call.facts().dims_of(fact.shape);
     const Attribute* attribute = call.attribute("axis");
     const auto rank = static_cast<std::int64_t>(dims.size());
@@ -31,8 +37,11 @@ class IndexOutOfRange : public Rule {
     if (!extent) return;
     const auto found = index_outside(call.analysis(), indices.value(), -*extent, *extent);
     if (!found) return;
-    out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index, indices.name(), axis, data.name(), *extent))
-        .certainty(found->certainty, found->certainty == Certainty::kMay ? fmt::format("{} has {} among its elements", indices.name(), found->index) : std::string())
+    out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
+                                      indices.name(), axis, data.name(), *extent))
+        .certainty(found->certainty, found->certainty == Certainty::kMay
+                                         ? fmt::format("{} has {} among its elements", indices.name(), found->index)
+                                         : std::string())
         .origin(indices, Aspect::kValue)
         .origin(data, Aspect::kShape);
   }

@@ -5,9 +5,13 @@ namespace {
 
 class InvalidDomain : public Rule {
  public:
-  InvalidDomain() : Rule({"TL-V504", "invalid-domain", "value", Severity::kError, "a value for which the operator is not defined"}) {}
+  InvalidDomain()
+      : Rule({"TL-V504", "invalid-domain", "value", Severity::kError,
+              "a value for which the operator is not defined"}) {}
 
-  int claim(const FailureCase& failure) const override { return failure.kind() == ConstraintKind::kDomain ? kGeneric : 0; }
+  int claim(const FailureCase& failure) const override {
+    return failure.kind() == ConstraintKind::kDomain ? kGeneric : 0;
+  }
 };
 
 const RegisterRule<InvalidDomain> kRegister;

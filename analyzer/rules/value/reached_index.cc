@@ -10,11 +10,14 @@ constexpr int kLongestChain = 64;
 /// Elements of a constant that are looked at: 32 MiB of int64.
 constexpr std::size_t kMaxElements = std::size_t{4} << 20;
 
-bool is_number(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+bool is_number(DType dtype) {
+  return dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+}
 
 /// Result 0 has the elements of operand 0, or some of them, whatever they are.
 bool moves_elements(const NodeCall& call) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{"Identity", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Slice", "Expand"},
+  return std::ranges::any_of(std::initializer_list<std::string_view>{"Identity", "Squeeze", "Unsqueeze", "Reshape",
+                                                                     "Flatten", "Transpose", "Slice", "Expand"},
                              [&](std::string_view name) { return call.is(name); });
 }
 
@@ -40,7 +43,9 @@ bool is_main_input(const Analysis& analysis, ValueId value) {
   return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
 }
 
-bool has_declared_range(const Fact& fact) { return !fact.range.is_everything() && !(fact.range == range_of(fact.dtypes)); }
+bool has_declared_range(const Fact& fact) {
+  return !fact.range.is_everything() && !(fact.range == range_of(fact.dtypes));
+}
 
 /// Some execution hands over an element that is as large as one likes, and one that is as small.
 bool takes_any_value(const Analysis& analysis, ValueId value) {
@@ -51,7 +56,8 @@ bool takes_any_value(const Analysis& analysis, ValueId value) {
     const NodeId producer = analysis.model().value(value).producer;
     if (producer == NodeId::kNone || analysis.model().node(producer).graph != GraphId::kMain) return false;
     const NodeCall call(analysis, producer);
-    if (moves_elements(call) || is_number_cast(call) || call.is("Floor") || call.is("Ceil") || call.is("Round") || call.is("Neg")) {
+    if (moves_elements(call) || is_number_cast(call) || call.is("Floor") || call.is("Ceil") || call.is("Round") ||
+        call.is("Neg")) {
       value = call.operand(0).value();
     } else if (call.is("Add") || call.is("Sub")) {
       const bool second = is_bounded(call.operand(1));
@@ -89,14 +95,17 @@ std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analy
   const Model& model = analysis.model();
   for (int step = 0; step < kLongestChain; ++step) {
     const Value& known = model.value(value);
-    if (known.initializer != nullptr && known.origin == ValueOrigin::kInitializer) return known.initializer->integers(kMaxElements);
+    if (known.initializer != nullptr && known.origin == ValueOrigin::kInitializer)
+      return known.initializer->integers(kMaxElements);
     if (known.producer == NodeId::kNone) return std::nullopt;
     const NodeCall call(analysis, known.producer);
     if (call.is("Constant")) {
       const Attribute* attribute = call.attribute("value");
-      return attribute != nullptr && attribute->tensor != nullptr ? attribute->tensor->integers(kMaxElements) : std::nullopt;
+      return attribute != nullptr && attribute->tensor != nullptr ? attribute->tensor->integers(kMaxElements)
+                                                                  : std::nullopt;
     }
-    const bool same = call.is("Identity") || call.is("Squeeze") || call.is("Unsqueeze") || call.is("Reshape") || call.is("Flatten") || call.is("Transpose");
+    const bool same = call.is("Identity") || call.is("Squeeze") || call.is("Unsqueeze") || call.is("Reshape") ||
+                      call.is("Flatten") || call.is("Transpose");
     if (!same) return std::nullopt;
     value = call.operand(0).value();
   }
@@ -109,7 +118,8 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
   for (int step = 0; step < kLongestChain; ++step) {
     const Fact& fact = analysis.fact(value);
     if (fact.kind != ValueKind::kTensor) return std::nullopt;
-    if (is_main_input(analysis, value)) return has_declared_range(fact) && std::isfinite(fact.range.hi) ? integer_below(fact.range.hi) : std::nullopt;
+    if (is_main_input(analysis, value))
+      return has_declared_range(fact) && std::isfinite(fact.range.hi) ? integer_below(fact.range.hi) : std::nullopt;
     const NodeId producer = analysis.model().value(value).producer;
     if (producer == NodeId::kNone || analysis.model().node(producer).graph != GraphId::kMain) return std::nullopt;
     const NodeCall call(analysis, producer);
@@ -119,14 +129,18 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
     }
     if (call.is("Min") && call.operand_count() == 2) {
       for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
-        if (const auto maximum = single_number(call.operand(bound)); maximum && takes_any_value(analysis, call.operand(1 - bound).value())) return integer_below(*maximum);
+        if (const auto maximum = single_number(call.operand(bound));
+            maximum && takes_any_value(analysis, call.operand(1 - bound).value()))
+          return integer_below(*maximum);
       return std::nullopt;
     }
     if (call.is("Mod")) {
       const Attribute* fmod = call.attribute("fmod");
       const auto modulus = single_number(call.operand(1));
-      const bool integers = call.operand(0).fact().dtypes.proves(DTypeSet::integers()) && (fmod == nullptr || fmod->i == 0);
-      if (!integers || !modulus || *modulus < 1 || !takes_any_value(analysis, call.operand(0).value())) return std::nullopt;
+      const bool integers =
+          call.operand(0).fact().dtypes.proves(DTypeSet::integers()) && (fmod == nullptr || fmod->i == 0);
+      if (!integers || !modulus || *modulus < 1 || !takes_any_value(analysis, call.operand(0).value()))
+        return std::nullopt;
       return integer_below(*modulus - 1);
     }
     // Slice takes some elements of the user's range: which ones, the range does not tell, so any may be the largest.
@@ -136,15 +150,18 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
   return std::nullopt;
 }
 
-std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest, std::int64_t extent, std::optional<std::int64_t> ignored) {
+std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest,
+                                          std::int64_t extent, std::optional<std::int64_t> ignored) {
   if (const auto maximum = reached_maximum(analysis, value))
-    return *maximum >= extent && maximum != ignored ? std::optional(ReachedIndex{*maximum, Certainty::kMay}) : std::nullopt;
+    return *maximum >= extent && maximum != ignored ? std::optional(ReachedIndex{*maximum, Certainty::kMay})
+                                                    : std::nullopt;
   const Range& range = analysis.fact(value).range;
   // The range of a constant is that of its elements.
   if (range.lo >= static_cast<double>(lowest) && range.hi < static_cast<double>(extent)) return std::nullopt;
   const auto elements = constant_elements(analysis, value);
   if (!elements) return std::nullopt;
-  const auto outside = std::ranges::find_if(*elements, [&](std::int64_t index) { return index != ignored && (index < lowest || index >= extent); });
+  const auto outside = std::ranges::find_if(
+      *elements, [&](std::int64_t index) { return index != ignored && (index < lowest || index >= extent); });
   return outside == elements->end() ? std::nullopt : std::optional(ReachedIndex{*outside, Certainty::kMust});
 }
 

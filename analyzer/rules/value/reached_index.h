@@ -20,7 +20,7 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
 
 /// An index of the value outside [lowest, extent): an element of a constant that is too long to be followed element by
 /// element, or what reached_maximum tells. `ignored` is let through.
-std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest, std::int64_t extent,
-                                          std::optional<std::int64_t> ignored = std::nullopt);
+std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest,
+                                          std::int64_t extent, std::optional<std::int64_t> ignored = std::nullopt);
 
 }  // namespace tensorlint

@@ -1,6 +1,7 @@
-// Element by element arithmetic with numpy broadcasting. Source: ONNX Add, Sub, Mul, Div, Pow (opsets 1-15), Mod (10, 13, 28), Min, Max,
-// Sum, Mean (1-13), PRelu (1-16), BitShift (11, 28), BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot (18), SwiGLU (28).
-// Until opset 6 operand B is stretched only with broadcast = 1, aligned at `axis`; variadic operators broadcast from 8 on.
+// Element by element arithmetic with numpy broadcasting. Source: ONNX Add, Sub, Mul, Div, Pow (opsets 1-15), Mod (10,
+// 13, 28), Min, Max, Sum, Mean (1-13), PRelu (1-16), BitShift (11, 28), BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot
+// (18), SwiGLU (28). Until opset 6 operand B is stretched only with broadcast = 1, aligned at `axis`; variadic
+// operators broadcast from 8 on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,17 +17,21 @@ namespace tensorlint {
 namespace {
 
 const Constraint kDivisor{"integer_divisor", ConstraintKind::kDomain, "no element of an integer divisor is 0"};
-const Constraint kModKind{"mod_of_floats", ConstraintKind::kAttribute, "until opset 27 floats are only taken with fmod = 1"};
+const Constraint kModKind{"mod_of_floats", ConstraintKind::kAttribute,
+                          "until opset 27 floats are only taken with fmod = 1"};
 const Constraint kSlopeShape{"prelu_slope_shape", ConstraintKind::kShapes, "slope and data broadcast"};
-const Constraint kVariadicShapes{"same_shapes_until_opset_7", ConstraintKind::kShapes, "variadic operators take equal shapes until opset 7"};
+const Constraint kVariadicShapes{"same_shapes_until_opset_7", ConstraintKind::kShapes,
+                                 "variadic operators take equal shapes until opset 7"};
 const Constraint kShiftDirection{"bit_shift_direction", ConstraintKind::kAttribute, "`direction` is LEFT or RIGHT"};
 const Constraint kGateShapes{"swiglu_shapes", ConstraintKind::kShapes, "gate and value have the same shape"};
 
-/// Results that leave the dtype wrap around. Constants are checked against int32's limits; an extent beyond them is not followed.
+/// Results that leave the dtype wrap around. Constants are checked against int32's limits; an extent beyond them is not
+/// followed.
 Dim within(DimPool& pool, Dim element, DTypeSet dtypes) {
   const auto value = pool.as_constant(element);
-  const bool fits = !value || dtypes == DTypeSet(DType::kInt64) ||
-                    (*value >= std::numeric_limits<std::int32_t>::min() && *value <= std::numeric_limits<std::int32_t>::max());
+  const bool fits =
+      !value || dtypes == DTypeSet(DType::kInt64) ||
+      (*value >= std::numeric_limits<std::int32_t>::min() && *value <= std::numeric_limits<std::int32_t>::max());
   return fits ? element : Dim(Unknown::kOverflow);
 }
 
@@ -44,8 +49,8 @@ void follow_integers(Inference& in) {
 
 using FloatFunction = double (*)(double, double);
 
-/// Contents of small float tensors. In float64 a sum, product or quotient of two float32 numbers rounds to float32 as the
-/// exact one does, since 53 >= 2 * 24 + 2.
+/// Contents of small float tensors. In float64 a sum, product or quotient of two float32 numbers rounds to float32 as
+/// the exact one does, since 53 >= 2 * 24 + 2.
 template <FloatFunction kFunction>
 void follow_floats(Inference& in) {
   const bool single = in.operand(0).dtypes == DTypeSet(DType::kFloat32);
@@ -53,7 +58,8 @@ void follow_floats(Inference& in) {
   if (in.opset() < 7 || in.failed() || a == nullptr || b == nullptr || a->floats.empty() || b->floats.empty()) return;
   if (!single && in.operand(0).dtypes != DTypeSet(DType::kFloat64)) return;
   const auto target = in.facts().dims_of(in.result().shape);
-  const auto from_a = broadcast_indices(in.dims(), *in.shape(0), target), from_b = broadcast_indices(in.dims(), *in.shape(1), target);
+  const auto from_a = broadcast_indices(in.dims(), *in.shape(0), target),
+             from_b = broadcast_indices(in.dims(), *in.shape(1), target);
   if (!from_a || !from_b) return;
   std::vector<double> floats;
   for (std::size_t i = 0; i < from_a->size(); ++i) {
@@ -132,12 +138,14 @@ void mod(Inference& in) {
   const bool truncates = in.int_attribute("fmod", 0) != 0;
   const DTypeSet floats = in.operand(0).dtypes;
   const bool is_float = floats.proves(DTypeSet::floats());
-  if (is_float && !truncates && in.opset() < 28) in.fail(kModKind, {0}, fmt::format("Mod of {} needs `fmod` = 1", floats.to_text()));
+  if (is_float && !truncates && in.opset() < 28)
+    in.fail(kModKind, {0}, fmt::format("Mod of {} needs `fmod` = 1", floats.to_text()));
   if (in.operand(0).dtypes.proves(DTypeSet::integers())) {
     const Range &a = in.operand(0).range, &b = in.operand(1).range;
     const double largest = std::max(std::fabs(b.lo), std::fabs(b.hi)) - 1;
     if (!truncates && b.lo >= 1) set_computed_range(in, 0, {0, largest, false});
-    if (truncates && (b.lo >= 1 || b.hi <= -1)) set_computed_range(in, 0, {a.lo >= 0 ? 0 : -largest, a.hi <= 0 ? 0 : largest, false});
+    if (truncates && (b.lo >= 1 || b.hi <= -1))
+      set_computed_range(in, 0, {a.lo >= 0 ? 0 : -largest, a.hi <= 0 ? 0 : largest, false});
   }
   if (truncates) {
     follow_integers<truncated_remainder>(in);
@@ -183,7 +191,8 @@ void variadic_shape(Inference& in) {
       result = copy_dims(*shape);
     } else if (shape->size() == result->size()) {
       for (std::size_t k = 0; k < result->size(); ++k)
-        (*result)[k] = same_extent(in, (*result)[k], (*shape)[k], 0, i, kVariadicShapes, fmt::format("operands differ at axis {}", k));
+        (*result)[k] = same_extent(in, (*result)[k], (*shape)[k], 0, i, kVariadicShapes,
+                                   fmt::format("operands differ at axis {}", k));
     }
   }
   if (result) in.set_shape(0, *result);
@@ -209,7 +218,8 @@ Dim max_dims(DimPool& pool, Dim a, Dim b) { return pool.max(a, b); }
 void sum(Inference& in) {
   variadic_shape(in);
   Range range = in.operand(0).range;
-  for (int i = 1; i < static_cast<int>(in.operand_count()); ++i) range = widened(add(range, in.operand(i).range), in.result().dtypes);
+  for (int i = 1; i < static_cast<int>(in.operand_count()); ++i)
+    range = widened(add(range, in.operand(i).range), in.result().dtypes);
   if (in.operand_count() > 1) set_computed_range(in, 0, range);
   if (in.operand_count() == 1) keep_elements(in, 0, 0);
 }
@@ -229,7 +239,8 @@ void prelu(Inference& in) {
 void bit_shift(Inference& in) {
   binary_shape(in);
   const std::string_view direction = in.string_attribute("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") in.fail(kShiftDirection, {}, "`direction` of BitShift is neither LEFT nor RIGHT");
+  if (direction != "LEFT" && direction != "RIGHT")
+    in.fail(kShiftDirection, {}, "`direction` of BitShift is neither LEFT nor RIGHT");
   const Range& range = in.operand(0).range;
   if (direction == "RIGHT" && range.lo >= 0) in.set_range(0, {0, range.hi, false});
 }
@@ -265,12 +276,15 @@ void swiglu(Inference& in) {
     return;
   }
   if (gate->size() != value->size()) {
-    in.fail(kGateShapes, {1, 0}, fmt::format("{{0}} of shape {} and {{1}} of shape {} have different ranks", shape_text(in.dims(), *gate), shape_text(in.dims(), *value)));
+    in.fail(kGateShapes, {1, 0},
+            fmt::format("{{0}} of shape {} and {{1}} of shape {} have different ranks", shape_text(in.dims(), *gate),
+                        shape_text(in.dims(), *value)));
     return;
   }
   Dims result;
   for (std::size_t i = 0; i < gate->size(); ++i)
-    result.push_back(same_extent(in, (*gate)[i], (*value)[i], 0, 1, kGateShapes, fmt::format("gate and value differ at axis {}", i)));
+    result.push_back(same_extent(in, (*gate)[i], (*value)[i], 0, 1, kGateShapes,
+                                 fmt::format("gate and value differ at axis {}", i)));
   in.set_shape(0, result);
 }
 
@@ -278,7 +292,9 @@ OpEntry binary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function).constraint(kBroadcastable);
 }
 
-OpEntry variadic(std::string_view name, InferFunction function) { return binary(name, function).constraint(kVariadicShapes); }
+OpEntry variadic(std::string_view name, InferFunction function) {
+  return binary(name, function).constraint(kVariadicShapes);
+}
 
 const RegisterOps kArithmetic{
     binary("Add", arithmetic<add, add_dims, add_floats>),

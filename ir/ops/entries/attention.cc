@@ -9,18 +9,26 @@ namespace tensorlint {
 namespace {
 
 const Constraint kAttentionRank{"attention_rank", ConstraintKind::kShapes, "query, key and value have 3 axes, or 4"};
-const Constraint kAttentionHeads{"attention_heads", ConstraintKind::kAttribute, "3-d operands come with numbers of heads of at least 1; key heads divide query heads"};
-const Constraint kAttentionShapes{"attention_shapes", ConstraintKind::kShapes, "batch, length, head count and head size of query, key and value fit"};
-const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes, "past key and value fit batch, heads and head size"};
-const Constraint kAttentionMask{"attention_mask", ConstraintKind::kShapes, "the mask broadcasts to [batch, heads, query length, total length]"};
+const Constraint kAttentionHeads{"attention_heads", ConstraintKind::kAttribute,
+                                 "3-d operands come with numbers of heads of at least 1; key heads divide query heads"};
+const Constraint kAttentionShapes{"attention_shapes", ConstraintKind::kShapes,
+                                  "batch, length, head count and head size of query, key and value fit"};
+const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes,
+                                 "past key and value fit batch, heads and head size"};
+const Constraint kAttentionMask{"attention_mask", ConstraintKind::kShapes,
+                                "the mask broadcasts to [batch, heads, query length, total length]"};
 const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kShapes, "the data have 3 axes, or 4"};
 const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute, "3-d data come with num_heads of at least 1"};
 const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes, "sine and cosine have half the rotated size"};
 const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "positions are [batch, length]"};
-const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes, "weights [C, 1, k], bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
-const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes, "update and cache differ at most along the sequence axis"};
-const Constraint kAttentionChoice{"attention_choice", ConstraintKind::kAttribute, "a mode, rule or activation is one that there is"};
-const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank, and not the batch axis"};
+const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes,
+                             "weights [C, 1, k], bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
+const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes,
+                              "update and cache differ at most along the sequence axis"};
+const Constraint kAttentionChoice{"attention_choice", ConstraintKind::kAttribute,
+                                  "a mode, rule or activation is one that there is"};
+const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange,
+                            "-rank <= axis < rank, and not the batch axis"};
 
 /// Key and value of one attention, as [batch, heads, length, size], of 4-d operands or of 3-d ones with packed heads.
 struct Heads {
@@ -44,7 +52,8 @@ bool split_heads(Inference& in, int index, std::int64_t count, Heads& heads) {
   const Dim packed = (*shape)[2];
   const auto width = pool.as_constant(packed);
   if (width && *width % count != 0) {
-    in.fail(kAttentionHeads, {index}, fmt::format("width {} of {{{}}} is not divisible into {} heads", *width, index, count));
+    in.fail(kAttentionHeads, {index},
+            fmt::format("width {} of {{{}}} is not divisible into {} heads", *width, index, count));
     return false;
   }
   heads.size = pool.floor_div(packed, pool.constant(count));
@@ -58,8 +67,9 @@ void check_mask(Inference& in, std::span<const Dim> scores) {
   if (!mask) return;
   const int operand = in.index_of("attn_mask");
   const auto misfit = [&] {
-    in.fail(kAttentionMask, {operand, 0}, fmt::format("mask {{{}}} of shape {} does not stretch to the scores' shape {}", operand,
-        shape_text(pool, *mask), shape_text(pool, scores)));
+    in.fail(kAttentionMask, {operand, 0},
+            fmt::format("mask {{{}}} of shape {} does not stretch to the scores' shape {}", operand,
+                        shape_text(pool, *mask), shape_text(pool, scores)));
   };
   if (mask->size() < 2 || mask->size() > 4) return misfit();
   for (std::size_t i = 0; i < mask->size(); ++i) {
@@ -77,17 +87,22 @@ void attention(Inference& in) {
   const auto q = in.rank(0), k = in.rank(1), v = in.rank(2);
   for (const auto& [a, b, first, second] : {std::tuple(q, k, 0, 1), std::tuple(q, v, 0, 2)}) {
     if (!a || !b || *a == *b) continue;
-    in.fail(kAttentionRank, {second, first}, fmt::format("{{{}}} has rank {}, {{{}}} has rank {}", first, *a, second, *b));
+    in.fail(kAttentionRank, {second, first},
+            fmt::format("{{{}}} has rank {}, {{{}}} has rank {}", first, *a, second, *b));
     return;
   }
   const bool packed = q == 3 || k == 3 || v == 3;
   const std::int64_t query_count = in.int_attribute("q_num_heads", 0), key_count = in.int_attribute("kv_num_heads", 0);
   if (packed && (query_count < 1 || key_count < 1)) {
-    in.fail(kAttentionHeads, {}, fmt::format("3-d operands of Attention need q_num_heads and kv_num_heads of at least 1, not {} and {}", query_count, key_count));
+    in.fail(kAttentionHeads, {},
+            fmt::format("3-d operands of Attention need q_num_heads and kv_num_heads of at least 1, not {} and {}",
+                        query_count, key_count));
     return;
   }
   Heads query, key, value;
-  if (!split_heads(in, 0, packed ? query_count : 0, query) || !split_heads(in, 1, packed ? key_count : 0, key) || !split_heads(in, 2, packed ? key_count : 0, value)) return;
+  if (!split_heads(in, 0, packed ? query_count : 0, query) || !split_heads(in, 1, packed ? key_count : 0, key) ||
+      !split_heads(in, 2, packed ? key_count : 0, value))
+    return;
 
   const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, "batch of query and key");
   same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, "batch of query and value");
@@ -96,7 +111,8 @@ void attention(Inference& in) {
   const Dim heads = same_extent(in, key.heads, value.heads, 1, 2, kAttentionShapes, "heads of key and value");
   const auto query_heads = pool.as_constant(query.heads), key_heads = pool.as_constant(heads);
   if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1}, fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
+    in.fail(kAttentionHeads, {0, 1},
+            fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
 
   Dim total = length;
   const int past_key = in.index_of("past_key"), past_value = in.index_of("past_value");
@@ -106,12 +122,16 @@ void attention(Inference& in) {
     check_shape(in, past_value, Dims{batch, heads, past, value.size}, kAttentionCache, "past value", 2);
     total = pool.add(length, past);
   }
-  for (const auto& [count, dim, name] : {std::tuple(query_count, query.heads, "q_num_heads"), std::tuple(key_count, heads, "kv_num_heads")}) {
+  for (const auto& [count, dim, name] :
+       {std::tuple(query_count, query.heads, "q_num_heads"), std::tuple(key_count, heads, "kv_num_heads")}) {
     if (count < 1 || !pool.never_equal(pool.constant(count), dim)) continue;
-    in.fail(kAttentionHeads, {0}, fmt::format("`{}` of Attention is {}, its operands have {} heads", name, count, pool.to_text(dim)));
+    in.fail(kAttentionHeads, {0},
+            fmt::format("`{}` of Attention is {}, its operands have {} heads", name, count, pool.to_text(dim)));
   }
   if (!in.failed()) check_mask(in, Dims{batch, query.heads, query.length, total});
-  if (q) in.set_shape(0, *q == 4 ? Dims{batch, query.heads, query.length, value.size} : Dims{batch, query.length, pool.mul(query.heads, value.size)});
+  if (q)
+    in.set_shape(0, *q == 4 ? Dims{batch, query.heads, query.length, value.size}
+                            : Dims{batch, query.length, pool.mul(query.heads, value.size)});
   in.set_shape(1, Dims{batch, heads, total, key.size});
   in.set_shape(2, Dims{batch, heads, total, value.size});
   in.set_shape(3, Dims{batch, query.heads, query.length, total});
@@ -121,14 +141,16 @@ void flex_attention(Inference& in) {
   DimPool& pool = in.dims();
   for (const int operand : {0, 1, 2})
     if (!check_rank(in, operand, {4}, kAttentionRank)) return;
-  const Dim batch = same_extent(in, dim_of(in, 0, 0), dim_of(in, 1, 0), 0, 1, kAttentionShapes, "batch of query and key");
+  const Dim batch =
+      same_extent(in, dim_of(in, 0, 0), dim_of(in, 1, 0), 0, 1, kAttentionShapes, "batch of query and key");
   same_extent(in, batch, dim_of(in, 2, 0), 0, 2, kAttentionShapes, "batch of query and value");
   same_extent(in, dim_of(in, 0, 3), dim_of(in, 1, 3), 0, 1, kAttentionShapes, "head size of query and key");
   same_extent(in, dim_of(in, 1, 2), dim_of(in, 2, 2), 1, 2, kAttentionShapes, "length of key and value");
   same_extent(in, dim_of(in, 1, 1), dim_of(in, 2, 1), 1, 2, kAttentionShapes, "heads of key and value");
   const auto query_heads = pool.as_constant(dim_of(in, 0, 1)), key_heads = pool.as_constant(dim_of(in, 1, 1));
   if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1}, fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
+    in.fail(kAttentionHeads, {0, 1},
+            fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
   in.set_shape(0, Dims{batch, dim_of(in, 0, 1), dim_of(in, 0, 2), dim_of(in, 2, 3)});
 }
 
@@ -157,8 +179,11 @@ void rotary_embedding(Inference& in) {
   check_shape(in, 3, Dims{batch, length}, kRotaryPositions, "positions", 0);
   for (const int operand : {1, 2}) {
     const auto cache = in.shape(operand);
-    if (!cache || !check_shape(in, operand, by_position ? Dims{unknown, unknown} : Dims{batch, length, unknown}, kRotaryCache, "cache", 0)) continue;
-    same_extent(in, pool.floor_div(size, pool.constant(2)), cache->back(), 0, operand, kRotaryCache, "half the rotated size and last extent of the cache");
+    if (!cache || !check_shape(in, operand, by_position ? Dims{unknown, unknown} : Dims{batch, length, unknown},
+                               kRotaryCache, "cache", 0))
+      continue;
+    same_extent(in, pool.floor_div(size, pool.constant(2)), cache->back(), 0, operand, kRotaryCache,
+                "half the rotated size and last extent of the cache");
   }
 }
 
@@ -168,11 +193,15 @@ void linear_attention(Inference& in) {
     if (!check_rank(in, operand, {3}, kAttentionRank)) return;
   const std::int64_t query_count = in.int_attribute("q_num_heads", 0), key_count = in.int_attribute("kv_num_heads", 0);
   if (query_count < 1 || key_count < 1 || query_count % key_count != 0) {
-    in.fail(kAttentionHeads, {}, fmt::format("q_num_heads of LinearAttention is {}, it has to be a multiple of kv_num_heads, {}", query_count, key_count));
+    in.fail(kAttentionHeads, {},
+            fmt::format("q_num_heads of LinearAttention is {}, it has to be a multiple of kv_num_heads, {}",
+                        query_count, key_count));
     return;
   }
   Heads query, key, value;
-  if (!split_heads(in, 0, query_count, query) || !split_heads(in, 1, key_count, key) || !split_heads(in, 2, key_count, value)) return;
+  if (!split_heads(in, 0, query_count, query) || !split_heads(in, 1, key_count, key) ||
+      !split_heads(in, 2, key_count, value))
+    return;
   const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, "batch of query and key");
   same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, "batch of query and value");
   const Dim length = same_extent(in, query.length, key.length, 0, 1, kAttentionShapes, "length of query and key");
@@ -191,7 +220,8 @@ void causal_conv(Inference& in) {
   choice_attribute(in, "activation", "none", {"none", "silu", "swish"}, kAttentionChoice);
   for (const int operand : {0, 1})
     if (!check_rank(in, operand, {3}, kCausalConv)) return;
-  const Dim one = pool.constant(1), channels = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 0)), kernel = dim_of(in, 1, 2);
+  const Dim one = pool.constant(1), channels = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 0)),
+            kernel = dim_of(in, 1, 2);
   const Dims state{dim_of(in, 0, 0), channels, pool.sub(kernel, one)};
   check_shape(in, 1, Dims{dim_of(in, 0, 1), one, kernel}, kCausalConv, "weights", 0);
   check_shape(in, 2, Dims{channels}, kCausalConv, "bias", 0);
@@ -225,7 +255,11 @@ const RegisterOps kAttention{
         .constraint(kAttentionHeads)
         .constraint(kAttentionShapes)
         .constraint(kAttentionCache),
-    OpEntry("FlexAttention", "ai.onnx.preview").infer(flex_attention).constraint(kAttentionRank).constraint(kAttentionHeads).constraint(kAttentionShapes),
+    OpEntry("FlexAttention", "ai.onnx.preview")
+        .infer(flex_attention)
+        .constraint(kAttentionRank)
+        .constraint(kAttentionHeads)
+        .constraint(kAttentionShapes),
     OpEntry("LinearAttention")
         .infer(linear_attention)
         .constraint(kAttentionChoice)
@@ -233,9 +267,18 @@ const RegisterOps kAttention{
         .constraint(kAttentionHeads)
         .constraint(kAttentionShapes)
         .constraint(kAttentionCache),
-    OpEntry("RotaryEmbedding").infer(rotary_embedding).constraint(kRotaryRank).constraint(kRotaryPositions).constraint(kRotaryHeads).constraint(kRotaryCache),
+    OpEntry("RotaryEmbedding")
+        .infer(rotary_embedding)
+        .constraint(kRotaryRank)
+        .constraint(kRotaryPositions)
+        .constraint(kRotaryHeads)
+        .constraint(kRotaryCache),
     OpEntry("CausalConvWithState").infer(causal_conv).constraint(kAttentionChoice).constraint(kCausalConv),
-    OpEntry("TensorScatter").infer(tensor_scatter).constraint(kAttentionChoice).constraint(kCacheShapes).constraint(kCacheAxis),
+    OpEntry("TensorScatter")
+        .infer(tensor_scatter)
+        .constraint(kAttentionChoice)
+        .constraint(kCacheShapes)
+        .constraint(kCacheAxis),
 };
 
 }  // namespace

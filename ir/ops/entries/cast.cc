@@ -1,5 +1,6 @@
 // Identity and changes of dtype. Source: ONNX Identity, Cast (opsets 1-28), CastLike (15-25), BitCast (26).
-// Until opset 5 `to` of Cast is a dtype's name. Out of range, integers lose their high bits; floats cast to integers are undefined.
+// Until opset 5 `to` of Cast is a dtype's name. Out of range, integers lose their high bits; floats cast to integers
+// are undefined.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kCastTarget{"cast_target", ConstraintKind::kAttribute, "`to` is a dtype that the operator can cast to"};
+const Constraint kCastTarget{"cast_target", ConstraintKind::kAttribute,
+                             "`to` is a dtype that the operator can cast to"};
 const Constraint kBitCastWidths{"bit_cast_widths", ConstraintKind::kAttribute, "both dtypes have the same width"};
 
 bool is_integer(DType dtype) { return DTypeSet::integers().contains(dtype); }
@@ -155,12 +157,15 @@ void cast(Inference& in) {
   if (!to) {
     in.fail(kCastTarget, {}, fmt::format("`to` of Cast asks for {}, which is no dtype", asked));
   } else if (!allowed.contains(*to)) {
-    in.fail(kCastTarget, {}, fmt::format("Cast of opset {} gives {}, `to` asks for {}", in.opset(), allowed.to_text(), to_text(*to)));
+    in.fail(kCastTarget, {},
+            fmt::format("Cast of opset {} gives {}, `to` asks for {}", in.opset(), allowed.to_text(), to_text(*to)));
   }
   cast_to(in, to);
 }
 
-void cast_like(Inference& in) { cast_to(in, in.operand(1).kind == ValueKind::kTensor ? in.operand(1).dtypes.single() : std::nullopt); }
+void cast_like(Inference& in) {
+  cast_to(in, in.operand(1).kind == ValueKind::kTensor ? in.operand(1).dtypes.single() : std::nullopt);
+}
 
 void bit_cast(Inference& in) {
   if (const auto shape = in.shape(0)) in.set_shape(0, *shape);
@@ -173,7 +178,9 @@ void bit_cast(Inference& in) {
   const auto to = static_cast<DType>(code);
   in.set_dtype(0, to);
   if (from && bit_width(*from) != bit_width(to))
-    in.fail(kBitCastWidths, {0}, fmt::format("{{0}} is {} of {} bits, `to` asks for {} of {} bits", to_text(*from), bit_width(*from), to_text(to), bit_width(to)));
+    in.fail(kBitCastWidths, {0},
+            fmt::format("{{0}} is {} of {} bits, `to` asks for {} of {} bits", to_text(*from), bit_width(*from),
+                        to_text(to), bit_width(to)));
 }
 
 void identity(Inference& in) { in.set_same(0, 0); }

@@ -1,5 +1,5 @@
-// Joining and splitting along an axis. Source: ONNX Concat (opsets 1, 4, 11, 13), Split (1, 2, 11, 13 with sizes as an operand, 18 with num_outputs).
-// Until opset 17 equal parts have to be equal; from 18 on the last one may be smaller.
+// Joining and splitting along an axis. Source: ONNX Concat (opsets 1, 4, 11, 13), Split (1, 2, 11, 13 with sizes as an
+// operand, 18 with num_outputs). Until opset 17 equal parts have to be equal; from 18 on the last one may be smaller.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +13,20 @@ namespace {
 
 const Constraint kConcatAxis{"concat_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kConcatRanks{"concat_ranks", ConstraintKind::kConcatShapes, "all operands have the same rank"};
-const Constraint kConcatExtents{"concat_extents", ConstraintKind::kConcatShapes, "all extents but the joined one are the same"};
+const Constraint kConcatExtents{"concat_extents", ConstraintKind::kConcatShapes,
+                                "all extents but the joined one are the same"};
 const Constraint kSplitAxis{"split_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kSplitCount{"split_count", ConstraintKind::kAttribute, "as many sizes as results, given once"};
-const Constraint kSplitSizes{"split_sizes", ConstraintKind::kShapes, "the sizes are not negative and sum up to the extent"};
+const Constraint kSplitSizes{"split_sizes", ConstraintKind::kShapes,
+                             "the sizes are not negative and sum up to the extent"};
 const Constraint kSplitEven{"split_even", ConstraintKind::kShapes, "the results divide the extent, until opset 17"};
 
 /// Elements of the result where every operand is small and at least one is followed.
 void concat_elements(Inference& in, std::size_t axis) {
   DimPool& pool = in.dims();
-  const auto target = in.result().shape == ShapeId::kUnranked ? std::nullopt : followed_extents(pool, in.facts().dims_of(in.result().shape));
+  const auto target = in.result().shape == ShapeId::kUnranked
+                          ? std::nullopt
+                          : followed_extents(pool, in.facts().dims_of(in.result().shape));
   if (!target || in.failed()) return;
   std::vector<std::vector<std::int64_t>> extents;
   std::vector<const Content*> contents;
@@ -89,10 +93,13 @@ void concat(Inference& in) {
     if (other->size() != result.size()) {
       // Old exporters start a list with an empty 1-d tensor, which runtimes skip.
       const auto placeholder = [&](std::span<const Dim> dims) {
-        return dims.size() == 1 && (pool.is_constant(dims[0], 0) || (!pool.is_named(dims[0]) && pool.bounds(dims[0]).lo <= 0));
+        return dims.size() == 1 &&
+               (pool.is_constant(dims[0], 0) || (!pool.is_named(dims[0]) && pool.bounds(dims[0]).lo <= 0));
       };
       if (placeholder(shape) || placeholder(*other)) return;
-      in.fail(kConcatRanks, {i, first}, fmt::format("{{{}}} of shape {} and {{{}}} of shape {} have different ranks", first, shape_text(pool, shape), i, shape_text(pool, *other)));
+      in.fail(kConcatRanks, {i, first},
+              fmt::format("{{{}}} of shape {} and {{{}}} of shape {} have different ranks", first,
+                          shape_text(pool, shape), i, shape_text(pool, *other)));
       all_ranked = false;
       break;
     }
@@ -102,7 +109,8 @@ void concat(Inference& in) {
       } else if (in.failed()) {
         continue;
       } else {
-        result[k] = same_extent(in, result[k], (*other)[k], first, i, kConcatExtents, fmt::format("operands joined along axis {} differ at axis {}", *axis, k));
+        result[k] = same_extent(in, result[k], (*other)[k], first, i, kConcatExtents,
+                                fmt::format("operands joined along axis {} differ at axis {}", *axis, k));
       }
     }
   }
@@ -133,7 +141,8 @@ Dims equal_parts(Inference& in, Dim extent, std::int64_t count) {
   const Dim parts = pool.constant(count);
   if (in.opset() < 18) {
     if (pool.never_equal(pool.mul(parts, pool.fresh(in.call().site, 0xffff'ffffU, Unknown::kNotTracked)), extent))
-      in.fail(kSplitEven, {0}, fmt::format("extent {} of {{0}} does not divide into {} equal parts", pool.to_text(extent), count));
+      in.fail(kSplitEven, {0},
+              fmt::format("extent {} of {{0}} does not divide into {} equal parts", pool.to_text(extent), count));
     return Dims(static_cast<std::size_t>(count), pool.floor_div(extent, parts));
   }
   const Dim chunk = pool.ceil_div(extent, parts);
@@ -171,11 +180,15 @@ void split(Inference& in) {
   auto sizes = integer_list(in, "split", given);
   const auto wanted = in.int_attribute("num_outputs");
   if (in.opset() >= 18 && given == wanted.has_value())
-    in.fail(kSplitCount, {}, given ? "Split takes either sizes or `num_outputs`, both are given" : "Split takes either sizes or `num_outputs`, none is given");
+    in.fail(kSplitCount, {},
+            given ? "Split takes either sizes or `num_outputs`, both are given"
+                  : "Split takes either sizes or `num_outputs`, none is given");
   // onnxruntime counts in 32 bits.
-  if (wanted && (*wanted < count || *wanted > INT32_MAX)) in.fail(kSplitCount, {}, fmt::format("`num_outputs` is {}, the node has {} results", *wanted, count));
+  if (wanted && (*wanted < count || *wanted > INT32_MAX))
+    in.fail(kSplitCount, {}, fmt::format("`num_outputs` is {}, the node has {} results", *wanted, count));
   if (wanted && pool.bounds(extent).hi < *wanted)
-    in.fail(kSplitCount, {0}, fmt::format("`num_outputs` is {}, axis {} of {{0}} has extent {}", *wanted, *axis, pool.to_text(extent)));
+    in.fail(kSplitCount, {0},
+            fmt::format("`num_outputs` is {}, axis {} of {{0}} has extent {}", *wanted, *axis, pool.to_text(extent)));
   const std::int64_t parts = std::max(wanted.value_or(count), count);  // the last results may be left out
   if (wanted && parts > static_cast<std::int64_t>(kMaxContent)) {
     sizes = Dims(static_cast<std::size_t>(count), Dim(Unknown::kNotTracked));
@@ -194,9 +207,13 @@ void split(Inference& in) {
         size = Dim(Unknown::kTainted);
       }
       if (!in.failed() && pool.differ(sum, extent))
-        fail_unequal(in, kSplitSizes, {0}, fmt::format("the sizes sum up to {}, axis {} of {{0}} has extent {}", pool.to_text(sum), *axis, pool.to_text(extent)), sum, extent);
+        fail_unequal(in, kSplitSizes, {0},
+                     fmt::format("the sizes sum up to {}, axis {} of {{0}} has extent {}", pool.to_text(sum), *axis,
+                                 pool.to_text(extent)),
+                     sum, extent);
       // A single unknown size is what the others leave.
-      if (!in.failed() && sum.is_unknown() && std::count_if(sizes->begin(), sizes->end(), [](Dim size) { return size.is_unknown(); }) == 1) {
+      if (!in.failed() && sum.is_unknown() &&
+          std::count_if(sizes->begin(), sizes->end(), [](Dim size) { return size.is_unknown(); }) == 1) {
         Dim rest = extent;
         for (const Dim size : *sizes)
           if (!size.is_unknown()) rest = pool.sub(rest, size);
@@ -218,7 +235,13 @@ void split(Inference& in) {
 
 const RegisterOps kConcats{
     OpEntry("Concat").infer(concat).constraint(kConcatAxis).constraint(kConcatRanks).constraint(kConcatExtents),
-    OpEntry("Split").infer(split).host("split").constraint(kSplitAxis).constraint(kSplitCount).constraint(kSplitSizes).constraint(kSplitEven),
+    OpEntry("Split")
+        .infer(split)
+        .host("split")
+        .constraint(kSplitAxis)
+        .constraint(kSplitCount)
+        .constraint(kSplitSizes)
+        .constraint(kSplitEven),
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Values that come from nowhere or from a shape alone. Source: ONNX Constant (opsets 1-25), ConstantOfShape (9-25), Range (11, 27).
+// Values that come from nowhere or from a shape alone. Source: ONNX Constant (opsets 1-25), ConstantOfShape (9-25),
+// Range (11, 27).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kOneValue{"constant_one_value", ConstraintKind::kAttribute, "exactly one of the value attributes is given"};
-const Constraint kFillOneElement{"constant_of_shape_one_element", ConstraintKind::kAttribute, "`value` has one element"};
+const Constraint kOneValue{"constant_one_value", ConstraintKind::kAttribute,
+                           "exactly one of the value attributes is given"};
+const Constraint kFillOneElement{"constant_of_shape_one_element", ConstraintKind::kAttribute,
+                                 "`value` has one element"};
 const Constraint kFillExtents{"constant_of_shape_extents", ConstraintKind::kDomain, "no extent is negative"};
 const Constraint kRangeScalars{"range_scalars", ConstraintKind::kShapes, "start, limit and delta are scalars"};
 const Constraint kRangeStep{"range_step", ConstraintKind::kDomain, "delta is not 0"};
@@ -30,9 +33,11 @@ void constant(Inference& in) {
     } else if (attribute.name == "sparse_value" && attribute.sparse != nullptr) {
       // The result is dense: Constant has no sparse result type.
       const Tensor* values = attribute.sparse->values;
-      if (values != nullptr && is_known_dtype(values->dtype_code)) in.set_dtype(0, static_cast<DType>(values->dtype_code));
+      if (values != nullptr && is_known_dtype(values->dtype_code))
+        in.set_dtype(0, static_cast<DType>(values->dtype_code));
       Dims shape;
-      for (const std::int64_t extent : attribute.sparse->dims) shape.push_back(extent < 0 ? Dim() : pool.constant(extent));
+      for (const std::int64_t extent : attribute.sparse->dims)
+        shape.push_back(extent < 0 ? Dim() : pool.constant(extent));
       in.set_shape(0, shape);
     } else if (attribute.name == "value_int") {
       in.set_tensor(0, DType::kInt64, {});
@@ -71,7 +76,8 @@ void constant_of_shape(Inference& in) {
   std::optional<double> number = 0.0;
   if (const Attribute* value = in.attribute("value"); value != nullptr && value->tensor != nullptr) {
     const auto count = value->tensor->element_count();
-    if (count && *count != 1) in.fail(kFillOneElement, {}, fmt::format("`value` of ConstantOfShape has {} elements, it needs one", *count));
+    if (count && *count != 1)
+      in.fail(kFillOneElement, {}, fmt::format("`value` of ConstantOfShape has {} elements, it needs one", *count));
     fill = fact_of_tensor(in.facts(), *value->tensor);
     const Content* content = in.facts().content(fill.content);
     number = content != nullptr && content->floats.size() == 1 ? std::optional(content->floats.front()) : std::nullopt;
@@ -113,7 +119,8 @@ std::optional<std::int64_t> float_count(double start, double limit, double delta
 Dim integer_count(DimPool& pool, Dim start, Dim limit, Dim delta) {
   const Bounds step = pool.bounds(delta);
   if (step.lo >= 1) return pool.max(pool.constant(0), pool.ceil_div(pool.sub(limit, start), delta));
-  if (step.hi <= -1) return pool.max(pool.constant(0), pool.ceil_div(pool.sub(start, limit), pool.sub(pool.constant(0), delta)));
+  if (step.hi <= -1)
+    return pool.max(pool.constant(0), pool.ceil_div(pool.sub(start, limit), pool.sub(pool.constant(0), delta)));
   return Dim(Unknown::kDataDependent);
 }
 
@@ -148,9 +155,11 @@ void range(Inference& in) {
     in.set_elements(0, std::move(elements));
     return;
   }
-  const auto start = in.float_constants("start"), limit = in.float_constants("limit"), delta = in.float_constants("delta");
+  const auto start = in.float_constants("start"), limit = in.float_constants("limit"),
+             delta = in.float_constants("delta");
   if (delta && delta->size() == 1 && delta->front() == 0) in.fail(kRangeStep, {2}, "the step {2} of Range is 0");
-  if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1 && delta->front() != 0) {
+  if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1 &&
+      delta->front() != 0) {
     if (const auto length = float_count(start->front(), limit->front(), delta->front())) count = pool.constant(*length);
   }
   const Dim shape[] = {count};
@@ -164,7 +173,13 @@ const RegisterOps kConstants{
         .host("input")
         .constraint(kFillOneElement)
         .constraint(kFillExtents),
-    OpEntry("Range").infer(range).host("start").host("limit").host("delta").constraint(kRangeScalars).constraint(kRangeStep),
+    OpEntry("Range")
+        .infer(range)
+        .host("start")
+        .host("limit")
+        .host("delta")
+        .constraint(kRangeScalars)
+        .constraint(kRangeStep),
 };
 
 }  // namespace

@@ -11,15 +11,20 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kVector{"contrib_vector", ConstraintKind::kShapes, "bias, scale and shift are 1-d with the data's last extent"};
+const Constraint kVector{"contrib_vector", ConstraintKind::kShapes,
+                         "bias, scale and shift are 1-d with the data's last extent"};
 const Constraint kSkip{"contrib_skip", ConstraintKind::kShapes, "the skipped operand stretches to the data's shape"};
 const Constraint kContribAxis{"contrib_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kContribAxisOnce{"contrib_axis_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
-const Constraint kPackedInner{"contrib_packed_inner", ConstraintKind::kShapes, "the last extent of the data is K of the packed weights"};
-const Constraint kContribAttention{"contrib_attention_shapes", ConstraintKind::kShapes, "data, projections and caches of an attention fit each other"};
+const Constraint kPackedInner{"contrib_packed_inner", ConstraintKind::kShapes,
+                              "the last extent of the data is K of the packed weights"};
+const Constraint kContribAttention{"contrib_attention_shapes", ConstraintKind::kShapes,
+                                   "data, projections and caches of an attention fit each other"};
 const Constraint kContribHeads{"contrib_attention_heads", ConstraintKind::kAttribute, "head counts are at least 1"};
-const Constraint kContribConcat{"contrib_concat", ConstraintKind::kConcatShapes, "shapes are equal but for the concatenated axis"};
-const Constraint kContribElementwise{"contrib_broadcast", ConstraintKind::kShapes, "extents are equal or 1, aligned at the last axis"};
+const Constraint kContribConcat{"contrib_concat", ConstraintKind::kConcatShapes,
+                                "shapes are equal but for the concatenated axis"};
+const Constraint kContribElementwise{"contrib_broadcast", ConstraintKind::kShapes,
+                                     "extents are equal or 1, aligned at the last axis"};
 
 Dim last(const Inference& in, int operand) {
   const auto shape = in.shape(operand);
@@ -75,7 +80,8 @@ void skip_normalization(Inference& in) {
   if (!data || data->empty()) return;
   in.set_shape(0, *data);
   if (const auto skip = in.shape(1)) check_unidirectional(in, *skip, *data, 1, 0, kSkip);
-  for (int operand = 2; operand < static_cast<int>(in.operand_count()); ++operand) check_vector(in, operand, operand == 2 ? "scale" : "shift or bias");
+  for (int operand = 2; operand < static_cast<int>(in.operand_count()); ++operand)
+    check_vector(in, operand, operand == 2 ? "scale" : "shift or bias");
   Dims statistics = copy_dims(*data);
   statistics.back() = in.dims().constant(1);
   in.set_shape(1, statistics);
@@ -125,7 +131,8 @@ void fused_matmul(Inference& in) {
   if (!a || !b) return;
   const bool batches = in.int_attribute("transBatchA", 0) != 0 || in.int_attribute("transBatchB", 0) != 0;
   if (batches) return;
-  const auto shape = matmul_shape(in, turned(*a, in.int_attribute("transA", 0) != 0), turned(*b, in.int_attribute("transB", 0) != 0), 0, 1);
+  const auto shape = matmul_shape(in, turned(*a, in.int_attribute("transA", 0) != 0),
+                                  turned(*b, in.int_attribute("transB", 0) != 0), 0, 1);
   if (shape) in.set_shape(0, *shape);
 }
 
@@ -155,7 +162,8 @@ void packed_matmul(Inference& in, bool turned_weights) {
   std::int64_t inner = in.int_attribute("K", 0), outer = in.int_attribute("N", 0);
   if (!turned_weights) std::swap(inner, outer);
   if (pool.differ(data->back(), pool.constant(inner)) && !pool.bounds(data->back()).contains(inner))
-    in.fail(kPackedInner, {0}, fmt::format("last extent of {{0}} of shape {} against {} of the weights", shape_text(pool, *data), inner));
+    in.fail(kPackedInner, {0},
+            fmt::format("last extent of {{0}} of shape {} against {} of the weights", shape_text(pool, *data), inner));
   Dims result = copy_dims(*data);
   result.back() = pool.constant(outer);
   in.set_shape(0, result);
@@ -197,7 +205,8 @@ void reduce_axes(Inference& in) {
   if (!reduced) return;
   Dims result;
   for (std::size_t i = 0; i < data->size(); ++i) {
-    const bool gone = axes->empty() || std::find(reduced->begin(), reduced->end(), static_cast<int>(i)) != reduced->end();
+    const bool gone =
+        axes->empty() || std::find(reduced->begin(), reduced->end(), static_cast<int>(i)) != reduced->end();
     if (!gone) {
       result.push_back((*data)[i]);
     } else if (keepdims) {
@@ -222,10 +231,12 @@ void qlinear_concat(Inference& in) {
       continue;
     }
     Dims expected = *result;
-    if (shape->size() == expected.size()) expected[static_cast<std::size_t>(*axis)] = (*shape)[static_cast<std::size_t>(*axis)];
+    if (shape->size() == expected.size())
+      expected[static_cast<std::size_t>(*axis)] = (*shape)[static_cast<std::size_t>(*axis)];
     if (!check_shape(in, operand, expected, kContribConcat, "concatenated operand", 2)) return;
     for (std::size_t i = 0; i < result->size(); ++i)
-      (*result)[i] = static_cast<int>(i) == *axis ? pool.add((*result)[i], (*shape)[i]) : better(pool, (*result)[i], (*shape)[i]);
+      (*result)[i] =
+          static_cast<int>(i) == *axis ? pool.add((*result)[i], (*shape)[i]) : better(pool, (*result)[i], (*shape)[i]);
   }
   if (result) in.set_shape(0, *result);
 }
@@ -270,7 +281,8 @@ void merged_attention(Inference& in, int past, bool packed) {
   const bool shared = in.int_attribute("past_present_share_buffer", 0) != 0;
   Dim total = length;
   if (in.has(past)) total = shared ? dim_of(in, past, 3) : pool.add(dim_of(in, past, 3), length);
-  in.set_shape(1, Dims{pool.constant(2), batch, pool.constant(heads), total, pool.floor_div(hidden, pool.constant(heads))});
+  in.set_shape(
+      1, Dims{pool.constant(2), batch, pool.constant(heads), total, pool.floor_div(hidden, pool.constant(heads))});
 }
 
 void multi_head_attention(Inference& in) {
@@ -330,7 +342,8 @@ void group_query_attention(Inference& in) {
     check_shape(in, 2, Dims{batch, dim_of(in, 1, 1), dim_of(in, 1, 2)}, kContribAttention, "value", 1);
   }
   // Whether past and present are one buffer is decided at run time, by its caller.
-  for (const int result : {1, 2}) in.set_shape(result, Dims{batch, pool.constant(shared), Dim(Unknown::kDataDependent), dim_of(in, 3, 3)});
+  for (const int result : {1, 2})
+    in.set_shape(result, Dims{batch, pool.constant(shared), Dim(Unknown::kDataDependent), dim_of(in, 3, 3)});
 }
 
 void remove_padding(Inference& in) {
@@ -382,9 +395,13 @@ void torch_embedding(Inference& in) {
 
 void scalar_result(Inference& in) { in.set_shape(0, {}); }
 
-OpEntry contrib(std::string_view name, InferFunction function) { return OpEntry(name, "com.microsoft").infer(function); }
+OpEntry contrib(std::string_view name, InferFunction function) {
+  return OpEntry(name, "com.microsoft").infer(function);
+}
 
-OpEntry with_vector(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kVector); }
+OpEntry with_vector(std::string_view name, InferFunction function) {
+  return contrib(name, function).constraint(kVector);
+}
 
 OpEntry elementwise(std::string_view name, InferFunction function) {
   return contrib(name, function).trait(OpTrait::kElementwise).constraint(kContribElementwise);
@@ -402,9 +419,13 @@ OpEntry convolution(std::string_view name, InferFunction function) {
   return with_conv_constraints(contrib(name, function));
 }
 
-OpEntry pool(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kWindowAttributes).constraint(kWindowPadding).constraint(kWindowRank); }
+OpEntry pool(std::string_view name, InferFunction function) {
+  return contrib(name, function).constraint(kWindowAttributes).constraint(kWindowPadding).constraint(kWindowRank);
+}
 
-OpEntry attention(std::string_view name, InferFunction function) { return contrib(name, function).constraint(kContribAttention).constraint(kContribHeads); }
+OpEntry attention(std::string_view name, InferFunction function) {
+  return contrib(name, function).constraint(kContribAttention).constraint(kContribHeads);
+}
 
 OpEntry reduction(std::string_view name) {
   return contrib(name, reduce_axes).trait(OpTrait::kReduction).constraint(kContribAxis).constraint(kContribAxisOnce);
@@ -439,7 +460,10 @@ const RegisterOps kNormalizations{
     with_vector("SkipLayerNormalization", skip_normalization).constraint(kSkip),
     with_vector("SkipSimplifiedLayerNormalization", skip_normalization).constraint(kSkip),
     with_vector("EmbedLayerNormalization", embed_layer_normalization).constraint(kSkip),
-    OpEntry("SimplifiedLayerNormalization").infer(simplified_layer_normalization).constraint(kContribAxis).constraint(kSkip),
+    OpEntry("SimplifiedLayerNormalization")
+        .infer(simplified_layer_normalization)
+        .constraint(kContribAxis)
+        .constraint(kSkip),
 };
 
 const RegisterOps kProducts{

@@ -20,14 +20,23 @@ void for_words(std::string_view list, char separator, Visit visit) {
 
 AttributeKind kind_of(char letter) {
   switch (letter) {
-    case 'f': return AttributeKind::kFloat;
-    case 'i': return AttributeKind::kInt;
-    case 's': return AttributeKind::kString;
-    case 't': return AttributeKind::kTensor;
-    case 'F': return AttributeKind::kFloats;
-    case 'I': return AttributeKind::kInts;
-    case 'S': return AttributeKind::kStrings;
-    default: assert(false && "no such kind"); return AttributeKind::kUndefined;
+    case 'f':
+      return AttributeKind::kFloat;
+    case 'i':
+      return AttributeKind::kInt;
+    case 's':
+      return AttributeKind::kString;
+    case 't':
+      return AttributeKind::kTensor;
+    case 'F':
+      return AttributeKind::kFloats;
+    case 'I':
+      return AttributeKind::kInts;
+    case 'S':
+      return AttributeKind::kStrings;
+    default:
+      assert(false && "no such kind");
+      return AttributeKind::kUndefined;
   }
 }
 

@@ -1,5 +1,6 @@
 // Operators with subgraphs. Source: ONNX If, Loop, Scan, SequenceMap, all opsets.
-// Their results are what the bodies compute: the dataflow solver follows these. One call tells only what it is controlled by.
+// Their results are what the bodies compute: the dataflow solver follows these. One call tells only what it is
+// controlled by.
 #include <fmt/format.h>
 
 #include "ir/ops/checks.h"
@@ -7,8 +8,10 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kCondition{"condition_is_one_element", ConstraintKind::kShapes, "a condition and a trip count are one element"};
-const Constraint kScanCounts{"scan_counts", ConstraintKind::kAttribute, "num_scan_inputs of the operands are scanned; axes and directions are given for each"};
+const Constraint kCondition{"condition_is_one_element", ConstraintKind::kShapes,
+                            "a condition and a trip count are one element"};
+const Constraint kScanCounts{"scan_counts", ConstraintKind::kAttribute,
+                             "num_scan_inputs of the operands are scanned; axes and directions are given for each"};
 const Constraint kScanAxes{"scan_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 
 void branch(Inference& in) { check_one_element(in, 0, kCondition, "the condition"); }
@@ -18,7 +21,8 @@ void loop(Inference& in) {
   check_one_element(in, 1, kCondition, "the condition");
 }
 
-/// An attribute with one entry for each scanned operand or result; false where it has not as many, or other directions than 0 and 1.
+/// An attribute with one entry for each scanned operand or result; false where it has not as many, or other directions
+/// than 0 and 1.
 bool check_scan_list(Inference& in, std::string_view name, std::size_t count, std::string_view what) {
   const auto list = in.ints_attribute(name);
   if (!list) return true;
@@ -35,11 +39,15 @@ bool check_scan_list(Inference& in, std::string_view name, std::size_t count, st
 }
 
 void scan(Inference& in) {
-  const std::size_t first = in.opset() < 9 ? 1 : 0;  // opset 8: operand 0 is sequence_lens, every value has a batch axis
+  const std::size_t first =
+      in.opset() < 9 ? 1 : 0;  // opset 8: operand 0 is sequence_lens, every value has a batch axis
   const std::size_t operands = in.operand_count() - std::min(first, in.operand_count());
   const std::int64_t wanted = in.int_attribute("num_scan_inputs", 1);
   if (wanted < 1 || static_cast<std::uint64_t>(wanted) > operands) {
-    in.fail(kScanCounts, {}, fmt::format("`num_scan_inputs` of Scan is {}, it has to be at least 1 and at most {}, the number of its operands", wanted, operands));
+    in.fail(kScanCounts, {},
+            fmt::format(
+                "`num_scan_inputs` of Scan is {}, it has to be at least 1 and at most {}, the number of its operands",
+                wanted, operands));
     return;
   }
   const auto scanned = static_cast<std::size_t>(wanted);

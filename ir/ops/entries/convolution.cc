@@ -8,12 +8,18 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kTransposeChannels{"conv_transpose_channels", ConstraintKind::kShapes, "channels of the data = first extent of the filters, divisible by group"};
-const Constraint kTransposeBias{"conv_transpose_bias", ConstraintKind::kShapes, "the bias has group * second extent of the filters elements"};
-const Constraint kTransposeExtent{"conv_transpose_extent", ConstraintKind::kShapes, "every extent of the result is at least 1"};
-const Constraint kDeformGroups{"deform_conv_groups", ConstraintKind::kShapes, "offset_group >= 1 divides the input channels"};
-const Constraint kDeformOffsets{"deform_conv_offsets", ConstraintKind::kShapes, "offsets and mask have one entry a kernel element and result position"};
-const Constraint kConvZeroPoint{"conv_zero_point", ConstraintKind::kShapes, "a zero point is one element, or one a filter"};
+const Constraint kTransposeChannels{"conv_transpose_channels", ConstraintKind::kShapes,
+                                    "channels of the data = first extent of the filters, divisible by group"};
+const Constraint kTransposeBias{"conv_transpose_bias", ConstraintKind::kShapes,
+                                "the bias has group * second extent of the filters elements"};
+const Constraint kTransposeExtent{"conv_transpose_extent", ConstraintKind::kShapes,
+                                  "every extent of the result is at least 1"};
+const Constraint kDeformGroups{"deform_conv_groups", ConstraintKind::kShapes,
+                               "offset_group >= 1 divides the input channels"};
+const Constraint kDeformOffsets{"deform_conv_offsets", ConstraintKind::kShapes,
+                                "offsets and mask have one entry a kernel element and result position"};
+const Constraint kConvZeroPoint{"conv_zero_point", ConstraintKind::kShapes,
+                                "a zero point is one element, or one a filter"};
 
 void conv(Inference& in) {
   if (const auto shape = conv_shape(in, 0, 1, 2)) in.set_shape(0, *shape);
@@ -30,7 +36,8 @@ void conv_integer(Inference& in) {
 }
 
 /// The extent along one spatial axis of ConvTranspose's result.
-Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, Dim extent, Dim kernel, std::int64_t output_padding) {
+Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, Dim extent, Dim kernel,
+                      std::int64_t output_padding) {
   DimPool& pool = in.dims();
   const Dim stride = pool.constant(windows.strides[axis]);
   const Dim window = dilated(pool, kernel, windows.dilations[axis]);
@@ -46,8 +53,8 @@ Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, D
   // An empty operand has no legal result either, but that is its own matter.
   if (pool.bounds(result).hi < 1 && pool.bounds(extent).lo >= 1) {
     in.fail(kTransposeExtent, {0},
-        fmt::format("spatial axis {} of {{0}}, {} elements, gives {} elements after padding is cut off", axis,
-        pool.to_text(extent), pool.to_text(result)));
+            fmt::format("spatial axis {} of {{0}}, {} elements, gives {} elements after padding is cut off", axis,
+                        pool.to_text(extent), pool.to_text(result)));
     return Dim(Unknown::kTainted);
   }
   return result;
@@ -63,11 +70,14 @@ void conv_transpose(Inference& in) {
   for (const int operand : {0, 1}) {
     const auto shape = in.shape(operand);
     if (!shape || shape->size() >= 3) continue;
-    in.fail(kWindowRank, {operand}, fmt::format("{{{}}} has rank {}, ConvTranspose needs at least 3", operand, shape->size()));
+    in.fail(kWindowRank, {operand},
+            fmt::format("{{{}}} has rank {}, ConvTranspose needs at least 3", operand, shape->size()));
     return;
   }
   if (data && filters && data->size() != filters->size()) {
-    in.fail(kWindowRank, {1, 0}, fmt::format("{{0}} of shape {} and {{1}} of shape {} differ in rank", shape_text(pool, *data), shape_text(pool, *filters)));
+    in.fail(kWindowRank, {1, 0},
+            fmt::format("{{0}} of shape {} and {{1}} of shape {} differ in rank", shape_text(pool, *data),
+                        shape_text(pool, *filters)));
     in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
@@ -77,7 +87,8 @@ void conv_transpose(Inference& in) {
   if (group >= 1) {
     const auto channels = pool.as_constant((*ranked)[data ? 1 : 0]);
     if (channels && *channels % group != 0)
-      in.fail(kTransposeChannels, {data ? 0 : 1}, fmt::format("{} channels of {{{}}} are not divisible into {} groups", *channels, data ? 0 : 1, group));
+      in.fail(kTransposeChannels, {data ? 0 : 1},
+              fmt::format("{} channels of {{{}}} are not divisible into {} groups", *channels, data ? 0 : 1, group));
     if (filters) result[1] = pool.mul((*filters)[1], pool.constant(group));
   }
   if (const auto bias = in.shape(2)) {
@@ -98,15 +109,16 @@ void conv_transpose(Inference& in) {
   for (std::size_t i = 0; filters && in.attribute("kernel_shape") != nullptr && i < spatial; ++i) {
     if (!pool.differ(pool.constant((*kernel)[i]), (*filters)[i + 2])) continue;
     in.fail(kConvKernelShape, {1},
-        fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
-        shape_text(pool, *filters), pool.to_text((*filters)[i + 2])));
+            fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
+                        shape_text(pool, *filters), pool.to_text((*filters)[i + 2])));
     return in.set_shape(0, result);
   }
   const auto wanted = in.ints_attribute("output_shape");
   if (wanted && !wanted->empty()) {
     // Some exporters write the batch and channel extents too.
     if (wanted->size() != spatial && wanted->size() != spatial + 2) {
-      in.fail(kWindowAttributes, {}, fmt::format("`output_shape` of ConvTranspose has {} entries, {} needed", wanted->size(), spatial));
+      in.fail(kWindowAttributes, {},
+              fmt::format("`output_shape` of ConvTranspose has {} entries, {} needed", wanted->size(), spatial));
     } else {
       for (std::size_t i = 0; i < spatial; ++i) {
         const std::int64_t extent = (*wanted)[wanted->size() - spatial + i];
@@ -119,7 +131,10 @@ void conv_transpose(Inference& in) {
   for (std::size_t i = 0; i < spatial; ++i) {
     const std::int64_t padding = (*output_padding)[i], limit = std::max(windows->strides[i], windows->dilations[i]);
     if (padding >= 0 && (padding == 0 || padding < limit)) continue;
-    in.fail(kWindowAttributes, {}, fmt::format("`output_padding` of ConvTranspose has {} along spatial axis {}, it has to be at least 0 and below {}", padding, i, limit));
+    in.fail(kWindowAttributes, {},
+            fmt::format(
+                "`output_padding` of ConvTranspose has {} along spatial axis {}, it has to be at least 0 and below {}",
+                padding, i, limit));
     result[i + 2] = Dim(Unknown::kTainted);
     return in.set_shape(0, result);
   }
@@ -142,13 +157,16 @@ void deform_conv(Inference& in) {
     return;
   }
   const auto channels = data && data->size() > 1 ? pool.as_constant((*data)[1]) : std::nullopt;
-  if (channels && *channels % groups != 0) in.fail(kDeformGroups, {0}, fmt::format("{} channels of {{0}} are not divisible into {} offset groups", *channels, groups));
+  if (channels && *channels % groups != 0)
+    in.fail(kDeformGroups, {0},
+            fmt::format("{} channels of {{0}} are not divisible into {} offset groups", *channels, groups));
   if (!shape || !filters || in.failed()) return;
   Dim kernel = pool.constant(groups);
   for (std::size_t i = 2; i < filters->size(); ++i) kernel = pool.mul(kernel, (*filters)[i]);
   const auto check = [&](int operand, std::span<const Dim> given, Dim entries) {
     if (given.size() != shape->size()) {
-      in.fail(kDeformOffsets, {operand}, fmt::format("{{{}}} has rank {}, {} needed", operand, given.size(), shape->size()));
+      in.fail(kDeformOffsets, {operand},
+              fmt::format("{{{}}} has rank {}, {} needed", operand, given.size(), shape->size()));
       return;
     }
     same_extent(in, entries, given[1], 1, operand, kDeformOffsets, "entries for the kernel's elements");

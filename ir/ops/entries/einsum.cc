@@ -9,7 +9,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute, "the equation is well formed, with one term an operand"};
+const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute,
+                                 "the equation is well formed, with one term an operand"};
 const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kShapes, "a term has one letter an axis"};
 const Constraint kEinsumExtents{"einsum_extents", ConstraintKind::kShapes, "extents of one letter are equal, or 1"};
 const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix"};
@@ -41,7 +42,8 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
       term.ellipsis = term.letters.size();
       i += 2;
     } else if (c == ',' || text.substr(i, 2) == "->") {
-      if (after_arrow && i < text.size()) return error = c == ',' ? "has a comma behind `->`" : "has `->` twice", std::nullopt;
+      if (after_arrow && i < text.size())
+        return error = c == ',' ? "has a comma behind `->`" : "has `->` twice", std::nullopt;
       (after_arrow ? equation.result.emplace() : equation.terms.emplace_back()) = std::move(term);
       term = {};
       if (c == '-') {
@@ -50,7 +52,9 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
         equation.result.emplace();
       }
     } else {
-      return error = fmt::format("has {} at position {}", c >= ' ' && c <= '~' ? fmt::format("`{}`", c) : std::string("an unexpected byte"), i), std::nullopt;
+      return error = fmt::format("has {} at position {}",
+                                 c >= ' ' && c <= '~' ? fmt::format("`{}`", c) : std::string("an unexpected byte"), i),
+             std::nullopt;
     }
   }
   return equation;
@@ -67,7 +71,8 @@ void einsum(Inference& in) {
   }
   const std::vector<Term>& terms = equation->terms;
   if (terms.size() != in.operand_count()) {
-    in.fail(kEinsumEquation, {}, fmt::format("equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()));
+    in.fail(kEinsumEquation, {},
+            fmt::format("equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()));
     return;
   }
   // Letters are ASCII.
@@ -81,24 +86,30 @@ void einsum(Inference& in) {
     const int operand = static_cast<int>(t);
     const auto shape = in.shape(operand);
     any_ellipsis |= term.has_ellipsis;
-    const bool fits = !shape || (term.has_ellipsis ? shape->size() >= term.letters.size() : shape->size() == term.letters.size());
+    const bool fits =
+        !shape || (term.has_ellipsis ? shape->size() >= term.letters.size() : shape->size() == term.letters.size());
     if (!fits) {
-      in.fail(kEinsumRank, {operand}, fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t,
-          term.letters.size(), term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
+      in.fail(kEinsumRank, {operand},
+              fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t, term.letters.size(),
+                          term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
       return;
     }
     const std::size_t covered = shape ? shape->size() - term.letters.size() : 0;
     for (std::size_t i = 0; i < term.letters.size(); ++i) {
       const auto letter = static_cast<std::size_t>(term.letters[i]);
-      const Dim extent = shape ? (*shape)[term.has_ellipsis && i >= term.ellipsis ? i + covered : i] : Dim(Unknown::kNotTracked);
+      const Dim extent =
+          shape ? (*shape)[term.has_ellipsis && i >= term.ellipsis ? i + covered : i] : Dim(Unknown::kNotTracked);
       if (uses[letter]++ == 0) {
         first[letter] = operand;
         extents[letter] = extent;
         continue;
       }
       // Each of the two may be a stretched 1.
-      const bool may_stretch = pool.bounds_from_two(extent).contains(1) || pool.bounds_from_two(extents[letter]).contains(1);
-      if (!may_stretch) same_extent(in, extents[letter], extent, first[letter], operand, kEinsumExtents, fmt::format("letter {} of Einsum", term.letters[i]));
+      const bool may_stretch =
+          pool.bounds_from_two(extent).contains(1) || pool.bounds_from_two(extents[letter]).contains(1);
+      if (!may_stretch)
+        same_extent(in, extents[letter], extent, first[letter], operand, kEinsumExtents,
+                    fmt::format("letter {} of Einsum", term.letters[i]));
       extents[letter] = pool.broadcast(extents[letter], extent);
     }
     if (!term.has_ellipsis) continue;
@@ -107,7 +118,8 @@ void einsum(Inference& in) {
       continue;
     }
     const auto middle = shape->subspan(term.ellipsis, covered);
-    stretched = ellipsis_operand < 0 ? copy_dims(middle) : broadcast(in, stretched, middle, ellipsis_operand, operand, kEinsumExtents);
+    stretched = ellipsis_operand < 0 ? copy_dims(middle)
+                                     : broadcast(in, stretched, middle, ellipsis_operand, operand, kEinsumExtents);
     ellipsis_operand = operand;
   }
 
@@ -118,7 +130,9 @@ void einsum(Inference& in) {
     for (const char letter : result.letters) {
       const auto index = static_cast<std::size_t>(letter);
       if (uses[index] == 0 || seen[index]) {
-        in.fail(kEinsumEquation, {}, fmt::format("letter {} of Einsum's result {}", letter, seen[index] ? "is given twice" : "is in no term"));
+        in.fail(
+            kEinsumEquation, {},
+            fmt::format("letter {} of Einsum's result {}", letter, seen[index] ? "is given twice" : "is in no term"));
         return;
       }
       seen[index] = true;
@@ -133,7 +147,8 @@ void einsum(Inference& in) {
   if (result.has_ellipsis && !ellipsis_known) return;
   Dims dims;
   for (const char letter : result.letters) dims.push_back(extents[static_cast<std::size_t>(letter)]);
-  if (result.has_ellipsis) dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(result.ellipsis), stretched.begin(), stretched.end());
+  if (result.has_ellipsis)
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(result.ellipsis), stretched.begin(), stretched.end());
   in.set_shape(0, dims);
 }
 
@@ -148,7 +163,9 @@ void det(Inference& in) {
   DimPool& pool = in.dims();
   const Dim rows = (*data)[data->size() - 2], columns = data->back();
   if (pool.differ(rows, columns) && !pool.bounds(pool.sub(rows, columns)).contains(0))
-    in.fail(kDetSquare, {0}, fmt::format("last two axes of {{0}} of shape {} are not square: {} against {}", shape_text(pool, *data), pool.to_text(rows), pool.to_text(columns)));
+    in.fail(kDetSquare, {0},
+            fmt::format("last two axes of {{0}} of shape {} are not square: {} against {}", shape_text(pool, *data),
+                        pool.to_text(rows), pool.to_text(columns)));
   in.set_shape(0, data->first(data->size() - 2));
 }
 

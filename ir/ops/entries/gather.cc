@@ -30,7 +30,8 @@ void gather_elements(Inference& in, std::size_t axis) {
     for (const std::int64_t pick : *picks) {
       const std::int64_t at = pick < 0 ? pick + extents[axis] : pick;
       if (at < 0 || at >= extents[axis]) return;
-      for (std::size_t k = 0; k < inner; ++k) indices.push_back((block * static_cast<std::size_t>(extents[axis]) + static_cast<std::size_t>(at)) * inner + k);
+      for (std::size_t k = 0; k < inner; ++k)
+        indices.push_back((block * static_cast<std::size_t>(extents[axis]) + static_cast<std::size_t>(at)) * inner + k);
     }
   }
   select_elements(in, 0, 0, indices);

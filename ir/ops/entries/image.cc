@@ -1,5 +1,6 @@
 // Images, regions and grids. Source: ONNX RoiAlign (10, 16, 22), MaxRoiPool (1, 22), MaxUnpool (9, 11, 22),
-// NonMaxSuppression (10, 11), GridSample (16, 20, 22), AffineGrid (20), Col2Im (18), CenterCropPad (18), ImageDecoder (20).
+// NonMaxSuppression (10, 11), GridSample (16, 20, 22), AffineGrid (20), Col2Im (18), CenterCropPad (18), ImageDecoder
+// (20).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,20 +14,27 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kRoiShapes{"roi_shapes", ConstraintKind::kShapes, "data are [N, C, H, W], regions [R, 4] or [R, 5], batch indices [R]"};
+const Constraint kRoiShapes{"roi_shapes", ConstraintKind::kShapes,
+                            "data are [N, C, H, W], regions [R, 4] or [R, 5], batch indices [R]"};
 const Constraint kRoiExtents{"roi_extents", ConstraintKind::kAttribute, "the pooled extents are at least 1"};
 const Constraint kRoiBatch{"roi_batch_index", ConstraintKind::kIndexRange, "0 <= batch index < N"};
 const Constraint kUnpoolShapes{"max_unpool_shapes", ConstraintKind::kShapes, "indices have the data's shape"};
-const Constraint kBoxShapes{"non_max_suppression_shapes", ConstraintKind::kShapes, "boxes are [N, S, 4], scores [N, C, S]"};
+const Constraint kBoxShapes{"non_max_suppression_shapes", ConstraintKind::kShapes,
+                            "boxes are [N, S, 4], scores [N, C, S]"};
 const Constraint kBoxFormat{"non_max_suppression_format", ConstraintKind::kAttribute, "center_point_box is 0 or 1"};
-const Constraint kGridShapes{"grid_sample_shapes", ConstraintKind::kShapes, "the grid has the data's rank and batch, and one coordinate a spatial axis"};
-const Constraint kGridMode{"grid_sample_mode", ConstraintKind::kAttribute, "mode and padding_mode are ones that there are"};
-const Constraint kAffineShapes{"affine_grid_shapes", ConstraintKind::kShapes, "theta is [N, 2, 3] with a size of 4, or [N, 3, 4] with a size of 5"};
-const Constraint kBlockShapes{"col2im_shapes", ConstraintKind::kShapes, "columns are [N, C * block elements, blocks]; image and block have as many axes"};
+const Constraint kGridShapes{"grid_sample_shapes", ConstraintKind::kShapes,
+                             "the grid has the data's rank and batch, and one coordinate a spatial axis"};
+const Constraint kGridMode{"grid_sample_mode", ConstraintKind::kAttribute,
+                           "mode and padding_mode are ones that there are"};
+const Constraint kAffineShapes{"affine_grid_shapes", ConstraintKind::kShapes,
+                               "theta is [N, 2, 3] with a size of 4, or [N, 3, 4] with a size of 5"};
+const Constraint kBlockShapes{"col2im_shapes", ConstraintKind::kShapes,
+                              "columns are [N, C * block elements, blocks]; image and block have as many axes"};
 const Constraint kCropAxes{"center_crop_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kCropAxesOnce{"center_crop_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 const Constraint kCropLength{"center_crop_length", ConstraintKind::kShapes, "the shape has one entry an axis"};
-const Constraint kImageFormat{"image_decoder_format", ConstraintKind::kAttribute, "pixel_format is RGB, BGR or Grayscale"};
+const Constraint kImageFormat{"image_decoder_format", ConstraintKind::kAttribute,
+                              "pixel_format is RGB, BGR or Grayscale"};
 const Constraint kImageStream{"image_decoder_stream", ConstraintKind::kShapes, "the encoded stream has 1 axis"};
 
 void roi_align(Inference& in) {
@@ -47,7 +55,9 @@ void roi_align(Inference& in) {
     for (const Dim index : *indices) {
       const Bounds bounds = pool.bounds(index);
       if (bounds.hi >= 0 && bounds.lo < images.hi) continue;
-      in.fail(kRoiBatch, {2, 0}, fmt::format("batch index {} in {{2}} is outside the {} images of {{0}}", pool.to_text(index), pool.to_text(dim_of(in, 0, 0))));
+      in.fail(kRoiBatch, {2, 0},
+              fmt::format("batch index {} in {{2}} is outside the {} images of {{0}}", pool.to_text(index),
+                          pool.to_text(dim_of(in, 0, 0))));
       break;
     }
   }
@@ -102,9 +112,18 @@ std::optional<std::vector<std::int64_t>> selected_boxes(Inference& in) {
   const auto boxes = in.float_constants("boxes"), scores = in.float_constants("scores");
   const auto limit = in.constant("max_output_boxes_per_class");
   if (in.failed() || !extents || !boxes || !scores || !limit) return std::nullopt;
-  BoxSuppression operands{*boxes, *scores, (*extents)[0], (*extents)[1], (*extents)[2], *limit, 0, std::nullopt, in.int_attribute("center_point_box", 0) != 0};
+  BoxSuppression operands{*boxes,
+                          *scores,
+                          (*extents)[0],
+                          (*extents)[1],
+                          (*extents)[2],
+                          *limit,
+                          0,
+                          std::nullopt,
+                          in.int_attribute("center_point_box", 0) != 0};
   const auto elements = static_cast<std::size_t>(operands.batch * operands.count);
-  if (boxes->size() != elements * 4 || scores->size() != elements * static_cast<std::size_t>(operands.classes)) return std::nullopt;
+  if (boxes->size() != elements * 4 || scores->size() != elements * static_cast<std::size_t>(operands.classes))
+    return std::nullopt;
   for (const std::string_view name : {"iou_threshold", "score_threshold"}) {
     if (!in.has(name)) continue;
     const auto threshold = in.float_constants(name);
@@ -121,19 +140,24 @@ std::optional<std::vector<std::int64_t>> selected_boxes(Inference& in) {
 void non_max_suppression(Inference& in) {
   DimPool& pool = in.dims();
   const std::int64_t center = in.int_attribute("center_point_box", 0);
-  if (center != 0 && center != 1) in.fail(kBoxFormat, {}, fmt::format("`center_point_box` of NonMaxSuppression is {}, it has to be 0 or 1", center));
-  const Dim batch = better(pool, dim_of(in, 0, 0), dim_of(in, 1, 0)), boxes = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 2));
+  if (center != 0 && center != 1)
+    in.fail(kBoxFormat, {}, fmt::format("`center_point_box` of NonMaxSuppression is {}, it has to be 0 or 1", center));
+  const Dim batch = better(pool, dim_of(in, 0, 0), dim_of(in, 1, 0)),
+            boxes = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 2));
   check_shape(in, 0, Dims{batch, boxes, pool.constant(4)}, kBoxShapes, "boxes");
   check_shape(in, 1, Dims{batch, dim_of(in, 1, 1), boxes}, kBoxShapes, "scores", 0);
   // No maximum means no output, and so does a negative one (onnxruntime, ReferenceEvaluator).
   const auto is_zero = [&](Dim dim) { return pool.is_constant(dim, 0); };
-  const bool none = !in.has(2) || in.constant("max_output_boxes_per_class").value_or(1) <= 0 || is_zero(batch) || is_zero(boxes) || is_zero(dim_of(in, 1, 1));
+  const bool none = !in.has(2) || in.constant("max_output_boxes_per_class").value_or(1) <= 0 || is_zero(batch) ||
+                    is_zero(boxes) || is_zero(dim_of(in, 1, 1));
   const auto rows = none ? std::optional<std::vector<std::int64_t>>(std::in_place) : selected_boxes(in);
-  const Dim count = rows ? pool.constant(static_cast<std::int64_t>(rows->size() / 3)) : in.fresh(0, 0, Unknown::kDataDependent);
+  const Dim count =
+      rows ? pool.constant(static_cast<std::int64_t>(rows->size() / 3)) : in.fresh(0, 0, Unknown::kDataDependent);
   in.set_shape(0, Dims{count, pool.constant(3)});
   std::int64_t last = 0;
   for (const Dim extent : {batch, dim_of(in, 1, 1), boxes}) last = std::max(last, pool.bounds(extent).hi);
-  if (last < (std::int64_t{1} << 53)) in.set_range(0, {0, static_cast<double>(std::max<std::int64_t>(last - 1, 0)), false});
+  if (last < (std::int64_t{1} << 53))
+    in.set_range(0, {0, static_cast<double>(std::max<std::int64_t>(last - 1, 0)), false});
   if (!rows || rows->empty()) return;
   Dims elements;
   for (const std::int64_t part : *rows) elements.push_back(pool.constant(part));
@@ -149,7 +173,9 @@ void grid_sample(Inference& in) {
   for (const int operand : {0, 1}) {
     const auto shape = in.shape(operand);
     if (!shape || (shape->size() >= 3 && (in.opset() >= 20 || shape->size() == 4))) continue;
-    in.fail(kGridShapes, {operand}, fmt::format("{{{}}} has rank {}, GridSample needs {}", operand, shape->size(), in.opset() >= 20 ? "at least 3" : "4"));
+    in.fail(kGridShapes, {operand},
+            fmt::format("{{{}}} has rank {}, GridSample needs {}", operand, shape->size(),
+                        in.opset() >= 20 ? "at least 3" : "4"));
     return;
   }
   if (data && grid) {
@@ -157,7 +183,8 @@ void grid_sample(Inference& in) {
     if (data->size() == grid->size()) expected.front() = data->front();
     expected.back() = pool.constant(static_cast<std::int64_t>(data->size()) - 2);
     if (data->size() != grid->size()) {
-      in.fail(kGridShapes, {1, 0}, fmt::format("grid {{1}} has rank {}, {{0}} has rank {}", grid->size(), data->size()));
+      in.fail(kGridShapes, {1, 0},
+              fmt::format("grid {{1}} has rank {}, {{0}} has rank {}", grid->size(), data->size()));
     } else {
       check_shape(in, 1, expected, kGridShapes, "grid", 0);
     }
@@ -185,7 +212,9 @@ void affine_grid(Inference& in) {
   const auto rows = pool.as_constant(dim_of(in, 0, 1));
   const auto spatial = count ? std::optional(*count - 2) : rows;
   if (!spatial || (*spatial != 2 && *spatial != 3)) return;
-  check_shape(in, 0, Dims{size ? (*size)[0] : Dim(Unknown::kNotTracked), pool.constant(*spatial), pool.constant(*spatial + 1)}, kAffineShapes, "theta");
+  check_shape(in, 0,
+              Dims{size ? (*size)[0] : Dim(Unknown::kNotTracked), pool.constant(*spatial), pool.constant(*spatial + 1)},
+              kAffineShapes, "theta");
   Dims result = unknown_dims(static_cast<std::size_t>(*spatial) + 2, Unknown::kDataDependent);
   result.front() = dim_of(in, 0, 0);
   if (size && size->size() == static_cast<std::size_t>(*spatial) + 2) {
@@ -211,7 +240,8 @@ void col2im(Inference& in) {
   const auto spatial = static_cast<std::size_t>(*count);
   Dims result = unknown_dims(spatial + 2, Unknown::kDataDependent);
   result[0] = dim_of(in, 0, 0);
-  if (!spatial_attribute(in, "strides", spatial, 1, 1) || !spatial_attribute(in, "dilations", spatial, 1, 1) || !spatial_attribute(in, "pads", 2 * spatial, 0, 0))
+  if (!spatial_attribute(in, "strides", spatial, 1, 1) || !spatial_attribute(in, "dilations", spatial, 1, 1) ||
+      !spatial_attribute(in, "pads", 2 * spatial, 0, 0))
     return in.set_shape(0, result);
   if (block) {
     const Dim elements = element_count(pool, *block), columns = dim_of(in, 0, 1);
@@ -221,7 +251,8 @@ void col2im(Inference& in) {
       return;
     }
     if (width && size && *width % *size != 0) {
-      in.fail(kBlockShapes, {0, 2}, fmt::format("axis 1 of {{0}}, {} elements, is not divisible into blocks of {} elements", *width, *size));
+      in.fail(kBlockShapes, {0, 2},
+              fmt::format("axis 1 of {{0}}, {} elements, is not divisible into blocks of {} elements", *width, *size));
     } else {
       result[1] = pool.floor_div(columns, elements);
     }
@@ -257,19 +288,39 @@ void center_crop_pad(Inference& in) {
 /// An image that cannot be decoded gives an empty tensor, so not even the channels are certain.
 void image_decoder(Inference& in) {
   check_rank(in, 0, {1}, kImageStream);
-  check_choice(in, "pixel_format", in.string_attribute("pixel_format", "RGB"), {"RGB", "BGR", "Grayscale"}, kImageFormat);
+  check_choice(in, "pixel_format", in.string_attribute("pixel_format", "RGB"), {"RGB", "BGR", "Grayscale"},
+               kImageFormat);
   in.set_shape(0, unknown_dims(3, Unknown::kDataDependent));
 }
 
 const RegisterOps kImages{
     OpEntry("RoiAlign").infer(roi_align).constraint(kRoiShapes).constraint(kRoiExtents).constraint(kRoiBatch),
     OpEntry("MaxRoiPool").infer(max_roi_pool).constraint(kRoiShapes).constraint(kRoiExtents),
-    OpEntry("MaxUnpool").host("output_shape").infer(max_unpool).constraint(kWindowRank).constraint(kWindowAttributes).constraint(kUnpoolShapes),
-    OpEntry("NonMaxSuppression").host("max_output_boxes_per_class").infer(non_max_suppression).constraint(kBoxShapes).constraint(kBoxFormat),
+    OpEntry("MaxUnpool")
+        .host("output_shape")
+        .infer(max_unpool)
+        .constraint(kWindowRank)
+        .constraint(kWindowAttributes)
+        .constraint(kUnpoolShapes),
+    OpEntry("NonMaxSuppression")
+        .host("max_output_boxes_per_class")
+        .infer(non_max_suppression)
+        .constraint(kBoxShapes)
+        .constraint(kBoxFormat),
     OpEntry("GridSample").infer(grid_sample).constraint(kGridShapes).constraint(kGridMode),
     OpEntry("AffineGrid").host("size").infer(affine_grid).constraint(kAffineShapes),
-    OpEntry("Col2Im").host("image_shape").host("block_shape").infer(col2im).constraint(kBlockShapes).constraint(kWindowAttributes),
-    OpEntry("CenterCropPad").host("shape").infer(center_crop_pad).constraint(kCropAxes).constraint(kCropAxesOnce).constraint(kCropLength),
+    OpEntry("Col2Im")
+        .host("image_shape")
+        .host("block_shape")
+        .infer(col2im)
+        .constraint(kBlockShapes)
+        .constraint(kWindowAttributes),
+    OpEntry("CenterCropPad")
+        .host("shape")
+        .infer(center_crop_pad)
+        .constraint(kCropAxes)
+        .constraint(kCropAxesOnce)
+        .constraint(kCropLength),
     OpEntry("ImageDecoder").infer(image_decoder).constraint(kImageFormat).constraint(kImageStream),
 };
 

@@ -1,5 +1,5 @@
-// Elements moved between axes and added at the borders. Source: ONNX DepthToSpace (opsets 1-28), SpaceToDepth (1-28), Pad (1, 2 with
-// attributes, 11 with operands, 18 with axes, 19 with wrap, ... 25).
+// Elements moved between axes and added at the borders. Source: ONNX DepthToSpace (opsets 1-28), SpaceToDepth (1-28),
+// Pad (1, 2 with attributes, 11 with operands, 18 with axes, 19 with wrap, ... 25).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,14 +20,17 @@ const Constraint kPadOnce{"pad_axes_once", ConstraintKind::kDuplicateAxis, "no a
 const Constraint kPadLength{"pad_length", ConstraintKind::kShapes, "two pads for each padded axis"};
 const Constraint kPadReflect{"pad_reflect", ConstraintKind::kShapes, "reflected elements are fewer than the extent"};
 const Constraint kPadExtent{"pad_extent", ConstraintKind::kShapes, "no extent becomes negative"};
-const Constraint kPadMode{"pad_mode", ConstraintKind::kAttribute, "`mode` is constant, reflect, edge or, from opset 19 on, wrap"};
+const Constraint kPadMode{"pad_mode", ConstraintKind::kAttribute,
+                          "`mode` is constant, reflect, edge or, from opset 19 on, wrap"};
 
 /// The block size, and the operand's four extents; nullopt where something is not known or fails.
 std::optional<std::int64_t> block_size(Inference& in) {
   in.set_range(0, in.operand(0).range);
   if (in.attribute("mode") != nullptr) choice_attribute(in, "mode", "DCR", {"DCR", "CRD"}, kBlockMode);
   const auto data = in.shape(0);
-  if (data && data->size() != 4) in.fail(kBlockRank, {0}, fmt::format("{{0}} has rank {}, {} needs the four axes N, C, H, W", data->size(), in.call().name));
+  if (data && data->size() != 4)
+    in.fail(kBlockRank, {0},
+            fmt::format("{{0}} has rank {}, {} needs the four axes N, C, H, W", data->size(), in.call().name));
   const std::int64_t size = in.int_attribute("blocksize", 0);
   if (size < 1) in.fail(kBlockSize, {}, fmt::format("blocksize {} of {} is less than 1", size, in.call().name));
   if (size < 1 || (data && data->size() != 4)) return std::nullopt;
@@ -38,7 +41,9 @@ Dim divided(Inference& in, Dim extent, Dim parts, std::size_t axis) {
   DimPool& pool = in.dims();
   const Dim any = pool.fresh(in.call().site, 0xffff'ffffU, Unknown::kNotTracked);
   if (pool.never_equal(extent, pool.mul(parts, any)))
-    in.fail(kBlockDivides, {0}, fmt::format("extent {} of axis {} of {{0}} is no multiple of {}", pool.to_text(extent), axis, pool.to_text(parts)));
+    in.fail(kBlockDivides, {0},
+            fmt::format("extent {} of axis {} of {{0}} is no multiple of {}", pool.to_text(extent), axis,
+                        pool.to_text(parts)));
   return pool.floor_div(extent, parts);
 }
 
@@ -55,7 +60,8 @@ void depth_to_space(Inference& in) {
   }
   DimPool& pool = in.dims();
   const Dim block = pool.constant(*size);
-  in.set_shape(0, Dims{(*data)[0], divided(in, (*data)[1], pool.mul(block, block), 1), pool.mul((*data)[2], block), pool.mul((*data)[3], block)});
+  in.set_shape(0, Dims{(*data)[0], divided(in, (*data)[1], pool.mul(block, block), 1), pool.mul((*data)[2], block),
+                       pool.mul((*data)[3], block)});
 }
 
 void space_to_depth(Inference& in) {
@@ -67,13 +73,15 @@ void space_to_depth(Inference& in) {
   }
   DimPool& pool = in.dims();
   const Dim block = pool.constant(*size);
-  in.set_shape(0, Dims{(*data)[0], pool.mul((*data)[1], pool.mul(block, block)), divided(in, (*data)[2], block, 2), divided(in, (*data)[3], block, 3)});
+  in.set_shape(0, Dims{(*data)[0], pool.mul((*data)[1], pool.mul(block, block)), divided(in, (*data)[2], block, 2),
+                       divided(in, (*data)[3], block, 3)});
 }
 
 void pad(Inference& in) {
   DimPool& pool = in.dims();
   // "wrap" came with opset 19; onnxruntime takes it before, and exporters write it.
-  const std::string_view mode = choice_attribute(in, "mode", "constant", {"constant", "reflect", "edge", "wrap"}, kPadMode);
+  const std::string_view mode =
+      choice_attribute(in, "mode", "constant", {"constant", "reflect", "edge", "wrap"}, kPadMode);
   Range fill{0, 0, false};
   if (const Attribute* value = in.attribute("value"); value != nullptr) {
     fill = {static_cast<double>(value->f), static_cast<double>(value->f), false};
@@ -105,7 +113,8 @@ void pad(Inference& in) {
   }
   Dims result = copy_dims(*data);
   if (pads && pads->size() != 2 * axes.size()) {
-    in.fail(kPadLength, in.has(1) ? std::vector<int>{1, 0} : std::vector<int>{0}, fmt::format("{} pads for {} axes of {{0}}, each needs two", pads->size(), axes.size()));
+    in.fail(kPadLength, in.has(1) ? std::vector<int>{1, 0} : std::vector<int>{0},
+            fmt::format("{} pads for {} axes of {{0}}, each needs two", pads->size(), axes.size()));
     for (const int axis : axes) result[static_cast<std::size_t>(axis)] = Dim(Unknown::kTainted);
     in.set_shape(0, result);
     return;
@@ -113,20 +122,31 @@ void pad(Inference& in) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     Dim& extent = result[static_cast<std::size_t>(axes[i])];
     for (const std::size_t side : {i, i + axes.size()}) {
-      if (mode != "reflect" || !pads || pool.bounds(pool.sub((*pads)[side], extent)).lo < 0 || pool.bounds((*pads)[side]).lo < 1) continue;
-      in.fail(kPadReflect, {0}, fmt::format("axis {} of {{0}} with extent {} cannot be reflected by {} elements", axes[i], pool.to_text(extent), pool.to_text((*pads)[side])));
+      if (mode != "reflect" || !pads || pool.bounds(pool.sub((*pads)[side], extent)).lo < 0 ||
+          pool.bounds((*pads)[side]).lo < 1)
+        continue;
+      in.fail(kPadReflect, {0},
+              fmt::format("axis {} of {{0}} with extent {} cannot be reflected by {} elements", axes[i],
+                          pool.to_text(extent), pool.to_text((*pads)[side])));
       break;
     }
     extent = pads ? pool.add(extent, pool.add((*pads)[i], (*pads)[i + axes.size()])) : Dim(Unknown::kDataDependent);
     if (pool.bounds(extent).hi >= 0) continue;
-    in.fail(kPadExtent, {0}, fmt::format("axis {} of {{0}} with extent {} becomes {}", axes[i], pool.to_text((*data)[static_cast<std::size_t>(axes[i])]), pool.to_text(extent)));
+    in.fail(kPadExtent, {0},
+            fmt::format("axis {} of {{0}} with extent {} becomes {}", axes[i],
+                        pool.to_text((*data)[static_cast<std::size_t>(axes[i])]), pool.to_text(extent)));
     extent = Dim(Unknown::kTainted);
   }
   in.set_shape(0, result);
 }
 
 OpEntry blocks(std::string_view name, InferFunction function) {
-  return OpEntry(name).infer(function).constraint(kBlockRank).constraint(kBlockSize).constraint(kBlockMode).constraint(kBlockDivides);
+  return OpEntry(name)
+      .infer(function)
+      .constraint(kBlockRank)
+      .constraint(kBlockSize)
+      .constraint(kBlockMode)
+      .constraint(kBlockDivides);
 }
 
 const RegisterOps kLayouts{
@@ -140,7 +160,8 @@ const RegisterOps kLayouts{
         .constraint(kPadAxes)
         .constraint(kPadOnce)
         .constraint(kPadLength)
-        .constraint(kPadExtent).constraint(kPadReflect)
+        .constraint(kPadExtent)
+        .constraint(kPadReflect)
         .constraint(kPadMode),
 };
 

@@ -1,5 +1,5 @@
-// Comparisons, logic and selection. Source: ONNX Equal, Less, Greater (opsets 1-19), LessOrEqual, GreaterOrEqual (12, 16), And, Or,
-// Xor (1, 7), Not (1), Where (9, 16).
+// Comparisons, logic and selection. Source: ONNX Equal, Less, Greater (opsets 1-19), LessOrEqual, GreaterOrEqual (12,
+// 16), And, Or, Xor (1, 7), Not (1), Where (9, 16).
 #include <algorithm>
 
 #include "ir/ops/contents.h"

@@ -10,9 +10,11 @@ namespace tensorlint {
 namespace {
 
 const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kShapes, "scores have batch and class axes"};
-const Constraint kLossLabels{"loss_labels_shape", ConstraintKind::kShapes, "labels have the scores' shape without the class axis"};
+const Constraint kLossLabels{"loss_labels_shape", ConstraintKind::kShapes,
+                             "labels have the scores' shape without the class axis"};
 const Constraint kLossWeights{"loss_weights_shape", ConstraintKind::kShapes, "one weight a class"};
-const Constraint kLossClass{"loss_class_in_range", ConstraintKind::kClassRange, "0 <= label < number of classes, or label = ignore_index"};
+const Constraint kLossClass{"loss_class_in_range", ConstraintKind::kClassRange,
+                            "0 <= label < number of classes, or label = ignore_index"};
 
 /// A label that is outside [0, classes) in every execution fails; what may be ignored is let through.
 void check_classes(Inference& in, Dim classes) {
@@ -25,7 +27,8 @@ void check_classes(Inference& in, Dim classes) {
   };
   const auto report = [&](std::string_view label) {
     const std::string legal = ignored ? fmt::format(" and is not ignore_index = {}", *ignored) : std::string();
-    in.fail(kLossClass, {1, 0}, fmt::format("label {} in {{1}} is outside the {} classes of {{0}}{}", label, pool.to_text(classes), legal));
+    in.fail(kLossClass, {1, 0},
+            fmt::format("label {} in {{1}} is outside the {} classes of {{0}}{}", label, pool.to_text(classes), legal));
   };
   if (const auto labels = in.elements(1)) {
     for (const Dim label : *labels) {
@@ -37,9 +40,11 @@ void check_classes(Inference& in, Dim classes) {
   // All labels lie in the range, and there is at least one.
   const auto shape = in.shape(1);
   const Range range = in.operand(1).range;
-  const bool some = shape && std::all_of(shape->begin(), shape->end(), [&](Dim dim) { return pool.bounds(dim).lo >= 1; });
+  const bool some =
+      shape && std::all_of(shape->begin(), shape->end(), [&](Dim dim) { return pool.bounds(dim).lo >= 1; });
   if (!some || std::isnan(range.lo) || std::isnan(range.hi) || range.lo > range.hi) return;
-  const bool may_be_ignored = ignored && range.lo <= static_cast<double>(*ignored) && static_cast<double>(*ignored) <= range.hi;
+  const bool may_be_ignored =
+      ignored && range.lo <= static_cast<double>(*ignored) && static_cast<double>(*ignored) <= range.hi;
   if (may_be_ignored || in.elements(1)) return;
   const bool above = count.hi < (std::int64_t{1} << 53) && range.lo >= static_cast<double>(count.hi);
   if (range.hi < 0 || above) report(fmt::format("in {}", range.to_text()));
@@ -50,7 +55,8 @@ void class_loss(Inference& in) {
   const auto scores = in.shape(0), labels = in.shape(1), weights = in.shape(2);
   const std::string_view reduction = in.string_attribute("reduction", "mean");
   if (scores && scores->size() < 2) {
-    in.fail(kLossScores, {0}, fmt::format("{{0}} has rank {}, {} needs batch and class axes", scores->size(), in.call().name));
+    in.fail(kLossScores, {0},
+            fmt::format("{{0}} has rank {}, {} needs batch and class axes", scores->size(), in.call().name));
     return;
   }
   std::optional<Dims> each;
@@ -60,12 +66,14 @@ void class_loss(Inference& in) {
     expected.insert(expected.end(), scores->begin() + 2, scores->end());
     if (!each) each = expected;
     if (labels && labels->size() != expected.size()) {
-      in.fail(kLossLabels, {1, 0}, fmt::format("labels {{1}} of shape {} for scores {{0}} of shape {}: shape {} needed",
-          shape_text(pool, *labels), shape_text(pool, *scores), shape_text(pool, expected)));
+      in.fail(kLossLabels, {1, 0},
+              fmt::format("labels {{1}} of shape {} for scores {{0}} of shape {}: shape {} needed",
+                          shape_text(pool, *labels), shape_text(pool, *scores), shape_text(pool, expected)));
       each = expected;
     } else if (labels) {
       for (std::size_t i = 0; i < expected.size(); ++i)
-        (*each)[i] = same_extent(in, expected[i], (*labels)[i], 0, 1, kLossLabels, fmt::format("scores and labels along axis {} of the labels", i));
+        (*each)[i] = same_extent(in, expected[i], (*labels)[i], 0, 1, kLossLabels,
+                                 fmt::format("scores and labels along axis {} of the labels", i));
     }
     if (weights && weights->size() != 1) {
       in.fail(kLossWeights, {2}, fmt::format("weights {{2}} have rank {}, they have to have 1 axis", weights->size()));

@@ -6,7 +6,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kMatMulZeroPoint{"matmul_zero_point", ConstraintKind::kShapes, "a zero point is one element, or one a row of A or a column of B"};
+const Constraint kMatMulZeroPoint{"matmul_zero_point", ConstraintKind::kShapes,
+                                  "a zero point is one element, or one a row of A or a column of B"};
 
 void matmul(Inference& in) {
   if (const auto shape = matmul_shape(in, 0, 1)) in.set_shape(0, *shape);

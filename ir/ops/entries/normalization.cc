@@ -1,5 +1,6 @@
 // Normalisations. Source: ONNX BatchNormalization (1 to 15), InstanceNormalization (1, 6, 22), LayerNormalization (17),
-// RMSNormalization (23), GroupNormalization (18, 21), LpNormalization (1, 22), LRN (1, 13), MeanVarianceNormalization (9, 13).
+// RMSNormalization (23), GroupNormalization (18, 21), LpNormalization (1, 22), LRN (1, 13), MeanVarianceNormalization
+// (9, 13).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +12,15 @@ namespace tensorlint {
 namespace {
 
 const Constraint kNormRank{"normalization_rank", ConstraintKind::kShapes, "the operand has batch and channel axes"};
-const Constraint kNormParameter{"normalization_parameter", ConstraintKind::kShapes, "scale, bias and statistics are 1-d with one element a channel"};
-const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes, "scale and bias stretch to the data's shape"};
+const Constraint kNormParameter{"normalization_parameter", ConstraintKind::kShapes,
+                                "scale, bias and statistics are 1-d with one element a channel"};
+const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes,
+                            "scale and bias stretch to the data's shape"};
 const Constraint kNormAxis{"normalization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kNormAxisOnce{"normalization_axis_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 const Constraint kNormGroups{"normalization_groups", ConstraintKind::kShapes, "num_groups >= 1 divides the channels"};
-const Constraint kBatchNormResults{"batch_norm_results", ConstraintKind::kAttribute, "running statistics are results only with training_mode = 1"};
+const Constraint kBatchNormResults{"batch_norm_results", ConstraintKind::kAttribute,
+                                   "running statistics are results only with training_mode = 1"};
 const Constraint kNormOrder{"lp_norm_order", ConstraintKind::kAttribute, "p is 1 or 2"};
 
 void copy_shape(Inference& in) {
@@ -28,7 +32,8 @@ void check_per_channel(Inference& in, int operand, Dim channels, std::string_vie
   const auto shape = in.shape(operand);
   if (!shape) return;
   if (shape->size() != 1) {
-    in.fail(kNormParameter, {operand}, fmt::format("{} {{{}}} has rank {}, it has to have 1 axis", what, operand, shape->size()));
+    in.fail(kNormParameter, {operand},
+            fmt::format("{} {{{}}} has rank {}, it has to have 1 axis", what, operand, shape->size()));
     return;
   }
   same_extent(in, channels, shape->front(), 0, operand, kNormParameter, fmt::format("channels and {}", what));
@@ -57,9 +62,11 @@ void batch_normalization(Inference& in) {
   }
   const bool trains = in.int_attribute("training_mode", 0) != 0;
   if (in.opset() >= 14 && trains && in.result_count() != 3)
-    in.fail(kBatchNormResults, {}, fmt::format("BatchNormalization with training_mode = 1 gives 3 results, {} asked for", in.result_count()));
+    in.fail(kBatchNormResults, {},
+            fmt::format("BatchNormalization with training_mode = 1 gives 3 results, {} asked for", in.result_count()));
   if (in.opset() >= 14 && !trains && in.result_count() > 1)
-    in.fail(kBatchNormResults, {}, fmt::format("BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()));
+    in.fail(kBatchNormResults, {},
+            fmt::format("BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()));
 }
 
 void instance_normalization(Inference& in) {
@@ -117,7 +124,8 @@ void group_normalization(Inference& in) {
     return;
   }
   const auto channels = in.dims().as_constant((*data)[1]);
-  if (channels && *channels % groups != 0) in.fail(kNormGroups, {0}, fmt::format("{} channels of {{0}} are not divisible into {} groups", *channels, groups));
+  if (channels && *channels % groups != 0)
+    in.fail(kNormGroups, {0}, fmt::format("{} channels of {{0}} are not divisible into {} groups", *channels, groups));
   // Opset 18, which ONNX deprecates, scales groups.
   if (in.opset() < 21) return;
   check_per_channel(in, 1, (*data)[1], "scale");
@@ -127,14 +135,16 @@ void group_normalization(Inference& in) {
 void lp_normalization(Inference& in) {
   copy_shape(in);
   const std::int64_t order = in.int_attribute("p", 2);
-  if (order != 1 && order != 2) in.fail(kNormOrder, {}, fmt::format("`p` of LpNormalization is {}, it has to be 1 or 2", order));
+  if (order != 1 && order != 2)
+    in.fail(kNormOrder, {}, fmt::format("`p` of LpNormalization is {}, it has to be 1 or 2", order));
   if (const auto data = in.shape(0)) static_cast<void>(first_axis(in, *data));
 }
 
 void lrn(Inference& in) {
   copy_shape(in);
   const auto data = in.shape(0);
-  if (data && data->size() < 2) in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, LRN needs at least 2", data->size()));
+  if (data && data->size() < 2)
+    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, LRN needs at least 2", data->size()));
 }
 
 void mean_variance_normalization(Inference& in) {
@@ -143,18 +153,30 @@ void mean_variance_normalization(Inference& in) {
   if (!data) return;
   static constexpr std::array<std::int64_t, 3> kDefaultAxes = {0, 2, 3};
   const auto given = in.ints_attribute("axes");
-  static_cast<void>(normalise_axes(in, given ? *given : std::span<const std::int64_t>(kDefaultAxes), static_cast<int>(data->size()), 0, kNormAxis, kNormAxisOnce));
+  static_cast<void>(normalise_axes(in, given ? *given : std::span<const std::int64_t>(kDefaultAxes),
+                                   static_cast<int>(data->size()), 0, kNormAxis, kNormAxisOnce));
 }
 
 const RegisterOps kNormalizations{
-    OpEntry("BatchNormalization").infer(batch_normalization).constraint(kNormRank).constraint(kNormParameter).constraint(kBatchNormResults),
+    OpEntry("BatchNormalization")
+        .infer(batch_normalization)
+        .constraint(kNormRank)
+        .constraint(kNormParameter)
+        .constraint(kBatchNormResults),
     OpEntry("InstanceNormalization").infer(instance_normalization).constraint(kNormRank).constraint(kNormParameter),
     OpEntry("LayerNormalization").infer(layer_normalization).constraint(kNormAxis).constraint(kNormScale),
     OpEntry("RMSNormalization").infer(rms_normalization).constraint(kNormAxis).constraint(kNormScale),
-    OpEntry("GroupNormalization").infer(group_normalization).constraint(kNormRank).constraint(kNormGroups).constraint(kNormParameter),
+    OpEntry("GroupNormalization")
+        .infer(group_normalization)
+        .constraint(kNormRank)
+        .constraint(kNormGroups)
+        .constraint(kNormParameter),
     OpEntry("LpNormalization").infer(lp_normalization).constraint(kNormAxis).constraint(kNormOrder),
     OpEntry("LRN").infer(lrn).constraint(kNormRank),
-    OpEntry("MeanVarianceNormalization").infer(mean_variance_normalization).constraint(kNormAxis).constraint(kNormAxisOnce),
+    OpEntry("MeanVarianceNormalization")
+        .infer(mean_variance_normalization)
+        .constraint(kNormAxis)
+        .constraint(kNormAxisOnce),
 };
 
 }  // namespace

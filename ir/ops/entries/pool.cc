@@ -1,4 +1,5 @@
-// Pools. Source: ONNX MaxPool (1 to 22), AveragePool (1 to 22), LpPool (1 to 22), GlobalAveragePool, GlobalMaxPool, GlobalLpPool.
+// Pools. Source: ONNX MaxPool (1 to 22), AveragePool (1 to 22), LpPool (1 to 22), GlobalAveragePool, GlobalMaxPool,
+// GlobalLpPool.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +19,8 @@ void max_pool(Inference& in) {
   if (in.result_count() < 2) return;
   const auto data = in.shape(0);
   const Bounds count = data ? in.dims().bounds(element_count(in.dims(), *data)) : Bounds{0, INT64_MAX};
-  if (count.hi < (std::int64_t{1} << 53)) in.set_range(1, {0, static_cast<double>(std::max<std::int64_t>(count.hi - 1, 0)), false});
+  if (count.hi < (std::int64_t{1} << 53))
+    in.set_range(1, {0, static_cast<double>(std::max<std::int64_t>(count.hi - 1, 0)), false});
 }
 
 void lp_pool(Inference& in) {
@@ -30,11 +32,14 @@ void global_pool(Inference& in) {
   if (const auto shape = global_pool_shape(in)) in.set_shape(0, *shape);
 }
 
-/// A maximum of at least one element stays within the operand's range. (An average rounds, and may overflow on its way.)
+/// A maximum of at least one element stays within the operand's range. (An average rounds, and may overflow on its
+/// way.)
 void global_max_pool(Inference& in) {
   global_pool(in);
   const auto data = in.shape(0);
-  const bool filled = data && data->size() > 2 && std::all_of(data->begin() + 2, data->end(), [&](Dim dim) { return in.dims().bounds(dim).lo >= 1; });
+  const bool filled = data && data->size() > 2 && std::all_of(data->begin() + 2, data->end(), [&](Dim dim) {
+                        return in.dims().bounds(dim).lo >= 1;
+                      });
   if (filled) in.set_range(0, in.operand(0).range);
 }
 
@@ -44,7 +49,12 @@ void global_lp_pool(Inference& in) {
 }
 
 OpEntry pool_entry(std::string_view name, InferFunction function) {
-  return OpEntry(name).infer(function).constraint(kWindowAttributes).constraint(kWindowPadding).constraint(kWindowRank).constraint(kWindowFits);
+  return OpEntry(name)
+      .infer(function)
+      .constraint(kWindowAttributes)
+      .constraint(kWindowPadding)
+      .constraint(kWindowRank)
+      .constraint(kWindowFits);
 }
 
 const RegisterOps kPools{

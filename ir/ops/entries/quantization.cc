@@ -1,5 +1,5 @@
-// Quantisation. Source: ONNX QuantizeLinear, DequantizeLinear (10, 13, 19, 21, 23, 24, 25, 28), DynamicQuantizeLinear (11),
-// QLinearConv (10), QLinearMatMul (10, 21).
+// Quantisation. Source: ONNX QuantizeLinear, DequantizeLinear (10, 13, 19, 21, 23, 24, 25, 28), DynamicQuantizeLinear
+// (11), QLinearConv (10), QLinearMatMul (10, 21).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,8 +11,10 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kScaleShape{"quantization_scale_shape", ConstraintKind::kShapes, "the scale is one element, one an index of the axis, or one a block"};
-const Constraint kZeroPointShape{"quantization_zero_point_shape", ConstraintKind::kShapes, "the zero point has the scale's shape"};
+const Constraint kScaleShape{"quantization_scale_shape", ConstraintKind::kShapes,
+                             "the scale is one element, one an index of the axis, or one a block"};
+const Constraint kZeroPointShape{"quantization_zero_point_shape", ConstraintKind::kShapes,
+                                 "the zero point has the scale's shape"};
 const Constraint kQuantizationAxis{"quantization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kBlockSize{"quantization_block_size", ConstraintKind::kAttribute, "block_size is not negative"};
 
@@ -25,7 +27,8 @@ void quantization(Inference& in) {
   const auto one_element = [&](std::span<const Dim> shape) {
     return shape.empty() || (shape.size() == 1 && pool.is_constant(shape.front(), 1));
   };
-  if (zero && !(one_element(*scale) && one_element(*zero))) check_shape(in, 2, *scale, kZeroPointShape, "zero point", 1);
+  if (zero && !(one_element(*scale) && one_element(*zero)))
+    check_shape(in, 2, *scale, kZeroPointShape, "zero point", 1);
   if (one_element(*scale)) return;
   const std::int64_t block = in.int_attribute("block_size", 0);
   if (block < 0) {
@@ -40,7 +43,9 @@ void quantization(Inference& in) {
   const bool blocked = block > 0;
   const std::size_t wanted = blocked ? data->size() : 1;
   if (scale->size() != wanted) {
-    in.fail(kScaleShape, {1, 0}, fmt::format("scale {{1}} of shape {} for {{0}} of shape {}: rank {} needed", shape_text(pool, *scale), shape_text(pool, *data), wanted));
+    in.fail(kScaleShape, {1, 0},
+            fmt::format("scale {{1}} of shape {} for {{0}} of shape {}: rank {} needed", shape_text(pool, *scale),
+                        shape_text(pool, *data), wanted));
     return;
   }
   // The axis of a scale with one element is ignored, and a symbolic extent may be 1.
@@ -101,7 +106,12 @@ void qlinear_matmul(Inference& in) {
 }
 
 OpEntry quantizer(std::string_view name, InferFunction function) {
-  return OpEntry(name).infer(function).constraint(kScaleShape).constraint(kZeroPointShape).constraint(kQuantizationAxis).constraint(kBlockSize);
+  return OpEntry(name)
+      .infer(function)
+      .constraint(kScaleShape)
+      .constraint(kZeroPointShape)
+      .constraint(kQuantizationAxis)
+      .constraint(kBlockSize);
 }
 
 const RegisterOps kQuantization{
@@ -109,7 +119,11 @@ const RegisterOps kQuantization{
     quantizer("DequantizeLinear", dequantize_linear),
     OpEntry("DynamicQuantizeLinear").infer(dynamic_quantize_linear),
     with_conv_constraints(OpEntry("QLinearConv").infer(qlinear_conv)).constraint(kScaleShape),
-    OpEntry("QLinearMatMul").infer(qlinear_matmul).constraint(kMatMulInner).constraint(kMatMulRank).constraint(kMatMulBroadcast),
+    OpEntry("QLinearMatMul")
+        .infer(qlinear_matmul)
+        .constraint(kMatMulInner)
+        .constraint(kMatMulRank)
+        .constraint(kMatMulBroadcast),
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Random numbers. Source: ONNX RandomNormal, RandomUniform and their Like forms (opsets 1, 22), Multinomial (7, 22), Bernoulli (15, 22).
+// Random numbers. Source: ONNX RandomNormal, RandomUniform and their Like forms (opsets 1, 22), Multinomial (7, 22),
+// Bernoulli (15, 22).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kRandomDtype{"random_dtype", ConstraintKind::kAttribute, "`dtype`, or else the operand's, is one that the operator gives"};
+const Constraint kRandomDtype{"random_dtype", ConstraintKind::kAttribute,
+                              "`dtype`, or else the operand's, is one that the operator gives"};
 const Constraint kRandomShape{"random_shape", ConstraintKind::kAttribute, "no extent is negative"};
 const Constraint kSampleShape{"multinomial_shape", ConstraintKind::kShapes, "the operand has the axes batch and class"};
 const Constraint kSampleSize{"multinomial_sample_size", ConstraintKind::kAttribute, "sample_size is at least 1"};
@@ -41,7 +43,9 @@ void like_operand(Inference& in) {
   if (in.attribute("dtype") != nullptr || operand.kind != ValueKind::kTensor) return;
   const DTypeSet possible = operand.dtypes & in.result().dtypes;
   if (possible.empty() && !operand.dtypes.empty()) {
-    in.fail(kRandomDtype, {0}, fmt::format("{{0}} is {}, which {} does not give, and `dtype` is left out", operand.dtypes.to_text(), in.call().name));
+    in.fail(kRandomDtype, {0},
+            fmt::format("{{0}} is {}, which {} does not give, and `dtype` is left out", operand.dtypes.to_text(),
+                        in.call().name));
   } else {
     in.set_dtype(0, possible);
   }
@@ -51,7 +55,8 @@ void uniform_range(Inference& in) {
   const double low = in.float_attribute("low", 0), high = in.float_attribute("high", 1);
   const Range range{std::min(low, high), std::max(low, high), false};
   // The ends are rounded to the dtype, and so are the numbers between them.
-  if (std::isfinite(low) && std::isfinite(high) && in.result().dtypes.proves(DTypeSet::floats())) in.set_range(0, widened(range, in.result().dtypes));
+  if (std::isfinite(low) && std::isfinite(high) && in.result().dtypes.proves(DTypeSet::floats()))
+    in.set_range(0, widened(range, in.result().dtypes));
 }
 
 void random_uniform(Inference& in) {
@@ -71,11 +76,14 @@ void multinomial(Inference& in) {
   if (size < 1) in.fail(kSampleSize, {}, fmt::format("sample_size {} of Multinomial is less than 1", size));
   const Dim samples = size < 1 ? Dim(Unknown::kTainted) : pool.constant(size);
   const auto data = in.shape(0);
-  if (data && data->size() != 2) in.fail(kSampleShape, {0}, fmt::format("{{0}} has rank {}, Multinomial takes the axes batch and class", data->size()));
+  if (data && data->size() != 2)
+    in.fail(kSampleShape, {0},
+            fmt::format("{{0}} has rank {}, Multinomial takes the axes batch and class", data->size()));
   const bool legal = data && data->size() == 2;
   in.set_shape(0, Dims{legal ? data->front() : Dim(), samples});
   const Bounds classes = pool.bounds(legal ? data->back() : Dim());
-  if (classes.lo >= 1 && classes.hi < std::int64_t{1} << 53) set_computed_range(in, 0, {0, static_cast<double>(classes.hi) - 1, false});
+  if (classes.lo >= 1 && classes.hi < std::int64_t{1} << 53)
+    set_computed_range(in, 0, {0, static_cast<double>(classes.hi) - 1, false});
 }
 
 void bernoulli(Inference& in) {
@@ -83,11 +91,14 @@ void bernoulli(Inference& in) {
   in.set_range(0, {0, 1, false});
   const auto shape = in.shape(0);
   const Range& range = in.operand(0).range;
-  if (shape && !range.nan && in.dims().bounds(element_count(in.dims(), *shape)).lo >= 1 && (range.lo > 1 || range.hi < 0))
+  if (shape && !range.nan && in.dims().bounds(element_count(in.dims(), *shape)).lo >= 1 &&
+      (range.lo > 1 || range.hi < 0))
     in.fail(kProbability, {0}, fmt::format("the probabilities {{0}} lie in {}, outside [0, 1]", range.to_text()));
 }
 
-OpEntry random(std::string_view name, InferFunction function) { return OpEntry(name).trait(OpTrait::kRandom).infer(function).constraint(kRandomDtype); }
+OpEntry random(std::string_view name, InferFunction function) {
+  return OpEntry(name).trait(OpTrait::kRandom).infer(function).constraint(kRandomDtype);
+}
 
 const RegisterOps kRandom{
     random("RandomNormal", shape_attribute).constraint(kRandomShape),

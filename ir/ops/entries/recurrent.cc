@@ -6,11 +6,14 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kRecurrentDirection{"recurrent_direction", ConstraintKind::kAttribute,
+const Constraint kRecurrentDirection{
+    "recurrent_direction", ConstraintKind::kAttribute,
     "direction is forward, reverse or bidirectional; layout is 0 or 1; hidden_size is at least 1"};
 const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kShapes, "the data have 3 axes"};
-const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes, "weights fit directions, gates, hidden and input sizes"};
-const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes, "lengths and initial states fit batch and hidden size"};
+const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes,
+                                   "weights fit directions, gates, hidden and input sizes"};
+const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes,
+                                  "lengths and initial states fit batch and hidden size"};
 
 /// `gates`: rows of weights a hidden unit.
 void recurrent(Inference& in, std::int64_t gates) {
@@ -24,7 +27,8 @@ void recurrent(Inference& in, std::int64_t gates) {
     return;
   }
   if (hidden_size && *hidden_size < 1) {
-    in.fail(kRecurrentDirection, {}, fmt::format("`hidden_size` of {} is {}, at least 1 needed", in.call().name, *hidden_size));
+    in.fail(kRecurrentDirection, {},
+            fmt::format("`hidden_size` of {} is {}, at least 1 needed", in.call().name, *hidden_size));
     return;
   }
   const Dim directions = pool.constant(direction == "bidirectional" ? 2 : 1);
@@ -41,7 +45,9 @@ void recurrent(Inference& in, std::int64_t gates) {
   if (const auto lengths = in.elements(4)) {
     for (const Dim given : *lengths) {
       if (pool.bounds(given).hi >= 0 && pool.bounds(pool.sub(given, length)).lo <= 0) continue;
-      in.fail(kRecurrentStates, {4, 0}, fmt::format("sequence length {} in {{4}}, {{0}} has {} steps", pool.to_text(given), pool.to_text(length)));
+      in.fail(
+          kRecurrentStates, {4, 0},
+          fmt::format("sequence length {} in {{4}}, {{0}} has {} steps", pool.to_text(given), pool.to_text(length)));
       break;
     }
   }
@@ -62,11 +68,17 @@ void recurrent(Inference& in, std::int64_t gates) {
     in.set_shape(static_cast<int>(i), layout == 0 ? Dims{directions, known, hidden} : Dims{known, directions, hidden});
   // With the default activations a hidden state is a product or a mean of values in [-1, 1].
   if (in.attribute("activations") == nullptr && !in.has(5))
-    for (std::size_t i = 0; i < std::min<std::size_t>(in.result_count(), 2); ++i) in.set_range(static_cast<int>(i), {-1, 1, true});
+    for (std::size_t i = 0; i < std::min<std::size_t>(in.result_count(), 2); ++i)
+      in.set_range(static_cast<int>(i), {-1, 1, true});
 }
 
 OpEntry layer(std::string_view name, InferFunction function) {
-  return OpEntry(name).infer(function).constraint(kRecurrentDirection).constraint(kRecurrentData).constraint(kRecurrentWeights).constraint(kRecurrentStates);
+  return OpEntry(name)
+      .infer(function)
+      .constraint(kRecurrentDirection)
+      .constraint(kRecurrentData)
+      .constraint(kRecurrentWeights)
+      .constraint(kRecurrentStates);
 }
 
 const RegisterOps kRecurrent{

@@ -1,4 +1,5 @@
-// Reductions over `axes`. Source: ONNX Reduce*, opsets 1, 11, 13, 18, 20 (axes became an operand in 18, in 13 for ReduceSum).
+// Reductions over `axes`. Source: ONNX Reduce*, opsets 1, 11, 13, 18, 20 (axes became an operand in 18, in 13 for
+// ReduceSum).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,14 +42,16 @@ void reduce_shape(Inference& in) {
   }
   // An empty list of axes means all of them, or none with noop_with_empty_axes.
   const bool noop = axes->empty() && in.int_attribute("noop_with_empty_axes", 0) != 0;
-  const auto reduced = normalise_axes(in, *axes, static_cast<int>(data->size()), 0, kReduceAxesInRange, kReduceAxesOnce);
+  const auto reduced =
+      normalise_axes(in, *axes, static_cast<int>(data->size()), 0, kReduceAxesInRange, kReduceAxesOnce);
   if (!reduced) {
     if (keepdims) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
   Dims result;
   for (std::size_t i = 0; i < data->size(); ++i) {
-    const bool is_reduced = !noop && (axes->empty() || std::find(reduced->begin(), reduced->end(), static_cast<int>(i)) != reduced->end());
+    const bool is_reduced =
+        !noop && (axes->empty() || std::find(reduced->begin(), reduced->end(), static_cast<int>(i)) != reduced->end());
     if (!is_reduced) {
       result.push_back((*data)[i]);
     } else if (keepdims) {
@@ -85,11 +88,11 @@ OpEntry reduction(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kReductions{
-    reduction("ReduceSum", reduce_shape),          reduction("ReduceMean", reduce_to_hull),
-    reduction("ReduceMax", reduce_to_hull),        reduction("ReduceMin", reduce_to_hull),
-    reduction("ReduceProd", reduce_shape),         reduction("ReduceL1", reduce_to_nonnegative),
-    reduction("ReduceL2", reduce_to_nonnegative),  reduction("ReduceLogSum", reduce_shape),
-    reduction("ReduceLogSumExp", reduce_shape),    reduction("ReduceSumSquare", reduce_to_nonnegative),
+    reduction("ReduceSum", reduce_shape),         reduction("ReduceMean", reduce_to_hull),
+    reduction("ReduceMax", reduce_to_hull),       reduction("ReduceMin", reduce_to_hull),
+    reduction("ReduceProd", reduce_shape),        reduction("ReduceL1", reduce_to_nonnegative),
+    reduction("ReduceL2", reduce_to_nonnegative), reduction("ReduceLogSum", reduce_shape),
+    reduction("ReduceLogSumExp", reduce_shape),   reduction("ReduceSumSquare", reduce_to_nonnegative),
 };
 
 }  // namespace

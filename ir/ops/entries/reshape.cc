@@ -11,15 +11,19 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kReshapeCount{"reshape_element_count", ConstraintKind::kElementCount, "the result has as many elements as the data"};
+const Constraint kReshapeCount{"reshape_element_count", ConstraintKind::kElementCount,
+                               "the result has as many elements as the data"};
 const Constraint kReshapeExtents{"reshape_extents", ConstraintKind::kElementCount,
                                  "no extent is below -1, at most one is -1, and with allowzero not beside a 0"};
-const Constraint kReshapeCopies{"reshape_zero_copies_axis", ConstraintKind::kElementCount, "a 0 in the shape copies an axis that the data has"};
-const Constraint kFlattenAxis{"flatten_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis <= rank; from 0 until opset 10"};
+const Constraint kReshapeCopies{"reshape_zero_copies_axis", ConstraintKind::kElementCount,
+                                "a 0 in the shape copies an axis that the data has"};
+const Constraint kFlattenAxis{"flatten_axis_in_range", ConstraintKind::kAxisRange,
+                              "-rank <= axis <= rank; from 0 until opset 10"};
 const Constraint kSqueezeAxes{"squeeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kSqueezeOnce{"squeeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 const Constraint kSqueezeOne{"squeeze_extent_one", ConstraintKind::kShapes, "a squeezed axis has extent 1"};
-const Constraint kUnsqueezeAxes{"unsqueeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank, of the result's rank"};
+const Constraint kUnsqueezeAxes{"unsqueeze_axes_in_range", ConstraintKind::kAxisRange,
+                                "-rank <= axis < rank, of the result's rank"};
 const Constraint kUnsqueezeOnce{"unsqueeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 
 /// What the shape of a Reshape asks for.
@@ -44,8 +48,8 @@ void cancel(const DimPool& pool, Dims& a, Dims& b) {
   }
 }
 
-/// Whether an extent that is an expression may be 0 and then stand for the data's extent at that axis, which is another.
-/// Where it divides the number of elements a 0 means that the data is empty, and so is the result.
+/// Whether an extent that is an expression may be 0 and then stand for the data's extent at that axis, which is
+/// another. Where it divides the number of elements a 0 means that the data is empty, and so is the result.
 bool may_copy(DimPool& pool, Dim asked, std::size_t axis, std::optional<std::span<const Dim>> data) {
   if (pool.bounds(asked).lo >= 1) return false;
   if (!data) return true;
@@ -80,7 +84,8 @@ Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::
       has_zero = true;
     } else if (value == 0) {
       if (data && i >= data->size()) {
-        in.fail(kReshapeCopies, {1, 0}, fmt::format("a 0 in {{1}} copies axis {} of {{0}}, which has rank {}", i, data->size()));
+        in.fail(kReshapeCopies, {1, 0},
+                fmt::format("a 0 in {{1}} copies axis {} of {{0}}, which has rank {}", i, data->size()));
         target.consistent = false;
         dim = Dim(Unknown::kTainted);
       } else {
@@ -131,7 +136,8 @@ Dim infer_extent(Inference& in, std::span<const Dim> data, std::span<const Dim> 
   const Dim any = pool.fresh(in.call().site, std::numeric_limits<std::uint32_t>::max(), Unknown::kNotTracked);
   if (pool.never_equal(total, pool.mul(rest, any))) {
     in.fail(kReshapeCount, {0, 1},
-            fmt::format("{}, which shape {} does not divide", count_text(in, data, element_count(pool, data)), shape_text(pool, list)));
+            fmt::format("{}, which shape {} does not divide", count_text(in, data, element_count(pool, data)),
+                        shape_text(pool, list)));
     return Dim(Unknown::kTainted);
   }
   return pool.bounds(rest).lo >= 1 ? pool.floor_div(total, rest) : Dim(Unknown::kDataDependent);
@@ -145,7 +151,8 @@ void check_count(Inference& in, std::span<const Dim> data, const Dims& shape, st
   if (!pool.differ(a, b)) return;
   // Extents that both sides share were cancelled: of these one might be 0, and then both are empty.
   const Dim whole_a = element_count(pool, data), whole_b = element_count(pool, shape);
-  const std::string message = fmt::format("{}, shape {} asks for {}", count_text(in, data, whole_a), shape_text(pool, list), pool.to_text(whole_b));
+  const std::string message = fmt::format("{}, shape {} asks for {}", count_text(in, data, whole_a),
+                                          shape_text(pool, list), pool.to_text(whole_b));
   if (pool.never_equal(whole_a, whole_b)) {
     in.fail(kReshapeCount, {0, 1}, message);
   } else {
@@ -211,7 +218,8 @@ void squeeze(Inference& in) {
   if (!list) return;
   const auto axes = constant_extents(pool, *list);
   if (!axes) {
-    if (list->size() <= data->size()) in.set_shape(0, unknown_dims(data->size() - list->size(), Unknown::kDataDependent));
+    if (list->size() <= data->size())
+      in.set_shape(0, unknown_dims(data->size() - list->size(), Unknown::kDataDependent));
     return;
   }
   const auto squeezed = normalise_axes(in, *axes, static_cast<int>(data->size()), 0, kSqueezeAxes, kSqueezeOnce);
@@ -221,7 +229,9 @@ void squeeze(Inference& in) {
     if (std::find(squeezed->begin(), squeezed->end(), static_cast<int>(i)) == squeezed->end()) {
       kept.push_back((*data)[i]);
     } else if (pool.differ((*data)[i], pool.constant(1))) {
-      in.fail(kSqueezeOne, {0}, fmt::format("axis {} of {{0}} has extent {}, only extent 1 can be squeezed", i, pool.to_text((*data)[i])));
+      in.fail(
+          kSqueezeOne, {0},
+          fmt::format("axis {} of {{0}} has extent {}, only extent 1 can be squeezed", i, pool.to_text((*data)[i])));
     }
   }
   in.set_shape(0, kept);
@@ -243,7 +253,9 @@ void unsqueeze(Inference& in) {
   const auto limit = static_cast<std::int64_t>(rank);
   for (const std::int64_t axis : *axes) {
     if (axis < -limit || axis >= limit) {
-      in.fail(kUnsqueezeAxes, {0}, fmt::format("axis {} outside the result's rank {}, which {{0}} of rank {} gets", axis, rank, data->size()));
+      in.fail(
+          kUnsqueezeAxes, {0},
+          fmt::format("axis {} outside the result's rank {}, which {{0}} of rank {} gets", axis, rank, data->size()));
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
     }
@@ -267,10 +279,14 @@ const RegisterOps kReshapes{
         .host("shape")
         .constraint(kReshapeCount)
         .constraint(kReshapeExtents)
-        .constraint(kReshapeCopies)
-        ,
+        .constraint(kReshapeCopies),
     OpEntry("Flatten").infer(flatten).constraint(kFlattenAxis),
-    OpEntry("Squeeze").infer(squeeze).host("axes").constraint(kSqueezeAxes).constraint(kSqueezeOnce).constraint(kSqueezeOne),
+    OpEntry("Squeeze")
+        .infer(squeeze)
+        .host("axes")
+        .constraint(kSqueezeAxes)
+        .constraint(kSqueezeOnce)
+        .constraint(kSqueezeOne),
     OpEntry("Unsqueeze").infer(unsqueeze).host("axes").constraint(kUnsqueezeAxes).constraint(kUnsqueezeOnce),
 };
 

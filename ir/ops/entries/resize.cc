@@ -1,5 +1,6 @@
 // Source: ONNX Resize (10, 11, 13, 18, 19), Upsample (1, 7, 9, 10).
-// floor(extent * scale) is computed in float32 by some runtimes and in float64 by others: claimed only where both agree.
+// floor(extent * scale) is computed in float32 by some runtimes and in float64 by others: claimed only where both
+// agree.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +16,12 @@ const Constraint kResizeAxes{"resize_axes_in_range", ConstraintKind::kAxisRange,
 const Constraint kResizeAxesOnce{"resize_axes_once", ConstraintKind::kDuplicateAxis, "no axis is resized twice"};
 const Constraint kResizeLength{"resize_length", ConstraintKind::kShapes, "scales or sizes have one entry an axis"};
 const Constraint kResizeTarget{"resize_target", ConstraintKind::kAttribute, "exactly one of scales and sizes is given"};
-const Constraint kResizeScale{"resize_scale", ConstraintKind::kDomain, "scales are above 0, those of Upsample at least 1"};
-const Constraint kResizeMode{"resize_mode", ConstraintKind::kAttribute, "mode, coordinate_transformation_mode and nearest_mode are ones that there are"};
-const Constraint kResizePolicy{"resize_policy", ConstraintKind::kAttribute, "keep_aspect_ratio_policy is stretch, not_larger or not_smaller"};
+const Constraint kResizeScale{"resize_scale", ConstraintKind::kDomain,
+                              "scales are above 0, those of Upsample at least 1"};
+const Constraint kResizeMode{"resize_mode", ConstraintKind::kAttribute,
+                             "mode, coordinate_transformation_mode and nearest_mode are ones that there are"};
+const Constraint kResizePolicy{"resize_policy", ConstraintKind::kAttribute,
+                               "keep_aspect_ratio_policy is stretch, not_larger or not_smaller"};
 
 /// A double that is an integer int64 can hold.
 std::optional<std::int64_t> to_integer(double value) {
@@ -31,7 +35,8 @@ Dim scaled(DimPool& pool, Dim extent, double scale) {
   if (!(scale > 0) || !std::isfinite(scale)) return Dim(Unknown::kNotTracked);
   if (const auto constant = pool.as_constant(extent)) {
     const auto wide = to_integer(std::floor(static_cast<double>(*constant) * scale));
-    const auto narrow = to_integer(std::floor(static_cast<double>(static_cast<float>(*constant) * static_cast<float>(scale))));
+    const auto narrow =
+        to_integer(std::floor(static_cast<double>(static_cast<float>(*constant) * static_cast<float>(scale))));
     return wide && wide == narrow ? pool.constant(*wide) : Dim(Unknown::kNotTracked);
   }
   // Products with few bits are exact for every extent below 2^14 or so; larger ones do not occur as images.
@@ -47,7 +52,8 @@ bool check_scales(Inference& in, int operand, std::span<const double> scales, do
   for (const double scale : scales) {
     if (scale > lowest || (lowest_allowed && scale == lowest) || std::isnan(scale)) continue;
     in.fail(kResizeScale, operand >= 0 ? std::vector<int>{operand} : std::vector<int>{},
-            fmt::format("scale {} of {}, it has to be {} {}", scale, in.call().name, lowest_allowed ? "at least" : "above", lowest));
+            fmt::format("scale {} of {}, it has to be {} {}", scale, in.call().name,
+                        lowest_allowed ? "at least" : "above", lowest));
     return false;
   }
   return true;
@@ -62,18 +68,21 @@ std::optional<std::int64_t> entries(const Inference& in, int operand) {
 }
 
 /// Extents under a policy that keeps the aspect ratio: one scale for all axes, then rounding half up.
-void keep_ratio(Inference& in, std::span<const Dim> data, const std::vector<int>& axes, std::span<const Dim> sizes, bool larger, Dims& result) {
+void keep_ratio(Inference& in, std::span<const Dim> data, const std::vector<int>& axes, std::span<const Dim> sizes,
+                bool larger, Dims& result) {
   DimPool& pool = in.dims();
   struct Ratio {
     std::int64_t size, extent;
   };
   std::optional<Ratio> best;
-  for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = Dim(Unknown::kDataDependent);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    result[static_cast<std::size_t>(axes[i])] = Dim(Unknown::kDataDependent);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto size = pool.as_constant(sizes[i]), extent = pool.as_constant(data[static_cast<std::size_t>(axes[i])]);
     // Cross multiplication below stays inside int64 for extents up to 2^31.
     if (!size || !extent || *size < 0 || *extent < 1 || *size > INT32_MAX || *extent > INT32_MAX) return;
-    const bool better_ratio = !best || (larger ? *size * best->extent > best->size * *extent : *size * best->extent < best->size * *extent);
+    const bool better_ratio =
+        !best || (larger ? *size * best->extent > best->size * *extent : *size * best->extent < best->size * *extent);
     if (better_ratio) best = Ratio{*size, *extent};
   }
   if (!best) return;
@@ -81,9 +90,12 @@ void keep_ratio(Inference& in, std::span<const Dim> data, const std::vector<int>
     const auto extent = *pool.as_constant(data[static_cast<std::size_t>(axis)]);
     const std::int64_t product = best->size * extent;
     const std::int64_t exact = (2 * product + best->extent) / (2 * best->extent);
-    const double wide = static_cast<double>(best->size) / static_cast<double>(best->extent) * static_cast<double>(extent) + 0.5;
-    const float narrow = std::round(static_cast<float>(best->size) / static_cast<float>(best->extent) * static_cast<float>(extent));
-    if (static_cast<std::int64_t>(wide) == exact && static_cast<std::int64_t>(narrow) == exact) result[static_cast<std::size_t>(axis)] = pool.constant(exact);
+    const double wide =
+        static_cast<double>(best->size) / static_cast<double>(best->extent) * static_cast<double>(extent) + 0.5;
+    const float narrow =
+        std::round(static_cast<float>(best->size) / static_cast<float>(best->extent) * static_cast<float>(extent));
+    if (static_cast<std::int64_t>(wide) == exact && static_cast<std::int64_t>(narrow) == exact)
+      result[static_cast<std::size_t>(axis)] = pool.constant(exact);
   }
 }
 
@@ -93,13 +105,18 @@ void resize(Inference& in) {
   const int scales_at = in.index_of("scales"), sizes_at = in.call().schema->input_index("sizes");
   const std::string_view mode = choice_attribute(in, "mode", "nearest", {"nearest", "linear", "cubic"}, kResizeMode);
   choice_attribute(in, "coordinate_transformation_mode", "half_pixel",
-                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}, kResizeMode);
-  if (mode == "nearest") choice_attribute(in, "nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
+                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                    "tf_crop_and_resize", "tf_half_pixel_for_nn"},
+                   kResizeMode);
+  if (mode == "nearest")
+    choice_attribute(in, "nearest_mode", "round_prefer_floor",
+                     {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
   for (const int operand : {scales_at, sizes_at})
     if (in.has(operand) && !check_list(in, operand)) return;
   const auto scale_count = entries(in, scales_at), size_count = entries(in, sizes_at);
   if (in.opset() >= 11 && scale_count && size_count && (*scale_count == 0) == (*size_count == 0)) {
-    in.fail(kResizeTarget, {}, *scale_count == 0 ? "Resize has neither scales nor sizes" : "Resize has both scales and sizes");
+    in.fail(kResizeTarget, {},
+            *scale_count == 0 ? "Resize has neither scales nor sizes" : "Resize has both scales and sizes");
     if (data) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
@@ -117,15 +134,17 @@ void resize(Inference& in) {
 
   const auto fits = [&](int operand, std::optional<std::int64_t> count) {
     if (!count || *count == static_cast<std::int64_t>(axes.size())) return true;
-    in.fail(kResizeLength, {operand, 0}, fmt::format("{{{}}} has {} entries for {} axes of {{0}}", operand, *count, axes.size()));
+    in.fail(kResizeLength, {operand, 0},
+            fmt::format("{{{}}} has {} entries for {} axes of {{0}}", operand, *count, axes.size()));
     return false;
   };
   const bool by_sizes = in.has(sizes_at) && size_count != 0;
   if (by_sizes) {
     const auto sizes = in.elements(sizes_at);
     const std::string_view policy = in.string_attribute("keep_aspect_ratio_policy", "stretch");
-    if (fits(sizes_at, size_count) && check_choice(in, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"}, kResizePolicy) && sizes &&
-        sizes->size() == axes.size()) {
+    if (fits(sizes_at, size_count) &&
+        check_choice(in, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"}, kResizePolicy) &&
+        sizes && sizes->size() == axes.size()) {
       if (policy == "stretch") {
         for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = (*sizes)[i];
       } else {
@@ -137,7 +156,9 @@ void resize(Inference& in) {
     // The region is a factor of the extent for some runtimes only.
     const bool crops = in.string_attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
     if (scales && scales->size() == axes.size() && check_scales(in, scales_at, *scales, 0, false) && !crops)
-      for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = scaled(pool, (*data)[static_cast<std::size_t>(axes[i])], (*scales)[i]);
+      for (std::size_t i = 0; i < axes.size(); ++i)
+        result[static_cast<std::size_t>(axes[i])] =
+            scaled(pool, (*data)[static_cast<std::size_t>(axes[i])], (*scales)[i]);
   }
   in.set_shape(0, result);
 }
@@ -157,7 +178,9 @@ void upsample(Inference& in) {
   }
   if (!data) return;
   Dims result = unknown_dims(data->size(), Unknown::kDataDependent);
-  const auto count = scales ? std::optional(static_cast<std::int64_t>(scales->size())) : operand >= 0 ? entries(in, operand) : std::nullopt;
+  const auto count = scales         ? std::optional(static_cast<std::int64_t>(scales->size()))
+                     : operand >= 0 ? entries(in, operand)
+                                    : std::nullopt;
   if (count && *count != static_cast<std::int64_t>(data->size())) {
     in.fail(kResizeLength, {0}, fmt::format("{} scales for {} axes of {{0}}", *count, data->size()));
   } else if (scales && check_scales(in, operand, *scales, 1, true)) {
@@ -178,7 +201,12 @@ const RegisterOps kResize{
         .constraint(kResizeScale)
         .constraint(kResizePolicy)
         .constraint(kResizeMode),
-    OpEntry("Upsample").host("scales").infer(upsample).constraint(kResizeMode).constraint(kResizeLength).constraint(kResizeScale),
+    OpEntry("Upsample")
+        .host("scales")
+        .infer(upsample)
+        .constraint(kResizeMode)
+        .constraint(kResizeLength)
+        .constraint(kResizeScale),
 };
 
 }  // namespace

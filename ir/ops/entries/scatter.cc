@@ -1,5 +1,6 @@
-// Elements read and written at indices that are tensors. Source: ONNX GatherElements (opsets 11, 13), GatherND (11, 12 with batch_dims, 13),
-// Scatter (9), ScatterElements (11-18), ScatterND (11-18). Indices count from the back where negative.
+// Elements read and written at indices that are tensors. Source: ONNX GatherElements (opsets 11, 13), GatherND (11, 12
+// with batch_dims, 13), Scatter (9), ScatterElements (11-18), ScatterND (11-18). Indices count from the back where
+// negative.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,26 +13,37 @@ namespace tensorlint {
 namespace {
 
 const Constraint kElementsAxis{"gather_elements_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kElementsRank{"gather_elements_ranks", ConstraintKind::kShapes, "data and indices have the same rank, at least 1"};
-const Constraint kElementsExtents{"gather_elements_extents", ConstraintKind::kShapes, "indices are no longer than the data on any other axis"};
-const Constraint kElementsIndex{"gather_elements_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
-const Constraint kTuplesBatch{"gather_nd_batch_dims", ConstraintKind::kAxisRange, "0 <= batch_dims < the rank of data and of indices"};
-const Constraint kTuplesShapes{"gather_nd_shapes", ConstraintKind::kShapes,
-                               "batch extents are equal and an index has at least 1 and at most as many parts as the data has other axes"};
+const Constraint kElementsRank{"gather_elements_ranks", ConstraintKind::kShapes,
+                               "data and indices have the same rank, at least 1"};
+const Constraint kElementsExtents{"gather_elements_extents", ConstraintKind::kShapes,
+                                  "indices are no longer than the data on any other axis"};
+const Constraint kElementsIndex{"gather_elements_index_in_range", ConstraintKind::kIndexRange,
+                                "-extent <= index < extent"};
+const Constraint kTuplesBatch{"gather_nd_batch_dims", ConstraintKind::kAxisRange,
+                              "0 <= batch_dims < the rank of data and of indices"};
+const Constraint kTuplesShapes{
+    "gather_nd_shapes", ConstraintKind::kShapes,
+    "batch extents are equal and an index has at least 1 and at most as many parts as the data has other axes"};
 const Constraint kTuplesIndex{"gather_nd_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
 const Constraint kScatterAxis{"scatter_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kScatterShapes{"scatter_shapes", ConstraintKind::kShapes, "indices and updates have one shape, of the data's rank and nowhere longer"};
+const Constraint kScatterShapes{"scatter_shapes", ConstraintKind::kShapes,
+                                "indices and updates have one shape, of the data's rank and nowhere longer"};
 const Constraint kScatterIndex{"scatter_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
-const Constraint kScatterReduction{"scatter_reduction", ConstraintKind::kAttribute, "`reduction` is none, add, mul, max or min"};
-const Constraint kScatterTuplesShapes{"scatter_nd_shapes", ConstraintKind::kShapes, "updates have the shape that indices and data give"};
-const Constraint kScatterTuplesIndex{"scatter_nd_index_in_range", ConstraintKind::kIndexRange, "-extent <= index < extent"};
+const Constraint kScatterReduction{"scatter_reduction", ConstraintKind::kAttribute,
+                                   "`reduction` is none, add, mul, max or min"};
+const Constraint kScatterTuplesShapes{"scatter_nd_shapes", ConstraintKind::kShapes,
+                                      "updates have the shape that indices and data give"};
+const Constraint kScatterTuplesIndex{"scatter_nd_index_in_range", ConstraintKind::kIndexRange,
+                                     "-extent <= index < extent"};
 
 std::string both_shapes(Inference& in, int a, int b) {
-  return fmt::format("{{{}}} of shape {} and {{{}}} of shape {}", a, shape_text(in.dims(), *in.shape(a)), b, shape_text(in.dims(), *in.shape(b)));
+  return fmt::format("{{{}}} of shape {} and {{{}}} of shape {}", a, shape_text(in.dims(), *in.shape(a)), b,
+                     shape_text(in.dims(), *in.shape(b)));
 }
 
 /// Fails where the indices have another rank than the data, or more elements along an axis other than the indexed one.
-void check_alike(Inference& in, const Constraint& ranks, const Constraint& extents, std::span<const Dim> data, std::span<const Dim> indices, int axis) {
+void check_alike(Inference& in, const Constraint& ranks, const Constraint& extents, std::span<const Dim> data,
+                 std::span<const Dim> indices, int axis) {
   if (data.size() != indices.size()) {
     in.fail(ranks, {1, 0}, both_shapes(in, 0, 1) + " have different ranks");
     return;
@@ -61,11 +73,14 @@ void gather_elements(Inference& in) {
 /// Number of parts of an index tuple: the last extent of the indices.
 std::optional<std::size_t> tuple_length(Inference& in, std::span<const Dim> indices) {
   const auto length = indices.empty() ? std::nullopt : in.dims().as_constant(indices.back());
-  return length && *length >= 0 && *length <= static_cast<std::int64_t>(kMaxRank) ? std::optional(static_cast<std::size_t>(*length)) : std::nullopt;
+  return length && *length >= 0 && *length <= static_cast<std::int64_t>(kMaxRank)
+             ? std::optional(static_cast<std::size_t>(*length))
+             : std::nullopt;
 }
 
 /// check_indices for tuples of indices: part i of each belongs to axis `first` + i of the data.
-void check_tuples(Inference& in, const Constraint& constraint, std::span<const Dim> data, std::size_t first, std::size_t length) {
+void check_tuples(Inference& in, const Constraint& constraint, std::span<const Dim> data, std::size_t first,
+                  std::size_t length) {
   DimPool& pool = in.dims();
   const auto elements = in.elements(1);
   if (!elements || length == 0) return;
@@ -73,9 +88,12 @@ void check_tuples(Inference& in, const Constraint& constraint, std::span<const D
     const std::size_t axis = first + i % length;
     const Dim index = (*elements)[i], extent = data[axis];
     if (index.is_unknown() || extent.is_unknown()) continue;
-    const bool above = pool.bounds(pool.sub(index, extent)).lo >= 0, below = pool.bounds(pool.add(index, extent)).hi < 0;
+    const bool above = pool.bounds(pool.sub(index, extent)).lo >= 0,
+               below = pool.bounds(pool.add(index, extent)).hi < 0;
     if (!above && !below) continue;
-    in.fail(constraint, {1, 0}, fmt::format("index {} of {{1}} is outside [-{}, {}) of axis {} of {{0}}", pool.to_text(index), pool.to_text(extent), pool.to_text(extent), axis));
+    in.fail(constraint, {1, 0},
+            fmt::format("index {} of {{1}} is outside [-{}, {}) of axis {} of {{0}}", pool.to_text(index),
+                        pool.to_text(extent), pool.to_text(extent), axis));
     return;
   }
 }
@@ -87,27 +105,32 @@ void gather_nd(Inference& in) {
   if (!indices || !data) return;
   const std::size_t rank = std::min(data->size(), indices->size());
   if (batch < 0 || batch >= static_cast<std::int64_t>(rank)) {
-    in.fail(kTuplesBatch, {0, 1}, fmt::format("batch_dims {} outside [0, {}) for {}", batch, rank, both_shapes(in, 0, 1)));
+    in.fail(kTuplesBatch, {0, 1},
+            fmt::format("batch_dims {} outside [0, {}) for {}", batch, rank, both_shapes(in, 0, 1)));
     return;
   }
   const auto first = static_cast<std::size_t>(batch);
   const auto length = tuple_length(in, *indices);
   if (!length) return;
   if (*length < 1 || first + *length > data->size()) {
-    in.fail(kTuplesShapes, {1, 0}, fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size() - first));
+    in.fail(kTuplesShapes, {1, 0},
+            fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size() - first));
     return;
   }
   Dims result = copy_dims(indices->first(indices->size() - 1));
   for (std::size_t i = 0; i < first && !in.failed(); ++i)
-    result[i] = same_extent(in, (*data)[i], result[i], 0, 1, kTuplesShapes, fmt::format("data and indices differ at batch axis {}", i));
+    result[i] = same_extent(in, (*data)[i], result[i], 0, 1, kTuplesShapes,
+                            fmt::format("data and indices differ at batch axis {}", i));
   result.insert(result.end(), data->begin() + static_cast<std::ptrdiff_t>(first + *length), data->end());
   in.set_shape(0, result);
   if (!in.failed()) check_tuples(in, kTuplesIndex, *data, first, *length);
 }
 
 void scatter_range(Inference& in) {
-  const std::string_view reduction = choice_attribute(in, "reduction", "none", {"none", "add", "mul", "max", "min"}, kScatterReduction);
-  if (reduction == "none" || reduction == "max" || reduction == "min") in.set_range(0, join(in.operand(0).range, in.operand(2).range));
+  const std::string_view reduction =
+      choice_attribute(in, "reduction", "none", {"none", "add", "mul", "max", "min"}, kScatterReduction);
+  if (reduction == "none" || reduction == "max" || reduction == "min")
+    in.set_range(0, join(in.operand(0).range, in.operand(2).range));
 }
 
 void scatter_elements(Inference& in) {
@@ -117,7 +140,8 @@ void scatter_elements(Inference& in) {
   in.set_shape(0, *data);
   if (indices && updates) {
     bool same = indices->size() == updates->size();
-    for (std::size_t i = 0; same && i < indices->size(); ++i) same = !in.dims().never_equal((*indices)[i], (*updates)[i]);
+    for (std::size_t i = 0; same && i < indices->size(); ++i)
+      same = !in.dims().never_equal((*indices)[i], (*updates)[i]);
     if (!same) in.fail(kScatterShapes, {2, 1}, both_shapes(in, 1, 2) + " have to be of one shape");
   }
   const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kScatterAxis);
@@ -139,7 +163,8 @@ void scatter_nd(Inference& in) {
   const auto length = tuple_length(in, *indices);
   if (!length) return;
   if (*length > data->size()) {
-    in.fail(kScatterTuplesShapes, {1, 0}, fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size()));
+    in.fail(kScatterTuplesShapes, {1, 0},
+            fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size()));
     return;
   }
   if (updates) {
@@ -149,8 +174,9 @@ void scatter_nd(Inference& in) {
     for (std::size_t i = 0; same && i < wanted.size(); ++i) same = !in.dims().never_equal(wanted[i], (*updates)[i]);
     if (!same) {
       in.fail(kScatterTuplesShapes, {2, 1, 0},
-              fmt::format("{{2}} has shape {}, indices {{1}} of shape {} into {{0}} of shape {} need {}", shape_text(in.dims(), *updates),
-                          shape_text(in.dims(), *indices), shape_text(in.dims(), *data), shape_text(in.dims(), wanted)));
+              fmt::format("{{2}} has shape {}, indices {{1}} of shape {} into {{0}} of shape {} need {}",
+                          shape_text(in.dims(), *updates), shape_text(in.dims(), *indices),
+                          shape_text(in.dims(), *data), shape_text(in.dims(), wanted)));
     }
   }
   if (!in.failed()) check_tuples(in, kScatterTuplesIndex, *data, 0, *length);
@@ -175,7 +201,11 @@ const RegisterOps kScatters{
     OpEntry("GatherND").infer(gather_nd).constraint(kTuplesBatch).constraint(kTuplesShapes).constraint(kTuplesIndex),
     scatter("Scatter"),
     scatter("ScatterElements"),
-    OpEntry("ScatterND").infer(scatter_nd).constraint(kScatterTuplesShapes).constraint(kScatterTuplesIndex).constraint(kScatterReduction),
+    OpEntry("ScatterND")
+        .infer(scatter_nd)
+        .constraint(kScatterTuplesShapes)
+        .constraint(kScatterTuplesIndex)
+        .constraint(kScatterReduction),
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What is where: sorting, searching, counting and masks. Source: ONNX ArgMax, ArgMin (opsets 1-13), TopK (1 with k as an attribute, 10, 11, 24),
-// OneHot (9-28), NonZero (9, 13), Unique (11, 28), Compress (9-28), EyeLike (9, 22), Trilu (14), CumSum (11, 14), CumProd (26),
-// ReverseSequence (10, 28).
+// What is where: sorting, searching, counting and masks. Source: ONNX ArgMax, ArgMin (opsets 1-13), TopK (1 with k as
+// an attribute, 10, 11, 24), OneHot (9-28), NonZero (9, 13), Unique (11, 28), Compress (9-28), EyeLike (9, 22), Trilu
+// (14), CumSum (11, 14), CumProd (26), ReverseSequence (10, 28).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,15 +27,20 @@ const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShape
 const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kShapes, "the operand is a matrix"};
 const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
 const Constraint kTriluRank{"trilu_rank", ConstraintKind::kShapes, "the operand has at least two axes"};
-const Constraint kCumulativeFlags{"cumulative_flags", ConstraintKind::kAttribute, "exclusive and reverse are 0 or 1, the axis is one number"};
+const Constraint kCumulativeFlags{"cumulative_flags", ConstraintKind::kAttribute,
+                                  "exclusive and reverse are 0 or 1, the axis is one number"};
 const Constraint kCumulativeAxis{"cumulative_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShapes, "one length for each element of the batch axis, of at least two axes"};
-const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute, "time and batch axis are 0 and 1, or 1 and 0"};
+const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShapes,
+                                "one length for each element of the batch axis, of at least two axes"};
+const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute,
+                              "time and batch axis are 0 and 1, or 1 and 0"};
 
 /// [0, extent - 1], or all non-negative numbers where there is no bound.
 Range index_range(const DimPool& pool, Dim extent) {
   const Bounds bounds = pool.bounds(extent);
-  return {0, bounds.hi > std::int64_t{1} << 53 ? 9223372036854775808.0 : std::max(0.0, static_cast<double>(bounds.hi) - 1), false};
+  return {0,
+          bounds.hi > std::int64_t{1} << 53 ? 9223372036854775808.0 : std::max(0.0, static_cast<double>(bounds.hi) - 1),
+          false};
 }
 
 void arg_extreme(Inference& in) {
@@ -82,7 +87,8 @@ void top_k(Inference& in) {
   in.set_range(1, index_range(pool, extent));
   const bool too_many = !count.is_unknown() && pool.bounds(pool.sub(count, extent)).lo > 0;
   if (too_many || pool.bounds(count).hi < 0)
-    in.fail(kTopCount, {0}, fmt::format("k is {}, axis {} of {{0}} has extent {}", pool.to_text(count), *axis, pool.to_text(extent)));
+    in.fail(kTopCount, {0},
+            fmt::format("k is {}, axis {} of {{0}} has extent {}", pool.to_text(count), *axis, pool.to_text(extent)));
   // The same number of elements in both results, even where it is not known.
   extent = count.is_unknown() || pool.bounds(count).lo < 0 ? in.fresh(0, *axis, Unknown::kDataDependent) : count;
   for (const int r : {0, 1}) in.set_shape(r, result);
@@ -93,12 +99,15 @@ void one_hot(Inference& in) {
   in.set_range(0, in.operand("values").range);
   const auto values = in.shape("values"), depth_shape = in.shape("depth"), indices = in.shape("indices");
   if (values && (values->size() != 1 || pool.never_equal(values->front(), pool.constant(2))))
-    in.fail(kOneHotValues, {2}, fmt::format("the values {{2}} of shape {} have to be a pair", shape_text(pool, *values)));
+    in.fail(kOneHotValues, {2},
+            fmt::format("the values {{2}} of shape {} have to be a pair", shape_text(pool, *values)));
   if (depth_shape && pool.never_equal(element_count(pool, *depth_shape), pool.constant(1)))
-    in.fail(kOneHotValues, {1}, fmt::format("the depth {{1}} of shape {} has to be one number", shape_text(pool, *depth_shape)));
+    in.fail(kOneHotValues, {1},
+            fmt::format("the depth {{1}} of shape {} has to be one number", shape_text(pool, *depth_shape)));
   Dim depth(Unknown::kDataDependent);
   if (const auto elements = in.elements("depth"); elements && elements->size() == 1) depth = elements->front();
-  if (const auto floats = in.float_constants("depth"); floats && floats->size() == 1 && std::fabs(floats->front()) < 0x1p53)
+  if (const auto floats = in.float_constants("depth");
+      floats && floats->size() == 1 && std::fabs(floats->front()) < 0x1p53)
     depth = pool.constant(static_cast<std::int64_t>(floats->front()));
   if (pool.bounds(depth).lo < 0) depth = Dim(Unknown::kDataDependent);
   if (!indices) return;
@@ -106,7 +115,8 @@ void one_hot(Inference& in) {
   const std::int64_t axis = in.int_attribute("axis", -1);
   Dims result = copy_dims(*indices);
   if (axis < -rank - 1 || axis > rank) {
-    in.fail(kOneHotAxis, {0}, fmt::format("axis {} outside [{}, {}] for {{0}} of rank {}", axis, -rank - 1, rank, rank));
+    in.fail(kOneHotAxis, {0},
+            fmt::format("axis {} outside [{}, {}] for {{0}} of rank {}", axis, -rank - 1, rank, rank));
     in.set_shape(0, unknown_dims(indices->size() + 1, Unknown::kTainted));
     return;
   }
@@ -129,8 +139,10 @@ void non_zero(Inference& in) {
     if (const Content* content = content_of(in, 0)) {
       const auto elements = constant_extents(pool, content->integers);
       const auto is_zero = [](auto value) { return value == 0; };
-      const auto zeros = content->floats.empty() ? (elements ? std::optional(std::count_if(elements->begin(), elements->end(), is_zero)) : std::nullopt)
-                                                 : std::optional(std::count_if(content->floats.begin(), content->floats.end(), is_zero));
+      const auto zeros =
+          content->floats.empty()
+              ? (elements ? std::optional(std::count_if(elements->begin(), elements->end(), is_zero)) : std::nullopt)
+              : std::optional(std::count_if(content->floats.begin(), content->floats.end(), is_zero));
       if (zeros) count = pool.constant(static_cast<std::int64_t>(content->size()) - *zeros);
     }
   }
@@ -138,8 +150,8 @@ void non_zero(Inference& in) {
   in.set_shape(0, Dims{data ? pool.constant(static_cast<std::int64_t>(data->size())) : Dim(), count});
 }
 
-/// Number of slices along the axis, or of elements without one, that differ; nullopt where not every element is known. What
-/// counts as equal to NaN is not said.
+/// Number of slices along the axis, or of elements without one, that differ; nullopt where not every element is known.
+/// What counts as equal to NaN is not said.
 std::optional<std::int64_t> distinct_slices(Inference& in, std::optional<int> axis) {
   const Content* content = content_of(in, 0);
   const auto extents = content != nullptr ? followed_extents(in.dims(), *in.shape(0)) : std::nullopt;
@@ -154,7 +166,8 @@ std::optional<std::int64_t> distinct_slices(Inference& in, std::optional<int> ax
     return std::unique(parts.begin(), parts.end()) - parts.begin();
   };
   if (!content->floats.empty()) {
-    if (std::any_of(content->floats.begin(), content->floats.end(), [](double value) { return std::isnan(value); })) return std::nullopt;
+    if (std::any_of(content->floats.begin(), content->floats.end(), [](double value) { return std::isnan(value); }))
+      return std::nullopt;
     return count(content->floats);
   }
   const auto integers = constant_extents(in.dims(), content->integers);
@@ -176,7 +189,8 @@ void unique(Inference& in) {
   } else if (data) {
     whole = element_count(pool, *data);
   }
-  if (const auto distinct = data && !in.failed() ? distinct_slices(in, along) : std::nullopt) count = pool.constant(*distinct);
+  if (const auto distinct = data && !in.failed() ? distinct_slices(in, along) : std::nullopt)
+    count = pool.constant(*distinct);
   // Not more than there are elements; nothing is unique in nothing.
   if (pool.is_constant(whole, 0) || pool.is_constant(whole, 1)) count = whole;
   if (count.is_unknown()) count = in.fresh(0, 0, Unknown::kDataDependent, pool.bounds(whole).lo >= 1 ? 1 : 0);
@@ -198,7 +212,9 @@ void compress(Inference& in) {
   DimPool& pool = in.dims();
   in.set_range(0, in.operand(0).range);
   const auto data = in.shape(0), condition = in.shape(1);
-  if (condition && condition->size() != 1) in.fail(kCompressCondition, {1}, fmt::format("the condition {{1}} has rank {}, it has to be a list", condition->size()));
+  if (condition && condition->size() != 1)
+    in.fail(kCompressCondition, {1},
+            fmt::format("the condition {{1}} has rank {}, it has to be a list", condition->size()));
   const auto axis = in.int_attribute("axis");
   std::optional<int> along;
   if (axis && data) {
@@ -214,7 +230,8 @@ void compress(Inference& in) {
     const auto whole = pool.as_constant(along ? (*data)[static_cast<std::size_t>(*along)] : element_count(pool, *data));
     // A condition that is longer than the axis is cut off by some runtimes and refused by others.
     if (picked && whole && static_cast<std::int64_t>(picked->size()) <= *whole)
-      count = pool.constant(std::count_if(picked->begin(), picked->end(), [](std::int64_t value) { return value != 0; }));
+      count =
+          pool.constant(std::count_if(picked->begin(), picked->end(), [](std::int64_t value) { return value != 0; }));
   }
   if (count.is_unknown()) count = Dim(Unknown::kDataDependent);
   if (along) {
@@ -230,11 +247,13 @@ void eye_like(Inference& in) {
   unary_shape(in);
   in.set_range(0, {0, 1, false});
   const auto data = in.shape(0);
-  if (data && data->size() != 2) in.fail(kEyeRank, {0}, fmt::format("{{0}} has rank {}, EyeLike needs a matrix", data->size()));
+  if (data && data->size() != 2)
+    in.fail(kEyeRank, {0}, fmt::format("{{0}} has rank {}, EyeLike needs a matrix", data->size()));
   if (const auto dtype = dtype_attribute(in, "dtype", kEyeDtype)) {
     in.set_dtype(0, *dtype);
   } else if (!in.attribute("dtype")) {
-    in.set_dtype(0, in.operand(0).kind == ValueKind::kTensor ? in.operand(0).dtypes & in.result().dtypes : in.result().dtypes);
+    in.set_dtype(
+        0, in.operand(0).kind == ValueKind::kTensor ? in.operand(0).dtypes & in.result().dtypes : in.result().dtypes);
   }
 }
 
@@ -242,7 +261,8 @@ void trilu(Inference& in) {
   unary_shape(in);
   in.set_range(0, join(in.operand(0).range, {0, 0, false}));
   const auto data = in.shape(0);
-  if (data && data->size() < 2) in.fail(kTriluRank, {0}, fmt::format("{{0}} has rank {}, Trilu needs at least two axes", data->size()));
+  if (data && data->size() < 2)
+    in.fail(kTriluRank, {0}, fmt::format("{{0}} has rank {}, Trilu needs at least two axes", data->size()));
 }
 
 void cumulative(Inference& in) {
@@ -250,10 +270,12 @@ void cumulative(Inference& in) {
   check_one_element(in, in.index_of("axis"), kCumulativeFlags, "axis");
   for (const std::string_view flag : {"exclusive", "reverse"}) {
     const std::int64_t value = in.int_attribute(flag, 0);
-    if (value != 0 && value != 1) in.fail(kCumulativeFlags, {}, fmt::format("`{}` of {} is {}, it has to be 0 or 1", flag, in.call().name, value));
+    if (value != 0 && value != 1)
+      in.fail(kCumulativeFlags, {}, fmt::format("`{}` of {} is {}, it has to be 0 or 1", flag, in.call().name, value));
   }
   const auto axis = in.constant("axis");
-  if (const auto data = in.shape(0); data && axis) normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kCumulativeAxis);
+  if (const auto data = in.shape(0); data && axis)
+    normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kCumulativeAxis);
 }
 
 void reverse_sequence(Inference& in) {
@@ -266,15 +288,20 @@ void reverse_sequence(Inference& in) {
   }
   const auto data = in.shape(0), lengths = in.shape(1);
   if (data && data->size() < 2) {
-    in.fail(kReverseShapes, {0}, fmt::format("{{0}} has rank {}, ReverseSequence needs at least two axes", data->size()));
+    in.fail(kReverseShapes, {0},
+            fmt::format("{{0}} has rank {}, ReverseSequence needs at least two axes", data->size()));
   } else if (lengths && lengths->size() != 1) {
-    in.fail(kReverseShapes, {1}, fmt::format("the lengths {{1}} have rank {}, they have to be a list", lengths->size()));
+    in.fail(kReverseShapes, {1},
+            fmt::format("the lengths {{1}} have rank {}, they have to be a list", lengths->size()));
   } else if (data && lengths) {
-    same_extent(in, (*data)[static_cast<std::size_t>(batch)], lengths->front(), 0, 1, kReverseShapes, fmt::format("batch axis {} and lengths differ", batch));
+    same_extent(in, (*data)[static_cast<std::size_t>(batch)], lengths->front(), 0, 1, kReverseShapes,
+                fmt::format("batch axis {} and lengths differ", batch));
   }
 }
 
-OpEntry arg(std::string_view name) { return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis); }
+OpEntry arg(std::string_view name) {
+  return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis);
+}
 
 const RegisterOps kSelections{
     arg("ArgMax"),

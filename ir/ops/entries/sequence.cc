@@ -1,6 +1,6 @@
-// Sequences and optionals. Source: ONNX SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt, SequenceLength,
-// ConcatFromSequence (opset 11), SplitToSequence (11, 24), Optional, OptionalGetElement, OptionalHasElement (15, 18, 28).
-// The fact of a sequence covers each of its elements; its length is a 1-d shape.
+// Sequences and optionals. Source: ONNX SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt,
+// SequenceLength, ConcatFromSequence (opset 11), SplitToSequence (11, 24), Optional, OptionalGetElement,
+// OptionalHasElement (15, 18, 28). The fact of a sequence covers each of its elements; its length is a 1-d shape.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +12,17 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kEmptyDtype{"sequence_empty_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
-const Constraint kInsertDtype{"sequence_insert_dtype", ConstraintKind::kMixedDtypes, "the tensor has the dtype of the sequence"};
-const Constraint kPosition{"sequence_position", ConstraintKind::kIndexRange, "-n <= position < n; SequenceInsert takes n too"};
+const Constraint kEmptyDtype{"sequence_empty_dtype", ConstraintKind::kAttribute,
+                             "`dtype` is one that the operator gives"};
+const Constraint kInsertDtype{"sequence_insert_dtype", ConstraintKind::kMixedDtypes,
+                              "the tensor has the dtype of the sequence"};
+const Constraint kPosition{"sequence_position", ConstraintKind::kIndexRange,
+                           "-n <= position < n; SequenceInsert takes n too"};
 const Constraint kPartsAxis{"split_to_sequence_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kPartsSizes{"split_to_sequence_sizes", ConstraintKind::kDomain, "a scalar size is positive; sizes are not negative and sum up to the extent"};
-const Constraint kJoinAxis{"concat_from_sequence_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank; with new_axis up to the rank"};
+const Constraint kPartsSizes{"split_to_sequence_sizes", ConstraintKind::kDomain,
+                             "a scalar size is positive; sizes are not negative and sum up to the extent"};
+const Constraint kJoinAxis{"concat_from_sequence_axis_in_range", ConstraintKind::kAxisRange,
+                           "-rank <= axis < rank; with new_axis up to the rank"};
 const Constraint kNoElements{"concat_from_sequence_empty", ConstraintKind::kDomain, "the sequence has elements"};
 
 /// Length of a sequence operand.
@@ -64,7 +69,8 @@ void check_position(Inference& in, int operand, Dim length, bool insertion) {
   const std::int64_t most = pool.bounds(length).hi;
   if (!position || length.is_unknown()) return;
   if ((*position < 0 ? *position >= -most : *position < most) || (insertion && *position == most)) return;
-  in.fail(kPosition, {operand, 0}, fmt::format("position {} is outside {{0}}, which has {} elements", *position, pool.to_text(length)));
+  in.fail(kPosition, {operand, 0},
+          fmt::format("position {} is outside {{0}}, which has {} elements", *position, pool.to_text(length)));
 }
 
 void sequence_insert(Inference& in) {
@@ -74,8 +80,10 @@ void sequence_insert(Inference& in) {
   check_position(in, 2, length, true);
   const Fact &held = in.facts().fact(sequence.element), &tensor = in.operand(1);
   if (held.kind == ValueKind::kTensor && tensor.kind == ValueKind::kTensor && (held.dtypes & tensor.dtypes).empty())
-    in.fail(kInsertDtype, {1, 0}, fmt::format("{{1}} is {}, the elements of {{0}} are {}", tensor.dtypes.to_text(), held.dtypes.to_text()));
-  const FactId element = in.dims().is_constant(length, 0) ? in.operand_id(1) : in.facts().join(sequence.element, in.operand_id(1));
+    in.fail(kInsertDtype, {1, 0},
+            fmt::format("{{1}} is {}, the elements of {{0}} are {}", tensor.dtypes.to_text(), held.dtypes.to_text()));
+  const FactId element =
+      in.dims().is_constant(length, 0) ? in.operand_id(1) : in.facts().join(sequence.element, in.operand_id(1));
   set_sequence(in, element, in.dims().add(length, in.dims().constant(1)));
 }
 
@@ -84,7 +92,8 @@ void sequence_erase(Inference& in) {
   if (sequence.kind != ValueKind::kSequence) return;
   const Dim length = length_of(in, 0);
   check_position(in, 1, length, false);
-  if (in.dims().is_constant(length, 0) && !in.failed()) in.fail(kPosition, {0}, "an element of {0} is erased, which is empty");
+  if (in.dims().is_constant(length, 0) && !in.failed())
+    in.fail(kPosition, {0}, "an element of {0} is erased, which is empty");
   const Dim left = in.dims().sub(length, in.dims().constant(1));
   set_sequence(in, sequence.element, in.dims().bounds(left).hi < 0 ? Dim(Unknown::kTainted) : left);
 }
@@ -119,10 +128,12 @@ Parts read_parts(Inference& in, Dim whole) {
   if (shape->empty()) {
     const Dim size = sizes && sizes->size() == 1 ? sizes->front() : Dim(Unknown::kDataDependent);
     if (pool.bounds(size).hi <= 0) {
-      in.fail(kPartsSizes, {1}, fmt::format("the parts {{1}} have the size {}, it has to be positive", pool.to_text(size)));
+      in.fail(kPartsSizes, {1},
+              fmt::format("the parts {{1}} have the size {}, it has to be positive", pool.to_text(size)));
       return {Dim(Unknown::kTainted), Dim(Unknown::kTainted)};
     }
-    if (size.is_unknown() || pool.bounds(size).lo < 1) return {Dim(Unknown::kDataDependent), Dim(Unknown::kDataDependent)};
+    if (size.is_unknown() || pool.bounds(size).lo < 1)
+      return {Dim(Unknown::kDataDependent), Dim(Unknown::kDataDependent)};
     const bool even = pool.is_constant(pool.mod(whole, size), 0);
     const bool one = pool.bounds(pool.sub(whole, size)).hi <= 0 && pool.bounds(whole).lo >= 1;
     return {pool.ceil_div(whole, size), even ? size : one ? whole : Dim(Unknown::kDataDependent)};
@@ -134,10 +145,13 @@ Parts read_parts(Inference& in, Dim whole) {
   for (const Dim size : *sizes) {
     sum = pool.add(sum, size);
     same = same && pool.equal(size, sizes->front());
-    if (pool.bounds(size).hi < 0 && !in.failed()) in.fail(kPartsSizes, {1, 0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
+    if (pool.bounds(size).hi < 0 && !in.failed())
+      in.fail(kPartsSizes, {1, 0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
   }
   if (!in.failed() && pool.never_equal(sum, whole))
-    in.fail(kPartsSizes, {1, 0}, fmt::format("the sizes {{1}} sum up to {}, the extent of {{0}} is {}", pool.to_text(sum), pool.to_text(whole)));
+    in.fail(
+        kPartsSizes, {1, 0},
+        fmt::format("the sizes {{1}} sum up to {}, the extent of {{0}} is {}", pool.to_text(sum), pool.to_text(whole)));
   if (same) parts.extent = sizes->front();
   return parts;
 }
@@ -185,7 +199,8 @@ void concat_from_sequence(Inference& in) {
   const auto rank = static_cast<std::int64_t>(shape.size()) + (stacks ? 1 : 0);
   const std::int64_t axis = in.int_attribute("axis", 0);
   if (axis < -rank || axis >= rank) {
-    in.fail(kJoinAxis, {0}, fmt::format("axis {} outside the elements of {{0}}, which have rank {}", axis, shape.size()));
+    in.fail(kJoinAxis, {0},
+            fmt::format("axis {} outside the elements of {{0}}, which have rank {}", axis, shape.size()));
     return;
   }
   const auto at = axis < 0 ? axis + rank : axis;
@@ -208,18 +223,28 @@ FactId declared(FactStore& facts, const TypeDecl* type) {
   for (auto it = levels.rbegin(); it != levels.rend(); ++it) {
     Fact fact;
     switch ((*it)->kind) {
-      case TypeKind::kTensor: fact.kind = ValueKind::kTensor; break;
-      case TypeKind::kSparseTensor: fact.kind = ValueKind::kSparseTensor; break;
-      case TypeKind::kSequence: fact.kind = ValueKind::kSequence; break;
-      case TypeKind::kOptional: fact.kind = ValueKind::kOptional; break;
-      default: return FactId::kTop;
+      case TypeKind::kTensor:
+        fact.kind = ValueKind::kTensor;
+        break;
+      case TypeKind::kSparseTensor:
+        fact.kind = ValueKind::kSparseTensor;
+        break;
+      case TypeKind::kSequence:
+        fact.kind = ValueKind::kSequence;
+        break;
+      case TypeKind::kOptional:
+        fact.kind = ValueKind::kOptional;
+        break;
+      default:
+        return FactId::kTop;
     }
     if (fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) {
       if (is_known_dtype((*it)->element_code)) fact.dtypes = static_cast<DType>((*it)->element_code);
       fact.range = range_of(fact.dtypes);
       if ((*it)->ranked && (*it)->dims.size() <= kMaxRank) {
         Dims dims;
-        for (const DimDecl& dim : (*it)->dims) dims.push_back(dim.has_extent && dim.extent >= 0 ? facts.dims().constant(dim.extent) : Dim());
+        for (const DimDecl& dim : (*it)->dims)
+          dims.push_back(dim.has_extent && dim.extent >= 0 ? facts.dims().constant(dim.extent) : Dim());
         fact.shape = facts.intern_shape(dims);
       }
     } else {

@@ -24,7 +24,8 @@ void shape(Inference& in) {
     return;
   }
   const std::size_t start = clamp_axis(in.int_attribute("start", 0), data->size());
-  const std::size_t end = std::max(start, clamp_axis(in.int_attribute("end", static_cast<std::int64_t>(data->size())), data->size()));
+  const std::size_t end =
+      std::max(start, clamp_axis(in.int_attribute("end", static_cast<std::int64_t>(data->size())), data->size()));
   const Dim length[] = {in.dims().constant(static_cast<std::int64_t>(end - start))};
   in.set_shape(0, length);
   in.set_elements(0, copy_dims(data->subspan(start, end - start)));

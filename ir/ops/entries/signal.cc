@@ -7,11 +7,14 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kSignalRank{"signal_rank", ConstraintKind::kShapes, "the signal has at least 2 axes, the last one of 1 or 2 for real or complex"};
-const Constraint kSignalDtype{"signal_dtype", ConstraintKind::kAttribute, "output_datatype is a dtype that the operator gives"};
+const Constraint kSignalRank{"signal_rank", ConstraintKind::kShapes,
+                             "the signal has at least 2 axes, the last one of 1 or 2 for real or complex"};
+const Constraint kSignalDtype{"signal_dtype", ConstraintKind::kAttribute,
+                              "output_datatype is a dtype that the operator gives"};
 const Constraint kSignalAxis{"signal_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank, and not the last axis"};
 const Constraint kSignalLength{"signal_length", ConstraintKind::kDomain, "lengths and steps are at least 1"};
-const Constraint kSignalFrame{"signal_frame", ConstraintKind::kShapes, "the window has frame_length elements, and the signal at least as many"};
+const Constraint kSignalFrame{"signal_frame", ConstraintKind::kShapes,
+                              "the window has frame_length elements, and the signal at least as many"};
 
 /// The one element of a scalar operand: as a dim, unknown where it is not tracked.
 Dim element_of(const Inference& in, int operand) {
@@ -21,7 +24,8 @@ Dim element_of(const Inference& in, int operand) {
 
 bool check_positive(Inference& in, int operand, Dim length, std::string_view what) {
   if (length.is_unknown() || in.dims().bounds(length).hi >= 1) return true;
-  in.fail(kSignalLength, {operand}, fmt::format("{} {{{}}} is {}, at least 1 needed", what, operand, in.dims().to_text(length)));
+  in.fail(kSignalLength, {operand},
+          fmt::format("{} {{{}}} is {}, at least 1 needed", what, operand, in.dims().to_text(length)));
   return false;
 }
 
@@ -33,7 +37,9 @@ bool check_signal(Inference& in, std::size_t lowest_rank) {
   const bool known = !signal->empty();
   const Bounds parts = known ? pool.bounds(signal->back()) : Bounds{0, 0};
   if (known && signal->size() >= lowest_rank && parts.hi >= 1 && parts.lo <= 2) return true;
-  in.fail(kSignalRank, {0}, fmt::format("{{0}} has shape {}, {} needs at least {} axes, the last one of 1 or 2", shape_text(pool, *signal), in.call().name, lowest_rank));
+  in.fail(kSignalRank, {0},
+          fmt::format("{{0}} has shape {}, {} needs at least {} axes, the last one of 1 or 2",
+                      shape_text(pool, *signal), in.call().name, lowest_rank));
   return false;
 }
 
@@ -96,7 +102,8 @@ void stft(Inference& in) {
   const bool steps = check_positive(in, 1, step, "frame step");
   const Dim room = pool.sub(samples, frame);
   if (!room.is_unknown() && pool.bounds(room).hi < 0) {
-    in.fail(kSignalFrame, {0}, fmt::format("frames of {} samples over {{0}}, which has {}", pool.to_text(frame), pool.to_text(samples)));
+    in.fail(kSignalFrame, {0},
+            fmt::format("frames of {} samples over {{0}}, which has {}", pool.to_text(frame), pool.to_text(samples)));
   } else if (steps && pool.bounds(step).lo >= 1) {
     result[1] = pool.add(pool.floor_div(room, step), one);
   }
@@ -122,9 +129,25 @@ void window(Inference& in) {
 }
 
 const RegisterOps kSignals{
-    OpEntry("DFT").host("dft_length").host("axis").infer(dft).constraint(kSignalRank).constraint(kSignalAxis).constraint(kSignalLength),
-    OpEntry("STFT").host("frame_step").host("frame_length").infer(stft).constraint(kSignalRank).constraint(kSignalLength).constraint(kSignalFrame),
-    OpEntry("MelWeightMatrix").host("num_mel_bins").host("dft_length").infer(mel_weight_matrix).constraint(kSignalDtype),
+    OpEntry("DFT")
+        .host("dft_length")
+        .host("axis")
+        .infer(dft)
+        .constraint(kSignalRank)
+        .constraint(kSignalAxis)
+        .constraint(kSignalLength),
+    OpEntry("STFT")
+        .host("frame_step")
+        .host("frame_length")
+        .infer(stft)
+        .constraint(kSignalRank)
+        .constraint(kSignalLength)
+        .constraint(kSignalFrame),
+    OpEntry("MelWeightMatrix")
+        .host("num_mel_bins")
+        .host("dft_length")
+        .infer(mel_weight_matrix)
+        .constraint(kSignalDtype),
     OpEntry("BlackmanWindow").host("size").infer(window).constraint(kSignalDtype),
     OpEntry("HammingWindow").host("size").infer(window).constraint(kSignalDtype),
     OpEntry("HannWindow").host("size").infer(window).constraint(kSignalDtype),

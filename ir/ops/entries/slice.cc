@@ -15,17 +15,21 @@ namespace {
 
 const Constraint kSliceAxes{"slice_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kSliceOnce{"slice_axes_once", ConstraintKind::kDuplicateAxis, "no axis is sliced twice"};
-const Constraint kSliceLengths{"slice_lengths", ConstraintKind::kShapes, "starts, ends, axes and steps have the same length"};
+const Constraint kSliceLengths{"slice_lengths", ConstraintKind::kShapes,
+                               "starts, ends, axes and steps have the same length"};
 const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0"};
 
 /// An end from here on means "to the end": exporters write INT32_MAX as well as INT64_MAX.
 constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
 
 /// Backwards to an end past the last element: nothing by the specification and by numpy, everything in onnxruntime.
-bool ends_where_engines_disagree(std::optional<std::int64_t> end, std::int64_t step) { return step < 0 && end && *end >= kToTheEnd; }
+bool ends_where_engines_disagree(std::optional<std::int64_t> end, std::int64_t step) {
+  return step < 0 && end && *end >= kToTheEnd;
+}
 
 /// One slice along an axis of constant extent, as (first element, number of elements).
-std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
+std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::int64_t start, std::int64_t end,
+                                                     std::int64_t step) {
   // An extent is not negative, so neither sum overflows.
   if (start < 0) start += extent;
   if (end < 0) end += extent;
@@ -80,7 +84,8 @@ Dim sliced_extent(DimPool& pool, Dim extent, Dim start, Dim end, Dim step) {
   if (*stride > 0) return forward_count(pool, extent, start, end, *stride);
   // A whole axis backwards.
   const bool from_last = s && (*s == -1 || *s >= kToTheEnd), to_first = e && *e <= -kToTheEnd;
-  if (from_last && to_first && *stride > std::numeric_limits<std::int64_t>::min()) return pool.ceil_div(extent, pool.constant(-*stride));
+  if (from_last && to_first && *stride > std::numeric_limits<std::int64_t>::min())
+    return pool.ceil_div(extent, pool.constant(-*stride));
   return Dim(Unknown::kDataDependent);
 }
 
@@ -104,7 +109,8 @@ std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
   } others[] = {{"ends", true, ends}, {"axes", has_axes, axes}, {"steps", has_steps, steps}};
   for (const auto& other : others) {
     if (!other.given || !starts || !other.list || other.list->size() == starts->size()) continue;
-    in.fail(kSliceLengths, {0}, fmt::format("Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name));
+    in.fail(kSliceLengths, {0},
+            fmt::format("Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name));
     return std::nullopt;
   }
   // Any of the lists tells how many there are.
@@ -140,7 +146,8 @@ void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bou
   std::vector<std::int64_t> part = extents, first(extents.size(), 0), step(extents.size(), 1);
   for (std::size_t i = 0; i < bounds.axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(bounds.axes[i]);
-    const auto s = pool.as_constant(bounds.starts[i]), e = pool.as_constant(bounds.ends[i]), t = pool.as_constant(bounds.steps[i]);
+    const auto s = pool.as_constant(bounds.starts[i]), e = pool.as_constant(bounds.ends[i]),
+               t = pool.as_constant(bounds.steps[i]);
     if (!s || !e || !t || *t == 0 || ends_where_engines_disagree(e, *t)) return;
     std::tie(first[axis], part[axis]) = constant_slice(extents[axis], *s, *e, *t);
     step[axis] = part[axis] > 1 ? *t : 0;  // a huge step is taken at most never
@@ -149,7 +156,8 @@ void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bou
   std::vector<std::size_t> indices;
   for_each_index(part, [&](std::span<const std::int64_t> index) {
     std::size_t at = 0;
-    for (std::size_t i = 0; i < index.size(); ++i) at += static_cast<std::size_t>(first[i] + index[i] * step[i]) * strides[i];
+    for (std::size_t i = 0; i < index.size(); ++i)
+      at += static_cast<std::size_t>(first[i] + index[i] * step[i]) * strides[i];
     indices.push_back(at);
   });
   select_elements(in, 0, 0, indices);
@@ -167,7 +175,8 @@ void slice(Inference& in) {
   Dims result = copy_dims(*data);
   for (std::size_t i = 0; i < bounds->axes.size(); ++i) {
     Dim& extent = result[static_cast<std::size_t>(bounds->axes[i])];
-    if (in.dims().is_constant(bounds->steps[i], 0)) in.fail(kSliceStep, {0}, fmt::format("the step along axis {} of {{0}} is 0", bounds->axes[i]));
+    if (in.dims().is_constant(bounds->steps[i], 0))
+      in.fail(kSliceStep, {0}, fmt::format("the step along axis {} of {{0}} is 0", bounds->axes[i]));
     extent = sliced_extent(in.dims(), extent, bounds->starts[i], bounds->ends[i], bounds->steps[i]);
   }
   in.set_shape(0, result);

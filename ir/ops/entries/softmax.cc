@@ -1,5 +1,5 @@
-// Normalisations along an axis to probabilities. Source: ONNX Softmax, LogSoftmax, Hardmax, opsets 1, 11, 13. Until opset 12 the axes from
-// `axis` on are normalised together; the shape is the operand's in every version.
+// Normalisations along an axis to probabilities. Source: ONNX Softmax, LogSoftmax, Hardmax, opsets 1, 11, 13. Until
+// opset 12 the axes from `axis` on are normalised together; the shape is the operand's in every version.
 #include <cmath>
 
 #include "ir/ops/elementwise.h"
@@ -30,7 +30,9 @@ void hardmax(Inference& in) {
   in.result().range.nan = false;
 }
 
-OpEntry normalisation(std::string_view name, InferFunction function) { return OpEntry(name).trait(OpTrait::kSoftmax).infer(function).constraint(kSoftmaxAxis); }
+OpEntry normalisation(std::string_view name, InferFunction function) {
+  return OpEntry(name).trait(OpTrait::kSoftmax).infer(function).constraint(kSoftmaxAxis);
+}
 
 const RegisterOps kSoftmaxes{
     normalisation("Softmax", softmax),

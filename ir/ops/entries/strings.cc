@@ -1,4 +1,5 @@
-// Strings. Source: ONNX StringNormalizer (opset 10), TfIdfVectorizer (9), StringConcat, StringSplit, RegexFullMatch (20).
+// Strings. Source: ONNX StringNormalizer (opset 10), TfIdfVectorizer (9), StringConcat, StringSplit, RegexFullMatch
+// (20).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +12,14 @@
 namespace tensorlint {
 namespace {
 
-const Constraint kNormalizerShape{"string_normalizer_shape", ConstraintKind::kShapes, "the operand is of shape [C] or [1, C]"};
-const Constraint kNormalizerCase{"string_normalizer_case", ConstraintKind::kAttribute, "`case_change_action` is LOWER, UPPER or NONE"};
+const Constraint kNormalizerShape{"string_normalizer_shape", ConstraintKind::kShapes,
+                                  "the operand is of shape [C] or [1, C]"};
+const Constraint kNormalizerCase{"string_normalizer_case", ConstraintKind::kAttribute,
+                                 "`case_change_action` is LOWER, UPPER or NONE"};
 const Constraint kVectorizerShape{"tf_idf_shape", ConstraintKind::kShapes, "the operand is of shape [C] or [N, C]"};
 const Constraint kVectorizerMode{"tf_idf_mode", ConstraintKind::kAttribute, "`mode` is TF, IDF or TFIDF"};
-const Constraint kVectorizerIndexes{"tf_idf_indexes", ConstraintKind::kAttribute, "no element of ngram_indexes is negative"};
+const Constraint kVectorizerIndexes{"tf_idf_indexes", ConstraintKind::kAttribute,
+                                    "no element of ngram_indexes is negative"};
 
 void string_normalizer(Inference& in) {
   DimPool& pool = in.dims();
@@ -24,13 +28,15 @@ void string_normalizer(Inference& in) {
   if (!words) return;
   const bool legal = words->size() == 1 || (words->size() == 2 && !pool.never_equal(words->front(), pool.constant(1)));
   if (!legal) {
-    in.fail(kNormalizerShape, {0}, fmt::format("{{0}} has shape {}, StringNormalizer takes [C] or [1, C]", shape_text(pool, *words)));
+    in.fail(kNormalizerShape, {0},
+            fmt::format("{{0}} has shape {}, StringNormalizer takes [C] or [1, C]", shape_text(pool, *words)));
     return;
   }
   Dims result = copy_dims(*words);
   const Attribute* stopwords = in.attribute("stopwords");
   // Without words to drop all of them stay; where none stays, one empty string does.
-  if ((stopwords != nullptr && !stopwords->strings.empty()) || pool.bounds(words->back()).lo < 1) result.back() = Dim(Unknown::kDataDependent);
+  if ((stopwords != nullptr && !stopwords->strings.empty()) || pool.bounds(words->back()).lo < 1)
+    result.back() = Dim(Unknown::kDataDependent);
   if (result.size() == 2) result.front() = pool.constant(1);
   in.set_shape(0, result);
 }
@@ -80,7 +86,11 @@ const RegisterOps kTexts{
     OpEntry("StringConcat").trait(OpTrait::kElementwise).infer(string_concat).constraint(kBroadcastable),
     OpEntry("StringSplit").infer(string_split),
     OpEntry("RegexFullMatch").infer(regex_full_match),
-    OpEntry("TfIdfVectorizer").infer(tf_idf).constraint(kVectorizerShape).constraint(kVectorizerMode).constraint(kVectorizerIndexes),
+    OpEntry("TfIdfVectorizer")
+        .infer(tf_idf)
+        .constraint(kVectorizerShape)
+        .constraint(kVectorizerMode)
+        .constraint(kVectorizerIndexes),
 };
 
 }  // namespace

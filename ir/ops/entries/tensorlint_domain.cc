@@ -1,4 +1,5 @@
-// The builder's own domain `tensorlint`, opset 1: losses as PyTorch defines them (torch.nn.functional, 2.13) and Transfer.
+// The builder's own domain `tensorlint`, opset 1: losses as PyTorch defines them (torch.nn.functional, 2.13) and
+// Transfer.
 #include <fmt/format.h>
 
 #include "ir/ops/schema_builder.h"
@@ -8,8 +9,10 @@ namespace tensorlint {
 namespace {
 
 const Constraint kLossShapes{"loss_shapes_equal", ConstraintKind::kShapes, "prediction and target have one shape"};
-const Constraint kClassScores{"cross_entropy_shapes", ConstraintKind::kShapes, "scores [N, C, d...] meet targets [N, d...]"};
-const Constraint kTargetInRange{"cross_entropy_classes", ConstraintKind::kClassRange, "0 <= class < C, or ignore_index"};
+const Constraint kClassScores{"cross_entropy_shapes", ConstraintKind::kShapes,
+                              "scores [N, C, d...] meet targets [N, d...]"};
+const Constraint kTargetInRange{"cross_entropy_classes", ConstraintKind::kClassRange,
+                                "0 <= class < C, or ignore_index"};
 
 const DTypeSet kFloats = DTypeSet(DType::kFloat64) | DType::kFloat32 | DType::kFloat16 | DType::kBFloat16;
 constexpr std::string_view kDomain = "tensorlint";
@@ -46,7 +49,10 @@ std::vector<SchemaBuilder> schemas() {
   all.push_back(class_loss_schema("CrossEntropyLoss").attribute("label_smoothing", AttributeKind::kFloat, "0"));
   all.push_back(class_loss_schema("NllLoss"));
   SchemaBuilder transfer(kDomain, "Transfer");
-  transfer.type("T", DTypeSet::all()).input("x", "T").output("y", "T").required_attribute("device", AttributeKind::kString);
+  transfer.type("T", DTypeSet::all())
+      .input("x", "T")
+      .output("y", "T")
+      .required_attribute("device", AttributeKind::kString);
   all.push_back(std::move(transfer));
   return all;
 }
@@ -67,7 +73,9 @@ void set_loss_shape(Inference& in, std::optional<std::span<const Dim>> elements)
 void elementwise_loss(Inference& in) {
   const auto input = in.shape("input"), target = in.shape("target");
   if (input && target && input->size() != target->size()) {
-    in.fail(kLossShapes, {1, 0}, fmt::format("{{0}} of shape {} is compared with {{1}} of shape {}", shape_text(in.dims(), *input), shape_text(in.dims(), *target)));
+    in.fail(kLossShapes, {1, 0},
+            fmt::format("{{0}} of shape {} is compared with {{1}} of shape {}", shape_text(in.dims(), *input),
+                        shape_text(in.dims(), *target)));
   } else if (input && target) {
     for (std::size_t i = 0; i < input->size() && !in.failed(); ++i)
       same_extent(in, (*input)[i], (*target)[i], 0, 1, kLossShapes, fmt::format("extents at axis {}", i));
@@ -79,16 +87,20 @@ void class_loss(Inference& in) {
   const auto input = in.shape("input"), target = in.shape("target");
   if (input && target) {
     if (input->empty() || target->size() + 1 != input->size()) {
-      in.fail(kClassScores, {1, 0}, fmt::format("scores {{0}} of shape {} need class indices of rank {}, {{1}} has shape {}", shape_text(in.dims(), *input),
-                                                input->empty() ? 0 : input->size() - 1, shape_text(in.dims(), *target)));
+      in.fail(kClassScores, {1, 0},
+              fmt::format("scores {{0}} of shape {} need class indices of rank {}, {{1}} has shape {}",
+                          shape_text(in.dims(), *input), input->empty() ? 0 : input->size() - 1,
+                          shape_text(in.dims(), *target)));
     } else {
       // The class axis is axis 1, or axis 0 where there is no batch.
       const std::size_t class_axis = input->size() == 1 ? 0 : 1;
       for (std::size_t i = 0; i < target->size() && !in.failed(); ++i)
-        same_extent(in, (*input)[i + (i >= class_axis ? 1 : 0)], (*target)[i], 0, 1, kClassScores, fmt::format("extents at axis {} of the targets", i));
+        same_extent(in, (*input)[i + (i >= class_axis ? 1 : 0)], (*target)[i], 0, 1, kClassScores,
+                    fmt::format("extents at axis {} of the targets", i));
     }
   }
-  if (const auto classes = input && !input->empty() ? in.dims().as_constant((*input)[input->size() == 1 ? 0 : 1]) : std::nullopt) {
+  if (const auto classes =
+          input && !input->empty() ? in.dims().as_constant((*input)[input->size() == 1 ? 0 : 1]) : std::nullopt) {
     const std::int64_t ignored = in.int_attribute("ignore_index", -100);
     if (const auto labels = in.elements("target")) {
       for (const Dim label : *labels) {
@@ -109,7 +121,11 @@ OpEntry elementwise(std::string_view name) {
 }
 
 OpEntry over_classes(std::string_view name) {
-  return OpEntry(name, kDomain).trait(OpTrait::kClassificationLoss).infer(class_loss).constraint(kClassScores).constraint(kTargetInRange);
+  return OpEntry(name, kDomain)
+      .trait(OpTrait::kClassificationLoss)
+      .infer(class_loss)
+      .constraint(kClassScores)
+      .constraint(kTargetInRange);
 }
 
 const RegisterOps kEntries{

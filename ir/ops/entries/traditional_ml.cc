@@ -13,15 +13,19 @@ namespace tensorlint {
 namespace {
 
 const Constraint kFeatureRank{"feature_extractor_rank", ConstraintKind::kShapes, "the data have at least 1 axis"};
-const Constraint kFeatureIndex{"feature_extractor_index", ConstraintKind::kIndexRange, "indices are below the last extent"};
-const Constraint kEncoderTable{"label_encoder_table", ConstraintKind::kAttribute, "one list of keys, and as many values"};
+const Constraint kFeatureIndex{"feature_extractor_index", ConstraintKind::kIndexRange,
+                               "indices are below the last extent"};
+const Constraint kEncoderTable{"label_encoder_table", ConstraintKind::kAttribute,
+                               "one list of keys, and as many values"};
 const Constraint kTreeData{"tree_data_rank", ConstraintKind::kShapes, "the data have 2 axes"};
 const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
-const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute, "exactly one of cats_int64s and cats_strings is given"};
+const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute,
+                                   "exactly one of cats_int64s and cats_strings is given"};
 
 std::size_t count_of(const Inference& in, std::string_view name) {
   const Attribute* attribute = in.attribute(name);
-  return attribute == nullptr ? 0 : std::max({attribute->ints.size(), attribute->strings.size(), attribute->floats.size()});
+  return attribute == nullptr ? 0
+                              : std::max({attribute->ints.size(), attribute->strings.size(), attribute->floats.size()});
 }
 
 Dim constant(Inference& in, std::size_t value) { return in.dims().constant(static_cast<std::int64_t>(value)); }
@@ -50,7 +54,9 @@ void array_feature_extractor(Inference& in) {
   if (!elements) return;
   for (const Dim element : *elements) {
     if (pool.bounds(element).lo < extent.hi) continue;
-    in.fail(kFeatureIndex, {1, 0}, fmt::format("index {} in {{1}} is outside the last axis of {{0}}, which has {} elements", pool.to_text(element), pool.to_text(data->back())));
+    in.fail(kFeatureIndex, {1, 0},
+            fmt::format("index {} in {{1}} is outside the last axis of {{0}}, which has {} elements",
+                        pool.to_text(element), pool.to_text(data->back())));
     return;
   }
 }
@@ -67,7 +73,8 @@ void cast_map(Inference& in) {
   if (target == "TO_INT64") in.set_dtype(0, DType::kInt64);
   const bool sparse = in.string_attribute("map_form", "DENSE") == "SPARSE";
   const std::int64_t length = in.int_attribute("max_map", 1);
-  in.set_shape(0, Dims{in.dims().constant(1), sparse && length >= 0 ? in.dims().constant(length) : Dim(Unknown::kDataDependent)});
+  in.set_shape(0, Dims{in.dims().constant(1),
+                       sparse && length >= 0 ? in.dims().constant(length) : Dim(Unknown::kDataDependent)});
 }
 
 /// Strings to int64 and back.
@@ -107,7 +114,8 @@ void label_encoder(Inference& in) {
   std::optional<std::size_t> key_count, value_count;
   std::size_t key_lists = 0, value_lists = 0;
   for (const std::string_view kind : {"int64s", "floats", "strings"}) {
-    for (const auto& [role, lists, count] : {std::tuple("keys_", &key_lists, &key_count), std::tuple("values_", &value_lists, &value_count)}) {
+    for (const auto& [role, lists, count] :
+         {std::tuple("keys_", &key_lists, &key_count), std::tuple("values_", &value_lists, &value_count)}) {
       const std::string name = role + std::string(kind);
       if (in.attribute(name) == nullptr) continue;
       ++*lists;
@@ -117,7 +125,9 @@ void label_encoder(Inference& in) {
   if (in.attribute("keys_tensor") != nullptr) ++key_lists;
   if (in.attribute("values_tensor") != nullptr) ++value_lists;
   if (key_lists > 1 || value_lists > 1) {
-    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists, key_lists > 1 ? "keys" : "values"));
+    in.fail(kEncoderTable, {},
+            fmt::format("LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists,
+                        key_lists > 1 ? "keys" : "values"));
   } else if (key_count && value_count && *key_count != *value_count) {
     in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has {} keys and {} values", *key_count, *value_count));
   }
@@ -145,25 +155,30 @@ void linear_classifier(Inference& in) {
   // One row of weights for two labels: the score of the other class is its complement.
   if (features && *features > 0 && weights % *features == 0) {
     const std::int64_t scores = weights / *features;
-    if (labels == 2 ? scores == 1 || scores == 2 : labels > 2 && scores == static_cast<std::int64_t>(labels)) columns = constant(in, labels);
+    if (labels == 2 ? scores == 1 || scores == 2 : labels > 2 && scores == static_cast<std::int64_t>(labels))
+      columns = constant(in, labels);
   }
   classes(in, "classlabels_ints", columns);
 }
 
 void svm_classifier(Inference& in) {
   const std::size_t labels = std::max(count_of(in, "classlabels_ints"), count_of(in, "classlabels_strings"));
-  classes(in, "classlabels_ints", count_of(in, "prob_a") > 0 && labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
+  classes(in, "classlabels_ints",
+          count_of(in, "prob_a") > 0 && labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
 }
 
 /// Lists that describe the nodes of trees: one entry a node, each. `reference` is one that has to be there.
 void check_nodes(Inference& in, std::string_view reference) {
   const std::size_t nodes = count_of(in, reference);
-  for (const std::string_view name : {"nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs", "nodes_nodeids",
-                                      "nodes_modes", "nodes_values", "nodes_missing_value_tracks_true"}) {
+  for (const std::string_view name :
+       {"nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs",
+        "nodes_nodeids", "nodes_modes", "nodes_values", "nodes_missing_value_tracks_true"}) {
     const Attribute* given = in.attribute(name);
     if (nodes == 0 || given == nullptr || given->kind == AttributeKind::kTensor) continue;
     if (const std::size_t count = count_of(in, name); count != 0 && count != nodes) {
-      in.fail(kTreeNodes, {}, fmt::format("`{}` of {} has {} entries, `{}` has {}: one a node needed", name, in.call().name, count, reference, nodes));
+      in.fail(kTreeNodes, {},
+              fmt::format("`{}` of {} has {} entries, `{}` has {}: one a node needed", name, in.call().name, count,
+                          reference, nodes));
       return;
     }
   }
@@ -197,7 +212,8 @@ void svm_regressor(Inference& in) { in.set_shape(0, Dims{rows(in), in.dims().con
 void one_hot_encoder(Inference& in) {
   const std::size_t integers = count_of(in, "cats_int64s"), strings = count_of(in, "cats_strings");
   if ((integers == 0) == (strings == 0)) {
-    in.fail(kOneHotCategories, {}, fmt::format("OneHotEncoder has {} of cats_int64s and cats_strings", integers == 0 ? "neither" : "both"));
+    in.fail(kOneHotCategories, {},
+            fmt::format("OneHotEncoder has {} of cats_int64s and cats_strings", integers == 0 ? "neither" : "both"));
     return;
   }
   in.set_range(0, {0, 1, false});

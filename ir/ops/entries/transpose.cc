@@ -17,7 +17,8 @@ const Constraint kTileLength{"tile_repeats_length", ConstraintKind::kShapes, "on
 const Constraint kTileRepeats{"tile_repeats_range", ConstraintKind::kDomain, "no repeat is negative"};
 const Constraint kTileAxis{"tile_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 
-/// The element of the data that each element of the result is, where both are small: `source` maps a result's index to the data's.
+/// The element of the data that each element of the result is, where both are small: `source` maps a result's index to
+/// the data's.
 template <typename Source>
 void rearrange(Inference& in, Source source) {
   if (content_of(in, 0) == nullptr || in.failed()) return;
@@ -28,7 +29,8 @@ void rearrange(Inference& in, Source source) {
   std::vector<std::size_t> indices;
   for_each_index(*target, [&](std::span<const std::int64_t> index) {
     std::size_t at = 0;
-    for (std::size_t i = 0; i < extents.size(); ++i) at += static_cast<std::size_t>(source(index, i, extents[i])) * strides[i];
+    for (std::size_t i = 0; i < extents.size(); ++i)
+      at += static_cast<std::size_t>(source(index, i, extents[i])) * strides[i];
     indices.push_back(at);
   });
   select_elements(in, 0, 0, indices);
@@ -112,14 +114,16 @@ void tile(Inference& in) {
   if (in.call().schema->input_index("tiles") >= 0) {
     // Opset 1: one axis.
     const auto axis = in.constant("axis");
-    const auto normalised = axis ? normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kTileAxis) : std::nullopt;
+    const auto normalised =
+        axis ? normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kTileAxis) : std::nullopt;
     if (!normalised) {
       in.set_shape(0, unknown_dims(data->size(), Unknown::kDataDependent));
       return;
     }
     const auto tiles = in.elements("tiles");
     Dim& extent = result[static_cast<std::size_t>(*normalised)];
-    extent = tiles && tiles->size() == 1 && pool.bounds(tiles->front()).lo >= 0 ? pool.mul(extent, tiles->front()) : Dim(Unknown::kDataDependent);
+    extent = tiles && tiles->size() == 1 && pool.bounds(tiles->front()).lo >= 0 ? pool.mul(extent, tiles->front())
+                                                                                : Dim(Unknown::kDataDependent);
     in.set_shape(0, result);
     return;
   }
@@ -136,15 +140,23 @@ void tile(Inference& in) {
   }
   for (std::size_t i = 0; i < result.size(); ++i) {
     const Bounds bounds = pool.bounds((*repeats)[i]);
-    if (bounds.hi < 0) in.fail(kTileRepeats, {1}, fmt::format("the repeat {} of axis {} is negative", pool.to_text((*repeats)[i]), i));
-    result[i] = bounds.lo >= 0 || pool.is_constant(result[i], 0) ? pool.mul(result[i], (*repeats)[i]) : Dim(Unknown::kDataDependent);
+    if (bounds.hi < 0)
+      in.fail(kTileRepeats, {1}, fmt::format("the repeat {} of axis {} is negative", pool.to_text((*repeats)[i]), i));
+    result[i] = bounds.lo >= 0 || pool.is_constant(result[i], 0) ? pool.mul(result[i], (*repeats)[i])
+                                                                 : Dim(Unknown::kDataDependent);
   }
   in.set_shape(0, result);
-  rearrange(in, [](std::span<const std::int64_t> index, std::size_t axis, std::int64_t extent) { return index[axis] % extent; });
+  rearrange(in, [](std::span<const std::int64_t> index, std::size_t axis, std::int64_t extent) {
+    return index[axis] % extent;
+  });
 }
 
 const RegisterOps kRearranged{
-    OpEntry("Transpose").infer(transpose).constraint(kPermutationAxes).constraint(kPermutationOnce).constraint(kPermutationLength),
+    OpEntry("Transpose")
+        .infer(transpose)
+        .constraint(kPermutationAxes)
+        .constraint(kPermutationOnce)
+        .constraint(kPermutationLength),
     OpEntry("Expand").infer(expand).host("shape").constraint(kExpandShapes),
     OpEntry("Tile").infer(tile).host("repeats").constraint(kTileLength).constraint(kTileRepeats).constraint(kTileAxis),
 };

@@ -1,5 +1,6 @@
-// One operand, element by element. Source: ONNX; opsets in the table below are those of the schemas. Operators whose error is not
-// fixed by the standard (Exp, Tanh, ...) get ranges with some units in the last place to spare, inside the function's own bounds.
+// One operand, element by element. Source: ONNX; opsets in the table below are those of the schemas. Operators whose
+// error is not fixed by the standard (Exp, Tanh, ...) get ranges with some units in the last place to spare, inside the
+// function's own bounds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ void monotonic(Inference& in, Function function, double from, double to, double 
   const double a = function(std::clamp(range.lo, from, to)), b = function(std::clamp(range.hi, from, to));
   const bool leaves = range.lo < from || range.hi > to;
   const Range computed = widened(Range{std::min(a, b), std::max(a, b), range.nan || leaves}, in.result().dtypes);
-  if (!std::isnan(a) && !std::isnan(b)) in.set_range(0, {std::max(computed.lo, lowest), std::min(computed.hi, highest), computed.nan});
+  if (!std::isnan(a) && !std::isnan(b))
+    in.set_range(0, {std::max(computed.lo, lowest), std::min(computed.hi, highest), computed.nan});
 }
 
 /// Fails where every element lies outside of the function's domain.
@@ -41,7 +43,9 @@ void check_domain(Inference& in, const Constraint& constraint, double from, doub
   const Range& range = in.operand(0).range;
   if (!shape || range.nan || in.dims().bounds(element_count(in.dims(), *shape)).lo < 1) return;
   if (range.hi < from || range.lo > to)
-    in.fail(constraint, {0}, fmt::format("{} of {{0}}, whose elements lie in {}, gives NaN everywhere", in.call().name, range.to_text()));
+    in.fail(
+        constraint, {0},
+        fmt::format("{} of {{0}}, whose elements lie in {}, gives NaN everywhere", in.call().name, range.to_text()));
 }
 
 constexpr double kInf = HUGE_VAL;
@@ -212,7 +216,9 @@ void abs(Inference& in) {
   for (const Dim element : content->integers) {
     const Bounds bounds = pool.bounds(element);
     const bool constant = pool.as_constant(element).has_value() && in.operand(0).dtypes == DTypeSet(DType::kInt64);
-    elements.push_back(bounds.lo >= 0 ? element : bounds.hi <= 0 && constant ? pool.sub(pool.constant(0), element) : Dim(Unknown::kNotTracked));
+    elements.push_back(bounds.lo >= 0               ? element
+                       : bounds.hi <= 0 && constant ? pool.sub(pool.constant(0), element)
+                                                    : Dim(Unknown::kNotTracked));
   }
   in.set_elements(0, std::move(elements));
 }
@@ -224,7 +230,8 @@ void rising(Inference& in, bool rises, double lowest, double highest, Rising fun
   if (!rises) return;
   const Range& range = in.operand(0).range;
   const Range computed = widened(Range{function(range.lo), function(range.hi), range.nan}, in.result().dtypes);
-  if (!std::isnan(computed.lo) && !std::isnan(computed.hi)) in.set_range(0, {std::max(computed.lo, lowest), std::min(computed.hi, highest), computed.nan});
+  if (!std::isnan(computed.lo) && !std::isnan(computed.hi))
+    in.set_range(0, {std::max(computed.lo, lowest), std::min(computed.hi, highest), computed.nan});
 }
 
 void leaky_relu(Inference& in) {
@@ -244,7 +251,8 @@ void celu(Inference& in) {
 
 void selu(Inference& in) {
   const double alpha = in.float_attribute("alpha", 1.67326319F), gamma = in.float_attribute("gamma", 1.05070102F);
-  rising(in, alpha > 0 && gamma > 0, -kInf, kInf, [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
+  rising(in, alpha > 0 && gamma > 0, -kInf, kInf,
+         [=](double x) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); });
 }
 
 void hard_sigmoid(Inference& in) {
@@ -256,7 +264,8 @@ void hard_sigmoid(Inference& in) {
 void gate(Inference& in, double minimum) {
   unary_shape(in);
   const Range& range = in.operand(0).range;
-  const Range computed = widened(Range{range.lo >= 0 ? 0 : minimum, std::max(range.hi, 0.0), range.nan || !is_bounded(range)}, in.result().dtypes);
+  const Range computed = widened(
+      Range{range.lo >= 0 ? 0 : minimum, std::max(range.hi, 0.0), range.nan || !is_bounded(range)}, in.result().dtypes);
   in.set_range(0, {range.lo >= 0 ? 0 : computed.lo, computed.hi, computed.nan});
 }
 
@@ -266,7 +275,7 @@ void gelu(Inference& in) {
   gate(in, -0.18);  // minimum -0.16997 (exact) and -0.17004 (tanh)
 }
 
-void mish(Inference& in) { gate(in, -0.32); }         // minimum -0.30884
+void mish(Inference& in) { gate(in, -0.32); }        // minimum -0.30884
 void hard_swish(Inference& in) { gate(in, -0.38); }  // minimum -0.375
 
 void swish(Inference& in) {
@@ -310,7 +319,8 @@ void clip(Inference& in) {
   for (const int bound : {1, 2}) {
     const auto shape = in.shape(bound);
     if (shape && !shape->empty() && in.dims().never_equal(element_count(in.dims(), *shape), in.dims().constant(1)))
-      in.fail(kClipBounds, {bound}, fmt::format("the bound {{{}}} of shape {} has to be a scalar", bound, shape_text(in.dims(), *shape)));
+      in.fail(kClipBounds, {bound},
+              fmt::format("the bound {{{}}} of shape {} has to be a scalar", bound, shape_text(in.dims(), *shape)));
   }
   // max wins where it is the smaller one.
   if (in.has(1)) {
@@ -330,7 +340,8 @@ void clip(Inference& in) {
     if (!in.has(bound)) continue;
     const auto limit = in.elements(bound);
     if (!limit || limit->size() != 1) return;
-    for (Dim& element : elements) element = bound == 1 ? in.dims().max(element, limit->front()) : in.dims().min(element, limit->front());
+    for (Dim& element : elements)
+      element = bound == 1 ? in.dims().max(element, limit->front()) : in.dims().min(element, limit->front());
   }
   in.set_elements(0, std::move(elements));
 }
@@ -346,7 +357,8 @@ void dropout(Inference& in) {
     if (mode == 1 && in.has("ratio")) {
       const auto ratio = in.float_constants("ratio");
       if (ratio && ratio->size() == 1 && !(ratio->front() >= 0 && ratio->front() < 1))
-        in.fail(kDropoutRatio, {in.index_of("ratio")}, fmt::format("the ratio {} of Dropout is outside [0, 1)", ratio->front()));
+        in.fail(kDropoutRatio, {in.index_of("ratio")},
+                fmt::format("the ratio {} of Dropout is outside [0, 1)", ratio->front()));
     }
   } else if (!has_mode && in.opset() < 7) {
     training = in.int_attribute("is_test", 0) == 0;
@@ -354,7 +366,9 @@ void dropout(Inference& in) {
   if (!training) keep_elements(in, 0, 0);
 }
 
-OpEntry unary(std::string_view name, InferFunction function) { return OpEntry(name).trait(OpTrait::kElementwise).infer(function); }
+OpEntry unary(std::string_view name, InferFunction function) {
+  return OpEntry(name).trait(OpTrait::kElementwise).infer(function);
+}
 
 const RegisterOps kUnary{
     unary("Abs", abs),
@@ -369,7 +383,12 @@ const RegisterOps kUnary{
     unary("Clip", clip).constraint(kClipBounds),
     unary("Cos", sine),
     unary("Cosh", cosh),
-    OpEntry("Dropout").trait(OpTrait::kRandom).infer(dropout).host("ratio").host("training_mode").constraint(kDropoutRatio),
+    OpEntry("Dropout")
+        .trait(OpTrait::kRandom)
+        .infer(dropout)
+        .host("ratio")
+        .host("training_mode")
+        .constraint(kDropoutRatio),
     unary("Elu", elu),
     unary("Erf", erf),
     unary("Exp", exp),

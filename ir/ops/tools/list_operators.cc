@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: list_operators [--lacking | --page]\n", stderr);
     return 2;
   }
-  const std::string text = mode == "--page" ? tensorlint::operator_page() : tensorlint::operator_table(mode == "--lacking");
+  const std::string text =
+      mode == "--page" ? tensorlint::operator_page() : tensorlint::operator_table(mode == "--lacking");
   return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
 }

@@ -18,7 +18,9 @@ struct Row {
   bool deprecated = false;
 };
 
-bool is_inferred(const OpEntry* entry) { return entry != nullptr && (entry->inference() != nullptr || entry->has(OpTrait::kControlFlow)); }
+bool is_inferred(const OpEntry* entry) {
+  return entry != nullptr && (entry->inference() != nullptr || entry->has(OpTrait::kControlFlow));
+}
 
 Row row_of(std::span<const OpSchema> versions) {
   const OpSchema& newest = versions.back();
@@ -65,19 +67,20 @@ std::string sums(const std::vector<Row>& list) {
     contents += row.contents != "-" ? 1U : 0U;
     range += row.range != "-" ? 1U : 0U;
   }
-  return fmt::format("{} of {} operators, {} of {} versions with inference; contents for {}, ranges for {} operators", operators, list.size(), inferred,
-                     versions, contents, range);
+  return fmt::format("{} of {} operators, {} of {} versions with inference; contents for {}, ranges for {} operators",
+                     operators, list.size(), inferred, versions, contents, range);
 }
 
 }  // namespace
 
 std::string operator_table(bool lacking) {
   const std::vector<Row> list = rows();
-  std::string text = fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", "operator", "inference", "contents", "range", "constraints",
-                                 "evaluation", "gradient", "kernel");
+  std::string text = fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", "operator", "inference",
+                                 "contents", "range", "constraints", "evaluation", "gradient", "kernel");
   for (const Row& row : list) {
     if (lacking && row.inferred == row.version_count) continue;
-    text += fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", row.name, row.inference, row.contents, row.range, row.constraints, "-", "-", "-");
+    text += fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", row.name, row.inference, row.contents,
+                        row.range, row.constraints, "-", "-", "-");
   }
   return text + "\n" + sums(list) + "\n";
 }
@@ -87,12 +90,17 @@ std::string operator_page() {
   std::string text =
       "# Operators\n"
       "\n"
-      "What is there for each ONNX operator. `./dev ops --write` writes this page, and a test holds it against the program.\n"
+      "What is there for each ONNX operator. `./dev ops --write` writes this page, and a test holds it against the "
+      "program.\n"
       "\n"
-      "- inference: `entry`, dtypes, shapes and more from the operator's own entry; `solver`, the dataflow solver follows the operator's bodies.\n"
-      "- contents: elements of small tensors are computed from known operands, so that chains such as Shape, Gather, Concat, Reshape stay exact.\n"
-      "- range: bounds of the result, from the operator itself or from its operands' bounds. Both are found by trying calls.\n"
-      "- constraints: labelled preconditions of its own, whose failure is reported; those of the schema (number of operands, types, attributes) come on top.\n"
+      "- inference: `entry`, dtypes, shapes and more from the operator's own entry; `solver`, the dataflow solver "
+      "follows the operator's bodies.\n"
+      "- contents: elements of small tensors are computed from known operands, so that chains such as Shape, Gather, "
+      "Concat, Reshape stay exact.\n"
+      "- range: bounds of the result, from the operator itself or from its operands' bounds. Both are found by trying "
+      "calls.\n"
+      "- constraints: labelled preconditions of its own, whose failure is reported; those of the schema (number of "
+      "operands, types, attributes) come on top.\n"
       "- evaluation, gradient, kernel: not built yet.\n"
       "\n" +
       sums(list) +
@@ -101,8 +109,9 @@ std::string operator_page() {
       "| operator | versions | inference | contents | range | constraints | evaluation | gradient | kernel |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
   for (const Row& row : list) {
-    text += fmt::format("| {} | {}{} | {} | {} | {} | {} | - | - | - |\n", row.name, row.versions, row.deprecated ? " (deprecated)" : "", row.inference,
-                        row.contents, row.range, row.constraints == 0 ? "-" : std::to_string(row.constraints));
+    text += fmt::format("| {} | {}{} | {} | {} | {} | {} | - | - | - |\n", row.name, row.versions,
+                        row.deprecated ? " (deprecated)" : "", row.inference, row.contents, row.range,
+                        row.constraints == 0 ? "-" : std::to_string(row.constraints));
   }
   return text;
 }

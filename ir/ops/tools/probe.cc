@@ -14,12 +14,12 @@ enum class Fill { kUnknown, kBounded, kZeros, kOnes, kTwos };
 
 /// One way of making up a call.
 struct Profile {
-  DType dtype;                       ///< of operands whose type variable allows it
-  std::vector<std::int64_t> shape;   ///< of operands without a shape of their own below
+  DType dtype;                      ///< of operands whose type variable allows it
+  std::vector<std::int64_t> shape;  ///< of operands without a shape of their own below
   Fill fill;
   bool optional_operands;
-  int variadic = 1;                  ///< how many operands a variadic parameter gets
-  bool known_shapes = false;         ///< where the operands cannot have one shape: those of `known_shapes`
+  int variadic = 1;           ///< how many operands a variadic parameter gets
+  bool known_shapes = false;  ///< where the operands cannot have one shape: those of `known_shapes`
 };
 
 /// An attribute, or the elements of an integer operand, that a call needs. An `op` "" is any operator.
@@ -27,7 +27,8 @@ struct KnownValue {
   std::string_view op, name;
   std::vector<std::int64_t> ints{};
   std::string_view text{};
-  AttributeKind kind = AttributeKind::kUndefined;  ///< set: an attribute that is given though the schema does not require it
+  AttributeKind kind =
+      AttributeKind::kUndefined;  ///< set: an attribute that is given though the schema does not require it
 };
 
 /// Operands that do not all have one shape; operands past these have the last one.
@@ -83,7 +84,8 @@ const KnownShapes* known_shapes(std::string_view op) {
       {"ScatterND", {{1}, {1, 1}, {1}}},
       {"SoftmaxCrossEntropyLoss", {{1, 2}, {1}}},
   };
-  const auto found = std::find_if(shapes.begin(), shapes.end(), [&](const KnownShapes& known) { return known.op == op; });
+  const auto found =
+      std::find_if(shapes.begin(), shapes.end(), [&](const KnownShapes& known) { return known.op == op; });
   return found == shapes.end() ? nullptr : &*found;
 }
 
@@ -96,7 +98,8 @@ const KnownValue* known_value(std::string_view op, std::string_view name) {
 
 DType choose(DTypeSet allowed, DType wanted) {
   if (allowed.contains(wanted)) return wanted;
-  for (const DType fallback : {DType::kFloat32, DType::kInt64, DType::kBool, DType::kString, DType::kUint8, DType::kInt8})
+  for (const DType fallback :
+       {DType::kFloat32, DType::kInt64, DType::kBool, DType::kString, DType::kUint8, DType::kInt8})
     if (allowed.contains(fallback)) return fallback;
   for (int code = 1; code < kDTypeCount; ++code)
     if (allowed.contains(static_cast<DType>(code))) return static_cast<DType>(code);
@@ -105,7 +108,8 @@ DType choose(DTypeSet allowed, DType wanted) {
 
 class Caller {
  public:
-  Caller(const OpSchema& schema, const Profile& profile, FactStore& facts) : schema_(schema), profile_(profile), facts_(facts) {}
+  Caller(const OpSchema& schema, const Profile& profile, FactStore& facts)
+      : schema_(schema), profile_(profile), facts_(facts) {}
 
   InferenceResult call() {
     const KnownShapes* known = profile_.known_shapes ? known_shapes(schema_.name) : nullptr;
@@ -120,13 +124,16 @@ class Caller {
         count = told ? known->variadic : std::max<int>(profile_.variadic, schema_.min_inputs);
       }
       for (int i = 0; i < count; ++i) {
-        shape_ = known == nullptr ? &profile_.shape : &known->shapes[std::min(operands_.size(), known->shapes.size() - 1)];
+        shape_ =
+            known == nullptr ? &profile_.shape : &known->shapes[std::min(operands_.size(), known->shapes.size() - 1)];
         operands_.push_back(facts_.intern(operand(formal)));
       }
     }
     while (!operands_.empty() && operands_.back() == FactId::kAbsent) operands_.pop_back();
     for (const FormalAttribute& formal : schema_.attributes)
-      if (const KnownValue* given = known_value(schema_.name, formal.name); formal.required || (given != nullptr && given->kind == formal.kind)) add(formal);
+      if (const KnownValue* given = known_value(schema_.name, formal.name);
+          formal.required || (given != nullptr && given->kind == formal.kind))
+        add(formal);
     const std::vector<Taint> taints(operands_.size());
     Application call;
     call.domain = schema_.domain;
@@ -136,7 +143,8 @@ class Caller {
     call.attributes = attributes_;
     call.operands = operands_;
     call.operand_taints = taints;
-    call.result_count = std::max<std::uint32_t>(1, std::min<std::uint32_t>(schema_.max_outputs, static_cast<std::uint32_t>(schema_.outputs.size())));
+    call.result_count = std::max<std::uint32_t>(
+        1, std::min<std::uint32_t>(schema_.max_outputs, static_cast<std::uint32_t>(schema_.outputs.size())));
     call.facts = &facts_;
     call.site = 1;
     InferenceResult result;
@@ -187,7 +195,9 @@ class Caller {
     const int value = profile_.fill == Fill::kZeros ? 0 : profile_.fill == Fill::kOnes ? 1 : 2;
     Content content;
     if (DTypeSet(dtype).is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool))) {
-      const std::int64_t element = dtype == DType::kBool ? std::min(value, 1) : known != nullptr && known->ints.size() == 1 ? known->ints[0] : value;
+      const std::int64_t element = dtype == DType::kBool                         ? std::min(value, 1)
+                                   : known != nullptr && known->ints.size() == 1 ? known->ints[0]
+                                                                                 : value;
       content.integers.assign(elements, facts_.dims().constant(element));
       if (elements > 0) fact.range = {static_cast<double>(element), static_cast<double>(element), false};
     } else if (dtype == DType::kFloat32 || dtype == DType::kFloat64) {
@@ -204,17 +214,30 @@ class Caller {
     attribute.kind = formal.kind;
     const KnownValue* known = known_value(schema_.name, formal.name);
     switch (formal.kind) {
-      case AttributeKind::kInt: attribute.i = known != nullptr && !known->ints.empty() ? known->ints[0] : 1; break;
-      case AttributeKind::kFloat: attribute.f = 1; break;
-      case AttributeKind::kString: attribute.s = known != nullptr ? known->text : "a"; break;
+      case AttributeKind::kInt:
+        attribute.i = known != nullptr && !known->ints.empty() ? known->ints[0] : 1;
+        break;
+      case AttributeKind::kFloat:
+        attribute.f = 1;
+        break;
+      case AttributeKind::kString:
+        attribute.s = known != nullptr ? known->text : "a";
+        break;
       case AttributeKind::kInts:
         lists_.push_back(known != nullptr ? known->ints : std::vector<std::int64_t>{1});
         attribute.ints = lists_.back();
         break;
-      case AttributeKind::kFloats: attribute.floats = kOneFloat; break;
-      case AttributeKind::kStrings: attribute.strings = kOneText; break;
-      case AttributeKind::kTensor: attribute.tensor = &kOneTensor; break;
-      default: break;
+      case AttributeKind::kFloats:
+        attribute.floats = kOneFloat;
+        break;
+      case AttributeKind::kStrings:
+        attribute.strings = kOneText;
+        break;
+      case AttributeKind::kTensor:
+        attribute.tensor = &kOneTensor;
+        break;
+      default:
+        break;
     }
   }
 
@@ -239,11 +262,13 @@ class Caller {
 
 std::vector<Profile> profiles() {
   std::vector<Profile> list;
-  const std::vector<std::int64_t> shapes[] = {{}, {1}, {2}, {4}, {2, 3}, {2, 2}, {1, 1, 1}, {2, 1, 3}, {1, 1, 4, 4}, {4, 4, 4, 4}};
+  const std::vector<std::int64_t> shapes[] = {{},     {1},       {2},       {4},          {2, 3},
+                                              {2, 2}, {1, 1, 1}, {2, 1, 3}, {1, 1, 4, 4}, {4, 4, 4, 4}};
   for (const DType dtype : {DType::kFloat32, DType::kInt64, DType::kBool, DType::kUint8, DType::kString})
     for (const auto& shape : shapes)
       for (const Fill fill : {Fill::kUnknown, Fill::kBounded, Fill::kZeros, Fill::kOnes, Fill::kTwos})
-        for (const bool optional : {false, true}) list.push_back({dtype, shape, fill, optional, optional ? 3 : 1, shape.size() == 1});
+        for (const bool optional : {false, true})
+          list.push_back({dtype, shape, fill, optional, optional ? 3 : 1, shape.size() == 1});
   return list;
 }
 
@@ -260,8 +285,10 @@ std::string fault_of(const OpSchema& schema, const FactStore& facts, const Infer
     const Content* content = facts.content(fact.content);
     if (content == nullptr || !facts.is_ranked(fact.shape)) continue;
     std::size_t elements = 1;
-    for (const Dim dim : facts.dims_of(fact.shape)) elements *= static_cast<std::size_t>(facts.dims().as_constant(dim).value_or(0));
-    if (content->size() != elements) return fmt::format("result {} of shape {} has {} elements", r, facts.shape_text(fact.shape), content->size());
+    for (const Dim dim : facts.dims_of(fact.shape))
+      elements *= static_cast<std::size_t>(facts.dims().as_constant(dim).value_or(0));
+    if (content->size() != elements)
+      return fmt::format("result {} of shape {} has {} elements", r, facts.shape_text(fact.shape), content->size());
   }
   return {};
 }
@@ -289,7 +316,8 @@ Probe probe(const OpSchema& schema, std::size_t stride) {
       if (fact.kind != ValueKind::kTensor) continue;
       found.contents = found.contents || facts.content(fact.content) != nullptr;
       // Bounds that follow from known elements do not count.
-      if (profile.fill <= Fill::kBounded && facts.content(fact.content) == nullptr) found.range = found.range || !(fact.range == range_of(fact.dtypes));
+      if (profile.fill <= Fill::kBounded && facts.content(fact.content) == nullptr)
+        found.range = found.range || !(fact.range == range_of(fact.dtypes));
     }
   }
   return found;

@@ -10,11 +10,12 @@ namespace tensorlint {
 
 /// What calls of one version of an operator, made up from its schema alone, were inferred to be.
 struct Probe {
-  int calls = 0;             ///< with operands of several dtypes and shapes, known and unknown contents
-  int accepted = 0;          ///< of these, without a failure and with a dtype for every result
-  bool contents = false;     ///< some result's elements were known
-  bool range = false;        ///< some result's bounds were narrower than its dtype's, by themselves or by its operands' bounds
-  std::string fault;         ///< a result outside what the schema allows; empty: none
+  int calls = 0;          ///< with operands of several dtypes and shapes, known and unknown contents
+  int accepted = 0;       ///< of these, without a failure and with a dtype for every result
+  bool contents = false;  ///< some result's elements were known
+  bool range =
+      false;          ///< some result's bounds were narrower than its dtype's, by themselves or by its operands' bounds
+  std::string fault;  ///< a result outside what the schema allows; empty: none
 };
 
 /// Operators with subgraphs are not for this: these belong to the solver. Tries every `stride`-th of 500 calls.

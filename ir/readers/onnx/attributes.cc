@@ -35,7 +35,8 @@ constexpr AttributeKind kind_of_field(std::uint32_t field) {
 constexpr unsigned bit(AttributeKind kind) { return 1U << static_cast<unsigned>(kind); }
 
 constexpr bool is_message(AttributeKind kind) {
-  return kind == AttributeKind::kTensor || kind == AttributeKind::kGraph || kind == AttributeKind::kSparseTensor || kind == AttributeKind::kTypeProto;
+  return kind == AttributeKind::kTensor || kind == AttributeKind::kGraph || kind == AttributeKind::kSparseTensor ||
+         kind == AttributeKind::kTypeProto;
 }
 
 constexpr bool is_list(AttributeKind kind) {
@@ -46,8 +47,10 @@ constexpr bool is_list(AttributeKind kind) {
     case AttributeKind::kTensors:
     case AttributeKind::kGraphs:
     case AttributeKind::kSparseTensors:
-    case AttributeKind::kTypeProtos: return true;
-    default: return false;
+    case AttributeKind::kTypeProtos:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -74,12 +77,24 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
       present |= bit(kind);
     }
     switch (field) {
-      case 1: self.name = fields.view("AttributeProto.name"); break;
-      case 2: self.f = fields.number("AttributeProto.f"); break;
-      case 3: self.i = fields.integer("AttributeProto.i"); break;
-      case 4: self.s = fields.view("AttributeProto.s"); break;
-      case 5: self.tensor = tensor(fields.view("AttributeProto.t"), holder.graph, holder.node); break;
-      case 6: self.graph = queue_subgraph(fields.view("AttributeProto.g"), holder); break;
+      case 1:
+        self.name = fields.view("AttributeProto.name");
+        break;
+      case 2:
+        self.f = fields.number("AttributeProto.f");
+        break;
+      case 3:
+        self.i = fields.integer("AttributeProto.i");
+        break;
+      case 4:
+        self.s = fields.view("AttributeProto.s");
+        break;
+      case 5:
+        self.tensor = tensor(fields.view("AttributeProto.t"), holder.graph, holder.node);
+        break;
+      case 6:
+        self.graph = queue_subgraph(fields.view("AttributeProto.g"), holder);
+        break;
       case 7:
         if (fields.type() == WireType::length_delimited) {
           Cursor packed = fields.inside(fields.view("AttributeProto.floats"));
@@ -88,22 +103,41 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
           floats_.push_back(fields.number("AttributeProto.floats"));
         }
         break;
-      case 8: append_integers(fields, "AttributeProto.ints", ints_); break;
+      case 8:
+        append_integers(fields, "AttributeProto.ints", ints_);
+        break;
       case 9:
         strings_.push_back(fields.view("AttributeProto.strings"));
         break;
-      case 10: tensors.push_back(tensor(fields.view("AttributeProto.tensors"), holder.graph, holder.node)); break;
-      case 11: graphs.push_back(queue_subgraph(fields.view("AttributeProto.graphs"), holder)); break;
-      case 14: self.type = type(fields.view("AttributeProto.tp"), holder.graph, holder.node); break;
-      case 15: types.push_back(type(fields.view("AttributeProto.type_protos"), holder.graph, holder.node)); break;
-      case 20: kind_code = fields.integer32("AttributeProto.type"); break;
-      case 21: self.reference = fields.view("AttributeProto.ref_attr_name"); break;
-      case 22: self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node); break;
-      default: fields.skip(); break;
+      case 10:
+        tensors.push_back(tensor(fields.view("AttributeProto.tensors"), holder.graph, holder.node));
+        break;
+      case 11:
+        graphs.push_back(queue_subgraph(fields.view("AttributeProto.graphs"), holder));
+        break;
+      case 14:
+        self.type = type(fields.view("AttributeProto.tp"), holder.graph, holder.node);
+        break;
+      case 15:
+        types.push_back(type(fields.view("AttributeProto.type_protos"), holder.graph, holder.node));
+        break;
+      case 20:
+        kind_code = fields.integer32("AttributeProto.type");
+        break;
+      case 21:
+        self.reference = fields.view("AttributeProto.ref_attr_name");
+        break;
+      case 22:
+        self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node);
+        break;
+      default:
+        fields.skip();
+        break;
     }
     check_budget(fields.field_start());
   }
-  budget_.charge(8 * ints_.size() + 4 * floats_.size() + kStringCost * strings_.size() + 16 * (tensors.size() + types.size() + graphs.size()));
+  budget_.charge(8 * ints_.size() + 4 * floats_.size() + kStringCost * strings_.size() +
+                 16 * (tensors.size() + types.size() + graphs.size()));
   self.ints = builder_.keep_ints(ints_);
   self.floats = builder_.keep_floats(floats_);
   self.strings = builder_.keep_strings(strings_);
@@ -116,11 +150,15 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   out.push_back(self);
 }
 
-void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder, std::string_view message) {
+void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice,
+                        const Holder& holder, std::string_view message) {
   const auto malformed = [&]<typename... Args>(fmt::format_string<Args...> text, Args&&... args) {
     if (!builder_.keeps_faults(holder.graph)) return;
-    fault({.kind = StructureFault::Kind::kMalformedAttribute, .graph = holder.graph, .node = holder.node,
-           .message = fmt::format(text, std::forward<Args>(args)...), .position = at(message)});
+    fault({.kind = StructureFault::Kind::kMalformedAttribute,
+           .graph = holder.graph,
+           .node = holder.node,
+           .message = fmt::format(text, std::forward<Args>(args)...),
+           .position = at(message)});
   };
   if (self.name.empty()) malformed("an attribute has no name");
   constexpr std::int64_t kLastKind = static_cast<std::int64_t>(AttributeKind::kTypeProtos);
@@ -131,7 +169,8 @@ void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned presen
   self.kind = static_cast<AttributeKind>(kind_code);
   if (twice != AttributeKind::kUndefined) malformed("attribute `{}` gives its {} twice", self.name, to_text(twice));
   if (!self.reference.empty()) {
-    if (!holder.in_function) malformed("attribute `{}` refers to attribute `{}` of a function, outside of any", self.name, self.reference);
+    if (!holder.in_function)
+      malformed("attribute `{}` refers to attribute `{}` of a function, outside of any", self.name, self.reference);
     if (present != 0) malformed("attribute `{}` has a value and refers to `{}`", self.name, self.reference);
     return;
   }
@@ -147,7 +186,7 @@ void Reader::check_kind(Attribute& self, std::int64_t kind_code, unsigned presen
   const unsigned others = present & ~bit(self.kind);
   if (others != 0) {
     malformed("attribute `{}` is declared {} and has a value of kind {}", self.name, to_text(self.kind),
-                          to_text(static_cast<AttributeKind>(std::countr_zero(others))));
+              to_text(static_cast<AttributeKind>(std::countr_zero(others))));
   } else if ((present & bit(self.kind)) == 0 && !is_list(self.kind) && is_message(self.kind)) {
     // A scalar that is left out is 0 or empty: what writers of proto3 do.
     malformed("attribute `{}` is declared {} and has no value", self.name, to_text(self.kind));

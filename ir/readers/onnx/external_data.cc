@@ -51,12 +51,16 @@ std::string absolute(const std::string& folder) {
   return text;
 }
 
-Error system_error(std::string_view location, int code) { return {fmt::format("external data `{}`: {}", location, std::strerror(code)), {}}; }
-Error leaves(std::string_view location) { return {fmt::format("external data `{}` leads out of the model's folder", location), {}}; }
+Error system_error(std::string_view location, int code) {
+  return {fmt::format("external data `{}`: {}", location, std::strerror(code)), {}};
+}
+Error leaves(std::string_view location) {
+  return {fmt::format("external data `{}` leads out of the model's folder", location), {}};
+}
 
 Result<ExternalFile> open_regular(const Descriptor& folder, const std::string& name, std::string_view location) {
   Descriptor file(::openat(folder.number(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
-  struct ::stat status {};
+  struct ::stat status{};
   if (!file.ok() || ::fstat(file.number(), &status) != 0) return system_error(location, errno);
   if (!S_ISREG(status.st_mode)) return Error{fmt::format("external data `{}` is not a regular file", location), {}};
   return ExternalFile(std::move(file), static_cast<std::uint64_t>(status.st_size));
@@ -64,7 +68,8 @@ Result<ExternalFile> open_regular(const Descriptor& folder, const std::string& n
 
 /// The file that a link of a hub's cache means: N times `..`, then `blobs/FILE`, where the folder reached also has
 /// `snapshots`. Nothing for any other link.
-std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::string_view target, std::string_view location) {
+std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::string_view target,
+                                              std::string_view location) {
   constexpr std::string_view kUp = "../", kBlobs = "blobs/";
   std::size_t levels = 0;
   for (; target.starts_with(kUp); target.remove_prefix(kUp.size())) ++levels;
@@ -81,9 +86,11 @@ std::optional<Result<ExternalFile>> open_blob(const Descriptor& beside, std::str
 
 std::optional<std::uint64_t> decimal(std::string_view text) {
   std::uint64_t number = 0;
-  if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size() || number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+  if (code != std::errc() || end != text.data() + text.size() ||
+      number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return std::nullopt;
   return number;
 }
@@ -113,19 +120,22 @@ void for_each_tensor(const Model& model, const Visit& visit_tensor) {
   for (const Node& node : model.nodes)
     for (const Attribute& attribute : model.attributes(node)) visit_attribute(attribute, node.graph, model.id_of(node));
   for (std::size_t i = 0; i < model.graphs.size(); ++i)
-    for (const Attribute& attribute : model.graphs[i].attribute_defaults) visit_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
+    for (const Attribute& attribute : model.graphs[i].attribute_defaults)
+      visit_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
 }
 
 }  // namespace
 
 Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location) {
   if (location.empty()) return Error{"external data without a location", {}};
-  if (location.find('\0') != std::string_view::npos) return Error{"external data whose location has a zero byte in it", {}};
+  if (location.find('\0') != std::string_view::npos)
+    return Error{"external data whose location has a zero byte in it", {}};
   if (location.size() >= PATH_MAX) return Error{"external data whose location is longer than any path", {}};
   if (location.front() == '/') return Error{fmt::format("external data `{}` is an absolute path", location), {}};
   std::vector<std::string> pending = reversed_components(location);
   if (std::find(pending.begin(), pending.end(), "..") != pending.end()) return leaves(location);
-  if (pending.empty() || location.back() == '/') return Error{fmt::format("external data `{}` is not a regular file", location), {}};
+  if (pending.empty() || location.back() == '/')
+    return Error{fmt::format("external data `{}` is not a regular file", location), {}};
 
   const std::size_t slash = model_path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : model_path.substr(0, slash + 1);
@@ -143,8 +153,9 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
       way.pop_back();
       continue;
     }
-    struct ::stat status {};
-    if (::fstatat(way.back().number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return system_error(location, errno);
+    struct ::stat status{};
+    if (::fstatat(way.back().number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return system_error(location, errno);
     if (S_ISLNK(status.st_mode)) {
       if (++links > kMaxLinks) return system_error(location, ELOOP);
       std::string target(PATH_MAX, '\0');
@@ -175,7 +186,8 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
   ExternalRange range;
   if (!tensor.offset_text.empty()) {
     const auto offset = decimal(tensor.offset_text);
-    if (!offset) return Error{fmt::format("external offset `{}` is not a number of bytes", tensor.offset_text), tensor.position};
+    if (!offset)
+      return Error{fmt::format("external offset `{}` is not a number of bytes", tensor.offset_text), tensor.position};
     range.offset = *offset;
   }
   std::optional<std::uint64_t> wanted;
@@ -183,17 +195,20 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
     wanted = packed_bytes(static_cast<DType>(tensor.dtype_code), *count);
   if (!tensor.length_text.empty()) {
     const auto length = decimal(tensor.length_text);
-    if (!length) return Error{fmt::format("external length `{}` is not a number of bytes", tensor.length_text), tensor.position};
+    if (!length)
+      return Error{fmt::format("external length `{}` is not a number of bytes", tensor.length_text), tensor.position};
     range.length = *length;
-    if (wanted && *wanted != *length) return Error{fmt::format("external data of {} bytes where dims and dtype take {}", *length, *wanted), tensor.position};
+    if (wanted && *wanted != *length)
+      return Error{fmt::format("external data of {} bytes where dims and dtype take {}", *length, *wanted),
+                   tensor.position};
   } else if (wanted) {
     range.length = *wanted;
   } else {
     return Error{"external data without a length, and dims that give none", tensor.position};
   }
   if (range.offset > file_size || range.length > file_size - range.offset)
-    return Error{fmt::format("external data ends at byte {}, the file `{}` has {}",
-                             range.offset + range.length, tensor.location, file_size),
+    return Error{fmt::format("external data ends at byte {}, the file `{}` has {}", range.offset + range.length,
+                             tensor.location, file_size),
                  tensor.position};
   return range;
 }
@@ -221,8 +236,13 @@ std::vector<StructureFault> check_external_data(const Model& model) {
   std::vector<StructureFault> faults;
 
   const auto add = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value, std::string message) {
-    faults.push_back({.kind = StructureFault::Kind::kBrokenExternalData, .graph = graph, .node = node, .value = value, .tensor = &tensor,
-                      .message = std::move(message), .position = tensor.position});
+    faults.push_back({.kind = StructureFault::Kind::kBrokenExternalData,
+                      .graph = graph,
+                      .node = node,
+                      .value = value,
+                      .tensor = &tensor,
+                      .message = std::move(message),
+                      .position = tensor.position});
   };
   const auto check = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value) {
     if (!tensor.external || faults.size() >= kMaxFaults) return;
@@ -249,7 +269,9 @@ std::vector<StructureFault> check_external_data(const Model& model) {
   for_each_tensor(model, check);
 
   for (const auto& [location, file] : files)
-    if (file.others != 0) faults[file.fault].message += fmt::format(" ({} more {} there)", file.others, file.others == 1 ? "tensor is" : "tensors are");
+    if (file.others != 0)
+      faults[file.fault].message +=
+          fmt::format(" ({} more {} there)", file.others, file.others == 1 ? "tensor is" : "tensors are");
   return faults;
 }
 

@@ -25,10 +25,10 @@ class ExternalFile {
 };
 
 /// Opens `location` of an external tensor, a path relative to the folder of `model_path`, without ever leaving that
-/// folder: component by component, never blocking, regular files only. A symbolic link is followed where it stays inside
-/// the folder, or where it is one of a model hub's cache: `../../blobs/FILE` (one `..` more for each folder below the
-/// snapshot's) beside a folder `snapshots`.
-/// Errors: the location is empty, absolute, holds a zero byte or `..`; leaves the folder; is no regular file or not readable.
+/// folder: component by component, never blocking, regular files only. A symbolic link is followed where it stays
+/// inside the folder, or where it is one of a model hub's cache: `../../blobs/FILE` (one `..` more for each folder
+/// below the snapshot's) beside a folder `snapshots`. Errors: the location is empty, absolute, holds a zero byte or
+/// `..`; leaves the folder; is no regular file or not readable.
 Result<ExternalFile> open_external_file(const std::string& model_path, std::string_view location);
 
 /// Where in its file the data of a tensor stands, in bytes.
@@ -46,8 +46,9 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
 /// components and `.`, in the order of the model.
 std::vector<std::string> external_locations(const Model& model);
 
-/// Checks every external tensor of the model, weights unread: each file is opened once, ranges are compared with its size.
-/// One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000 at most.
+/// Checks every external tensor of the model, weights unread: each file is opened once, ranges are compared with its
+/// size. One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000
+/// at most.
 std::vector<StructureFault> check_external_data(const Model& model);
 
 }  // namespace tensorlint

@@ -31,7 +31,7 @@ struct FileBytes::Guard {
 };
 
 std::atomic<FileBytes::Guard*> FileBytes::Guard::first{nullptr};
-struct ::sigaction FileBytes::Guard::previous {};
+struct ::sigaction FileBytes::Guard::previous{};
 std::mutex FileBytes::Guard::lock;
 
 namespace {
@@ -46,7 +46,9 @@ std::string_view kind_of(mode_t mode) {
   return "something else";
 }
 
-bool same_time(const struct ::timespec& a, const struct ::timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+bool same_time(const struct ::timespec& a, const struct ::timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
 
 }  // namespace
 
@@ -77,7 +79,7 @@ void FileBytes::Guard::handle(int signal, siginfo_t* info, void* context) {
 FileBytes::Guard* FileBytes::Guard::take(const void* data, std::size_t size) {
   const std::lock_guard<std::mutex> held(lock);
   static const bool installed = [] {
-    struct ::sigaction action {};
+    struct ::sigaction action{};
     action.sa_sigaction = &Guard::handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
@@ -106,9 +108,11 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   // Not blocking: a FIFO without a writer would wait for ever.
   file->descriptor_ = Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file->descriptor_.ok()) return Error{fmt::format("cannot open `{}`: {}", path, std::strerror(errno)), {}};
-  struct ::stat status {};
-  if (::fstat(file->descriptor_.number(), &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
-  if (!S_ISREG(status.st_mode)) return Error{fmt::format("`{}` is {}, not a regular file", path, kind_of(status.st_mode)), {}};
+  struct ::stat status{};
+  if (::fstat(file->descriptor_.number(), &status) != 0)
+    return Error{fmt::format("cannot read `{}`: {}", path, std::strerror(errno)), {}};
+  if (!S_ISREG(status.st_mode))
+    return Error{fmt::format("`{}` is {}, not a regular file", path, kind_of(status.st_mode)), {}};
   if (status.st_size == 0) return Error{fmt::format("`{}` is empty", path), {}};
   file->size_ = static_cast<std::size_t>(status.st_size);
   file->modified_ = status.st_mtim;
@@ -124,12 +128,15 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
     }
     return std::shared_ptr<const FileBytes>(file);
   }
-  // Huge pages where the system has them: filling a large buffer page by page costs more than copying into it. The pages of
-  // a smaller one are asked for all at once; systems that cannot do that say so and give them one by one.
+  // Huge pages where the system has them: filling a large buffer page by page costs more than copying into it. The
+  // pages of a smaller one are asked for all at once; systems that cannot do that say so and give them one by one.
   constexpr std::size_t kHugePage = std::size_t{2} << 20, kFewPages = std::size_t{64} << 10;
-  const std::size_t page = file->size_ >= 2 * kHugePage ? kHugePage : file->size_ >= kFewPages ? static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) : 1;
+  const std::size_t page = file->size_ >= 2 * kHugePage ? kHugePage
+                           : file->size_ >= kFewPages   ? static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))
+                                                        : 1;
   const std::size_t capacity = (file->size_ + page - 1) & ~(page - 1);
-  file->memory_ = {static_cast<char*>(page > 1 ? std::aligned_alloc(page, capacity) : std::malloc(capacity)), &std::free};
+  file->memory_ = {static_cast<char*>(page > 1 ? std::aligned_alloc(page, capacity) : std::malloc(capacity)),
+                   &std::free};
   if (file->memory_ == nullptr) return Error{fmt::format("no memory for the {} bytes of `{}`", file->size_, path), {}};
   if (page > 1) ::madvise(file->memory_.get(), capacity, page == kHugePage ? MADV_HUGEPAGE : MADV_POPULATE_WRITE);
   file->data_ = file->memory_.get();
@@ -151,14 +158,16 @@ void FileBytes::release(std::string_view part) const {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(part.data()) & ~(page - 1);
   const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(part.data() + part.size()) & ~(page - 1);
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // of a file's pages only the mapping goes
+  if (begin < end)
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // of a file's pages only the mapping goes
 }
 
 std::optional<Error> FileBytes::check_unchanged() const {
   if (guard_ != nullptr && guard_->lost.load(std::memory_order_relaxed)) return changed(path_);
   if (!descriptor_.ok()) return std::nullopt;
-  struct ::stat status {};
-  if (::fstat(descriptor_.number(), &status) != 0) return Error{fmt::format("cannot read `{}`: {}", path_, std::strerror(errno)), {}};
+  struct ::stat status{};
+  if (::fstat(descriptor_.number(), &status) != 0)
+    return Error{fmt::format("cannot read `{}`: {}", path_, std::strerror(errno)), {}};
   const bool same = static_cast<std::size_t>(status.st_size) == size_ && same_time(status.st_mtim, modified_);
   if (!same) return changed(path_);
   return std::nullopt;

@@ -33,8 +33,8 @@ class FileBytes {
   ~FileBytes();
 
   std::string_view bytes() const { return {data_, size_}; }
-  /// Forgets which pages of a mapping lie in memory, for a part that is mostly weights: systems map whole blocks of their
-  /// cache around a touched byte. The bytes stay readable.
+  /// Forgets which pages of a mapping lie in memory, for a part that is mostly weights: systems map whole blocks of
+  /// their cache around a touched byte. The bytes stay readable.
   void release(std::string_view part) const;
   /// Size and modification time are still those of the time when it was opened, and no page of a mapping was lost.
   std::optional<Error> check_unchanged() const;
@@ -46,7 +46,7 @@ class FileBytes {
   Descriptor descriptor_;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
-  struct ::timespec modified_ {};
+  struct ::timespec modified_{};
   std::unique_ptr<char, void (*)(void*)> memory_{nullptr, nullptr};
   struct Guard;
   Guard* guard_ = nullptr;  ///< set: data_ is a mapping

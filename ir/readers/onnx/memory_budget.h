@@ -29,12 +29,14 @@ class MemoryBudget {
   /// Bytes that were paid for with what is around them, and are weights or pay later.
   void take_back(std::uint64_t bytes) { paid_ -= bytes; }
 
-  bool is_exceeded(std::size_t names) const { return charged_ + kNameCost * names > kFreeBytes + kBytesPerByte * paid_; }
+  bool is_exceeded(std::size_t names) const {
+    return charged_ + kNameCost * names > kFreeBytes + kBytesPerByte * paid_;
+  }
 
  private:
-  // Memory that a model may take: kFreeBytes + kBytesPerByte for each byte that is not weights. The smallest honest node
-  // (16 bytes: an operator of three letters, two operands and a result of one letter) costs 35 bytes a byte while its
-  // arrays grow.
+  // Memory that a model may take: kFreeBytes + kBytesPerByte for each byte that is not weights. The smallest honest
+  // node (16 bytes: an operator of three letters, two operands and a result of one letter) costs 35 bytes a byte while
+  // its arrays grow.
   static constexpr std::uint64_t kFreeBytes = std::uint64_t{16} << 20;
   static constexpr std::uint64_t kBytesPerByte = 36;
 

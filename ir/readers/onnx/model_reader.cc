@@ -10,7 +10,8 @@ namespace {
 constexpr int kMaxGraphDepth = 64;
 constexpr std::size_t kMaxOpsetImports = 1024;
 constexpr std::int64_t kOldestIrVersion = 3;
-constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{8} << 20;  // so few calls cost nothing, so little memory counts
+constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{8}
+                                           << 20;  // so few calls cost nothing, so little memory counts
 
 }  // namespace
 
@@ -41,8 +42,12 @@ void Reader::read_model_fields() {
           model().ir_version = fields.integer("ModelProto.ir_version");
           has_version = true;
           break;
-        case 2: model().producer_name = fields.view("ModelProto.producer_name"); break;
-        case 3: model().producer_version = fields.view("ModelProto.producer_version"); break;
+        case 2:
+          model().producer_name = fields.view("ModelProto.producer_name");
+          break;
+        case 3:
+          model().producer_version = fields.view("ModelProto.producer_version");
+          break;
         case 7:
           if (has_graph) fields.fail("a second `ModelProto.graph`");
           graph = fields.view("ModelProto.graph");
@@ -58,8 +63,10 @@ void Reader::read_model_fields() {
           check_budget(fields.field_start());
           break;
         case 26:
-          model().device_configurations.push_back(device_configuration(fields.inside(fields.view("ModelProto.configuration"))));
-          budget_.charge(sizeof(DeviceConfiguration) * 3 + sizeof(std::string_view) * 3 * model().device_configurations.back().devices.size());
+          model().device_configurations.push_back(
+              device_configuration(fields.inside(fields.view("ModelProto.configuration"))));
+          budget_.charge(sizeof(DeviceConfiguration) * 3 +
+                         sizeof(std::string_view) * 3 * model().device_configurations.back().devices.size());
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
           break;
@@ -70,12 +77,15 @@ void Reader::read_model_fields() {
           check_budget(fields.field_start());
           budget_.take_back(functions.back().size());
           break;
-        default: fields.skip(); break;
+        default:
+          fields.skip();
+          break;
       }
     }
   } catch (WireFault& fault) {
     // A file that never looked like a model deserves that said first.
-    if (!has_graph && (!has_version || model().ir_version < kOldestIrVersion)) fault.message = "not an ONNX model: " + fault.message;
+    if (!has_graph && (!has_version || model().ir_version < kOldestIrVersion))
+      fault.message = "not an ONNX model: " + fault.message;
     throw;
   }
   if (!has_graph) throw WireFault{"not an ONNX model: there is no graph in it", 0};
@@ -85,13 +95,19 @@ void Reader::read_model_fields() {
 
   model().opset_imports[0] = std::move(imports);
 
-  pending_.push_back({graph, builder_.add_graph({.kind = GraphKind::kMain, .position = at(graph), .byte_length = length_of(graph)}), 1, false, false});
+  pending_.push_back(
+      {graph, builder_.add_graph({.kind = GraphKind::kMain, .position = at(graph), .byte_length = length_of(graph)}), 1,
+       false, false});
   for (const std::string_view function : functions) {
     budget_.charge(kGraphCost);
     budget_.pay(function.size());
     check_budget(function.data());
     budget_.take_back(function.size());
-    pending_.push_back({function, builder_.add_graph({.kind = GraphKind::kFunction, .position = at(function), .byte_length = length_of(function)}), 1, true, true});
+    pending_.push_back(
+        {function,
+         builder_.add_graph(
+             {.kind = GraphKind::kFunction, .position = at(function), .byte_length = length_of(function)}),
+         1, true, true});
   }
 }
 
@@ -105,14 +121,22 @@ void Reader::opset_import(std::string_view message, GraphId graph, std::vector<O
         import.domain = domain == "ai.onnx" ? NameId::kEmpty : builder_.name(domain);
         break;
       }
-      case 2: import.version = fields.integer("OperatorSetIdProto.version"); break;
-      default: fields.skip(); break;
+      case 2:
+        import.version = fields.integer("OperatorSetIdProto.version");
+        break;
+      default:
+        fields.skip();
+        break;
     }
   }
   // Runtimes take a domain that is listed twice with one version.
-  if (std::any_of(imports.begin(), imports.end(), [&](const OpsetImport& known) { return known.domain == import.domain && known.version != import.version; }))
-    fault({.kind = StructureFault::Kind::kDuplicateOpsetImport, .graph = graph,
-           .message = fmt::format("domain `{}` is imported twice", import.domain == NameId::kEmpty ? "ai.onnx" : model().text(import.domain)),
+  if (std::any_of(imports.begin(), imports.end(), [&](const OpsetImport& known) {
+        return known.domain == import.domain && known.version != import.version;
+      }))
+    fault({.kind = StructureFault::Kind::kDuplicateOpsetImport,
+           .graph = graph,
+           .message = fmt::format("domain `{}` is imported twice",
+                                  import.domain == NameId::kEmpty ? "ai.onnx" : model().text(import.domain)),
            .position = at(message)});
   imports.push_back(import);
 }
@@ -129,9 +153,9 @@ void Reader::walk_graphs() {
   }
 }
 
-// Fields come in any order, by custom nodes first and inputs last. Values are defined in the order inputs, initializers,
-// nodes (an initializer may give an input's default; a node that reuses a name is the one at fault), so the fields are
-// passed three times: twice over headers, once into the nodes.
+// Fields come in any order, by custom nodes first and inputs last. Values are defined in the order inputs,
+// initializers, nodes (an initializer may give an input's default; a node that reuses a name is the one at fault), so
+// the fields are passed three times: twice over headers, once into the nodes.
 void Reader::graph_fields(const Pending& pending) {
   const char* first_initializer = nullptr;
   const char* last_initializer = nullptr;
@@ -152,7 +176,9 @@ void Reader::graph_fields(const Pending& pending) {
         if (first_initializer == nullptr) first_initializer = fields.field_start();
         last_initializer = fields.position();
         continue;
-      case 2: self().name = builder_.name(fields.view("GraphProto.name")); break;
+      case 2:
+        self().name = builder_.name(fields.view("GraphProto.name"));
+        break;
       case 11: {
         const std::string_view message = fields.view("GraphProto.input");
         const ValueInfo info = value_info(message, pending.id);
@@ -172,7 +198,9 @@ void Reader::graph_fields(const Pending& pending) {
         budget_.charge(kDeclarationCost);
         break;
       }
-      default: fields.skip(); continue;
+      default:
+        fields.skip();
+        continue;
     }
     budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
     check_budget(fields.field_start());
@@ -190,7 +218,9 @@ void Reader::function_fields(const Pending& pending) {
   Cursor fields = cursor(pending.bytes);
   while (fields.next()) {
     switch (fields.field()) {
-      case 1: self().name = builder_.name(fields.view("FunctionProto.name")); break;
+      case 1:
+        self().name = builder_.name(fields.view("FunctionProto.name"));
+        break;
       case 4: {
         const std::string_view name = fields.view("FunctionProto.input");
         builder_.add_input(pending.id, builder_.name(name), nullptr, at(name));
@@ -214,7 +244,9 @@ void Reader::function_fields(const Pending& pending) {
         opset_import(fields.view("FunctionProto.opset_import"), pending.id, imports);
         budget_.charge(3 * sizeof(OpsetImport));
         break;
-      case 10: self().domain = builder_.name(fields.view("FunctionProto.domain")); break;
+      case 10:
+        self().domain = builder_.name(fields.view("FunctionProto.domain"));
+        break;
       case 11: {
         const std::string_view message = fields.view("FunctionProto.attribute_proto");
         budget_.pay(message.size());
@@ -228,8 +260,12 @@ void Reader::function_fields(const Pending& pending) {
         budget_.charge(kDeclarationCost);
         break;
       }
-      case 13: self().overload = builder_.name(fields.view("FunctionProto.overload")); break;
-      default: fields.skip(); continue;
+      case 13:
+        self().overload = builder_.name(fields.view("FunctionProto.overload"));
+        break;
+      default:
+        fields.skip();
+        continue;
     }
     budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
     check_budget(fields.field_start());
@@ -281,7 +317,8 @@ void Reader::nodes(const Pending& pending, std::uint32_t field, const char* firs
   if (first == nullptr) return;
   // A sixteenth of a large graph tells how much memory the rest will want: growing by doubling would take it twice.
   constexpr std::ptrdiff_t kLarge = 1 << 15;
-  const char* const sampled = pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
+  const char* const sampled =
+      pending.id == GraphId::kMain && last - first > kLarge ? first + (last - first) / 16 : nullptr;
   bool is_sampled = sampled == nullptr;
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
     if (!is_sampled && fields.field_start() >= sampled) [[unlikely]] {
@@ -305,34 +342,58 @@ void Reader::node(std::string_view message, const Pending& pending) {
   NameId name = NameId::kEmpty, op = NameId::kEmpty, domain = NameId::kEmpty, overload = NameId::kEmpty;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1: operands_.push_back(builder_.name(fields.view("NodeProto.input"))); break;
-      case 2: results_.push_back(builder_.name(fields.view("NodeProto.output"))); break;
-      case 3: name = builder_.label(fields.view("NodeProto.name")); break;
-      case 4: op = builder_.name(fields.view("NodeProto.op_type")); break;
-      case 5: attribute(fields.view("NodeProto.attribute"), holder, attributes_); break;
-      case 7: domain = builder_.name(fields.view("NodeProto.domain")); break;
-      case 8: overload = builder_.name(fields.view("NodeProto.overload")); break;
-      case 9: skip_metadata(fields, "NodeProto.metadata_props"); break;
+      case 1:
+        operands_.push_back(builder_.name(fields.view("NodeProto.input")));
+        break;
+      case 2:
+        results_.push_back(builder_.name(fields.view("NodeProto.output")));
+        break;
+      case 3:
+        name = builder_.label(fields.view("NodeProto.name"));
+        break;
+      case 4:
+        op = builder_.name(fields.view("NodeProto.op_type"));
+        break;
+      case 5:
+        attribute(fields.view("NodeProto.attribute"), holder, attributes_);
+        break;
+      case 7:
+        domain = builder_.name(fields.view("NodeProto.domain"));
+        break;
+      case 8:
+        overload = builder_.name(fields.view("NodeProto.overload"));
+        break;
+      case 9:
+        skip_metadata(fields, "NodeProto.metadata_props");
+        break;
       case kNodeDeviceConfigurations:
         fields.view("NodeProto.device_configurations");
         model().has_node_device_configurations = true;
         break;
-      default: fields.skip(); break;
+      default:
+        fields.skip();
+        break;
     }
   }
   budget_.charge(kNodeCost + kOperandCost * operands_.size() + kValueCost * results_.size());
   check_budget(message.data());
-  builder_.add_node(pending.id, domain, op, overload, name, operands_, results_, attributes_, at(message), length_of(message));
+  builder_.add_node(pending.id, domain, op, overload, name, operands_, results_, attributes_, at(message),
+                    length_of(message));
 }
 
 GraphId Reader::queue_subgraph(std::string_view message, const Holder& holder) {
-  if (holder.depth >= kMaxGraphDepth) throw WireFault{fmt::format("graphs nested deeper than {}", kMaxGraphDepth), at(message).offset};
+  if (holder.depth >= kMaxGraphDepth)
+    throw WireFault{fmt::format("graphs nested deeper than {}", kMaxGraphDepth), at(message).offset};
   budget_.charge(kGraphCost);
   check_budget(message.data());
   budget_.take_back(message.size());  // pays when it is walked itself
   const std::uint32_t opsets = model().graph(holder.graph).opsets;
-  const GraphId id = builder_.add_graph(
-      {.kind = GraphKind::kSubgraph, .parent = holder.graph, .owner = holder.node, .opsets = opsets, .position = at(message), .byte_length = length_of(message)});
+  const GraphId id = builder_.add_graph({.kind = GraphKind::kSubgraph,
+                                         .parent = holder.graph,
+                                         .owner = holder.node,
+                                         .opsets = opsets,
+                                         .position = at(message),
+                                         .byte_length = length_of(message)});
   pending_.push_back({message, id, holder.depth + 1, holder.in_function, false});
   return id;
 }

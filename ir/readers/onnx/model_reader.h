@@ -50,11 +50,14 @@ class Reader {
   Cursor cursor(std::string_view message) const { return {message, start_}; }
   std::uint64_t offset_of(const char* place) const { return static_cast<std::uint64_t>(place - start_); }
   Position at(std::string_view message) const { return {.offset = offset_of(message.data())}; }
-  static std::uint32_t length_of(std::string_view message) { return static_cast<std::uint32_t>(message.size()); }  // Cursor: below 2 GiB
+  static std::uint32_t length_of(std::string_view message) {
+    return static_cast<std::uint32_t>(message.size());
+  }  // Cursor: below 2 GiB
 
   void check_budget(const char* place) {
     if (budget_.is_exceeded(model().names.size())) [[unlikely]]
-      throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes", offset_of(place)};
+      throw WireFault{"too many tiny messages: the model would take more than 36 bytes of memory for each of its bytes",
+                      offset_of(place)};
   }
 
   /// Called at the end of weights: lets go of the pages since the last call, or since the walk began at `released_`.
@@ -78,12 +81,15 @@ class Reader {
   GraphId queue_subgraph(std::string_view message, const Holder& holder);
   void note_metadata(GraphId graph, NameId name, std::uint32_t field, std::string_view message);
   void finish_metadata(Model& model);
-  void skip_metadata(Cursor& cursor, std::string_view name) { metadata_keys_.note(metadata_entry(cursor.inside(cursor.view(name))).key); }
+  void skip_metadata(Cursor& cursor, std::string_view name) {
+    metadata_keys_.note(metadata_entry(cursor.inside(cursor.view(name))).key);
+  }
 
   // ---- attributes.cc
 
   void attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out);
-  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder, std::string_view message);
+  void check_kind(Attribute& self, std::int64_t kind_code, unsigned present, AttributeKind twice, const Holder& holder,
+                  std::string_view message);
 
   // ---- types.cc
 

@@ -25,7 +25,9 @@ ShardingSpec::Shards shards_of(Cursor fields) {
   ShardingSpec::Shards shards;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1: shards.axis = fields.integer("ShardedDimProto.axis"); break;
+      case 1:
+        shards.axis = fields.integer("ShardedDimProto.axis");
+        break;
       case 2: {
         std::int64_t count = 0;
         for (Cursor part = fields.inside(fields.view("ShardedDimProto.simple_sharding")); part.next();) {
@@ -38,7 +40,9 @@ ShardingSpec::Shards shards_of(Cursor fields) {
         shards.counts.push_back(count);
         break;
       }
-      default: fields.skip(); break;
+      default:
+        fields.skip();
+        break;
     }
   }
   return shards;
@@ -48,8 +52,12 @@ ShardingSpec sharding_spec(Cursor fields) {
   ShardingSpec spec;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1: spec.tensor = fields.view("ShardingSpecProto.tensor_name"); break;
-      case 2: append_integers(fields, "ShardingSpecProto.device", spec.devices); break;
+      case 1:
+        spec.tensor = fields.view("ShardingSpecProto.tensor_name");
+        break;
+      case 2:
+        append_integers(fields, "ShardingSpecProto.device", spec.devices);
+        break;
       case 3: {
         auto& [key, values] = spec.groups.emplace_back();
         for (Cursor entry = fields.inside(fields.view("ShardingSpecProto.index_to_device_group_map")); entry.next();) {
@@ -63,8 +71,12 @@ ShardingSpec sharding_spec(Cursor fields) {
         }
         break;
       }
-      case 4: spec.axes.push_back(shards_of(fields.inside(fields.view("ShardingSpecProto.sharded_dim")))); break;
-      default: fields.skip(); break;
+      case 4:
+        spec.axes.push_back(shards_of(fields.inside(fields.view("ShardingSpecProto.sharded_dim"))));
+        break;
+      default:
+        fields.skip();
+        break;
     }
   }
   return spec;
@@ -75,9 +87,16 @@ NodeDeviceConfiguration node_device_configuration(Cursor fields) {
   try {
     while (fields.next()) {
       switch (fields.field()) {
-        case 1: configuration.configuration = fields.view("NodeDeviceConfigurationProto.configuration_id"); break;
-        case 2: configuration.specs.push_back(sharding_spec(fields.inside(fields.view("NodeDeviceConfigurationProto.sharding_spec")))); break;
-        default: fields.skip(); break;
+        case 1:
+          configuration.configuration = fields.view("NodeDeviceConfigurationProto.configuration_id");
+          break;
+        case 2:
+          configuration.specs.push_back(
+              sharding_spec(fields.inside(fields.view("NodeDeviceConfigurationProto.sharding_spec"))));
+          break;
+        default:
+          fields.skip();
+          break;
       }
     }
   } catch (const WireFault&) {
@@ -89,7 +108,8 @@ NodeDeviceConfiguration node_device_configuration(Cursor fields) {
 
 class FileProvenance final : public Provenance {
  public:
-  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys) : file_(file), spans_(std::move(spans)), keys_(keys) {}
+  FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys)
+      : file_(file), spans_(std::move(spans)), keys_(keys) {}
 
   std::vector<MetadataEntry> node_metadata(const Node& node) const override {
     return metadata_of(file_.substr(node.position.offset, node.byte_length), kNodeMetadata);
@@ -134,7 +154,8 @@ class FileProvenance final : public Provenance {
   std::vector<MetadataEntry> metadata_at(ValueId value, Wanted wanted) const {
     std::vector<MetadataEntry> entries;
     const auto number = static_cast<std::uint32_t>(value);
-    auto at = std::lower_bound(spans_.begin(), spans_.end(), number, [](const MetadataSpan& span, std::uint32_t sought) { return span.value < sought; });
+    auto at = std::lower_bound(spans_.begin(), spans_.end(), number,
+                               [](const MetadataSpan& span, std::uint32_t sought) { return span.value < sought; });
     for (; at != spans_.end() && at->value == number; ++at) {
       if (!wanted(at->field)) continue;
       const std::vector<MetadataEntry> more = metadata_of(at->message, at->field);
@@ -155,9 +176,15 @@ MetadataEntry metadata_entry(Cursor cursor) {
   MetadataEntry entry;
   while (cursor.next()) {
     switch (cursor.field()) {
-      case 1: entry.key = cursor.view("StringStringEntryProto.key"); break;
-      case 2: entry.value = cursor.view("StringStringEntryProto.value"); break;
-      default: cursor.skip(); break;
+      case 1:
+        entry.key = cursor.view("StringStringEntryProto.key");
+        break;
+      case 2:
+        entry.value = cursor.view("StringStringEntryProto.value");
+        break;
+      default:
+        cursor.skip();
+        break;
     }
   }
   return entry;
@@ -167,16 +194,25 @@ DeviceConfiguration device_configuration(Cursor fields) {
   DeviceConfiguration configuration;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1: configuration.name = fields.view("DeviceConfigurationProto.name"); break;
-      case 2: configuration.device_count = fields.integer32("DeviceConfigurationProto.num_devices"); break;
-      case 3: configuration.devices.push_back(fields.view("DeviceConfigurationProto.device")); break;
-      default: fields.skip(); break;
+      case 1:
+        configuration.name = fields.view("DeviceConfigurationProto.name");
+        break;
+      case 2:
+        configuration.device_count = fields.integer32("DeviceConfigurationProto.num_devices");
+        break;
+      case 3:
+        configuration.devices.push_back(fields.view("DeviceConfigurationProto.device"));
+        break;
+      default:
+        fields.skip();
+        break;
     }
   }
   return configuration;
 }
 
-std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans, const MetadataKeys& keys) {
+std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans,
+                                                 const MetadataKeys& keys) {
   return std::make_unique<FileProvenance>(file, std::move(spans), keys);
 }
 

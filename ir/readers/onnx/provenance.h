@@ -13,7 +13,8 @@
 namespace tensorlint::onnx {
 
 /// Fields of NodeProto, ValueInfoProto and TensorProto that are read again when someone asks.
-inline constexpr std::uint32_t kNodeMetadata = 9, kNodeDeviceConfigurations = 10, kValueInfoMetadata = 4, kTensorMetadata = 16;
+inline constexpr std::uint32_t kNodeMetadata = 9, kNodeDeviceConfigurations = 10, kValueInfoMetadata = 4,
+                               kTensorMetadata = 16;
 
 /// A piece of the file that holds metadata_props of a value: found again only when someone asks.
 struct MetadataSpan {
@@ -36,7 +37,9 @@ class MetadataKeys {
       keys_[count_++] = key;
     }
   }
-  bool contains(std::string_view key) const { return std::find(keys_.begin(), keys_.begin() + count_, key) != keys_.begin() + count_; }
+  bool contains(std::string_view key) const {
+    return std::find(keys_.begin(), keys_.begin() + count_, key) != keys_.begin() + count_;
+  }
   bool are_more() const { return are_more_; }
 
  private:
@@ -48,6 +51,7 @@ class MetadataKeys {
 DeviceConfiguration device_configuration(Cursor fields);
 
 /// Answers from the file, which has been walked: nothing throws. `spans`: sorted by value, then by place in the file.
-std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans, const MetadataKeys& keys);
+std::unique_ptr<Provenance> make_file_provenance(std::string_view file, std::vector<MetadataSpan> spans,
+                                                 const MetadataKeys& keys);
 
 }  // namespace tensorlint::onnx

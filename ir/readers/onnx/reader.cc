@@ -27,12 +27,16 @@ std::string_view known_format(std::string_view bytes) {
       {"GGUF"sv, "a GGUF file"},
       {"%PDF"sv, "a PDF document"},
       {"\x1f\x8b"sv, "a gzip archive"},
-      {"\x7f" "ELF"sv, "an ELF binary"},
+      {"\x7f"
+       "ELF"sv,
+       "an ELF binary"},
       {"\x93NUMPY"sv, "a NumPy array"},
       {"<!DOCTYPE"sv, "an HTML page"},
       {"<html"sv, "an HTML page"},
       {"#!"sv, "a script"},
-      {"\xfd" "7zXZ"sv, "an xz archive"},
+      {"\xfd"
+       "7zXZ"sv,
+       "an xz archive"},
       {"\x28\xb5\x2f\xfd"sv, "a Zstandard archive"},
       {"{\""sv, "JSON"},
       {"{\n"sv, "JSON"},
@@ -42,7 +46,9 @@ std::string_view known_format(std::string_view bytes) {
   for (const Magic& magic : kMagic)
     if (bytes.starts_with(magic.begin)) return magic.name;
   // Behind a number that is small: where a FlatBuffer begins, how long a header is. No protobuf has a field 0.
-  const auto has_zeros = [&](std::size_t from, std::size_t count) { return bytes.substr(from, count).find_first_not_of('\0') == std::string_view::npos; };
+  const auto has_zeros = [&](std::size_t from, std::size_t count) {
+    return bytes.substr(from, count).find_first_not_of('\0') == std::string_view::npos;
+  };
   if (bytes.size() >= 8 && has_zeros(1, 3)) {
     if (bytes.substr(4, 4) == "ORTM") return "a model in ONNX Runtime's own format, made of an ONNX file";
     if (bytes.substr(4, 4) == "TFL3") return "a TensorFlow Lite model";
@@ -51,7 +57,8 @@ std::string_view known_format(std::string_view bytes) {
   return {};
 }
 
-Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner, const onnx::FileBytes* mapping) {
+Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
+                         const onnx::FileBytes* mapping) {
   if (bytes.empty()) return Error{fmt::format("`{}` is empty", path), {}};
   if (const std::string_view format = known_format(bytes); !format.empty())
     return Error{fmt::format("not an ONNX model: the file is {}", format), {}};

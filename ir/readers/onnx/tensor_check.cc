@@ -12,12 +12,18 @@ constexpr int kFloatData = 4, kInt32Data = 5, kStringData = 6, kInt64Data = 7, k
 
 std::string_view field_name(int field) {
   switch (field) {
-    case kFloatData: return "float_data";
-    case kInt32Data: return "int32_data";
-    case kStringData: return "string_data";
-    case kInt64Data: return "int64_data";
-    case kDoubleData: return "double_data";
-    default: return "uint64_data";
+    case kFloatData:
+      return "float_data";
+    case kInt32Data:
+      return "int32_data";
+    case kStringData:
+      return "string_data";
+    case kInt64Data:
+      return "int64_data";
+    case kDoubleData:
+      return "double_data";
+    default:
+      return "uint64_data";
   }
 }
 
@@ -25,14 +31,20 @@ std::string_view field_name(int field) {
 int field_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
-    case DType::kComplex64: return kFloatData;
+    case DType::kComplex64:
+      return kFloatData;
     case DType::kFloat64:
-    case DType::kComplex128: return kDoubleData;
-    case DType::kInt64: return kInt64Data;
+    case DType::kComplex128:
+      return kDoubleData;
+    case DType::kInt64:
+      return kInt64Data;
     case DType::kUint32:
-    case DType::kUint64: return kUint64Data;
-    case DType::kString: return kStringData;
-    default: return kInt32Data;
+    case DType::kUint64:
+      return kUint64Data;
+    case DType::kString:
+      return kStringData;
+    default:
+      return kInt32Data;
   }
 }
 
@@ -40,13 +52,17 @@ int field_of(DType dtype) {
 std::uint64_t entries_of(DType dtype, std::uint64_t count) {
   switch (dtype) {
     case DType::kComplex64:
-    case DType::kComplex128: return count * 2;
+    case DType::kComplex128:
+      return count * 2;
     case DType::kUint4:
     case DType::kInt4:
-    case DType::kFloat4E2M1: return count / 2 + count % 2;
+    case DType::kFloat4E2M1:
+      return count / 2 + count % 2;
     case DType::kUint2:
-    case DType::kInt2: return count / 4 + (count % 4 != 0 ? 1 : 0);
-    default: return count;
+    case DType::kInt2:
+      return count / 4 + (count % 4 != 0 ? 1 : 0);
+    default:
+      return count;
   }
 }
 
@@ -61,57 +77,76 @@ std::string dims_text(const Tensor& tensor) {
 std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view name) {
   const auto label = [name] { return name.empty() ? std::string("a tensor") : fmt::format("tensor `{}`", name); };
   if (tensor.dtype_code == 0) return label() + " has no dtype";
-  if (!is_known_dtype(tensor.dtype_code)) return fmt::format("{} has the unknown dtype code {}", label(), tensor.dtype_code);
+  if (!is_known_dtype(tensor.dtype_code))
+    return fmt::format("{} has the unknown dtype code {}", label(), tensor.dtype_code);
   const auto dtype = static_cast<DType>(tensor.dtype_code);
   for (const std::int64_t dim : tensor.dims)
     if (dim < 0) return fmt::format("{} has the negative dim {} in {}", label(), dim, dims_text(tensor));
   const auto count = tensor.element_count();
   // Twice the count and the bytes must fit too; 2^56 elements are past any file.
-  if (!count || *count > std::uint64_t{1} << 56) return fmt::format("dims {} of {} overflow", dims_text(tensor), label());
+  if (!count || *count > std::uint64_t{1} << 56)
+    return fmt::format("dims {} of {} overflow", dims_text(tensor), label());
 
   const bool has_strings = !tensor.strings.empty();
   if (tensor.external) {
-    if (dtype == DType::kString) return fmt::format("{} holds strings in external data, which ONNX does not allow", label());
+    if (dtype == DType::kString)
+      return fmt::format("{} holds strings in external data, which ONNX does not allow", label());
     if (!tensor.raw.empty() || tensor.typed_field != 0 || has_strings)
       return fmt::format("{} has data inside the file and in external data", label());
     return std::nullopt;
   }
   if (tensor.has_raw) {
     if (tensor.typed_field != 0 || has_strings)
-      return fmt::format("{} has two data fields: raw_data and {}", label(), field_name(has_strings ? kStringData : tensor.typed_field));
+      return fmt::format("{} has two data fields: raw_data and {}", label(),
+                         field_name(has_strings ? kStringData : tensor.typed_field));
     if (dtype == DType::kString) return fmt::format("{} holds strings in raw_data, which ONNX does not allow", label());
     const std::uint64_t wanted = packed_bytes(dtype, *count).value_or(0);
     if (tensor.raw.size() != wanted)
-      return fmt::format("{} of {} {} takes {} bytes, raw_data has {}", label(), to_text(dtype), dims_text(tensor), wanted, tensor.raw.size());
+      return fmt::format("{} of {} {} takes {} bytes, raw_data has {}", label(), to_text(dtype), dims_text(tensor),
+                         wanted, tensor.raw.size());
     return std::nullopt;
   }
-  if (has_strings && tensor.typed_field != 0) return fmt::format("{} has two data fields: string_data and {}", label(), field_name(tensor.typed_field));
+  if (has_strings && tensor.typed_field != 0)
+    return fmt::format("{} has two data fields: string_data and {}", label(), field_name(tensor.typed_field));
   const int field = has_strings ? kStringData : tensor.typed_field;
   if (field == 0) {
     if (*count == 0) return std::nullopt;
     return fmt::format("{} of {} {} has no data", label(), to_text(dtype), dims_text(tensor));
   }
-  if (field != field_of(dtype)) return fmt::format("{} of {} has its data in {} instead of {}", label(), to_text(dtype), field_name(field), field_name(field_of(dtype)));
+  if (field != field_of(dtype))
+    return fmt::format("{} of {} has its data in {} instead of {}", label(), to_text(dtype), field_name(field),
+                       field_name(field_of(dtype)));
 
   std::uint64_t present = 0;
   std::uint64_t width = 0;
   switch (field) {
-    case kStringData: present = tensor.strings.size(); break;
-    case kFloatData: width = 4; break;
-    case kDoubleData: width = 8; break;
+    case kStringData:
+      present = tensor.strings.size();
+      break;
+    case kFloatData:
+      width = 4;
+      break;
+    case kDoubleData:
+      width = 8;
+      break;
     default:
       // A varint ends at the byte without the high bit.
-      present = static_cast<std::uint64_t>(std::count_if(tensor.typed.begin(), tensor.typed.end(), [](char byte) { return static_cast<signed char>(byte) >= 0; }));
-      if (static_cast<signed char>(tensor.typed.back()) < 0) return fmt::format("{} has a truncated number at the end of {}", label(), field_name(field));
+      present = static_cast<std::uint64_t>(std::count_if(
+          tensor.typed.begin(), tensor.typed.end(), [](char byte) { return static_cast<signed char>(byte) >= 0; }));
+      if (static_cast<signed char>(tensor.typed.back()) < 0)
+        return fmt::format("{} has a truncated number at the end of {}", label(), field_name(field));
       break;
   }
   if (width != 0) {
-    if (tensor.typed.size() % width != 0) return fmt::format("{} has {} bytes in {}, not a multiple of {}", label(), tensor.typed.size(), field_name(field), width);
+    if (tensor.typed.size() % width != 0)
+      return fmt::format("{} has {} bytes in {}, not a multiple of {}", label(), tensor.typed.size(), field_name(field),
+                         width);
     present = tensor.typed.size() / width;
   }
   const std::uint64_t wanted = entries_of(dtype, *count);
   if (present != wanted)
-    return fmt::format("{} of {} {} takes {} entries, {} has {}", label(), to_text(dtype), dims_text(tensor), wanted, field_name(field), present);
+    return fmt::format("{} of {} {} takes {} entries, {} has {}", label(), to_text(dtype), dims_text(tensor), wanted,
+                       field_name(field), present);
   return std::nullopt;
 }
 

@@ -22,8 +22,12 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   while (fields.next()) {
     const std::uint32_t field = fields.field();
     switch (field) {
-      case 1: append_integers(fields, "TensorProto.dims", tensor_dims_); break;
-      case 2: self.dtype_code = fields.integer32("TensorProto.data_type"); break;
+      case 1:
+        append_integers(fields, "TensorProto.dims", tensor_dims_);
+        break;
+      case 2:
+        self.dtype_code = fields.integer32("TensorProto.data_type");
+        break;
       case 3:
         fields.view("TensorProto.segment");
         is_segment = true;
@@ -39,7 +43,10 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
           piece = fields.view("TensorProto.data");
           budget_.take_back(piece.size());
         } else {
-          fields.expect(field == 4 ? WireType::fixed32 : field == 10 ? WireType::fixed64 : WireType::varint, "TensorProto.data");
+          fields.expect(field == 4    ? WireType::fixed32
+                        : field == 10 ? WireType::fixed64
+                                      : WireType::varint,
+                        "TensorProto.data");
           piece = fields.scalar_bytes();
         }
         if (piece.empty()) break;
@@ -63,7 +70,9 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         budget_.charge(kStringCost);
         check_budget(fields.field_start());
         break;
-      case 8: self.name = builder_.name(fields.view("TensorProto.name")); break;
+      case 8:
+        self.name = builder_.name(fields.view("TensorProto.name"));
+        break;
       case 9:
         self.raw = fields.view("TensorProto.raw_data");
         self.has_raw = true;
@@ -77,12 +86,16 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         if (entry.key == "length") self.length_text = entry.value;
         break;
       }
-      case 14: self.external = fields.integer32("TensorProto.data_location") == 1; break;
+      case 14:
+        self.external = fields.integer32("TensorProto.data_location") == 1;
+        break;
       case 16:
         skip_metadata(fields, "TensorProto.metadata_props");
         if (has_metadata != nullptr) *has_metadata = true;
         break;
-      default: fields.skip(); break;
+      default:
+        fields.skip();
+        break;
     }
   }
   if (!pieces.empty()) self.typed = builder_.copy({pieces.data(), pieces.size()});
@@ -96,12 +109,18 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   if (is_segment) {
     problem = fmt::format("tensor `{}` is stored in segments, which nothing supports", name);
   } else if (second_field != 0) {
-    problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name, self.typed_field, second_field);
+    problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name, self.typed_field,
+                          second_field);
   } else {
     problem = tensor_fault(self, name);
   }
   if (problem)
-    fault({.kind = StructureFault::Kind::kMalformedTensor, .graph = graph, .node = node, .tensor = &self, .message = *std::move(problem), .position = self.position});
+    fault({.kind = StructureFault::Kind::kMalformedTensor,
+           .graph = graph,
+           .node = node,
+           .tensor = &self,
+           .message = *std::move(problem),
+           .position = self.position});
   return &self;
 }
 
@@ -111,17 +130,29 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   std::vector<std::int64_t> dims;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1: self.values = tensor(fields.view("SparseTensorProto.values"), graph, node, has_metadata); break;
-      case 2: self.indices = tensor(fields.view("SparseTensorProto.indices"), graph, node); break;
-      case 3: append_integers(fields, "SparseTensorProto.dims", dims); break;
-      default: fields.skip(); break;
+      case 1:
+        self.values = tensor(fields.view("SparseTensorProto.values"), graph, node, has_metadata);
+        break;
+      case 2:
+        self.indices = tensor(fields.view("SparseTensorProto.indices"), graph, node);
+        break;
+      case 3:
+        append_integers(fields, "SparseTensorProto.dims", dims);
+        break;
+      default:
+        fields.skip();
+        break;
     }
   }
   budget_.charge(8 * dims.size());
   self.dims = builder_.keep_ints(dims);
   if (self.values == nullptr || self.indices == nullptr)
-    fault({.kind = StructureFault::Kind::kMalformedTensor, .graph = graph, .node = node, .tensor = self.values,
-           .message = fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"), .position = at(message)});
+    fault({.kind = StructureFault::Kind::kMalformedTensor,
+           .graph = graph,
+           .node = node,
+           .tensor = self.values,
+           .message = fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"),
+           .position = at(message)});
   return &self;
 }
 

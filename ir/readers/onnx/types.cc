@@ -15,13 +15,19 @@ Reader::ValueInfo Reader::value_info(std::string_view message, GraphId graph) {
   ValueInfo info;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1: info.name = builder_.name(fields.view("ValueInfoProto.name")); break;
-      case 2: info.type = type(fields.view("ValueInfoProto.type"), graph, NodeId::kNone); break;
+      case 1:
+        info.name = builder_.name(fields.view("ValueInfoProto.name"));
+        break;
+      case 2:
+        info.type = type(fields.view("ValueInfoProto.type"), graph, NodeId::kNone);
+        break;
       case 4:
         skip_metadata(fields, "ValueInfoProto.metadata_props");
         info.has_metadata = true;
         break;
-      default: fields.skip(); break;
+      default:
+        fields.skip();
+        break;
     }
   }
   if (info.has_metadata) note_metadata(graph, info.name, kValueInfoMetadata, message);
@@ -41,8 +47,12 @@ std::span<const DimDecl> Reader::shape(std::string_view message) {
         case 1:  // of a oneof the last one given counts
           dim = {.extent = inner.integer("Dimension.dim_value"), .has_extent = true};
           break;
-        case 2: dim = {.name = builder_.name(inner.view("Dimension.dim_param"))}; break;
-        default: inner.skip(); break;
+        case 2:
+          dim = {.name = builder_.name(inner.view("Dimension.dim_param"))};
+          break;
+        default:
+          inner.skip();
+          break;
       }
     }
     dims_.push_back(dim);
@@ -59,7 +69,8 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
   TypeDecl* holder = nullptr;
   std::string problem;
   for (int depth = 0;; ++depth) {
-    if (depth == kMaxTypeDepth) throw WireFault{fmt::format("types nested deeper than {}", kMaxTypeDepth), at(message).offset};
+    if (depth == kMaxTypeDepth)
+      throw WireFault{fmt::format("types nested deeper than {}", kMaxTypeDepth), at(message).offset};
     TypeDecl* const self = builder_.new_type();
     budget_.charge(sizeof(TypeDecl));
     if (holder != nullptr) {
@@ -71,13 +82,27 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
     for (Cursor fields = cursor(message); fields.next();) {
       TypeKind kind = TypeKind::kNone;
       switch (fields.field()) {
-        case 1: kind = TypeKind::kTensor; break;
-        case 4: kind = TypeKind::kSequence; break;
-        case 5: kind = TypeKind::kMap; break;
-        case 7: kind = TypeKind::kOpaque; break;
-        case 8: kind = TypeKind::kSparseTensor; break;
-        case 9: kind = TypeKind::kOptional; break;
-        default: fields.skip(); continue;
+        case 1:
+          kind = TypeKind::kTensor;
+          break;
+        case 4:
+          kind = TypeKind::kSequence;
+          break;
+        case 5:
+          kind = TypeKind::kMap;
+          break;
+        case 7:
+          kind = TypeKind::kOpaque;
+          break;
+        case 8:
+          kind = TypeKind::kSparseTensor;
+          break;
+        case 9:
+          kind = TypeKind::kOptional;
+          break;
+        default:
+          fields.skip();
+          continue;
       }
       if (self->kind != TypeKind::kNone) problem = "a type is declared as two things at once";
       self->kind = kind;
@@ -104,7 +129,8 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
       }
     }
     if (is_tensor && self->element_code == 0) problem = "a tensor is declared without a dtype";
-    if ((is_tensor && self->element_code != 0 && !is_known_dtype(self->element_code)) || (self->kind == TypeKind::kMap && !is_known_dtype(self->element_code)))
+    if ((is_tensor && self->element_code != 0 && !is_known_dtype(self->element_code)) ||
+        (self->kind == TypeKind::kMap && !is_known_dtype(self->element_code)))
       problem = fmt::format("a type declares the unknown dtype code {}", self->element_code);
     for (const DimDecl& dim : self->dims)
       if (dim.has_extent && dim.extent < -1) problem = fmt::format("a type declares the negative dim {}", dim.extent);
@@ -113,7 +139,11 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
     message = inner;
   }
   if (!problem.empty())
-    fault({.kind = StructureFault::Kind::kMalformedType, .graph = graph, .node = node, .message = std::move(problem), .position = at(whole)});
+    fault({.kind = StructureFault::Kind::kMalformedType,
+           .graph = graph,
+           .node = node,
+           .message = std::move(problem),
+           .position = at(whole)});
   return outermost;
 }
 

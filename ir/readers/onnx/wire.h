@@ -22,8 +22,8 @@ struct WireFault {
 
 using WireType = protozero::pbf_wire_type;
 
-/// Walks the fields of one protobuf message in place. Unlike protozero's own pbf_reader it knows its offset in the file,
-/// refuses what that one truncates (tags above 32 bits, lengths above 2 GiB) and skips groups without recursion.
+/// Walks the fields of one protobuf message in place. Unlike protozero's own pbf_reader it knows its offset in the
+/// file, refuses what that one truncates (tags above 32 bits, lengths above 2 GiB) and skips groups without recursion.
 /// Every method throws WireFault on malformed bytes; `field names` in arguments are for that message only.
 class Cursor {
  public:
@@ -46,7 +46,8 @@ class Cursor {
     }
     field_ = static_cast<std::uint32_t>(tag >> 3);
     type_ = static_cast<WireType>(tag & 7);
-    if (field_ == 0) [[unlikely]] fail("field number 0");
+    if (field_ == 0) [[unlikely]]
+      fail("field number 0");
     return true;
   }
 
@@ -78,8 +79,10 @@ class Cursor {
   /// The bytes of a fixed field or of a varint, as they stand.
   std::string_view scalar_bytes() {
     switch (type_) {
-      case WireType::fixed32: return fixed(4);
-      case WireType::fixed64: return fixed(8);
+      case WireType::fixed32:
+        return fixed(4);
+      case WireType::fixed64:
+        return fixed(8);
       default: {
         const char* const start = at_;
         varint();
@@ -91,17 +94,28 @@ class Cursor {
   /// Passes over the field, whatever it is.
   void skip() {
     switch (type_) {
-      case WireType::length_delimited: length_delimited(); return;
-      case WireType::varint: varint(); return;
-      case WireType::fixed32: fixed(4); return;
-      case WireType::fixed64: fixed(8); return;
-      default: skip_group(); return;
+      case WireType::length_delimited:
+        length_delimited();
+        return;
+      case WireType::varint:
+        varint();
+        return;
+      case WireType::fixed32:
+        fixed(4);
+        return;
+      case WireType::fixed64:
+        fixed(8);
+        return;
+      default:
+        skip_group();
+        return;
     }
   }
 
   void expect(WireType wanted, std::string_view name) const {
     if (type_ != wanted) [[unlikely]]
-      fail(fmt::format("field `{}` has wire type {} instead of {}", name, static_cast<unsigned>(type_), static_cast<unsigned>(wanted)));
+      fail(fmt::format("field `{}` has wire type {} instead of {}", name, static_cast<unsigned>(type_),
+                       static_cast<unsigned>(wanted)));
   }
 
   [[noreturn]] void fail(std::string message) const { throw WireFault{std::move(message), offset_of(field_start_)}; }
@@ -121,7 +135,8 @@ class Cursor {
 
  private:
   std::uint64_t varint() {
-    if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]] return static_cast<std::uint8_t>(*at_++);
+    if (at_ != end_ && static_cast<std::int8_t>(*at_) >= 0) [[likely]]
+      return static_cast<std::uint8_t>(*at_++);
     return long_varint();
   }
   std::uint64_t long_varint() {
@@ -138,14 +153,16 @@ class Cursor {
     const std::uint64_t length = varint();
     if (length > static_cast<std::uint64_t>(end_ - at_)) [[unlikely]]
       fail(fmt::format("truncated: field {} claims {} bytes, {} are left in its message", field_, length, end_ - at_));
-    if (length > std::numeric_limits<std::int32_t>::max()) [[unlikely]] fail("a field of more than 2 GiB");
+    if (length > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
+      fail("a field of more than 2 GiB");
     const std::string_view payload(at_, static_cast<std::size_t>(length));
     at_ += length;
     return payload;
   }
 
   std::string_view fixed(std::size_t size) {
-    if (static_cast<std::size_t>(end_ - at_) < size) [[unlikely]] fail(fmt::format("truncated: field {} runs past the end of its message", field_));
+    if (static_cast<std::size_t>(end_ - at_) < size) [[unlikely]]
+      fail(fmt::format("truncated: field {} runs past the end of its message", field_));
     const std::string_view bytes(at_, size);
     at_ += size;
     return bytes;
@@ -168,8 +185,11 @@ class Cursor {
           if (--depth == 0) return;
           break;
         case 6:
-        case 7: fail(fmt::format("unknown wire type {}", static_cast<unsigned>(type_)));
-        default: skip(); break;
+        case 7:
+          fail(fmt::format("unknown wire type {}", static_cast<unsigned>(type_)));
+        default:
+          skip();
+          break;
       }
       if (!next()) fail("truncated: a group has no end");
     }

@@ -10,7 +10,7 @@
 namespace tensorlint {
 namespace {
 
-constexpr int kMaxGraphDepth = 64;  // the reader's own limit
+constexpr int kMaxGraphDepth = 64;     // the reader's own limit
 constexpr std::size_t kCopied = 4096;  // tensor data above this stay where they are
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation.EXTERNAL
 
@@ -21,18 +21,23 @@ constexpr std::uint64_t bits(Fields... fields) {
 }
 
 // What Model holds of each message: all other fields are carried over as they stand.
-constexpr std::uint64_t kHeldOfModel = bits(wire::kModelIrVersion, wire::kModelProducerName, wire::kModelProducerVersion, wire::kModelGraph,
-                                            wire::kModelOpsetImport, wire::kModelMetadata, wire::kModelFunction);
-constexpr std::uint64_t kHeldOfGraph = bits(wire::kGraphNode, wire::kGraphName, wire::kGraphInitializer, wire::kGraphInput, wire::kGraphOutput,
-                                            wire::kGraphValueInfo, wire::kGraphSparseInitializer);
+constexpr std::uint64_t kHeldOfModel =
+    bits(wire::kModelIrVersion, wire::kModelProducerName, wire::kModelProducerVersion, wire::kModelGraph,
+         wire::kModelOpsetImport, wire::kModelMetadata, wire::kModelFunction);
+constexpr std::uint64_t kHeldOfGraph =
+    bits(wire::kGraphNode, wire::kGraphName, wire::kGraphInitializer, wire::kGraphInput, wire::kGraphOutput,
+         wire::kGraphValueInfo, wire::kGraphSparseInitializer);
 constexpr std::uint64_t kHeldOfFunction =
-    bits(wire::kFunctionName, wire::kFunctionInput, wire::kFunctionOutput, wire::kFunctionAttribute, wire::kFunctionNode, wire::kFunctionOpsetImport,
-         wire::kFunctionDomain, wire::kFunctionAttributeProto, wire::kFunctionValueInfo, wire::kFunctionOverload);
-constexpr std::uint64_t kHeldOfNode = bits(wire::kNodeInput, wire::kNodeOutput, wire::kNodeName, wire::kNodeOpType, wire::kNodeAttribute, wire::kNodeDomain,
-                                           wire::kNodeOverload, wire::kNodeMetadata);
-constexpr std::uint64_t kHeldOfTensor = bits(wire::kTensorDims, wire::kTensorDataType, wire::kTensorFloatData, wire::kTensorInt32Data, wire::kTensorStringData,
-                                             wire::kTensorInt64Data, wire::kTensorName, wire::kTensorRawData, wire::kTensorDoubleData, wire::kTensorUint64Data,
-                                             wire::kTensorExternalData, wire::kTensorDataLocation, wire::kTensorMetadata);
+    bits(wire::kFunctionName, wire::kFunctionInput, wire::kFunctionOutput, wire::kFunctionAttribute,
+         wire::kFunctionNode, wire::kFunctionOpsetImport, wire::kFunctionDomain, wire::kFunctionAttributeProto,
+         wire::kFunctionValueInfo, wire::kFunctionOverload);
+constexpr std::uint64_t kHeldOfNode =
+    bits(wire::kNodeInput, wire::kNodeOutput, wire::kNodeName, wire::kNodeOpType, wire::kNodeAttribute,
+         wire::kNodeDomain, wire::kNodeOverload, wire::kNodeMetadata);
+constexpr std::uint64_t kHeldOfTensor = bits(
+    wire::kTensorDims, wire::kTensorDataType, wire::kTensorFloatData, wire::kTensorInt32Data, wire::kTensorStringData,
+    wire::kTensorInt64Data, wire::kTensorName, wire::kTensorRawData, wire::kTensorDoubleData, wire::kTensorUint64Data,
+    wire::kTensorExternalData, wire::kTensorDataLocation, wire::kTensorMetadata);
 
 /// A message under construction: its bytes, and views that belong in between.
 class Message {
@@ -97,10 +102,13 @@ class ModelWriter {
     if (!model_.opset_imports.empty()) opset_imports(wire::kModelOpsetImport, model_.opset_imports[0], out);
     metadata(wire::kModelMetadata, model_.metadata, out);
     for (std::size_t g = 0; g < model_.graphs.size(); ++g)
-      if (model_.graphs[g].kind == GraphKind::kFunction) out.message(wire::kModelFunction, function(static_cast<GraphId>(g)));
-    if (model_.provenance != nullptr) out.fields(model_.provenance->other_fields({}, std::numeric_limits<std::uint64_t>::max(), kHeldOfModel));
+      if (model_.graphs[g].kind == GraphKind::kFunction)
+        out.message(wire::kModelFunction, function(static_cast<GraphId>(g)));
+    if (model_.provenance != nullptr)
+      out.fields(model_.provenance->other_fields({}, std::numeric_limits<std::uint64_t>::max(), kHeldOfModel));
     if (too_deep_) return Error{fmt::format("graphs are nested deeper than {}", kMaxGraphDepth), {}};
-    if (out.size() > std::numeric_limits<std::int32_t>::max()) return Error{fmt::format("the model takes {} bytes, a binary file holds 2 GiB at most", out.size()), {}};
+    if (out.size() > std::numeric_limits<std::int32_t>::max())
+      return Error{fmt::format("the model takes {} bytes, a binary file holds 2 GiB at most", out.size()), {}};
     return out.finish();
   }
 
@@ -122,7 +130,9 @@ class ModelWriter {
     std::vector<MetadataEntry> entries = model_.provenance->value_metadata(value);
     if (entries.empty()) return entries;
     for (const MetadataEntry& other : initializer_metadata(value))
-      if (const auto same = std::ranges::find_if(entries, [&](const MetadataEntry& entry) { return entry.key.data() == other.key.data(); }); same != entries.end())
+      if (const auto same = std::ranges::find_if(
+              entries, [&](const MetadataEntry& entry) { return entry.key.data() == other.key.data(); });
+          same != entries.end())
         entries.erase(same);
     return entries;
   }
@@ -131,7 +141,8 @@ class ModelWriter {
   }
 
   void carry_over(Position message, std::uint32_t byte_length, std::uint64_t held, Message& out) const {
-    if (model_.provenance != nullptr && byte_length != 0) out.fields(model_.provenance->other_fields(message, byte_length, held));
+    if (model_.provenance != nullptr && byte_length != 0)
+      out.fields(model_.provenance->other_fields(message, byte_length, held));
   }
 
   void opset_imports(std::uint32_t field, std::span<const OpsetImport> imports, Message& out) const {
@@ -150,7 +161,8 @@ class ModelWriter {
       return out;
     }
     const Graph& self = model_.graph(id);
-    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n) out.message(wire::kGraphNode, node(model_.nodes[n], depth));
+    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
+      out.message(wire::kGraphNode, node(model_.nodes[n], depth));
     out.text_if(wire::kGraphName, text(self.name));
     initializers(self, out);
     for (const ValueId value : self.inputs) out.message(wire::kGraphInput, value_info(value, type_of(value)));
@@ -158,24 +170,31 @@ class ModelWriter {
       const ValueId value = self.outputs[i];
       const bool is_outer = value != ValueId::kAbsent && model_.value(value).graph != id;
       const TypeDecl* outer_type = i < self.outer_output_types.size() ? self.outer_output_types[i] : nullptr;
-      out.message(wire::kGraphOutput, value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_result(value, id)));
+      out.message(wire::kGraphOutput,
+                  value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_result(value, id)));
     }
     value_infos(self, id, wire::kGraphValueInfo, out);
     carry_over(self.position, self.byte_length, kHeldOfGraph, out);
     return out;
   }
 
-  const TypeDecl* type_of(ValueId value) const { return value == ValueId::kAbsent ? nullptr : model_.value(value).type; }
+  const TypeDecl* type_of(ValueId value) const {
+    return value == ValueId::kAbsent ? nullptr : model_.value(value).type;
+  }
   bool is_result(ValueId value, GraphId graph) const {
-    return value != ValueId::kAbsent && model_.value(value).graph == graph && model_.value(value).origin == ValueOrigin::kNode;
+    return value != ValueId::kAbsent && model_.value(value).graph == graph &&
+           model_.value(value).origin == ValueOrigin::kNode;
   }
 
   /// In the order of the file, which inputs' defaults stand in too.
   void initializers(const Graph& self, Message& out) const {
     std::vector<ValueId> values = self.initializers;
     for (const ValueId value : self.inputs)
-      if (model_.value(value).initializer != nullptr || model_.value(value).sparse_initializer != nullptr) values.push_back(value);
-    const auto place = [&](ValueId value) { return model_.value(value).initializer == nullptr ? 0 : model_.value(value).initializer->position.offset; };
+      if (model_.value(value).initializer != nullptr || model_.value(value).sparse_initializer != nullptr)
+        values.push_back(value);
+    const auto place = [&](ValueId value) {
+      return model_.value(value).initializer == nullptr ? 0 : model_.value(value).initializer->position.offset;
+    };
     std::ranges::stable_sort(values, {}, place);
     for (const ValueId id : values) {
       const Value& value = model_.value(id);
@@ -184,7 +203,8 @@ class ModelWriter {
         metadata(wire::kTensorMetadata, initializer_metadata(id), inner);
         out.message(wire::kGraphInitializer, std::move(inner));
       }
-      if (value.sparse_initializer != nullptr) out.message(wire::kGraphSparseInitializer, sparse(*value.sparse_initializer, id));
+      if (value.sparse_initializer != nullptr)
+        out.message(wire::kGraphSparseInitializer, sparse(*value.sparse_initializer, id));
     }
   }
 
@@ -193,7 +213,8 @@ class ModelWriter {
     const auto declare = [&](ValueId value) {
       if (value == ValueId::kAbsent) return;
       const Value& known = model_.value(value);
-      if (known.graph == id && !known.is_output && (known.type != nullptr || !declaration_metadata(value).empty())) out.message(field, value_info(value, known.type));
+      if (known.graph == id && !known.is_output && (known.type != nullptr || !declaration_metadata(value).empty()))
+        out.message(field, value_info(value, known.type));
     };
     for (const ValueId value : self.initializers) declare(value);
     for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
@@ -216,7 +237,8 @@ class ModelWriter {
     for (const ValueId value : self.inputs) out.text(wire::kFunctionInput, name_of(value));
     for (const ValueId value : self.outputs) out.text(wire::kFunctionOutput, name_of(value));
     for (const std::string_view name : self.attribute_names) out.text(wire::kFunctionAttribute, name);
-    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n) out.message(wire::kFunctionNode, node(model_.nodes[n], 1));
+    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
+      out.message(wire::kFunctionNode, node(model_.nodes[n], 1));
     if (self.opsets != 0) opset_imports(wire::kFunctionOpsetImport, model_.opset_imports[self.opsets], out);
     out.text_if(wire::kFunctionDomain, text(self.domain));
     for (const Attribute& one : self.attribute_defaults) out.message(wire::kFunctionAttributeProto, attribute(one, 1));
@@ -224,13 +246,16 @@ class ModelWriter {
       if (type_of(value) != nullptr) out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
     value_infos(self, id, wire::kFunctionValueInfo, out);
     for (const ValueId value : self.outputs)
-      if (is_result(value, id) && type_of(value) != nullptr) out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
+      if (is_result(value, id) && type_of(value) != nullptr)
+        out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
     out.text_if(wire::kFunctionOverload, text(self.overload));
     carry_over(self.position, self.byte_length, kHeldOfFunction, out);
     return out;
   }
 
-  std::string_view name_of(ValueId value) const { return value == ValueId::kAbsent ? std::string_view() : model_.name_of(value); }
+  std::string_view name_of(ValueId value) const {
+    return value == ValueId::kAbsent ? std::string_view() : model_.name_of(value);
+  }
 
   Message node(const Node& self, int depth) {
     const Operator& op = model_.op(self);
@@ -254,9 +279,15 @@ class ModelWriter {
       out.text(wire::kAttributeReference, self.reference);
     } else {
       switch (self.kind) {
-        case AttributeKind::kFloat: out.float32(wire::kAttributeFloat, self.f); break;
-        case AttributeKind::kInt: out.number(wire::kAttributeInt, self.i); break;
-        case AttributeKind::kString: out.text(wire::kAttributeString, self.s); break;
+        case AttributeKind::kFloat:
+          out.float32(wire::kAttributeFloat, self.f);
+          break;
+        case AttributeKind::kInt:
+          out.number(wire::kAttributeInt, self.i);
+          break;
+        case AttributeKind::kString:
+          out.text(wire::kAttributeString, self.s);
+          break;
         case AttributeKind::kTensor:
           if (self.tensor != nullptr) out.message(wire::kAttributeTensor, tensor(*self.tensor));
           break;
@@ -288,7 +319,8 @@ class ModelWriter {
           for (const TypeDecl* one : self.types) out.message(wire::kAttributeTypeProtos, type(*one));
           break;
         case AttributeKind::kUndefined:
-        case AttributeKind::kSparseTensors: break;  // Attribute holds nothing of them
+        case AttributeKind::kSparseTensors:
+          break;  // Attribute holds nothing of them
       }
     }
     if (self.kind != AttributeKind::kUndefined) out.number(wire::kAttributeType, static_cast<std::int64_t>(self.kind));
@@ -329,12 +361,18 @@ class ModelWriter {
 
   static std::uint32_t field_of(TypeKind kind) {
     switch (kind) {
-      case TypeKind::kTensor: return wire::kTypeTensor;
-      case TypeKind::kSparseTensor: return wire::kTypeSparseTensor;
-      case TypeKind::kSequence: return wire::kTypeSequence;
-      case TypeKind::kOptional: return wire::kTypeOptional;
-      case TypeKind::kMap: return wire::kTypeMap;
-      default: return wire::kTypeOpaque;
+      case TypeKind::kTensor:
+        return wire::kTypeTensor;
+      case TypeKind::kSparseTensor:
+        return wire::kTypeSparseTensor;
+      case TypeKind::kSequence:
+        return wire::kTypeSequence;
+      case TypeKind::kOptional:
+        return wire::kTypeOptional;
+      case TypeKind::kMap:
+        return wire::kTypeMap;
+      default:
+        return wire::kTypeOpaque;
     }
   }
 

@@ -16,11 +16,11 @@ constexpr int kMaxDepth = 256;  // of messages inside each other; the reader all
 
 /// What changes in one message of the file.
 struct MessageEdit {
-  std::map<std::uint64_t, std::string> before_child;           // by offset of the child's payload
-  std::set<std::uint64_t> dropped_children;                    // by offset of the child's payload
+  std::map<std::uint64_t, std::string> before_child;                       // by offset of the child's payload
+  std::set<std::uint64_t> dropped_children;                                // by offset of the child's payload
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> replace;  // (field, occurrence) -> payload
   std::map<std::string, std::string, std::less<>> attributes;  // of a node, by name -> payload of the AttributeProto
-  std::set<std::string, std::less<>> dropped_value_infos;  // of a graph or function, by name
+  std::set<std::string, std::less<>> dropped_value_infos;      // of a graph or function, by name
   std::uint32_t value_info_field = 0;
   std::string append;
 };
@@ -67,15 +67,20 @@ class Splicer {
       case 0:
         if (!varint(at, end)) return std::nullopt;
         break;
-      case 1: length = 8; break;
-      case 5: length = 4; break;
+      case 1:
+        length = 8;
+        break;
+      case 5:
+        length = 4;
+        break;
       case 2: {
         const auto given = varint(at, end);
         if (!given) return std::nullopt;
         length = *given;
         break;
       }
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
     if (length > end - at) return std::nullopt;
     field.payload = at;
@@ -108,7 +113,8 @@ class Splicer {
     for (std::uint64_t at = message.payload; at < message.end;) {
       const auto field = next_field(at, message.end);
       if (!field) return {};
-      if (field->number == wire::kAttributeName && field->wire_type == 2) return file_.substr(field->payload, field->end - field->payload);
+      if (field->number == wire::kAttributeName && field->wire_type == 2)
+        return file_.substr(field->payload, field->end - field->payload);
       at = field->end;
     }
     return {};
@@ -144,7 +150,8 @@ class Splicer {
         }
         const auto replaced = edit->replace.find({field->number, occurrences[field->number]++});
         if (replaced != edit->replace.end()) replacement = &replaced->second;
-        if (!edit->dropped_value_infos.empty() && field->number == edit->value_info_field && edit->dropped_value_infos.contains(name_of(*field))) {
+        if (!edit->dropped_value_infos.empty() && field->number == edit->value_info_field &&
+            edit->dropped_value_infos.contains(name_of(*field))) {
           out.keep(file_.substr(kept, field->begin - kept));
           kept = field->end;
           continue;
@@ -190,12 +197,18 @@ std::string encoded(const NewAttribute& attribute) {
   wire::Encoder out;
   out.text(wire::kAttributeName, attribute.name);
   switch (attribute.kind) {
-    case AttributeKind::kFloat: out.float32(wire::kAttributeFloat, attribute.f); break;
-    case AttributeKind::kString: out.text(wire::kAttributeString, attribute.s); break;
+    case AttributeKind::kFloat:
+      out.float32(wire::kAttributeFloat, attribute.f);
+      break;
+    case AttributeKind::kString:
+      out.text(wire::kAttributeString, attribute.s);
+      break;
     case AttributeKind::kInts:
       for (const std::int64_t i : attribute.ints) out.number(wire::kAttributeInts, i);
       break;
-    default: out.number(wire::kAttributeInt, attribute.i); break;
+    default:
+      out.number(wire::kAttributeInt, attribute.i);
+      break;
   }
   out.number(wire::kAttributeType, static_cast<std::int64_t>(attribute.kind));
   return out.take();
@@ -247,7 +260,8 @@ class EditPlan {
     wire::Encoder out;
     out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, encoded(insert.node));
     MessageEdit& edit = messages_[graph.position.offset];
-    (insert.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(insert.before).position.offset]) += out.take();
+    (insert.before == NodeId::kNone ? edit.append : edit.before_child[model_.node(insert.before).position.offset]) +=
+        out.take();
     return std::nullopt;
   }
 
@@ -259,7 +273,8 @@ class EditPlan {
       return std::nullopt;
     }
     const auto [known, first] = grown_.try_emplace(set.node, node.operand_count);
-    if (set.index < known->second) return Error{fmt::format("operand {} of `{}` is added twice", set.index, model_.label(set.node)), {}};
+    if (set.index < known->second)
+      return Error{fmt::format("operand {} of `{}` is added twice", set.index, model_.label(set.node)), {}};
     wire::Encoder out;
     for (; known->second < set.index; ++known->second) out.text(wire::kNodeInput, {});
     out.text(wire::kNodeInput, set.value);
@@ -280,7 +295,8 @@ class EditPlan {
 
   std::optional<Error> plan(const AddInitializer& tensor) {
     const Graph& graph = model_.graph(tensor.graph);
-    if (graph.kind == GraphKind::kFunction) return Error{fmt::format("function `{}` cannot hold an initializer", model_.graph_path(tensor.graph)), {}};
+    if (graph.kind == GraphKind::kFunction)
+      return Error{fmt::format("function `{}` cannot hold an initializer", model_.graph_path(tensor.graph)), {}};
     wire::Encoder out;
     out.text(wire::kGraphInitializer, encoded(tensor));
     messages_[graph.position.offset].append += out.take();
@@ -294,7 +310,8 @@ class EditPlan {
     const std::uint32_t list = model_.graph(owner).opsets;
     const bool into_function = model_.graph(owner).kind == GraphKind::kFunction && list != 0;
     const auto& imports = model_.opset_imports[list];
-    const bool known = std::ranges::any_of(imports, [&](const OpsetImport& one) { return model_.text(one.domain) == import.domain; });
+    const bool known =
+        std::ranges::any_of(imports, [&](const OpsetImport& one) { return model_.text(one.domain) == import.domain; });
     if (known || !imported_.emplace(list, import.domain).second) return std::nullopt;
     wire::Encoder payload, out;
     payload.text(wire::kOpsetDomain, import.domain);
@@ -311,7 +328,8 @@ class EditPlan {
 
   std::optional<Error> plan(const AddMetadata& entry) {
     if (entry.node != NodeId::kNone) {
-      messages_[model_.node(entry.node).position.offset].append += metadata_entry(wire::kNodeMetadata, entry.key, entry.value);
+      messages_[model_.node(entry.node).position.offset].append +=
+          metadata_entry(wire::kNodeMetadata, entry.key, entry.value);
       return std::nullopt;
     }
     const Tensor* tensor = model_.value(entry.initializer).initializer;
@@ -340,17 +358,22 @@ class EditPlan {
       return Error{fmt::format("node `{}` is not in the file", model_.label(move.node)), {}};
     const Graph& graph = model_.graph(node.graph);
     MessageEdit& edit = messages_[graph.position.offset];
-    if (!edit.dropped_children.insert(node.position.offset).second) return Error{fmt::format("node `{}` is moved twice", model_.label(move.node)), {}};
+    if (!edit.dropped_children.insert(node.position.offset).second)
+      return Error{fmt::format("node `{}` is moved twice", model_.label(move.node)), {}};
     wire::Encoder out;
-    out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode, file_.substr(node.position.offset, node.byte_length));
-    if (move.before == NodeId::kNone) edit.append += out.take();
-    else edit.before_child[model_.node(move.before).position.offset] += out.take();
+    out.text(graph.kind == GraphKind::kFunction ? wire::kFunctionNode : wire::kGraphNode,
+             file_.substr(node.position.offset, node.byte_length));
+    if (move.before == NodeId::kNone)
+      edit.append += out.take();
+    else
+      edit.before_child[model_.node(move.before).position.offset] += out.take();
     return std::nullopt;
   }
 
   std::optional<Error> plan(const RemoveInitializer& removal) {
     const Value& value = model_.value(removal.value);
-    if (value.initializer == nullptr) return Error{fmt::format("`{}` is no constant of a graph", model_.name_of(removal.value)), {}};
+    if (value.initializer == nullptr)
+      return Error{fmt::format("`{}` is no constant of a graph", model_.name_of(removal.value)), {}};
     messages_[model_.graph(value.graph).position.offset].dropped_children.insert(value.initializer->position.offset);
     return std::nullopt;
   }
@@ -360,7 +383,7 @@ class EditPlan {
   std::string_view file_;
   const Model& model_;
   std::map<std::uint64_t, MessageEdit> messages_;
-  std::map<NodeId, std::uint32_t> grown_;  // operands of nodes that got new ones
+  std::map<NodeId, std::uint32_t> grown_;                     // operands of nodes that got new ones
   std::set<std::pair<std::uint32_t, std::string>> imported_;  // by list of imports
 };
 

@@ -11,7 +11,8 @@
 
 namespace tensorlint {
 
-/// The bytes of an edited file, in order: views into the old file and pieces of our own. Valid as long as the old file's bytes.
+/// The bytes of an edited file, in order: views into the old file and pieces of our own. Valid as long as the old
+/// file's bytes.
 class EditedBytes {
  public:
   void keep(std::string_view old_bytes);
@@ -27,9 +28,9 @@ class EditedBytes {
   std::uint64_t size_ = 0;
 };
 
-/// Splices edits into a binary ONNX file. What an edit does not touch stays byte for byte, unknown fields included; of the
-/// messages around an edit only the length prefixes change. `model` has been read from `file`.
-/// Errors: an edit of a node or graph that is not in the file (a body of a library function, say), or on a malformed file.
+/// Splices edits into a binary ONNX file. What an edit does not touch stays byte for byte, unknown fields included; of
+/// the messages around an edit only the length prefixes change. `model` has been read from `file`. Errors: an edit of a
+/// node or graph that is not in the file (a body of a library function, say), or on a malformed file.
 Result<EditedBytes> edit_onnx(std::string_view file, const Model& model, std::span<const GraphEdit> edits);
 
 }  // namespace tensorlint

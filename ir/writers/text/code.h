@@ -1,7 +1,7 @@
 #pragma once
 
-#include <string>
 #include <span>
+#include <string>
 
 #include "ir/graph/edit.h"
 

@@ -7,13 +7,9 @@
 namespace tensorlint::text {
 namespace {
 
-bool is_name(const Token& token) {
-  return token.kind == TokenKind::kIdentifier || token.kind == TokenKind::kString;
-}
+bool is_name(const Token& token) { return token.kind == TokenKind::kIdentifier || token.kind == TokenKind::kString; }
 
-std::string name_of(const Token& token) {
-  return token.escaped ? unescaped(token.text) : std::string(token.text);
-}
+std::string name_of(const Token& token) { return token.escaped ? unescaped(token.text) : std::string(token.text); }
 
 }  // namespace
 
@@ -148,8 +144,7 @@ std::optional<std::size_t> TextPlaces::mark_of(const Comment& comment) const {
   for (std::uint32_t line = 1; line < comment.line; ++line) begin = line_end(begin);
   std::size_t end = line_end(begin);
   while (end > begin && std::string_view(" \t\r\n").find(file_[end - 1]) != std::string_view::npos) --end;
-  if (end < begin + comment.text.size() ||
-      file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
+  if (end < begin + comment.text.size() || file_.substr(end - comment.text.size(), comment.text.size()) != comment.text)
     return std::nullopt;
   std::size_t mark = end - comment.text.size();
   while (mark > begin && (file_[mark - 1] == ' ' || file_[mark - 1] == '\t')) --mark;

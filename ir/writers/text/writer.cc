@@ -75,7 +75,8 @@ class TextEditor {
       line = above;
     }
     splices_.push_back(
-        {{line, line}, fmt::format("{}{}{}{}", places_.indentation(next.span.begin), node, comment, places_.line_break())});
+        {{line, line},
+         fmt::format("{}{}{}{}", places_.indentation(next.span.begin), node, comment, places_.line_break())});
   }
 
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
@@ -87,8 +88,8 @@ class TextEditor {
       const std::size_t end = places_.line_end(last->span.end);
       const bool broken = end > 0 && file_[end - 1] == '\n';
       splices_.push_back({{end, end},
-                          fmt::format("{}{}{}{}{}", broken ? "" : places_.line_break(), places_.indentation(last->span.begin), code,
-                                      comment, places_.line_break())});
+                          fmt::format("{}{}{}{}{}", broken ? "" : places_.line_break(),
+                                      places_.indentation(last->span.begin), code, comment, places_.line_break())});
     } else {
       splices_.push_back({{last->span.end, last->span.end}, fmt::format(" {}", code)});
     }

@@ -1,5 +1,6 @@
-// What the mutation run executes: few instances, every synchronisation structure, several schedules. Prints the first complaint and
-// exits 1 on a result that differs from the serial reference or between schedules, or on anything the emulator says.
+// What the mutation run executes: few instances, every synchronisation structure, several schedules. Prints the first
+// complaint and exits 1 on a result that differs from the serial reference or between schedules, or on anything the
+// emulator says.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,8 @@ struct Schedule {
   Order order;
   std::uint64_t seed;
 };
-const Schedule kSchedules[] = {{Order::kInOrder, 1}, {Order::kRandom, 1}, {Order::kPriority, 2}, {Order::kRandom, 3}, {Order::kPriority, 4}, {Order::kRandom, 5}};
+const Schedule kSchedules[] = {{Order::kInOrder, 1}, {Order::kRandom, 1},   {Order::kPriority, 2},
+                               {Order::kRandom, 3},  {Order::kPriority, 4}, {Order::kRandom, 5}};
 
 [[noreturn]] void fail(const std::string& what) {
   std::printf("%s\n", what.c_str());
@@ -52,13 +54,15 @@ std::vector<float> in_all_schedules(const char* name, const Run& run) {
     const std::vector<float> result = run();
     if (!emulator::report().clean()) fail(std::string(name) + ": " + emulator::report().first);
     if (first.empty()) first = result;
-    if (std::memcmp(result.data(), first.data(), result.size() * sizeof(float)) != 0) fail(std::string(name) + ": results differ between schedules");
+    if (std::memcmp(result.data(), first.data(), result.size() * sizeof(float)) != 0)
+      fail(std::string(name) + ": results differ between schedules");
   }
   return first;
 }
 
 void check(const char* name, double got, double want) {
-  if (!(std::fabs(got - want) <= 1e-4 * std::fabs(want) + 1e-6)) fail(std::string(name) + ": " + std::to_string(got) + " for " + std::to_string(want));
+  if (!(std::fabs(got - want) <= 1e-4 * std::fabs(want) + 1e-6))
+    fail(std::string(name) + ": " + std::to_string(got) + " for " + std::to_string(want));
 }
 
 void probe_reduction(const char* name, std::vector<std::int64_t> extents, std::vector<int> axes) {
@@ -87,12 +91,14 @@ void probe_reduction(const char* name, std::vector<std::int64_t> extents, std::v
   check(name, got, want);
   for (std::size_t r = 0; r < result.size() && p.axes.inner_reduced && p.axes.outer_reduced == 1; ++r) {
     double row = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(p.axes.inner); ++i) row += static_cast<double>(input.data[r * static_cast<std::size_t>(p.axes.inner) + i]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(p.axes.inner); ++i)
+      row += static_cast<double>(input.data[r * static_cast<std::size_t>(p.axes.inner) + i]);
     check(name, static_cast<double>(result[r]), row);
   }
 }
 
-void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner, std::size_t part_bytes, unsigned blocks) {
+void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner,
+                   std::size_t part_bytes, unsigned blocks) {
   ClassParameters<float> p;
   plan_class_rows(rows, classes, 4, true, 90, part_bytes, &p.plan);
   if (inner > 1) {
@@ -100,11 +106,13 @@ void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, st
     p.by_inner = Divisor::of(inner);
   }
   p.plan.blocks = blocks * p.plan.cluster;
-  const auto positions = static_cast<std::size_t>(rows * inner), elements = positions * static_cast<std::size_t>(classes);
+  const auto positions = static_cast<std::size_t>(rows * inner),
+             elements = positions * static_cast<std::size_t>(classes);
   Memory<float> logits(elements, Access::kReadOnly, "logits");
   for (std::size_t i = 0; i < elements; ++i) logits.data[i] = static_cast<float>(i * 7919 % 1000) * 0.01F;
   Memory<std::int64_t> labels(positions, Access::kReadOnly, "labels");
-  for (std::size_t i = 0; i < positions; ++i) labels.data[i] = i % 5 == 2 ? -100 : static_cast<std::int64_t>(i * 31) % classes;
+  for (std::size_t i = 0; i < positions; ++i)
+    labels.data[i] = i % 5 == 2 ? -100 : static_cast<std::int64_t>(i * 31) % classes;
   Memory<double> partials(p.plan.blocks, Access::kWriteFirst, "partials");
   Memory<unsigned> ticket(1, Access::kReadWrite, "ticket");
   ticket.data[0] = 0;
@@ -120,7 +128,8 @@ void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, st
     Memory<float> output(elements, Access::kWriteFirst, "output"), total(1, Access::kWriteFirst, "total");
     p.output = output.data;
     p.total = total.data;
-    launch(inner == 1 ? &class_rows<ClassTask::kIndices, float> : &class_columns<ClassTask::kIndices, float>, geometry, nullptr, p);
+    launch(inner == 1 ? &class_rows<ClassTask::kIndices, float> : &class_columns<ClassTask::kIndices, float>, geometry,
+           nullptr, p);
     std::vector<float> all(output.data, output.data + output.size);
     all.push_back(total.data[0]);
     return all;
@@ -132,7 +141,8 @@ void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, st
     const std::size_t start = position / in * c * in + position % in;
     double sum = 0;
     for (std::size_t k = 0; k < c; ++k) sum += std::exp(static_cast<double>(logits.data[start + k * in]));
-    want += std::log(sum) - static_cast<double>(logits.data[start + static_cast<std::size_t>(labels.data[position]) * in]);
+    want +=
+        std::log(sum) - static_cast<double>(logits.data[start + static_cast<std::size_t>(labels.data[position]) * in]);
   }
   check(name, static_cast<double>(result.back()), want);
 }
@@ -165,8 +175,10 @@ void probe_softmax_gradient(const char* name, std::int64_t rows, std::int64_t cl
   });
   double dot = 0;
   const std::size_t in = static_cast<std::size_t>(inner);
-  for (std::size_t k = 0; k < static_cast<std::size_t>(classes); ++k) dot += static_cast<double>(y.data[k * in]) * static_cast<double>(g.data[k * in]);
-  check(name, static_cast<double>(result[in]), static_cast<double>(y.data[in]) * (static_cast<double>(g.data[in]) - dot));
+  for (std::size_t k = 0; k < static_cast<std::size_t>(classes); ++k)
+    dot += static_cast<double>(y.data[k * in]) * static_cast<double>(g.data[k * in]);
+  check(name, static_cast<double>(result[in]),
+        static_cast<double>(y.data[in]) * (static_cast<double>(g.data[in]) - dot));
 }
 
 void probe_labels() {
@@ -187,7 +199,8 @@ void probe_labels() {
   p.blocks = 3;
   const std::vector<float> result = in_all_schedules("labels", [&] {
     launch(&scan_labels<float>, {3, kThreads, 1, 0}, nullptr, p);
-    return std::vector<float>{static_cast<float>(summary.data[0]), static_cast<float>(report.data[0]), static_cast<float>(report.data[1])};
+    return std::vector<float>{static_cast<float>(summary.data[0]), static_cast<float>(report.data[0]),
+                              static_cast<float>(report.data[1])};
   });
   check("labels", static_cast<double>(result[0]), 2500);
   check("labels", static_cast<double>(result[1]), 500);
@@ -196,7 +209,8 @@ void probe_labels() {
 void probe_cosine(const char* name, std::int64_t length) {
   CosineParameters<float> p;
   const auto elements = static_cast<std::size_t>(5 * length);
-  Memory<float> a(elements, Access::kReadOnly, "a"), b(elements, Access::kReadOnly, "b"), target(5, Access::kReadOnly, "target");
+  Memory<float> a(elements, Access::kReadOnly, "a"), b(elements, Access::kReadOnly, "b"),
+      target(5, Access::kReadOnly, "target");
   for (std::size_t i = 0; i < elements; ++i) {
     a.data[i] = static_cast<float>(i % 13) - 5.0F;
     b.data[i] = static_cast<float>(i % 7) - 2.0F;
@@ -226,7 +240,8 @@ void probe_cosine(const char* name, std::int64_t length) {
   double want = 0;
   for (std::size_t row = 0; row < 5; ++row) {
     double dot = 0, aa = 0, bb = 0;
-    for (std::size_t i = row * static_cast<std::size_t>(length); i < (row + 1) * static_cast<std::size_t>(length); ++i) {
+    for (std::size_t i = row * static_cast<std::size_t>(length); i < (row + 1) * static_cast<std::size_t>(length);
+         ++i) {
       dot += static_cast<double>(a.data[i] * b.data[i]);
       aa += static_cast<double>(a.data[i] * a.data[i]);
       bb += static_cast<double>(b.data[i] * b.data[i]);

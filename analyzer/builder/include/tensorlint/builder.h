@@ -18,9 +18,9 @@
 
 #include "tensorlint/dtype.h"
 
-/// Tensor programs written in C++: each call adds nodes of ONNX, knows at once what comes out of them, and is checked by
-/// tensorlint's rules. Not thread-safe. Misuse of the library itself (a value of another builder, a name given twice, data
-/// that do not fit their dims) throws std::invalid_argument that names the caller's line.
+/// Tensor programs written in C++: each call adds nodes of ONNX, knows at once what comes out of them, and is checked
+/// by tensorlint's rules. Not thread-safe. Misuse of the library itself (a value of another builder, a name given
+/// twice, data that do not fit their dims) throws std::invalid_argument that names the caller's line.
 namespace tensorlint::builder {
 
 class Builder;
@@ -45,17 +45,28 @@ using Shape = std::vector<Extent>;
 
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kUndefined;
-template <> inline constexpr DType kDTypeOf<float> = DType::kFloat32;
-template <> inline constexpr DType kDTypeOf<double> = DType::kFloat64;
-template <> inline constexpr DType kDTypeOf<bool> = DType::kBool;
-template <> inline constexpr DType kDTypeOf<std::int8_t> = DType::kInt8;
-template <> inline constexpr DType kDTypeOf<std::int16_t> = DType::kInt16;
-template <> inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
-template <> inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
-template <> inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUint8;
-template <> inline constexpr DType kDTypeOf<std::uint16_t> = DType::kUint16;
-template <> inline constexpr DType kDTypeOf<std::uint32_t> = DType::kUint32;
-template <> inline constexpr DType kDTypeOf<std::uint64_t> = DType::kUint64;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kFloat32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kFloat64;
+template <>
+inline constexpr DType kDTypeOf<bool> = DType::kBool;
+template <>
+inline constexpr DType kDTypeOf<std::int8_t> = DType::kInt8;
+template <>
+inline constexpr DType kDTypeOf<std::int16_t> = DType::kInt16;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
+template <>
+inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
+template <>
+inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUint8;
+template <>
+inline constexpr DType kDTypeOf<std::uint16_t> = DType::kUint16;
+template <>
+inline constexpr DType kDTypeOf<std::uint32_t> = DType::kUint32;
+template <>
+inline constexpr DType kDTypeOf<std::uint64_t> = DType::kUint64;
 
 template <typename T>
 concept Element = kDTypeOf<T> != DType::kUndefined;
@@ -66,7 +77,8 @@ class Data {
   template <Element T>
   explicit Data(T scalar) : Data(std::vector<T>{scalar}, {}) {}
   template <Element T>
-  Data(std::initializer_list<T> elements, std::vector<std::int64_t> dims) : Data(std::vector<T>(elements), std::move(dims)) {}
+  Data(std::initializer_list<T> elements, std::vector<std::int64_t> dims)
+      : Data(std::vector<T>(elements), std::move(dims)) {}
   template <Element T>
   Data(const std::vector<T>& elements, std::vector<std::int64_t> dims) : dtype_(kDTypeOf<T>), dims_(std::move(dims)) {
     bytes_.reserve(elements.size() * sizeof(T));
@@ -93,7 +105,8 @@ class Data {
 /// An attribute of a node. Lists of numbers that are not integers are given as std::vector.
 class Attr {
  public:
-  using Payload = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>, Data>;
+  using Payload = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
+                               std::vector<std::string>, Data>;
 
   template <std::integral T>
   Attr(std::string name, T value) : name_(std::move(name)), payload_(static_cast<std::int64_t>(value)) {}
@@ -102,7 +115,8 @@ class Attr {
   Attr(std::string name, DType value) : name_(std::move(name)), payload_(static_cast<std::int64_t>(value)) {}
   Attr(std::string name, const char* value) : name_(std::move(name)), payload_(std::string(value)) {}
   Attr(std::string name, std::string value) : name_(std::move(name)), payload_(std::move(value)) {}
-  Attr(std::string name, std::initializer_list<std::int64_t> value) : name_(std::move(name)), payload_(std::vector<std::int64_t>(value)) {}
+  Attr(std::string name, std::initializer_list<std::int64_t> value)
+      : name_(std::move(name)), payload_(std::vector<std::int64_t>(value)) {}
   Attr(std::string name, std::vector<std::int64_t> value) : name_(std::move(name)), payload_(std::move(value)) {}
   Attr(std::string name, std::vector<float> value) : name_(std::move(name)), payload_(std::move(value)) {}
   Attr(std::string name, std::vector<std::string> value) : name_(std::move(name)), payload_(std::move(value)) {}
@@ -116,8 +130,9 @@ class Attr {
   Payload payload_;
 };
 
-/// A value of a graph under construction: a handle, cheap to copy, valid as long as its builder. The questions are answered
-/// at once. Inside the body of a Loop a carried value is what it is in the first iteration, until the Loop is complete.
+/// A value of a graph under construction: a handle, cheap to copy, valid as long as its builder. The questions are
+/// answered at once. Inside the body of a Loop a carried value is what it is in the first iteration, until the Loop is
+/// complete.
 class Value {
  public:
   Value() = default;  ///< an optional operand that is left out
@@ -144,10 +159,10 @@ class Value {
 /// How a node is called, beyond its operator and operands.
 struct Call {
   std::vector<Attr> attributes{};
-  std::string name{};       ///< of the node and its first result; made from the operator where empty
-  std::string domain{};     ///< empty: ONNX's own
+  std::string name{};    ///< of the node and its first result; made from the operator where empty
+  std::string domain{};  ///< empty: ONNX's own
   std::size_t results = 1;
-  std::string device{};     ///< where it has to run; empty: where its operands are
+  std::string device{};  ///< where it has to run; empty: where its operands are
 };
 
 /// What the loss of a batch becomes.
@@ -193,8 +208,8 @@ struct Options {
   std::string graph_name = "main";
   std::int64_t opset = 21;  ///< of ONNX's own operators, at least 7
   std::string default_device = "cpu";
-  /// Called in the very call that made the mistake, for warnings and errors; may throw. The value then goes on as a best
-  /// guess, so that later, independent mistakes are found too.
+  /// Called in the very call that made the mistake, for warnings and errors; may throw. The value then goes on as a
+  /// best guess, so that later, independent mistakes are found too.
   std::function<void(const Finding&)> on_finding{};
 };
 
@@ -222,14 +237,17 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  Value input(std::string_view name, DType dtype, Shape shape, std::string_view device = "", Location at = Location::current());
-  /// Something that training changes: an input of the graph, with its initial value as default where there is one, so that
-  /// nothing is concluded from the initial elements. The file says `tensorlint.requires_grad` in its metadata.
-  Value parameter(std::string_view name, DType dtype, Shape shape, std::string_view device = "", bool requires_grad = true,
+  Value input(std::string_view name, DType dtype, Shape shape, std::string_view device = "",
+              Location at = Location::current());
+  /// Something that training changes: an input of the graph, with its initial value as default where there is one, so
+  /// that nothing is concluded from the initial elements. The file says `tensorlint.requires_grad` in its metadata.
+  Value parameter(std::string_view name, DType dtype, Shape shape, std::string_view device = "",
+                  bool requires_grad = true, Location at = Location::current());
+  Value parameter(std::string_view name, Data initial, std::string_view device = "", bool requires_grad = true,
                   Location at = Location::current());
-  Value parameter(std::string_view name, Data initial, std::string_view device = "", bool requires_grad = true, Location at = Location::current());
   /// A constant of the graph. An empty name becomes one of our own.
-  Value constant(Data data, std::string_view name = "", std::string_view device = "", Location at = Location::current());
+  Value constant(Data data, std::string_view name = "", std::string_view device = "",
+                 Location at = Location::current());
   template <Element T>
   Value constant(T scalar, Location at = Location::current()) {
     return constant(Data(scalar), "", "", at);
@@ -240,7 +258,8 @@ class Builder {
 
   /// Any operator by its name. `ops` is for those with several results.
   Value op(std::string_view name, std::vector<Value> operands, Call call = {}, Location at = Location::current());
-  std::vector<Value> ops(std::string_view name, std::vector<Value> operands, Call call, Location at = Location::current());
+  std::vector<Value> ops(std::string_view name, std::vector<Value> operands, Call call,
+                         Location at = Location::current());
 
   // What nearly every program needs; each is one node, but for reshape's and reduce's constant.
   Value add(Value a, Value b, Location at = Location::current());
@@ -259,40 +278,50 @@ class Builder {
   Value linear(Value x, Value weight, Value bias = {}, Location at = Location::current());
 
   /// Any of ONNX's reductions by name (ReduceMean, ReduceSum, ReduceMax, ...); no axes: over all of them.
-  Value reduce(std::string_view name, Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false, Location at = Location::current());
-  Value reduce_mean(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false, Location at = Location::current());
-  Value reduce_sum(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false, Location at = Location::current());
-  Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false, Location at = Location::current());
-  Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false, Location at = Location::current());
+  Value reduce(std::string_view name, Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
+               Location at = Location::current());
+  Value reduce_mean(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
+                    Location at = Location::current());
+  Value reduce_sum(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
+                   Location at = Location::current());
+  Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
+                   Location at = Location::current());
+  Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
+                   Location at = Location::current());
   Value arg_max(Value x, std::int64_t axis, bool keepdims = false, Location at = Location::current());
 
   /// The same tensor on another device.
   Value transfer(Value x, std::string_view device, Location at = Location::current());
 
   /// Both branches take no operands and use outer values as they are; they hand out as many values each.
-  std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then_branch, const std::function<std::vector<Value>()>& else_branch,
-                         Location at = Location::current());
-  /// At most `trips` iterations (absent: no limit) while `condition` holds (absent: it does). Results: the carried values
-  /// after the last iteration, then what was stacked.
-  std::vector<Value> loop(Value trips, Value condition, std::vector<Value> carried, const std::function<LoopResult(const LoopStep&)>& body,
-                          Location at = Location::current());
+  std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then_branch,
+                         const std::function<std::vector<Value>()>& else_branch, Location at = Location::current());
+  /// At most `trips` iterations (absent: no limit) while `condition` holds (absent: it does). Results: the carried
+  /// values after the last iteration, then what was stacked.
+  std::vector<Value> loop(Value trips, Value condition, std::vector<Value> carried,
+                          const std::function<LoopResult(const LoopStep&)>& body, Location at = Location::current());
 
-  // Losses as PyTorch defines them (torch.nn.functional), written out in operators of ONNX. `kMean` divides by all elements, in
-  // losses over classes by the rows that count (with weights: by their sum).
+  // Losses as PyTorch defines them (torch.nn.functional), written out in operators of ONNX. `kMean` divides by all
+  // elements, in losses over classes by the rows that count (with weights: by their sum).
   Value mse_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
   Value l1_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
-  Value smooth_l1_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double beta = 1, Location at = Location::current());
-  Value huber_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double delta = 1, Location at = Location::current());
+  Value smooth_l1_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double beta = 1,
+                       Location at = Location::current());
+  Value huber_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double delta = 1,
+                   Location at = Location::current());
   /// `input` are probabilities; logarithms are at least -100.
   Value bce_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
-  Value bce_with_logits_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
+  Value bce_with_logits_loss(Value input, Value target, Reduction reduction = Reduction::kMean,
+                             Location at = Location::current());
   /// Scores [N, C, ...] against class indices [N, ...], or against probabilities of the scores' own shape.
   Value cross_entropy_loss(Value input, Value target, ClassLoss options = {}, Location at = Location::current());
   Value nll_loss(Value input, Value target, ClassLoss options = {}, Location at = Location::current());
   /// `input` are log-probabilities, and so is `target` with `log_target`.
-  Value kl_div_loss(Value input, Value target, Reduction reduction = Reduction::kMean, bool log_target = false, Location at = Location::current());
+  Value kl_div_loss(Value input, Value target, Reduction reduction = Reduction::kMean, bool log_target = false,
+                    Location at = Location::current());
 
-  /// The graph hands the value out; a name renames it, or a copy of it where it is an input, constant or output already.
+  /// The graph hands the value out; a name renames it, or a copy of it where it is an input, constant or output
+  /// already.
   Value output(Value value, std::string_view name = "", Location at = Location::current());
 
   /// What was wrong in the calls so far. After 100 of them calls stay silent; check() still finds everything.
@@ -300,8 +329,8 @@ class Builder {
   /// All findings of all rules about the graph as it is.
   std::vector<Finding> check() const;
 
-  /// The binary ONNX file. Nodes carry the caller's lines as `pkg.torch.onnx.stack_trace`, so `tensorlint check` shows them.
-  /// Throws std::length_error for a model above 2 GiB or bodies nested deeper than 64.
+  /// The binary ONNX file. Nodes carry the caller's lines as `pkg.torch.onnx.stack_trace`, so `tensorlint check` shows
+  /// them. Throws std::length_error for a model above 2 GiB or bodies nested deeper than 64.
   std::string serialized() const;
   /// Writes a temporary file beside `path` and renames it. Throws std::system_error where that fails.
   void write(const std::string& path) const;

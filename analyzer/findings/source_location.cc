@@ -1,4 +1,4 @@
-#include "analyzer/findings/places.h"
+#include "analyzer/findings/source_location.h"
 
 #include <algorithm>
 #include <charconv>
@@ -43,9 +43,10 @@ std::optional<StackFrame> parse_frame(std::string_view line) {
 
 bool is_library(std::string_view file) {
   for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
-      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
+                                      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
     if (file.find(part) != std::string_view::npos) return true;
-  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/", "lightning/", "pytorch_lightning/"})
+  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
+                                       "lightning/", "pytorch_lightning/"})
     if (file.starts_with(start)) return true;
   return false;
 }
@@ -84,32 +85,34 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace) {
 }
 
 const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
-  const auto own = std::find_if(frames.rbegin(), frames.rend(), [](const StackFrame& frame) { return !is_library(frame.file); });
+  const auto own =
+      std::find_if(frames.rbegin(), frames.rend(), [](const StackFrame& frame) { return !is_library(frame.file); });
   if (own != frames.rend()) return &*own;
   return frames.empty() ? nullptr : &frames.back();
 }
 
-const std::vector<MetadataEntry>& Places::entries(NodeId node) {
+const std::vector<MetadataEntry>& LocationResolver::entries(NodeId node) {
   const auto [it, is_new] = metadata_.try_emplace(node);
   if (is_new && model_.provenance != nullptr) it->second = model_.provenance->node_metadata(model_.node(node));
   return it->second;
 }
 
-std::string_view Places::metadata(NodeId node, std::string_view key) {
+std::string_view LocationResolver::metadata(NodeId node, std::string_view key) {
   if (node == NodeId::kNone) return {};
   for (const MetadataEntry& entry : entries(node))
     if (entry.key == key) return entry.value;
   return {};
 }
 
-const Places::NodePlace& Places::of(NodeId node) {
+const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   const auto [it, is_new] = places_.try_emplace(node);
   if (!is_new || node == NodeId::kNone) return it->second;
-  NodePlace& found = it->second;
+  NodeLocation& found = it->second;
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
   const std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
   if (const StackFrame* frame = users_frame(frames)) {
-    found.place = {.file = std::string(frame->file), .line = frame->line, .column = 0, .source = std::string(frame->source)};
+    found.place = {
+        .file = std::string(frame->file), .line = frame->line, .column = 0, .source = std::string(frame->source)};
     // The trace keeps the code as it was at export; a file that has changed since would show another line.
     const std::string_view now = source_line(frame->file, frame->line, false);
     if (frame->source.empty() || trimmed(now) == frame->source) {
@@ -123,31 +126,35 @@ const Places::NodePlace& Places::of(NodeId node) {
   return found;
 }
 
-Place Places::of_value(ValueId value) {
+SourceLocation LocationResolver::of_value(ValueId value) {
   if (value == ValueId::kAbsent) return {};
   const Value& known = model_.value(value);
   if (known.producer != NodeId::kNone) return of(known.producer).place;
-  return known.initializer != nullptr ? in_text(known.initializer->position) : Place{};
+  return known.initializer != nullptr ? in_text(known.initializer->position) : SourceLocation{};
 }
 
-Place Places::in_text(const Position& position) {
+SourceLocation LocationResolver::in_text(const Position& position) {
   if (position.line == 0) return {};
-  return {.file = model_.path, .line = position.line, .column = position.column, .source = std::string(source_line(model_.path, position.line, true))};
+  return {.file = model_.path,
+          .line = position.line,
+          .column = position.column,
+          .source = std::string(source_line(model_.path, position.line, true))};
 }
 
-std::string_view Places::source_line(std::string_view file, std::uint32_t line, bool is_model) {
+std::string_view LocationResolver::source_line(std::string_view file, std::uint32_t line, bool is_model) {
   const std::vector<std::string_view>& lines = source(file, is_model).lines;
   return line >= 1 && line <= lines.size() ? lines[line - 1] : std::string_view();
 }
 
-const Places::Source& Places::source(std::string_view file, bool is_model) {
+const LocationResolver::Source& LocationResolver::source(std::string_view file, bool is_model) {
   if (const auto known = sources_.find(file); known != sources_.end()) return known->second;
   Source& source = sources_[std::string(file)];
   // A stack trace may name any file of the machine: only Python programs are worth showing.
   if (file.find('\0') != std::string_view::npos || (!is_model && !file.ends_with(".py"))) return source;
   std::filesystem::path path(file);
   std::error_code error;
-  if (!is_model && path.is_relative() && !std::filesystem::exists(path, error)) path = std::filesystem::path(model_.path).parent_path() / path;
+  if (!is_model && path.is_relative() && !std::filesystem::exists(path, error))
+    path = std::filesystem::path(model_.path).parent_path() / path;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMaxSourceBytes) return source;
   const auto bytes = onnx::FileBytes::open(path.string());

@@ -1,4 +1,4 @@
-#include "passes/placement/diagram.h"
+#include "passes/placement/bdd.h"
 
 #include <algorithm>
 
@@ -6,20 +6,20 @@
 
 namespace tensorlint {
 
-std::size_t DiagramStore::Hash::operator()(const Node& node) const {
+std::size_t BddStore::Hash::operator()(const Node& node) const {
   return static_cast<std::size_t>(mix(mix(node.variable, node.low), node.high));
 }
 
-DiagramStore::DiagramStore(std::size_t limit) : limit_(limit) {
+BddStore::BddStore(std::size_t limit) : limit_(limit) {
   intern({kLeaf, 0, 0});
   intern({kLeaf, 1, 0});
 }
 
-Diagram DiagramStore::intern(Node node) {
+Bdd BddStore::intern(Node node) {
   if (const auto known = ids_.find(node); known != ids_.end()) return {known->second};
   if (nodes_.size() + remembered_ >= limit_) {
     full_ = true;
-    return kNever;
+    return kFalse;
   }
   const auto id = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(node);
@@ -27,55 +27,55 @@ Diagram DiagramStore::intern(Node node) {
   return {id};
 }
 
-Diagram DiagramStore::leaf(std::uint32_t value) {
+Bdd BddStore::leaf(std::uint32_t value) {
   if (value <= 1) return {value};
   if (value >= kListedLeaves) return intern({kLeaf, value, 0});
   if (leaves_.size() <= value) leaves_.resize(value + 1);
-  if (leaves_[value] == kNever) leaves_[value] = intern({kLeaf, value, 0});
+  if (leaves_[value] == kFalse) leaves_[value] = intern({kLeaf, value, 0});
   return leaves_[value];
 }
 
-Diagram DiagramStore::both(Diagram a, Diagram b) {
-  if (a == kNever || b == kNever) return kNever;
-  if (a == kAlways || a == b) return b;
-  if (b == kAlways) return a;
+Bdd BddStore::and_(Bdd a, Bdd b) {
+  if (a == kFalse || b == kFalse) return kFalse;
+  if (a == kTrue || a == b) return b;
+  if (b == kTrue) return a;
   if (a.id > b.id) std::swap(a, b);
   return map2(kBoth, a, b, [](std::uint32_t x, std::uint32_t y) { return x & y; });
 }
 
-Diagram DiagramStore::choose(Diagram condition, Diagram yes, Diagram no) {
-  if (condition == kAlways || yes == no) return yes;
-  if (condition == kNever) return no;
-  if (yes == kAlways && no == kNever) return condition;
-  if (full_) return kNever;
+Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
+  if (condition == kTrue || yes == no) return yes;
+  if (condition == kFalse) return no;
+  if (yes == kTrue && no == kFalse) return condition;
+  if (full_) return kFalse;
   auto& memo = choose_memo_[std::uint64_t{yes.id} << 32 | no.id];
   if (const auto known = memo.find(condition.id); known != memo.end()) return known->second;
   const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});
-  const Diagram low = choose(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
-  const Diagram high = choose(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
-  const Diagram result = make(top, low, high);
+  const Bdd low = ite(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
+  const Bdd high = ite(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
+  const Bdd result = make(top, low, high);
   choose_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
   ++remembered_;
   return result;
 }
 
-std::vector<Diagram> DiagramStore::nodes_of(Diagram d) const {
-  std::vector<Diagram> found{d};
+std::vector<Bdd> BddStore::nodes_of(Bdd d) const {
+  std::vector<Bdd> found{d};
   std::unordered_map<std::uint32_t, bool> seen{{d.id, true}};
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (is_leaf(found[i])) continue;
-    for (const Diagram next : {when_false(found[i]), when_true(found[i])})
+    for (const Bdd next : {when_false(found[i]), when_true(found[i])})
       if (seen.emplace(next.id, true).second) found.push_back(next);
   }
   return found;
 }
 
-std::optional<std::vector<std::pair<std::uint32_t, bool>>> DiagramStore::example(Diagram condition) const {
-  if (condition == kNever) return std::nullopt;
+std::optional<std::vector<std::pair<std::uint32_t, bool>>> BddStore::example(Bdd condition) const {
+  if (condition == kFalse) return std::nullopt;
   std::vector<std::pair<std::uint32_t, bool>> choices;
-  // Reduced: every diagram other than kNever holds for some choices.
+  // Reduced: every diagram other than kFalse holds for some choices.
   while (!is_leaf(condition)) {
-    const bool choice = when_false(condition) == kNever;
+    const bool choice = when_false(condition) == kFalse;
     choices.emplace_back(variable(condition), choice);
     condition = choice ? when_true(condition) : when_false(condition);
   }

@@ -27,20 +27,20 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace);
 const StackFrame* users_frame(const std::vector<StackFrame>& frames);
 
 /// Where nodes and values of one model were written. Reads metadata and sources only when asked.
-class Places {
+class LocationResolver {
  public:
-  explicit Places(const Model& model) : model_(model) {}
+  explicit LocationResolver(const Model& model) : model_(model) {}
 
-  struct NodePlace {
-    Place place;
+  struct NodeLocation {
+    SourceLocation place;
     std::string module;  ///< dotted path of the torch.nn.Module that the node belongs to; empty when not known
   };
   /// From the exporter's stack trace, else the node's line of a model in text; empty when there is neither.
-  const NodePlace& of(NodeId node);
+  const NodeLocation& of(NodeId node);
   /// Of the node that makes the value, or the line of an initializer in text.
-  Place of_value(ValueId value);
+  SourceLocation of_value(ValueId value);
   /// Of a position in a model in text; empty in a binary one.
-  Place in_text(const Position& position);
+  SourceLocation in_text(const Position& position);
   /// metadata_props of a node, empty without any.
   std::string_view metadata(NodeId node, std::string_view key);
 
@@ -54,7 +54,7 @@ class Places {
   const std::vector<MetadataEntry>& entries(NodeId node);
 
   const Model& model_;
-  std::map<NodeId, NodePlace> places_;
+  std::map<NodeId, NodeLocation> places_;
   std::map<NodeId, std::vector<MetadataEntry>> metadata_;
   std::map<std::string, Source, std::less<>> sources_;
 };
