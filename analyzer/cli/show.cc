@@ -11,8 +11,7 @@
 #include "analyzer/cli/output.h"
 #include "analyzer/config/suggestion.h"
 #include "analyzer/findings/escape.h"
-#include "analyzer/reports/json.h"
-#include "analyzer/reports/text.h"
+#include "analyzer/reports/show.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint::cli {

@@ -9,7 +9,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/source_location.h"
-#include "analyzer/reports/text.h"
+#include "analyzer/reports/show.h"
 #include "analyzer/reports/unknowns.h"
 #include "analyzer/rules/rule.h"
 #include "passes/dataflow/analysis.h"

@@ -3,6 +3,7 @@
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
+#include "analyzer/reports/show.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/rules/engine.h"
 #include "ir/readers/onnx/reader.h"

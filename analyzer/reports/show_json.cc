@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "analyzer/findings/escape.h"
+#include "analyzer/reports/show.h"
+#include "passes/losses/loss_sites.h"
+
+namespace tensorlint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Names that a reader may look up again are kept longer than what only people read.
+constexpr std::size_t kIdentifierLength = 1000;
+
+std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
+
+Json bound(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+/// Integral bounds print as integers, as people write them.
+Json range_json(const Range& range, DTypeSet dtypes) {
+  const auto side = [&](double value) {
+    const bool integral = dtypes.proves(DTypeSet::integers() | DType::kBool) && std::abs(value) < 9007199254740992.0;
+    return integral ? Json(static_cast<std::int64_t>(value)) : bound(value);
+  };
+  return Json::array({side(range.lo), side(range.hi)});
+}
+
+/// Prints the facts of values; `all_symbols` says whether extents that nothing names get names of their own.
+class FactPrinter {
+ public:
+  FactPrinter(FactStore& facts, bool all_symbols) : facts_(facts), all_symbols_(all_symbols) {}
+
+  Json print(const Fact& fact, const std::vector<std::string>& device_names) {
+    Json json = print(fact);
+    if (!json.contains("dtype")) return json;
+    json["device"] = Json::array();
+    for (const std::string& name : device_names) json["device"].push_back(identifier(name));
+    return json;
+  }
+
+ private:
+  Json print(const Fact& fact) {
+    switch (fact.kind) {
+      case ValueKind::kSequence: {
+        const std::span<const Dim> length = facts_.dims_of(fact.shape);
+        return {{"kind", to_text(fact.kind)},
+                {"element", print(facts_.fact(fact.element))},
+                {"length", length.size() == 1 ? dim_json(length.front()) : Json()}};
+      }
+      case ValueKind::kOptional:
+        return {{"kind", to_text(fact.kind)}, {"element", print(facts_.fact(fact.element))}};
+      case ValueKind::kMap:
+        return {{"kind", to_text(fact.kind)}};
+      default:
+        return tensor(fact);
+    }
+  }
+
+  Json tensor(const Fact& fact) {
+    Json json = Json::object();
+    if (fact.kind == ValueKind::kSparseTensor) json["kind"] = to_text(fact.kind);
+    json["dtype"] = dtypes_json(fact.dtypes);
+    json["shape"] = facts_.is_ranked(fact.shape) ? dims_json(facts_.dims_of(fact.shape)) : Json();
+    json["range"] = range_json(fact.range, fact.dtypes);
+    const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
+    if (!fact.range.nan && !integers) json["nan"] = false;
+    if (const Content* content = facts_.content(fact.content)) {
+      if (content->floats.empty()) {
+        json["contents"] = dims_json(content->integers);
+      } else {
+        json["contents"] = Json::array();
+        for (const double value : content->floats)
+          json["contents"].push_back(std::isfinite(value) ? Json(value) : Json());
+      }
+    }
+    return json;
+  }
+
+  Json dims_json(std::span<const Dim> list) {
+    Json json = Json::array();
+    for (const Dim dim : list) json.push_back(dim_json(dim));
+    return json;
+  }
+
+  Json dim_json(Dim dim) {
+    DimPool& dims = facts_.dims();
+    if (const auto extent = dims.as_constant(dim)) return *extent;
+    if (!dims.is_named(dim)) {
+      if (!all_symbols_ || dim.is_unknown()) return {};
+      dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
+        if (dims.is_named(symbol)) return std::nullopt;
+        return dims.symbol(fmt::format("?{}", symbol.id()));
+      });
+      if (!dims.is_named(dim)) return {};
+    }
+    return identifier(dims.to_text(dim));
+  }
+
+  static Json dtypes_json(DTypeSet dtypes) {
+    Json names = Json::array();
+    for (int code = 1; code < kDTypeCount; ++code)
+      if (dtypes.contains(static_cast<DType>(code))) names.push_back(to_text(static_cast<DType>(code)));
+    return names;
+  }
+
+  FactStore& facts_;
+  bool all_symbols_;
+};
+
+/// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
+bool entered(const Analysis& analysis, const Graph& graph) {
+  bool any = graph.node_count == 0;
+  for (std::uint32_t n = 0; n < graph.node_count && !any; ++n)
+    any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
+  return any;
+}
+
+}  // namespace
+
+std::string show_json(const Analysis& analysis, const Placement& placement, ShowStyle style) {
+  const Model& model = analysis.model();
+  FactPrinter printer(analysis.facts(), style.all_symbols);
+  std::vector<Json> values(model.graphs.size(), Json::object());
+  for (std::size_t id = 1; id < model.values.size(); ++id) {
+    const Value& value = model.values[id];
+    if (value.name == NameId::kEmpty) continue;
+    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] =
+        printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
+  }
+  Json graphs = Json::array();
+  for (std::size_t g = 1; g < model.graphs.size(); ++g) {
+    Json json = {{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}};
+    if (!entered(analysis, model.graphs[g])) json["entered"] = false;
+    graphs.push_back(std::move(json));
+  }
+  Json losses = Json::array();
+  for (const LossSite& loss : find_losses(analysis))
+    losses.push_back({{"kind", to_text(loss.kind)},
+                      {"node", identifier(model.label(loss.meeting))},
+                      {"prediction", identifier(model.name_of(loss.prediction_source))},
+                      {"target", identifier(model.name_of(loss.target_source))}});
+  const Json document = {{"schema", 1},
+                         {"path", identifier(model.path)},
+                         {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
+                         {"graphs", std::move(graphs)},
+                         {"losses", std::move(losses)}};
+  return document.dump(style.one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tensorlint
