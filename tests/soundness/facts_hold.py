@@ -3,7 +3,11 @@
 A value holds when its kind, dtype, rank and dims, known elements, bounds and NaN-freeness are as printed. Symbols are bound
 by the first value that has one alone as a dim or element; from then on every expression has to agree with the binding.
 Symbols starting with `?` in a body are new in each visit of it, so they are bound per visit.
+
+What was compared is counted by aspect, and only where a fact says something: a dim that is unknown, or bounds that are those
+of the dtype, are compared with nothing. The floors of each test are held against these counts.
 """
+import collections
 import functools
 import math
 import re
@@ -127,29 +131,57 @@ class Scope:
         (self.own if name.startswith("?") else self.named)[name] = value
 
 
+def narrower(lo, hi, dtype):
+    """Whether bounds say more than the dtype does."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return lo is not None and lo > limits.min or hi is not None and hi < limits.max
+    if dtype.kind == "b":
+        return lo is not None and lo == hi
+    return lo is not None or hi is not None
+
+
 class Judge:
-    """Collects what does not hold, and counts what was compared."""
+    """Collects what does not hold, and counts what was compared of the values that are not among the given ones."""
+
+    ASPECTS = ("values", "dtypes", "dims", "elements", "bounds", "expressions")
 
     def __init__(self):
         self.problems = []
-        self.values = self.dims = self.elements = self.bounds = self.expressions = 0
+        self.compared = collections.Counter()
+        self.counting = True
 
-    def visit(self, facts, concrete, scope, where):
+    def count(self, aspect, number=1):
+        self.compared[aspect] += number * self.counting
+
+    def summary(self):
+        return ", ".join(f"{self.compared[aspect]} {aspect}" for aspect in self.ASPECTS) + f" compared: {len(self.problems)} outside their facts"
+
+    def below(self, floors, scale=1.0):
+        """What was compared too little, as texts. `floors`: for each aspect how many per hundred values; "values": how many in all.
+        `scale`: what a run of a part, whose models may be unlike the rest, is held to."""
+        for aspect, floor in floors.items():
+            wanted = scale * floor * (1 if aspect == "values" else self.compared["values"] / 100)
+            if self.compared[aspect] < max(wanted, 1):
+                yield f"only {self.compared[aspect]} {aspect} compared, at least {wanted:.0f} expected"
+
+    def visit(self, facts, concrete, scope, where, given=()):
         """`facts`: of one graph, by name; `concrete`: what one visit of it computed, in order of computation."""
         shared = [(name, value, facts[name]) for name, value in concrete.items() if name in facts]
         for name, value, fact in shared:
             self.bind(fact, value, scope)
         for name, value, fact in shared:
+            self.counting = name not in given
             for problem in self.against(fact, value, scope):
                 self.problems.append(f"{where}: `{name}` {problem}")
 
-    def run(self, document, visits, where):
-        """`document`: what `show` prints; `visits`: as from execution.py, in any order."""
+    def run(self, document, visits, where, given=()):
+        """`document`: what `show` prints; `visits`: as from execution.py, in any order; `given`: the inputs, whose facts are declared."""
         bodies = {graph["graph"].rsplit("/", 1)[-1]: graph["values"] for graph in document["graphs"]}
         scope = Scope()
         for graph, concrete in visits:
             if not graph:
-                self.visit(document["values"], concrete, scope, where)
+                self.visit(document["values"], concrete, scope, where, given)
         for graph, concrete in visits:
             if graph and graph in bodies:
                 self.visit(bodies[graph], concrete, Scope(scope), f"{where}, body {graph}")
@@ -173,16 +205,23 @@ class Judge:
         if text is None:
             return None
         if isinstance(text, str):
-            self.expressions += 1
             try:
-                return value_of(parse(text), scope) == number
+                result = value_of(parse(text), scope) == number
             except Unbound:
                 return None
+            self.count("expressions")
+            return result
         return text == number
+
+    def disagree(self, aspect, texts, numbers, scope):
+        """Whether some number is not as the fact says."""
+        answers = [self.agrees(text, number, scope) for text, number in zip(texts, numbers)]
+        self.count(aspect, sum(answer is not None for answer in answers))
+        return False in answers
 
     def against(self, fact, value, scope):
         """Texts that say what of the value is not as the fact says."""
-        self.values += 1
+        self.count("values")
         kind = fact.get("kind", "tensor")
         if kind == "optional":
             if value is None:
@@ -204,7 +243,7 @@ class Judge:
             if kind != "sequence":
                 yield f"is a sequence, the fact says {kind}"
                 return
-            if self.agrees(fact["length"], len(value), scope) is False:
+            if self.disagree("dims", [fact["length"]], [len(value)], scope):
                 yield f"has {len(value)} elements, the fact says {fact['length']}"
             for element in value:
                 for problem in self.against(fact["element"], element, scope):
@@ -222,13 +261,13 @@ class Judge:
         if name not in fact["dtype"]:
             yield f"is {name}, the fact says {' or '.join(fact['dtype'])}"
             return
+        self.count("dtypes", len(fact["dtype"]) == 1)
         shape = fact["shape"]
         if shape is not None:
             if len(shape) != array.ndim:
                 yield f"has shape {list(array.shape)}, the fact says {shape}"
                 return
-            self.dims += len(shape)
-            if any(self.agrees(text, number, scope) is False for text, number in zip(shape, array.shape)):
+            if self.disagree("dims", shape, array.shape, scope):
                 yield f"has shape {list(array.shape)}, the fact says {shape}{self.bindings(shape, scope)}"
         if name == "string" or array.dtype.kind == "c":
             return
@@ -237,11 +276,11 @@ class Judge:
             if len(contents) != array.size:
                 yield f"has {array.size} elements, the fact knows {len(contents)}"
                 return
-            self.elements += len(contents)
             flat = array.ravel()
             if array.dtype.kind in "iub":
-                wrong = any(self.agrees(text, int(x), scope) is False for text, x in zip(contents, flat))
+                wrong = self.disagree("elements", contents, map(int, flat), scope)
             else:
+                self.count("elements", sum(text is not None for text in contents))
                 limit = ROUNDING.get(name, 0.3)
                 wrong = any(text is not None and not math.isclose(text, float(x), rel_tol=limit, abs_tol=limit)
                             for text, x in zip(contents, flat))
@@ -251,7 +290,7 @@ class Judge:
             yield from self.bounded(fact, array, name)
 
     def bounded(self, fact, array, name):
-        self.bounds += 1
+        self.count("bounds", narrower(*fact["range"], array.dtype) or fact.get("nan") is False)
         integers = array.dtype.kind in "iub"
         if not integers:
             with np.errstate(all="ignore"):

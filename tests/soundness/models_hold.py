@@ -47,14 +47,16 @@ def main():
         judge, document, ran = Judge(), program.show([path])[path], []
         for run in (execution.by_runtime, execution.by_reference):
             try:
-                judge.run(document, run(model, feeds), name)
+                judge.run(document, run(model, feeds), name, feeds)
                 ran.append(run.__name__)
             except Exception as error:  # what an engine does not have
                 print(f"{name}: {run.__name__}: {str(error)[:160]}")
-        print(f"{name}: {', '.join(ran) or 'not run'}: {judge.values} values, {judge.dims} dims compared, {len(judge.problems)} outside their facts")
+        print(f"{name}: {', '.join(ran) or 'not run'}: {judge.summary()}")
         for problem in judge.problems[:5]:
             print(f"  {problem}")
-        bad += bool(judge.problems) or not ran
+        short = list(judge.below({"dims": 1})) if ran else []
+        print("".join(f"  {problem}\n" for problem in short), end="")
+        bad += bool(judge.problems) or bool(short) or not ran
     return 1 if bad else 0
 
 

@@ -29,18 +29,22 @@ def show(paths):
     return documents
 
 
+def check(folder, *options):
+    """The report of `check` on all models in a folder."""
+    command = [BINARY, "check", "--format", "json", *options, str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if result.returncode not in (0, 1, 2):
+        raise RuntimeError(f"check ended with {result.returncode}: {result.stderr[-2000:]}")
+    return json.loads(result.stdout)
+
+
 def failures(folder):
     """{path: messages of what `check` says every execution fails at}, of all models in a folder.
 
     invalid-domain is left out: a logarithm of what is negative ends in NaN and not in a failure.
     """
-    command = [BINARY, "check", "--format", "json", "--select", "shape,graph,value",
-               "--ignore", "invalid-domain", "--fail-on", "error", str(folder)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    if result.returncode not in (0, 1, 2):
-        raise RuntimeError(f"check ended with {result.returncode}: {result.stderr[-2000:]}")
     found = {}
-    for finding in json.loads(result.stdout)["findings"]:
+    for finding in check(folder, "--select", "shape,graph,value", "--ignore", "invalid-domain", "--fail-on", "error")["findings"]:
         if finding["severity"] == "error" and finding["certainty"] == "must":
             found.setdefault(finding["path"], []).append(f"{finding['rule']} at {finding['node']}: {finding['message']}")
     return found
