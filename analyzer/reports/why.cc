@@ -12,6 +12,7 @@
 #include "analyzer/reports/show.h"
 #include "analyzer/reports/unknowns.h"
 #include "analyzer/rules/rule.h"
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint {
@@ -26,16 +27,13 @@ std::string name_of(const Model& model, ValueId value) {
 /// The value of each body that a control-flow node makes `result` of, or of the function that a node calls.
 std::vector<ValueId> made_of(const Model& model, NodeId node, const Value& result) {
   std::vector<ValueId> made;
-  if (const GraphId function = model.op(model.node(node)).function; function != GraphId::kNone) {
-    const std::vector<ValueId>& outputs = model.graph(function).outputs;
-    return result.result_index < outputs.size() ? std::vector{outputs[result.result_index]} : made;
+  const RegionOp region = region_op(model, model.node(node));
+  const std::size_t output = region.output_of_result(result.result_index);
+  for (std::size_t g = 0; g < region.graph_count(); ++g) {
+    if (region.graphs[g] == GraphId::kNone) continue;
+    const std::vector<ValueId>& outputs = model.graph(region.graphs[g]).outputs;
+    if (output < outputs.size()) made.push_back(outputs[output]);
   }
-  const std::uint32_t index =
-      result.result_index +
-      (model.text(model.op(model.node(node)).name) == "Loop" ? 1 : 0);  // Loop: the condition comes first
-  for (const Graph& graph : model.graphs)
-    if (graph.kind == GraphKind::kSubgraph && graph.owner == node && index < graph.outputs.size())
-      made.push_back(graph.outputs[index]);
   return made;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/graph/region_op.h"
+
 namespace tensorlint {
 
 std::string_view Analysis::reason(NodeId node) const {
@@ -71,12 +73,10 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
     const Value& self = model.value(value);
     if (self.origin != ValueOrigin::kNode) return {value, NodeId::kNone};
     const Node& node = model.node(self.producer);
-    const Operator& op = model.op(node);
-    const std::string_view name = op.domain == NameId::kEmpty ? model.text(op.name) : std::string_view();
     // A condition or trip count may be alike, and is never what a result comes from.
-    const std::size_t decide = name == "If" ? 1 : name == "Loop" ? 2 : 0;
+    const std::size_t control = region_op(model, node).control_operands;
     const std::span<const ValueId> operands =
-        model.operands(node).subspan(std::min<std::size_t>(decide, node.operand_count));
+        model.operands(node).subspan(std::min<std::size_t>(control, node.operand_count));
     const auto source = std::find_if(operands.begin(), operands.end(), [&](ValueId operand) {
       return operand != ValueId::kAbsent && same(operand, value);
     });

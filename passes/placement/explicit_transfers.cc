@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
@@ -22,7 +23,7 @@ using Vertex = MinimumCut::Vertex;
 constexpr Vertex kAccelerator = MinimumCut::kSource, kCpu = MinimumCut::kSink, kNowhere = ~Vertex{0};
 /// Multiplications that the cpu makes while it reads a byte: 10^11 a second, 12 GB a second.
 constexpr double kProductsPerByte = 8;
-/// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kFalse.
+/// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kInfinite.
 constexpr double kMaxWeight = 0x1p36;
 
 std::int64_t weight(double bytes, double times) {
@@ -64,7 +65,7 @@ class TransferPlanner {
     visit_graph(GraphId::kMain);
     if (problem_) return *std::move(problem_);
     for (std::size_t v = 1; v < model_.values.size(); ++v) add_copies(static_cast<ValueId>(v));
-    if (cut_.solve() >= MinimumCut::kFalse)
+    if (cut_.solve() >= MinimumCut::kInfinite)
       return Error{"what the model and its placement ask for cannot be met by copies", {}};
     for (std::size_t n = 0; n < node_sides_.size(); ++n)
       if (node_sides_[n] != kNowhere) ++(is_on_accelerator(node_sides_[n]) ? plan_.on_accelerator : plan_.on_cpu);
@@ -149,11 +150,11 @@ class TransferPlanner {
     return functions;
   }
 
-  double trips_of(NodeId loop) const {
-    const Node& node = model_.node(loop);
-    const std::string_view name = model_.text(model_.op(node).name);
-    if (name == "If") return 1;
-    if (name == "Loop") {
+  double trips_of(NodeId owner) const {
+    const Node& node = model_.node(owner);
+    const RegionKind kind = region_kind(model_, model_.op(node));
+    if (kind == RegionKind::kIf) return 1;
+    if (kind == RegionKind::kLoop) {
       const ValueId count = node.operand_count > 0 ? model_.operands(node)[0] : ValueId::kAbsent;
       if (const auto known = known_integer(analysis_, count))
         return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
@@ -194,21 +195,12 @@ class TransferPlanner {
     for (std::uint32_t n = 0; n < graph.node_count && !problem_; ++n) visit(static_cast<NodeId>(graph.first_node + n));
   }
 
-  GraphId body_of(const Node& node, std::string_view name) {
-    const Attribute* found = model_.attribute(node, name);
-    if (found != nullptr && found->kind == AttributeKind::kGraph && found->graph != GraphId::kNone) return found->graph;
-    stop(fmt::format("`{}` has no {}", model_.label(model_.id_of(node)), name));
-    return GraphId::kNone;
-  }
-
   void visit(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
     const std::string_view name = model_.text(op.name);
-    if (op.function != GraphId::kNone) return call(id, op.function);
-    if (op.domain == NameId::kEmpty && name == "If") return branch(id);
-    if (op.domain == NameId::kEmpty && (name == "Loop" || name == "Scan")) return loop(id, name == "Loop");
-    if (op.domain == NameId::kEmpty && name == "SequenceMap") return stop("SequenceMap cannot be placed yet");
+    if (const RegionOp region = region_op(model_, node); region.kind != RegionKind::kNone)
+      return visit_region(id, region);
     const auto operands = model_.operands(node);
     const auto results_on = [&](Vertex side) {
       for (const ValueId result : model_.results(node))
@@ -255,15 +247,32 @@ class TransferPlanner {
     const auto choice = choices_.find(id);
     const Node& node = model_.node(id);
     const bool bound = placed == kNowhere && choice != choices_.end();  // Constant has no kernels
-    if (placed == kCpu || (bound && !choice->second.missing.empty())) cut_.add_edge(side, kCpu, MinimumCut::kFalse);
+    if (placed == kCpu || (bound && !choice->second.missing.empty())) cut_.add_edge(side, kCpu, MinimumCut::kInfinite);
     const bool only_there =
         bound && missing_kernel(analysis_, node, provider_).empty() && !missing_kernel(analysis_, node, *cpu_).empty();
-    if (placed == kAccelerator || only_there) cut_.add_edge(kAccelerator, side, MinimumCut::kFalse);
+    if (placed == kAccelerator || only_there) cut_.add_edge(kAccelerator, side, MinimumCut::kInfinite);
   }
 
-  void call(NodeId id, GraphId function) {
+  void visit_region(NodeId id, const RegionOp& region) {
+    if (!region.has_graphs()) return stop(fmt::format("`{}` lacks a body or operands", model_.label(id)));
+    switch (region.kind) {
+      case RegionKind::kNone:
+        return;
+      case RegionKind::kCall:
+        return call(id, region);
+      case RegionKind::kIf:
+        return branch(id, region);
+      case RegionKind::kLoop:
+      case RegionKind::kScan:
+        return loop(id, region);
+      case RegionKind::kSequenceMap:
+        return stop("SequenceMap cannot be placed yet");
+    }
+  }
+
+  void call(NodeId id, const RegionOp& region) {
     const Node& node = model_.node(id);
-    const Graph& graph = model_.graph(function);
+    const Graph& graph = model_.graph(region.body());
     for (std::size_t i = 0; i < node.operand_count; ++i)
       use(id, i, i < graph.inputs.size() ? homes_[index(graph.inputs[i])] : kNowhere);
     const auto results = model_.results(node);
@@ -271,15 +280,13 @@ class TransferPlanner {
       if (results[r] != ValueId::kAbsent) homes_[index(results[r])] = homes_[index(graph.outputs[r])];
   }
 
-  void branch(NodeId id) {
+  void branch(NodeId id, const RegionOp& region) {
     const Node& node = model_.node(id);
     const auto results = model_.results(node);
     std::vector<Vertex> slots(results.size());
     for (Vertex& slot : slots) slot = cut_.add_vertex();
     for (std::size_t i = 0; i < node.operand_count; ++i) use(id, i, kNowhere, true);
-    for (const char* name : {"then_branch", "else_branch"}) {
-      const GraphId body = body_of(node, name);
-      if (body == GraphId::kNone) return;
+    for (const GraphId body : region.graphs) {
       visit_graph(body);
       for (std::size_t r = 0; r < std::min(results.size(), model_.graph(body).outputs.size()); ++r)
         hand_out(body, r, slots[r]);
@@ -288,43 +295,36 @@ class TransferPlanner {
       if (results[r] != ValueId::kAbsent) homes_[index(results[r])] = slots[r];
   }
 
-  void loop(NodeId id, bool is_loop) {
+  void loop(NodeId id, const RegionOp& region) {
     const Node& node = model_.node(id);
     const auto operands = model_.operands(node);
-    const auto results = model_.results(node);
-    const GraphId body_id = body_of(node, "body");
-    if (body_id == GraphId::kNone) return;
-    const Graph& body = model_.graph(body_id);
-    const Attribute* scans = model_.attribute(node, "num_scan_inputs");
-    const std::size_t lead = is_loop ? 2 : 0, lead_out = is_loop ? 1 : 0;
-    const std::size_t scanned = is_loop || scans == nullptr || scans->i < 1 ? 0 : static_cast<std::size_t>(scans->i);
-    if (operands.size() < lead + scanned || body.inputs.size() != operands.size() ||
-        body.outputs.size() < lead_out + operands.size() - lead - scanned)
-      return stop(fmt::format("the body of `{}` does not fit it", model_.label(id)));
-    const std::size_t carried = operands.size() - lead - scanned;
-    for (std::size_t i = 0; i < lead; ++i) {
-      use(id, i, kNowhere, true);
-      if (body.inputs[i] != ValueId::kAbsent) homes_[index(body.inputs[i])] = kCpu;
-    }
-    std::vector<Vertex> slots(carried);
-    for (std::size_t i = 0; i < carried; ++i) {
+    const Graph& body = model_.graph(region.body());
+    if (!region.fits(body)) return stop(fmt::format("the body of `{}` does not fit it", model_.label(id)));
+    const auto set_home = [&](ValueId value, Vertex side) {
+      if (value != ValueId::kAbsent) homes_[index(value)] = side;
+    };
+    for (std::size_t i = 0; i < region.control_operands; ++i) use(id, i, kNowhere, true);
+    for (std::size_t i = 0; i < region.control_inputs; ++i) set_home(body.inputs[i], kCpu);
+    std::vector<Vertex> slots(region.carried);
+    for (std::size_t i = 0; i < region.carried; ++i) {
       slots[i] = cut_.add_vertex();
-      use(id, lead + i, slots[i]);
-      if (body.inputs[lead + i] != ValueId::kAbsent) homes_[index(body.inputs[lead + i])] = slots[i];
+      use(id, region.carried_operand(i), slots[i]);
+      set_home(body.inputs[region.carried_input(i)], slots[i]);
     }
-    for (std::size_t i = lead + carried; i < operands.size(); ++i) {
-      if (operands[i] == ValueId::kAbsent) return stop(fmt::format("`{}` scans nothing", model_.label(id)));
-      use(id, i, kNowhere);  // a slice is where the sequence is
-      if (body.inputs[i] != ValueId::kAbsent) homes_[index(body.inputs[i])] = homes_[index(operands[i])];
+    for (std::size_t s = 0; s < region.scanned; ++s) {
+      const ValueId sequence = operands[region.scanned_operand(s)];
+      if (sequence == ValueId::kAbsent) return stop(fmt::format("`{}` scans nothing", model_.label(id)));
+      use(id, region.scanned_operand(s), kNowhere);  // a slice is where the sequence is
+      set_home(body.inputs[region.slice_input(s)], homes_[index(sequence)]);
     }
-    visit_graph(body_id);
-    for (std::size_t i = 0; i < carried; ++i) hand_out(body_id, lead_out + i, slots[i]);
+    visit_graph(region.body());
+    for (std::size_t i = 0; i < region.carried; ++i) hand_out(region.body(), region.carried_output(i), slots[i]);
+    const auto results = model_.results(node);
     for (std::size_t r = 0; r < results.size(); ++r) {
-      if (results[r] == ValueId::kAbsent) continue;
-      if (r < carried) {
-        homes_[index(results[r])] = slots[r];
-      } else if (lead_out + r < body.outputs.size()) {
-        homes_[index(results[r])] = homes_[index(body.outputs[lead_out + r])];
+      if (region.is_carried_result(r)) {
+        set_home(results[r], slots[r]);
+      } else if (region.output_of_result(r) < body.outputs.size()) {
+        set_home(results[r], homes_[index(body.outputs[region.output_of_result(r)])]);
       }
     }
   }
@@ -380,8 +380,8 @@ class TransferPlanner {
       if (one.is_host_read) ++host_reads;
       if (one.side != kNowhere && one.side != home) readers.insert(one.side);
       if (one.side != kNowhere && one.node == NodeId::kNone && handed_out_[index(value)] > 1) {
-        cut_.add_edge(home, one.side, MinimumCut::kFalse);
-        cut_.add_edge(one.side, home, MinimumCut::kFalse);
+        cut_.add_edge(home, one.side, MinimumCut::kInfinite);
+        cut_.add_edge(one.side, home, MinimumCut::kInfinite);
       }
     }
     if (home == kNowhere) return;
@@ -393,8 +393,8 @@ class TransferPlanner {
     cut_.add_edge(home, down, bytes);
     cut_.add_edge(up, home, bytes);
     for (const Vertex reader : readers) {
-      cut_.add_edge(down, reader, MinimumCut::kFalse);
-      cut_.add_edge(reader, up, MinimumCut::kFalse);
+      cut_.add_edge(down, reader, MinimumCut::kInfinite);
+      cut_.add_edge(reader, up, MinimumCut::kInfinite);
     }
   }
 

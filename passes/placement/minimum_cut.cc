@@ -15,7 +15,7 @@ void MinimumCut::add_edge(Vertex from, Vertex to, std::int64_t capacity) {
     edges_.push_back({b, first_[a], left});
     first_[a] = static_cast<std::uint32_t>(edges_.size() - 1);
   };
-  add(from, to, std::min(capacity, kFalse));
+  add(from, to, std::min(capacity, kInfinite));
   add(to, from, 0);
 }
 
@@ -39,9 +39,9 @@ std::int64_t MinimumCut::push_blocking_flow() {
   std::vector<std::uint32_t> path;  // edges from the source on
   for (Vertex at = kSource;;) {
     if (at == kSink) {
-      std::int64_t least = kFalse;
+      std::int64_t least = kInfinite;
       for (const std::uint32_t e : path) least = std::min(least, edges_[e].left);
-      total = std::min(total + least, kFalse);
+      total = std::min(total + least, kInfinite);
       std::size_t full = path.size();
       for (std::size_t i = path.size(); i-- > 0;) {
         edges_[path[i]].left -= least;
@@ -50,7 +50,7 @@ std::int64_t MinimumCut::push_blocking_flow() {
       }
       at = edges_[path[full] ^ 1U].to;
       path.resize(full);
-      if (total == kFalse) return total;
+      if (total == kInfinite) return total;
       continue;
     }
     std::uint32_t& e = next_edge_[at];
@@ -83,7 +83,7 @@ void MinimumCut::mark_sink_side() {
 
 std::int64_t MinimumCut::solve() {
   std::int64_t total = 0;
-  while (total < kFalse && find_levels()) total = std::min(total + push_blocking_flow(), kFalse);
+  while (total < kInfinite && find_levels()) total = std::min(total + push_blocking_flow(), kInfinite);
   mark_sink_side();
   return total;
 }

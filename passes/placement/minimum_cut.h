@@ -13,14 +13,14 @@ class MinimumCut {
   using Vertex = std::uint32_t;
   static constexpr Vertex kSource = 0, kSink = 1;
   /// More than all finite capacities together may be: such an edge is never cut where another cut exists.
-  static constexpr std::int64_t kFalse = std::int64_t{1} << 58;
+  static constexpr std::int64_t kInfinite = std::int64_t{1} << 58;
 
   Vertex add_vertex();
   std::size_t vertices() const { return first_.size(); }
   /// `capacity` is paid when `from` is on the source's side and `to` on the sink's; 0 adds nothing.
   void add_edge(Vertex from, Vertex to, std::int64_t capacity);
 
-  /// Cuts the graph. Returns what the cut costs, at least kFalse where every cut has an edge of kFalse.
+  /// Cuts the graph. Returns what the cut costs, at least kInfinite where every cut has an edge of kInfinite.
   std::int64_t solve();
   /// After solve(). Vertices that either side would take at the same cost are the source's.
   bool on_source_side(Vertex vertex) const { return !reaches_sink_[vertex]; }

@@ -9,20 +9,14 @@ namespace tensorlint {
 OperatorTraits traits_of(const Model& model, const Operator& op) {
   OperatorTraits traits;
   const std::string_view name = model.text(op.name);
-  if (op.function != GraphId::kNone) {
-    traits.kind = NodeKind::kCall;
-    return traits;
-  }
+  traits.region = region_kind(model, op);
+  if (traits.region == RegionKind::kCall) return traits;
   traits.operands = operand_placement(model, op);
   if (is_transfer(model, op)) {
-    traits.kind = NodeKind::kTransfer;
+    traits.is_transfer = true;
     traits.content = ContentRule::kSame;
   }
   if (op.domain != NameId::kEmpty) return traits;
-  if (name == "If") traits.kind = NodeKind::kIf;
-  if (name == "Loop") traits.kind = NodeKind::kLoop;
-  if (name == "Scan") traits.kind = NodeKind::kScan;
-  if (name == "SequenceMap") traits.kind = NodeKind::kSequenceMap;
   for (const std::string_view same : {"Identity", "Squeeze", "Unsqueeze", "Reshape"})
     if (name == same) traits.content = ContentRule::kSame;
   if (name == "Not") traits.content = ContentRule::kNot;

@@ -2,17 +2,16 @@
 
 #include <cstdint>
 
-#include "ir/graph/model.h"
+#include "ir/graph/region_op.h"
 #include "passes/placement/host_operands.h"
 #include "passes/placement/symbols.h"
 
 namespace tensorlint {
 
-enum class NodeKind : std::uint8_t { kPlain, kTransfer, kCall, kIf, kLoop, kScan, kSequenceMap };
-
 /// What of an operator the placer asks at each of its nodes.
 struct OperatorTraits {
-  NodeKind kind = NodeKind::kPlain;
+  RegionKind region = RegionKind::kNone;
+  bool is_transfer = false;
   ContentRule content = ContentRule::kNone;
   bool is_collection = false;  ///< sequences and optionals: elements may be anywhere
   OperandPlacement operands;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "ir/graph/region_op.h"
 #include "passes/placement/device_lattice.h"
+#include "passes/placement/host_operands.h"
 #include "passes/placement/placer.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint {
 namespace {
@@ -37,41 +40,38 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
       const Graph& graph = model.graph(self.graph);
       if (self.origin != ValueOrigin::kInput || graph.kind != GraphKind::kSubgraph || graph.owner == NodeId::kNone)
         return {value, NodeId::kNone};
-      // A body's input: the carried value's start, else what the body hands on.
+      // A body's input: the operand that gives it its first value, else the output that gives it the next.
       const Node& owner = model.node(graph.owner);
-      const std::string_view op = model.text(model.op(owner).name);
-      const auto operands = model.operands(owner);
-      const std::size_t start = self.result_index;
-      if (start < operands.size() && on_device(operands[start])) {
-        value = operands[start];
-        continue;
+      const RegionOp region = region_op(model, owner);
+      const auto operand = region.operand_of_input(self.result_index);
+      const auto output = region.next_output_of_input(self.result_index);
+      if (operand && on_device(model.operands(owner)[*operand])) {
+        value = model.operands(owner)[*operand];
+      } else if (output && *output < graph.outputs.size() && on_device(graph.outputs[*output])) {
+        value = graph.outputs[*output];
+      } else {
+        return {value, NodeId::kNone};
       }
-      const std::size_t output = op == "Loop" ? start - std::min<std::size_t>(start, 1) : start;
-      if (output < graph.outputs.size() && on_device(graph.outputs[output])) {
-        value = graph.outputs[output];
-        continue;
-      }
-      return {value, NodeId::kNone};
+      continue;
     }
     const NodeId producer = self.producer;
     const Node& node = model.node(producer);
-    const std::string_view op = model.text(model.op(node).name);
-    if (sources_.node(producer) != DeviceSources::kUnplaced || op == "Transfer") return {value, producer};
+    const Operator& op = model.op(node);
+    if (sources_.node(producer) != DeviceSources::kUnplaced || is_transfer(model, op)) return {value, producer};
     ValueId source = ValueId::kAbsent;
-    const std::string_view domain = model.text(model.op(node).domain);
-    if (domain.empty() && (op == "If" || op == "Loop" || op == "Scan")) {
-      for (const Attribute& attribute : model.attributes(node)) {
-        if (attribute.kind != AttributeKind::kGraph || attribute.graph == GraphId::kNone || source != ValueId::kAbsent)
-          continue;
-        const Graph& body = model.graph(attribute.graph);
-        const std::size_t output = self.result_index + (op == "Loop" ? 1 : 0);
-        if (output < body.outputs.size() && on_device(body.outputs[output])) source = body.outputs[output];
+    const RegionOp region = region_op(model, node);
+    if (region.kind == RegionKind::kIf || region.is_loop()) {
+      const std::size_t output = region.output_of_result(self.result_index);
+      for (std::size_t g = 0; g < region.graph_count() && source == ValueId::kAbsent; ++g) {
+        if (region.graphs[g] == GraphId::kNone) continue;
+        const std::vector<ValueId>& outputs = model.graph(region.graphs[g]).outputs;
+        if (output < outputs.size() && on_device(outputs[output])) source = outputs[output];
       }
-      const std::size_t start = self.result_index + (op == "Loop" ? 2 : 0);
-      if (source == ValueId::kAbsent && op != "If" && start < node.operand_count &&
-          on_device(model.operands(node)[start]))
-        source = model.operands(node)[start];
-    } else if (op != "Shape" && op != "Size") {
+      if (source == ValueId::kAbsent && region.is_carried_result(self.result_index)) {
+        const ValueId start = model.operands(node)[region.carried_operand(self.result_index)];
+        if (on_device(start)) source = start;
+      }
+    } else if (!operand_placement(model, op).results_on_host) {
       for (const ValueId operand : model.operands(node))
         if (source == ValueId::kAbsent && on_device(operand)) source = operand;
     }

@@ -67,34 +67,28 @@ void Placer::visit_node(NodeId id, Bdd guard) {
   }
   --budget_;
   const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
-  switch (traits.kind) {
-    case NodeKind::kPlain:
-      return visit_plain(id, node, traits, guard);
-    case NodeKind::kTransfer:
-      return visit_transfer(id, node, guard);
-    default:
-      break;
-  }
+  if (traits.is_transfer) return visit_transfer(id, node, guard);
+  if (traits.region == RegionKind::kNone) return visit_plain(id, node, traits, guard);
   if (depth_ + 1 >= kMaxNesting) {
     give_up(id, guard, "bodies and calls are nested too deep");
     return;
   }
   ++depth_;
-  switch (traits.kind) {
-    case NodeKind::kCall:
+  const RegionOp region = region_op(model_, node, [&](std::string_view name) { return attributes_.find(node, name); });
+  switch (region.kind) {
+    case RegionKind::kNone:
+    case RegionKind::kCall:
       call_function(id, node, guard);
       break;
-    case NodeKind::kIf:
-      visit_if(id, node, guard);
+    case RegionKind::kIf:
+      visit_if(id, node, region, guard);
       break;
-    case NodeKind::kLoop:
-      visit_loop(id, node, guard);
+    case RegionKind::kLoop:
+    case RegionKind::kScan:
+      visit_loop(id, node, region, guard);
       break;
-    case NodeKind::kScan:
-      visit_scan(id, node, guard);
-      break;
-    default:
-      visit_sequence_map(id, node, guard);
+    case RegionKind::kSequenceMap:
+      visit_sequence_map(id, node, region, guard);
       break;
   }
   --depth_;

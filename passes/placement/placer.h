@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
@@ -52,7 +53,8 @@ class Placer {
   static constexpr int kMaxNesting = 192;  // of bodies and calls: the placer's own recursion
 
   struct Loop;
-  struct Iterated;
+  struct Iterations;
+  struct LoopResults;
   struct Summary {
     Bdd guard;
     std::vector<Placed> operands, results;
@@ -115,20 +117,23 @@ class Placer {
   // ---- bodies
 
   void call_function(NodeId id, const Node& node, Bdd guard);
-  GraphId body_of(const Node& node, std::string_view name) const;
   std::vector<Placed> outputs_of(GraphId body);
-  void visit_if(NodeId id, const Node& node, Bdd guard);
-  void visit_sequence_map(NodeId id, const Node& node, Bdd guard);
+  void visit_if(NodeId id, const Node& node, const RegionOp& region, Bdd guard);
+  void visit_sequence_map(NodeId id, const Node& node, const RegionOp& region, Bdd guard);
   void note_number_use(ValueId value);
   void limit_choices(NodeId id);
 
   // ---- loops
 
-  void visit_loop(NodeId id, const Node& node, Bdd guard);
-  void visit_scan(NodeId id, const Node& node, Bdd guard);
-  void set_trips(Loop& loop, const Node& node, ValueId sequence);
-  void set_loop_results(const Node& node, const Iterated& after, Bdd guard);
-  Iterated iterate(const Loop& loop, Bdd guard);
+  void visit_loop(NodeId id, const Node& node, const RegionOp& region, Bdd guard);
+  void set_trips(Loop& loop, ValueId count);
+  void set_trips_of_scan(Loop& loop, const Node& node, ValueId sequence);
+  Bdd start_condition(NodeId loop, ValueId value);
+  void set_loop_results(const Node& node, const LoopResults& after, Bdd guard);
+  LoopResults iterate(const Loop& loop, Bdd guard);
+  Bdd may_begin(const Loop& loop, Iterations& run, std::int64_t k);
+  Bdd next_condition(const Loop& loop, Iterations& run);
+  void find_period(const Loop& loop, Iterations& run, std::span<const Placed> before, std::int64_t k);
   void enter_body(const Loop& loop, std::int64_t k, std::span<const Placed> before, Bdd inside);
   std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Bdd, bool>> slices, Bdd inside);
   void add_slice(const Loop& loop, std::pair<Bdd, bool>& all, Bdd slice, ValueId value, Bdd inside);

@@ -56,23 +56,15 @@ void Placer::call_function(NodeId id, const Node& node, Bdd guard) {
     state(function).summaries.push_back(std::move(summary));
 }
 
-GraphId Placer::body_of(const Node& node, std::string_view name) const {
-  const Attribute* found = attributes_.find(node, name);
-  return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
-}
-
 std::vector<Placed> Placer::outputs_of(GraphId body) {
   std::vector<Placed> outputs;
   for (const ValueId output : model_.graph(body).outputs) outputs.push_back(read(output));
   return outputs;
 }
 
-void Placer::visit_if(NodeId id, const Node& node, Bdd guard) {
+void Placer::visit_if(NodeId id, const Node& node, const RegionOp& region, Bdd guard) {
   const auto operands = model_.operands(node);
-  const GraphId branches[] = {body_of(node, "then_branch"), body_of(node, "else_branch")};
-  if (operands.empty() || operands[0] == ValueId::kAbsent || branches[0] == GraphId::kNone ||
-      branches[1] == GraphId::kNone)
-    return give_up(id, guard, {});
+  if (!region.has_graphs() || operands[0] == ValueId::kAbsent) return give_up(id, guard, {});
   const std::optional<Bdd> taken = condition(operands[0]);
   note_number_use(operands[0]);
   records_.reach(id, guard);
@@ -86,8 +78,8 @@ void Placer::visit_if(NodeId id, const Node& node, Bdd guard) {
   }
   for (int b = 0; b < 2; ++b) {
     if (guards[b] == kFalse) continue;
-    visit_graph(branches[b], guards[b]);
-    outputs[b] = outputs_of(branches[b]);
+    visit_graph(region.graphs[b], guards[b]);
+    outputs[b] = outputs_of(region.graphs[b]);
   }
   const auto results = model_.results(node);
   for (std::size_t r = 0; r < results.size(); ++r) {
@@ -114,19 +106,19 @@ void Placer::visit_if(NodeId id, const Node& node, Bdd guard) {
   }
 }
 
-void Placer::visit_sequence_map(NodeId id, const Node& node, Bdd guard) {
-  const GraphId body_id = body_of(node, "body");
+void Placer::visit_sequence_map(NodeId id, const Node& node, const RegionOp& region, Bdd guard) {
   const auto operands = model_.operands(node);
-  if (body_id == GraphId::kNone) return give_up(id, guard, {});
-  const Graph& body = model_.graph(body_id);
+  if (!region.has_graphs()) return give_up(id, guard, {});
+  const Graph& body = model_.graph(region.body());
   records_.reach(id, guard);
   for (std::size_t i = 0; i < body.inputs.size(); ++i) {
-    Placed element = i < operands.size() ? read(operands[i]) : Placed{lattice_.unknown(), {}};
+    const auto operand = region.operand_of_input(i);
+    Placed element = operand ? read(operands[*operand]) : Placed{lattice_.unknown(), {}};
     element.content = {};
     set(body.inputs[i], element, guard);
   }
-  visit_graph(body_id, guard);
-  const std::vector<Placed> outputs = outputs_of(body_id);
+  visit_graph(region.body(), guard);
+  const std::vector<Placed> outputs = outputs_of(region.body());
   const auto results = model_.results(node);
   for (std::size_t r = 0; r < results.size(); ++r)
     set(results[r], {r < outputs.size() ? outputs[r].device : lattice_.unknown(), {}}, guard);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/host_operands.h"
@@ -107,11 +108,8 @@ class Chooser {
   void choose(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
-    const std::string_view name = model_.text(op.name), domain = model_.text(op.domain);
-    if (op.function != GraphId::kNone || is_transfer(model_, op)) return;
-    if (domain.empty() &&
-        (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap" || name == "Constant"))
-      return;
+    if (region_kind(model_, op) != RegionKind::kNone || is_transfer(model_, op)) return;
+    if (op.domain == NameId::kEmpty && model_.text(op.name) == "Constant") return;
     const OperandPlacement roles = operand_placement(model_, op);
     ProviderChoice choice;
     for (; choice.provider < providers_.size(); ++choice.provider) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
 #include "passes/placement/device_name.h"
@@ -135,11 +136,6 @@ class Run {
     }
   }
 
-  GraphId body_of(const Node& node, std::string_view name) const {
-    const Attribute* found = attributes_.find(node, name);
-    return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
-  }
-
   bool decide(NodeId id, ValueId condition) {
     Buffer& tensor = buffer(condition);
     if (tensor.home != 0) copy(id, condition, 0, /*keep=*/false);  // the host reads it each time
@@ -165,11 +161,9 @@ class Run {
         }))
       return stop("an operand is not defined");
     const std::string_view name = model_.text(op.name);
-    if (op.function != GraphId::kNone) return nested([&] { call(node, op.function); });
-    if (op.domain == NameId::kEmpty && name == "If") return nested([&] { branch(id, node); });
-    if (op.domain == NameId::kEmpty && (name == "Loop" || name == "Scan"))
-      return nested([&] { loop(id, node, name == "Loop"); });
-    if (op.domain == NameId::kEmpty && name == "SequenceMap") return stop("SequenceMap is not counted");
+    const RegionOp region =
+        region_op(model_, node, [&](std::string_view attribute) { return attributes_.find(node, attribute); });
+    if (region.kind != RegionKind::kNone) return nested([&] { run_region(id, node, region); });
 
     const OperandPlacement& placement = operands_[static_cast<std::size_t>(node.op)];
     if (placement.results_on_host) {
@@ -223,103 +217,121 @@ class Run {
     if (name != ValueId::kAbsent && from != ValueId::kAbsent) current_[index(name)] = current_[index(from)];
   }
 
-  void call(const Node& node, GraphId function) {
-    const Graph& graph = model_.graph(function);
-    const auto operands = model_.operands(node);
+  void bind_results(const Node& node, GraphId graph) {
     const auto results = model_.results(node);
-    for (std::size_t i = 0; i < std::min(operands.size(), graph.inputs.size()); ++i) bind(graph.inputs[i], operands[i]);
-    std::vector<Attribute> attributes = attributes_.of_call(node, graph);
-    std::vector<Attribute> outer = attributes_.enter(std::move(attributes));
-    visit_graph(function);
-    attributes_.enter(std::move(outer));
-    for (std::size_t r = 0; r < std::min(results.size(), graph.outputs.size()); ++r) bind(results[r], graph.outputs[r]);
+    const std::vector<ValueId>& outputs = model_.graph(graph).outputs;
+    for (std::size_t r = 0; r < std::min(results.size(), outputs.size()); ++r) bind(results[r], outputs[r]);
   }
 
-  void branch(NodeId id, const Node& node) {
+  void run_region(NodeId id, const Node& node, const RegionOp& region) {
+    switch (region.kind) {
+      case RegionKind::kNone:
+        return;
+      case RegionKind::kCall:
+        return call(node, region);
+      case RegionKind::kIf:
+        return branch(id, node, region);
+      case RegionKind::kLoop:
+      case RegionKind::kScan:
+        return loop(id, node, region);
+      case RegionKind::kSequenceMap:
+        return stop("SequenceMap is not counted");
+    }
+  }
+
+  void call(const Node& node, const RegionOp& region) {
+    const Graph& function = model_.graph(region.body());
+    const auto operands = model_.operands(node);
+    for (std::size_t i = 0; i < function.inputs.size(); ++i)
+      if (const auto operand = region.operand_of_input(i)) bind(function.inputs[i], operands[*operand]);
+    std::vector<Attribute> attributes = attributes_.of_call(node, function);
+    std::vector<Attribute> outer = attributes_.enter(std::move(attributes));
+    visit_graph(region.body());
+    attributes_.enter(std::move(outer));
+    bind_results(node, region.body());
+  }
+
+  void branch(NodeId id, const Node& node, const RegionOp& region) {
     const auto operands = model_.operands(node);
     if (operands.empty() || operands[0] == ValueId::kAbsent) return stop("an If has no condition");
-    const GraphId body = body_of(node, decide(id, operands[0]) ? "then_branch" : "else_branch");
+    const GraphId body = region.graphs[decide(id, operands[0]) ? 0 : 1];
     if (body == GraphId::kNone) return stop("an If has no such branch");
     visit_graph(body);
-    const auto results = model_.results(node);
-    const Graph& graph = model_.graph(body);
-    for (std::size_t r = 0; r < std::min(results.size(), graph.outputs.size()); ++r) bind(results[r], graph.outputs[r]);
+    bind_results(node, body);
   }
 
-  void loop(NodeId id, const Node& node, bool is_loop) {
+  /// How often a Loop runs at most, or a Scan runs; nullopt: no limit. Stops where the number is not known.
+  std::optional<std::int64_t> trips_of(NodeId id, const Node& node, const RegionOp& region) {
     const auto operands = model_.operands(node);
-    const auto results = model_.results(node);
-    const GraphId body_id = body_of(node, "body");
-    if (body_id == GraphId::kNone) return stop("a loop has no body");
-    const Graph& body = model_.graph(body_id);
-    const std::size_t lead = is_loop ? 2 : 0, lead_out = is_loop ? 1 : 0;
     std::optional<std::int64_t> trips;
-    bool going = true;
-    std::size_t count = 0, scanned = 0;
-    if (is_loop) {
-      if (operands.size() < 2) return stop("a Loop has too few operands");
-      count = operands.size() - 2;
-      if (operands[0] != ValueId::kAbsent) {
-        Buffer& tensor = buffer(operands[0]);
-        if (tensor.home != 0) copy(id, operands[0], 0, false);
-        trips = tensor.number;
-        if (!trips) return stop(fmt::format("how often the loop `{}` runs is not known", model_.label(id)));
-      }
-      going = operands[1] == ValueId::kAbsent || decide(id, operands[1]);
-    } else {
-      const Attribute* inputs = attributes_.find(node, "num_scan_inputs");
-      if (inputs == nullptr || inputs->i < 1 || static_cast<std::uint64_t>(inputs->i) > operands.size())
-        return stop("a Scan scans nothing");
-      scanned = static_cast<std::size_t>(inputs->i);
-      count = operands.size() - scanned;
-      const Attribute* axes = attributes_.find(node, "scan_input_axes");
-      const Fact& sequence = analysis_.fact(operands[count]);
-      if (sequence.shape != ShapeId::kUnranked) {
-        const auto extents = analysis_.facts().dims_of(sequence.shape);
-        std::int64_t axis = axes != nullptr && !axes->ints.empty() ? axes->ints[0] : 0;
-        axis += axis < 0 ? static_cast<std::int64_t>(extents.size()) : 0;
-        if (axis >= 0 && axis < static_cast<std::int64_t>(extents.size()))
-          trips = analysis_.facts().dims().as_constant(extents[static_cast<std::size_t>(axis)]);
-      }
-      if (!trips) return stop(fmt::format("how often the scan `{}` runs is not known", model_.label(id)));
+    if (region.kind == RegionKind::kScan) {
+      trips = dims().as_constant(
+          scanned_extent(analysis_, operands[region.scanned_operand(0)], attributes_.find(node, "scan_input_axes")));
+      if (!trips) stop(fmt::format("how often the scan `{}` runs is not known", model_.label(id)));
+    } else if (operands[0] != ValueId::kAbsent) {
+      Buffer& tensor = buffer(operands[0]);
+      if (tensor.home != 0) copy(id, operands[0], 0, false);
+      trips = tensor.number;
+      if (!trips) stop(fmt::format("how often the loop `{}` runs is not known", model_.label(id)));
     }
-    if (body.inputs.size() != lead + count + scanned || body.outputs.size() < lead_out + count)
-      return stop("a body does not fit its loop");
+    return trips;
+  }
+
+  /// Gives the body of iteration `k` (from 0) its inputs; `carried`: the buffers of the loop-carried values.
+  void enter_body(const Node& node, const RegionOp& region, std::int64_t k, std::span<const std::uint32_t> carried) {
+    const Graph& body = model_.graph(region.body());
+    const auto operands = model_.operands(node);
+    for (std::size_t i = 0; i < region.control_inputs; ++i) {
+      make(body.inputs[i], 0);
+      if (body.inputs[i] != ValueId::kAbsent) buffer(body.inputs[i]).number = i == 0 ? k : 1;
+    }
+    for (std::size_t i = 0; i < region.carried; ++i)
+      if (const ValueId input = body.inputs[region.carried_input(i)]; input != ValueId::kAbsent)
+        current_[index(input)] = carried[i];
+    for (std::size_t s = 0; s < region.scanned; ++s)
+      make(body.inputs[region.slice_input(s)], buffer(operands[region.scanned_operand(s)]).home);
+  }
+
+  void loop(NodeId id, const Node& node, const RegionOp& region) {
+    if (!region.has_graphs()) return stop("a loop has no body, or no operands that fit one");
+    const Graph& body = model_.graph(region.body());
+    const auto operands = model_.operands(node);
+    const std::optional<std::int64_t> trips = trips_of(id, node, region);
+    if (!problem_.empty()) return;
+    bool going = region.kind != RegionKind::kLoop || operands[1] == ValueId::kAbsent || decide(id, operands[1]);
+    if (region.kind == RegionKind::kScan && region.control_operands != 0)
+      return stop("a Scan of opset 8 is not counted");
+    if (!region.fits(body)) return stop("a body does not fit its loop");
     std::vector<std::uint32_t> carried;
-    for (std::size_t i = 0; i < count; ++i) {
-      const ValueId value = operands[lead + i];
+    for (std::size_t i = 0; i < region.carried; ++i) {
+      const ValueId value = operands[region.carried_operand(i)];
       if (value == ValueId::kAbsent) return stop("a carried value is left out");
       carried.push_back(current_[index(value)]);
     }
-    std::vector<int> slices;
+    std::vector<int> stacked;  // devices
     for (std::int64_t k = 0; going && (!trips || k < *trips); ++k) {
       if (budget_ == 0 || !problem_.empty()) return stop("a run has more nodes than are followed");
       --budget_;
-      if (is_loop) {
-        make(body.inputs[0], 0);
-        make(body.inputs[1], 0);
-        if (body.inputs[0] != ValueId::kAbsent) buffer(body.inputs[0]).number = k;
-        if (body.inputs[1] != ValueId::kAbsent) buffer(body.inputs[1]).number = 1;
-      }
-      for (std::size_t i = 0; i < count; ++i)
-        if (body.inputs[lead + i] != ValueId::kAbsent) current_[index(body.inputs[lead + i])] = carried[i];
-      for (std::size_t s = 0; s < scanned; ++s) make(body.inputs[lead + count + s], buffer(operands[count + s]).home);
+      enter_body(node, region, k, carried);
       later_iterations_ += k > 0 ? 1 : 0;
-      visit_graph(body_id);
+      visit_graph(region.body());
       if (!problem_.empty()) return;
-      for (std::size_t i = 0; i < count; ++i) carried[i] = current_[index(body.outputs[lead_out + i])];
-      if (slices.empty())
-        for (std::size_t o = lead_out + count; o < body.outputs.size(); ++o)
-          slices.push_back(buffer(body.outputs[o]).home);
-      if (is_loop && body.outputs[0] != ValueId::kAbsent) going = decide(id, body.outputs[0]);
+      for (std::size_t i = 0; i < region.carried; ++i)
+        carried[i] = current_[index(body.outputs[region.carried_output(i)])];
+      if (stacked.empty())
+        for (std::size_t o = region.stacked_output(0); o < body.outputs.size(); ++o)
+          stacked.push_back(buffer(body.outputs[o]).home);
+      if (region.control_outputs != 0 && body.outputs[0] != ValueId::kAbsent) going = decide(id, body.outputs[0]);
       later_iterations_ -= k > 0 ? 1 : 0;
     }
+    const auto results = model_.results(node);
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r] == ValueId::kAbsent) continue;
-      if (r < count) {
+      if (region.is_carried_result(r)) {
         current_[index(results[r])] = carried[r];
       } else {
-        make(results[r], r - count < slices.size() ? slices[r - count] : sources_.default_device());
+        const std::size_t s = r - region.carried;
+        make(results[r], s < stacked.size() ? stacked[s] : sources_.default_device());
       }
     }
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/graph/region_op.h"
+
 namespace tensorlint {
 
 bool is_transfer(const Model& model, const Operator& op) {
@@ -32,8 +34,8 @@ NodeId outermost_loop(const Model& model, NodeId node, ValueId value) {
        graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph;
        graph = model.graph(graph).parent) {
     const NodeId owner = model.graph(graph).owner;
-    const std::string_view name = model.text(model.op(model.node(owner)).name);
-    if (name == "Loop" || name == "Scan") before = owner;
+    const RegionKind kind = region_kind(model, model.op(model.node(owner)));
+    if (kind == RegionKind::kLoop || kind == RegionKind::kScan) before = owner;
   }
   return before;
 }

@@ -349,7 +349,7 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
       for (std::size_t n = 0; n < model->nodes.size(); ++n) {
         const Node& node = model->nodes[n];
         const bool there = is_there(static_cast<NodeId>(n));
-        if (there && model->text(model->op(node).name) == "Tanh") return MinimumCut::kFalse;
+        if (there && model->text(model->op(node).name) == "Tanh") return MinimumCut::kInfinite;
         for (const ValueId operand : model->operands(node)) {
           const Value& value = model->value(operand);
           crosses[operand] = crosses[operand] || there != (value.producer != NodeId::kNone && is_there(value.producer));
@@ -360,7 +360,7 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
       for (const auto& [value, is_copied] : crosses) sum += is_copied ? bytes(value) + kCopyOverhead : 0;
       return sum;
     };
-    std::int64_t least = MinimumCut::kFalse;
+    std::int64_t least = MinimumCut::kInfinite;
     for (std::uint32_t side = 0; side < (1U << model->nodes.size()); ++side) least = std::min(least, cost(side));
     std::uint32_t chosen = 0;
     const Placement placement = place(*out.analysis, {});

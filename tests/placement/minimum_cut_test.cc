@@ -36,7 +36,7 @@ TEST(MinimumCut, IsTheLeastOfAllCuts) {
       edges.emplace_back(random() % (inner + 2), random() % (inner + 2), random() % 5 == 0 ? 0 : random() % 20);
       cut.add_edge(std::get<0>(edges.back()), std::get<1>(edges.back()), std::get<2>(edges.back()));
     }
-    std::int64_t least = MinimumCut::kFalse;
+    std::int64_t least = MinimumCut::kInfinite;
     for (std::uint32_t side = 0; side < (1U << inner); ++side) least = std::min(least, cost_of(edges, side << 2));
     EXPECT_EQ(cut.solve(), least);
     std::uint32_t found = 0, largest = 0;
@@ -51,9 +51,9 @@ TEST(MinimumCut, IsTheLeastOfAllCuts) {
 TEST(MinimumCut, SaysThatThereIsNone) {
   MinimumCut cut;
   const auto v = cut.add_vertex();
-  cut.add_edge(MinimumCut::kSource, v, MinimumCut::kFalse);
-  cut.add_edge(v, MinimumCut::kSink, MinimumCut::kFalse);
-  EXPECT_GE(cut.solve(), MinimumCut::kFalse);
+  cut.add_edge(MinimumCut::kSource, v, MinimumCut::kInfinite);
+  cut.add_edge(v, MinimumCut::kSink, MinimumCut::kInfinite);
+  EXPECT_GE(cut.solve(), MinimumCut::kInfinite);
 }
 
 TEST(MinimumCut, OfALongChain) {

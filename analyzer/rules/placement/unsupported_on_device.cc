@@ -6,6 +6,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
+#include "ir/graph/region_op.h"
 
 namespace tensorlint {
 namespace {
@@ -42,10 +43,9 @@ class UnsupportedOnDevice : public Rule {
     }
     for (std::size_t n = 0; n < model.nodes.size(); ++n) {
       const auto id = static_cast<NodeId>(n);
-      const Operator& op = model.op(model.nodes[n]);
-      const std::string_view name = model.text(op.name);
       if (cannot_be_captured != NodeId::kNone && id > cannot_be_captured) break;
-      if (op.domain != NameId::kEmpty || (name != "If" && name != "Loop" && name != "Scan")) continue;
+      const RegionKind kind = region_kind(model, model.op(model.nodes[n]));
+      if (kind != RegionKind::kIf && kind != RegionKind::kLoop && kind != RegionKind::kScan) continue;
       cannot_be_captured = id;
       why = "the host decides what it runs";
       break;
