@@ -98,7 +98,7 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   }
   if (checker.had_internal_error()) return kExitInternal;
   if (checker.was_interrupted()) {
-    fmt::print(stderr, "tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files);
+    write_stderr(fmt::format("tensorlint: interrupted: {} of {} inputs were checked\n", reports.size(), files));
     return kExitInterrupted;
   }
   const int code = exit_code(reports);
@@ -116,7 +116,7 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
 }  // namespace
 
 int refuse(std::string_view message) {
-  fmt::print(stderr, "tensorlint: {}\n", escape_for_people(message, 2000));
+  write_stderr(fmt::format("tensorlint: {}\n", escape_for_people(message, 2000)));
   return kExitNotChecked;
 }
 
@@ -148,8 +148,8 @@ int run_check(const CheckOptions& options) {
     if (configs.empty() || configs.back() != *config) {  // files of one folder have one
       const InputSettings of = settings->of(file.path, *config);
       if (std::ranges::none_of(all_rules(), [&](const Rule* rule) { return of.selection.allows(rule->info()); }))
-        fmt::print(stderr, "tensorlint: no rule is left for {}: all that are selected are ignored too\n",
-                   escape_for_people(file.path, 2000));
+        write_stderr(fmt::format("tensorlint: no rule is left for {}: all that are selected are ignored too\n",
+                                 escape_for_people(file.path, 2000)));
     }
     configs.push_back(std::move(*config));
   }

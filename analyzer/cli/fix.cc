@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,10 @@ std::string place_of(const Finding& finding) {
 
 std::string plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string plural_fixes(std::size_t count) {
+  return count == 0 ? "no fixes" : count == 1 ? "1 fix" : fmt::format("{} fixes", count);
 }
 
 /// Carries the edits out and takes away the declarations that they made wrong.
@@ -126,14 +131,18 @@ int run_fix(const FixOptions& options) {
         fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
   if (!plan.edits.empty())
     text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
-  if (!target.empty() && outcome) {
-    const Result<std::string> copied = write_model(*outcome->model, outcome->edited.parts(), target, options.copy_data);
+  if (!outcome) text += "nothing to fix\n";
+  std::error_code none;
+  if (target.empty() || (!outcome && std::filesystem::equivalent(target, options.input, none))) {
+    if (!target.empty()) text += fmt::format("{} stays as it is\n", people(target));
+  } else {
+    // Who asked for OUT goes on with OUT, so it is written without fixes too.
+    const Result<std::string> copied =
+        write_model(outcome ? *outcome->model : *model, outcome ? outcome->edited.parts() : std::span(&file, 1), target,
+                    options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {}\n", people(target),
-                        fixed.size() == 1 ? "1 fix" : fmt::format("{} fixes", fixed.size()));
-  } else if (!outcome) {
-    text += "nothing was fixed, nothing is written\n";
+    text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));
   }
   if (const auto error = write_stdout(text)) return refuse(error->message);
   return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;

@@ -28,7 +28,8 @@ void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
     fs::directory_iterator it(here, error);
     for (; !error && it != fs::directory_iterator(); it.increment(error)) {
       std::error_code ignored;
-      if (it->symlink_status(ignored).type() == fs::file_type::directory) {
+      // What the folder's own entry says: a path that is too long for the system has no status, and is not left out.
+      if (!it->is_symlink(ignored) && it->is_directory(ignored)) {
         pending.push_back(it->path().string());
       } else if (is_model_name(it->path().native()) && !it->is_directory(ignored)) {
         found.push_back({it->path().string(), {}});

@@ -8,12 +8,14 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/fix.h"
+#include "analyzer/cli/output.h"
 #include "analyzer/cli/place.h"
 #include "analyzer/cli/show.h"
 #include "analyzer/cli/why.h"
@@ -231,10 +233,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {
-    return app.exit(request);  // --help, --version
+    std::ostringstream text;  // of --help or --version
+    app.exit(request, text);
+    const auto error = write_stdout(text.str());
+    return error ? refuse(error->message) : kExitClean;
   } catch (const CLI::ParseError& error) {
     if (argc < 2) {
-      fmt::print(stderr, "{}", app.help());
+      write_stderr(app.help());
       return kExitNotChecked;
     }
     return refuse(usage_fault(app, error, argv[1]));
@@ -268,6 +273,7 @@ int run(int argc, char** argv) {
 }  // namespace tensorlint::cli
 
 int main(int argc, char** argv) {
+  tensorlint::cli::reserve_standard_streams();
   tensorlint::cli::keep_memory();
   std::signal(SIGXFSZ, SIG_IGN);  // a file above the user's limit is an error of write(), and taken away again
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
@@ -277,7 +283,7 @@ int main(int argc, char** argv) {
   try {
     return tensorlint::cli::run(argc, argv);
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "tensorlint: internal error: {}\n", fault.what());
+    tensorlint::cli::write_stderr(fmt::format("tensorlint: internal error: {}\n", fault.what()));
     return tensorlint::cli::kExitInternal;
   }
 }

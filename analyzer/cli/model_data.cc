@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -97,15 +97,14 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() {
-    if (last_) fmt::print(stderr, "\r\x1b[K");
+    if (last_) write_stderr("\r\x1b[K");
   }
   void add(std::uint64_t bytes) {
     done_ += bytes;
     const auto now = std::chrono::steady_clock::now();
     if (!shown_ || (last_ && now - *last_ < std::chrono::milliseconds(250))) return;
     last_ = now;
-    fmt::print(stderr, "\rcopying weights: {} of {}\x1b[K", size_text(done_), size_text(total_));
-    std::fflush(stderr);
+    write_stderr(fmt::format("\rcopying weights: {} of {}\x1b[K", size_text(done_), size_text(total_)));
   }
 
  private:
@@ -272,6 +271,14 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
   return std::nullopt;
 }
 
+/// A model that is written over itself is changed where it is: the links to it stay. Any other link is replaced, since
+/// nobody asked for what it leads to.
+std::string behind_links(const std::string& output, const Model& model) {
+  if (output != model.path) return output;
+  const std::unique_ptr<char, decltype(&std::free)> file(::realpath(output.c_str(), nullptr), &std::free);
+  return file == nullptr ? output : file.get();
+}
+
 std::string quoted(std::string_view name) { return fmt::format("`{}`", name); }
 
 std::string list(const std::vector<Data>& files) {
@@ -348,7 +355,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     }
   }
   if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};
-  if (auto error = write_file(output, parts)) return *std::move(error);
+  if (auto error = write_file(behind_links(output, model), parts)) return *std::move(error);
   made.keep();
   return text;
 }

@@ -65,6 +65,18 @@ std::optional<Error> write_stdout(std::string_view text) {
   return write_all(STDOUT_FILENO, text) ? std::nullopt : std::optional(cannot_write("standard output"));
 }
 
+void write_stderr(std::string_view text) noexcept {
+  if (!write_all(STDERR_FILENO, text)) return;
+}
+
+void reserve_standard_streams() {
+  for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(wanted, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is this one; opened the wrong way round.
+    if (::open("/dev/null", wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
 bool wants_colour() {
   const char* off = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");

@@ -18,6 +18,14 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
 
 std::optional<Error> write_stdout(std::string_view text);
 
+/// The only way to standard error. It never fails: where standard error is closed or full there is nobody to tell, and
+/// the exit code says it.
+void write_stderr(std::string_view text) noexcept;
+
+/// Takes the descriptors 0 to 2 where the process was started without them, so that no file that is opened later gets
+/// one of these numbers and with it the messages. Reading and writing them fails as before.
+void reserve_standard_streams();
+
 /// Standard output is a terminal that takes colours, and the user did not turn them off (NO_COLOR).
 bool wants_colour();
 

@@ -5,10 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/cli/output.h"
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
 #include "analyzer/config/small_file.h"
 #include "analyzer/config/suggestion.h"
+#include "analyzer/findings/escape.h"
 #include "ir/glob.h"
 
 namespace tensorlint::cli {
@@ -16,6 +18,9 @@ namespace {
 
 /// Findings kept of one rule where all of them are compared or suppressed: enough for any model that people look at.
 constexpr std::size_t kAllFindings = 100'000;
+
+/// Configuration files that are named: few, where each of many folders has its own.
+constexpr std::size_t kMaxAnnounced = 10;
 
 /// `a,b` given once or in several options.
 template <typename Visit>
@@ -151,7 +156,15 @@ Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& in
   auto config = finder_.config_for(input);
   if (config && *config != nullptr)
     if (auto error = accept(**config)) return std::move(*error);
+  if (config && *config != nullptr) announce(**config);
   return config;
+}
+
+void Settings::announce(const Config& config) {
+  if (!announced_.insert(config.path).second || announced_.size() > kMaxAnnounced + 1) return;
+  write_stderr(announced_.size() > kMaxAnnounced
+                   ? std::string("tensorlint: more configuration files are used\n")
+                   : fmt::format("tensorlint: using {}\n", escape_for_people(config.path, 2000)));
 }
 
 InputSettings Settings::of(const std::string& input, const std::shared_ptr<const Config>& config) const {

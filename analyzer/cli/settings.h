@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +57,7 @@ class Settings {
   static Result<Settings> make(const SettingsOptions& options);
 
   /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known
-  /// form.
+  /// form. A file that no option names is named on standard error: it may come with the model.
   Result<std::shared_ptr<const Config>> config_for(const std::string& input);
   /// `config`: what config_for gave.
   InputSettings of(const std::string& input, const std::shared_ptr<const Config>& config) const;
@@ -66,12 +68,14 @@ class Settings {
  private:
   /// Declarations, and the files that the configuration names.
   std::optional<Error> accept(const Config& config);
+  void announce(const Config& config);
 
   SettingsOptions options_;
   AnalysisOptions declared_;
   std::optional<Severity> fail_on_;
   std::shared_ptr<const Config> given_;
   ConfigFinder finder_;
+  std::set<std::string> announced_;                                    ///< by path
   std::map<std::string, std::shared_ptr<const Baseline>> baselines_;   ///< by path
   std::map<std::string, std::vector<PlacementRule>> placement_files_;  ///< by path
   std::vector<std::shared_ptr<const ProviderTable>> providers_;

@@ -17,6 +17,29 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr int kSchema = 1;
+constexpr std::size_t kMaxDepth = 8;  // a baseline has 3
+
+/// Values in one another, brackets in strings aside: copying JSON recurses once for each.
+bool nests_deeper(std::string_view json, std::size_t limit) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_string) {
+      if (c == '\\')
+        ++at;
+      else if (c == '"')
+        in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > limit) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -28,13 +51,15 @@ Result<Baseline> Baseline::read(const std::string& path) {
   const Result<std::string> text = read_small_file(path, kMaxBytes);
   if (!text) return Error{fmt::format("baseline {}: {}", path, text.error().message), {}};
   const auto wrong = [&](std::string_view what) { return Error{fmt::format("baseline {}: {}", path, what), {}}; };
-  const Json json = Json::parse(*text, nullptr, false);
+  if (nests_deeper(*text, kMaxDepth)) return wrong("not a baseline as --write-baseline makes it: it nests too deep");
+  // Not ordered: keys of an ordered object are looked for one by one.
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json.contains("findings") || !json["findings"].is_array())
     return wrong("not a baseline as --write-baseline makes it");
   if (json["schema"] != kSchema)
     return wrong("written by another version of tensorlint; renew it with --write-baseline");
   Baseline baseline(path);
-  for (const Json& row : json["findings"]) {
+  for (const nlohmann::json& row : json["findings"]) {
     const auto text_of = [&](const char* name) {
       return row.is_object() && row.contains(name) && row[name].is_string() ? row[name].get<std::string>()
                                                                             : std::string();

@@ -18,7 +18,8 @@ namespace tensorlint {
 /// An error that begins with `path:line:column: `.
 Error toml_error(const std::string& path, const toml::source_region& source, std::string_view message);
 
-/// What a TOML file of at most 1 MiB says. Errors: what read_small_file gives, and the first place that is no TOML.
+/// What a TOML file of at most 1 MiB says. Errors: what read_small_file gives, keys of more than
+/// 16 parts, brackets in more than 32 others, and the first place that is no TOML.
 Result<toml::table> read_toml_file(const std::string& path);
 
 }  // namespace tensorlint

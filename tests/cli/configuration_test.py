@@ -79,7 +79,7 @@ class ConfigurationTest(unittest.TestCase):
         self.assertNotIn("index-out-of-range", self.check("models")[1])
         self.write("tensorlint.toml", "[[models]]\npath = 'models/*'\nranges = { label = '4:9' }")
         result = self.run_tool("check", "models")
-        self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: tensorlint.toml:3: no model that the row is about has a value `label` in its main graph\n"))
+        self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: using tensorlint.toml\ntensorlint: tensorlint.toml:3: no model that the row is about has a value `label` in its main graph\n"))
 
     def test_suppressions(self):
         self.write("tensorlint.toml", "[[suppress]]\nrule = 'TL-S201'\npath = 'models/*'\nnode = 'aver*'\nreason = 'the export is kept as it was'")
@@ -182,6 +182,48 @@ class ConfigurationTest(unittest.TestCase):
             with self.subTest(text=text):
                 self.write("known.json", text)
                 self.assertEqual(self.run_tool("check", "models", "--baseline", "known.json").returncode, 2)
+
+    def test_what_was_found_is_named(self):
+        """A configuration that nobody named may come with the model: every command says that it is used."""
+        self.write("tensorlint.toml", "ignore = 'shape'")
+        for arguments in [["check", "models"], ["show", "models/m.onnxtxt"], ["why", "models/m.onnxtxt", "y"], ["fix", "models/m.onnxtxt", "--diff"]]:
+            self.assertEqual(self.run_tool(*arguments).stderr, "tensorlint: using tensorlint.toml\n")
+        self.write("mine.toml", "ignore = 'shape'")
+        self.assertEqual(self.run_tool("check", "models", "--config", "mine.toml").stderr, "")
+        for number in range(30):
+            self.write(f"many/{number:02}/m.onnxtxt", MODEL)
+            self.write(f"many/{number:02}/tensorlint.toml", "")
+        lines = self.run_tool("check", "many", "models").stderr.splitlines()
+        self.assertEqual(lines, [f"tensorlint: using many/{number:02}/tensorlint.toml" for number in range(10)] + ["tensorlint: more configuration files are used"])
+
+    def test_files_that_nest_too_deep(self):
+        """Each of them overflowed the stack of a recursive parser, and each comes with the model or is named."""
+        parts = ".".join(["a"] * 150_000)
+        self.write("deep.toml", f"{parts} = 1")
+        for text in [f"{parts} = 1", f"[{parts}]", f"[[{parts}]]", "a = " + "[" * 150_000]:
+            self.write("tensorlint.toml", text)
+            for arguments in [["check", "models"], ["show", "models/m.onnxtxt"], ["why", "models/m.onnxtxt", "y"], ["fix", "models/m.onnxtxt", "--diff"]]:
+                result = self.run_tool(*arguments)
+                self.assertEqual(result.returncode, 2)
+                self.assertRegex(result.stderr, "^tensorlint: tensorlint.toml:1:[0-9]+: (a key of more than 16 parts|brackets nest deeper than 32)\n$")
+        self.write("tensorlint.toml", "")
+        for option in ["--config", "--signatures", "--placement-file"]:
+            result = self.run_tool("check", "models", option, "deep.toml")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("deep.toml:1:32: a key of more than 16 parts", result.stderr)
+        self.write("tensorlint.toml", "baseline = 'b.json'")
+        for text in ['{"schema":' + "[" * 400_000, '{"schema":' + '{"a":' * 400_000, '{"schema": 1, "findings": [' + "[" * 400_000 + "]" * 400_000 + "]}"]:
+            self.write("b.json", text)
+            result = self.run_tool("check", "models")
+            self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: baseline b.json: not a baseline as --write-baseline makes it: it nests too deep\n"))
+
+    def test_a_baseline_of_many_keys(self):
+        """Processor time; 2.3 s where each key was compared with all before it."""
+        row = {"path": "m", "fingerprint": "0" * 16, "count": 1}
+        self.write("b.json", json.dumps({"schema": 1, "findings": [row | {f"k{i}": 0 for i in range(60_000)}], **{f"k{i}": 0 for i in range(60_000)}}))
+        before = os.times().children_user
+        self.assertEqual(self.run_tool("check", "models", "--baseline", "b.json").returncode, 1)
+        self.assertLess(os.times().children_user - before, 0.5)
 
 
 if __name__ == "__main__":
