@@ -37,9 +37,10 @@ void note_interrupt(int) {
 /// One line on a terminal, rewritten at most ten times a second and gone at the end; one thread at a time.
 class Progress {
  public:
-  explicit Progress(std::size_t count) : count_(count) {
+  explicit Progress(const Batch& batch) : count_(batch.count) {
     const char* const terminal = std::getenv("TERM");
-    shows_ = count > 1 && ::isatty(STDERR_FILENO) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+    shows_ = !batch.quiet && batch.count > 1 && ::isatty(STDERR_FILENO) == 1 &&
+             (terminal == nullptr || std::string_view(terminal) != "dumb");
   }
   void step() {
     ++done_;
@@ -74,7 +75,7 @@ class Progress {
 /// What the threads share; the last one of them lets go of it.
 struct Shared {
   explicit Shared(const Batch& batch, std::function<void(std::size_t)> do_one)
-      : work(std::move(do_one)), done(batch.count), progress(batch.count) {}
+      : work(std::move(do_one)), done(batch.count), progress(batch) {}
 
   void take() {
     while (!g_interrupted) {

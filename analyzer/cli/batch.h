@@ -11,7 +11,8 @@ namespace tensorlint::cli {
 /// Work on many inputs at the same time.
 struct Batch {
   std::size_t count = 0;
-  unsigned jobs = 0;  ///< threads; 0: as many as there are processors
+  unsigned jobs = 0;   ///< threads; 0: as many as there are processors
+  bool quiet = false;  ///< shows no progress
 };
 
 struct BatchResult {

@@ -80,7 +80,7 @@ int exit_code(const std::vector<InputReport>& reports) {
   for (const InputReport& report : reports) {
     if (!report.checked) return kExitNotChecked;
     const auto worst = report.counts.worst();
-    if (worst && *worst >= report.fail_on) code = kExitFindings;
+    if (worst && report.fail_on.fails(*worst)) code = kExitFindings;
   }
   return code;
 }
@@ -92,7 +92,9 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   for (const Output& output : outputs) {
     const bool colour = output.file.empty() && wants_colour();
     const std::string text =
-        output.format == "json" ? check_json(reports, options.timings) : check_text(reports, options.timings, colour);
+        output.format == "json"
+            ? check_json(reports, options.timings)
+            : check_text(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
     const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
     if (error) return refuse(error->message);
   }

@@ -20,6 +20,7 @@ struct CheckOptions {
   std::string write_baseline;  ///< file; empty: none is written
   unsigned jobs = 0;           ///< 0: as many as there are processors
   bool timings = false;
+  bool quiet = false;              ///< no summary and no progress
   bool runtime_placement = false;  ///< the runtime copies between devices: count what that costs
 };
 

@@ -48,9 +48,9 @@ std::vector<InputReport> Checker::run(const std::vector<InputFile>& files,
   // Shared with threads that may be abandoned, which then write to inputs that are not done.
   const auto shared = std::make_shared<std::vector<InputReport>>(files.size());
   std::vector<InputReport>& reports = *shared;
-  const BatchResult batch = run_batch({files.size(), options_.jobs}, [this, shared, &files, &configs](std::size_t i) {
-    (*shared)[i] = check(files[i], configs[i]);
-  });
+  const BatchResult batch =
+      run_batch({files.size(), options_.jobs, options_.quiet},
+                [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
   interrupted_ = batch.interrupted;
   abandoned_ = batch.abandoned;
   if (batch.done_count() == files.size()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/cli/inputs.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "ir/writers/text/writer.h"
@@ -10,7 +11,7 @@ namespace tensorlint::cli {
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
                                const AnalysisOptions& options) {
-  const bool is_text = is_text_model(model.path);
+  const bool is_text = is_text_model(model.path, file);
   Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
   EditedModel out{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};

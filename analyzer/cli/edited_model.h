@@ -12,9 +12,6 @@
 
 namespace tensorlint::cli {
 
-/// A model in text, by its file's name.
-inline bool is_text_model(std::string_view path) { return path.ends_with(".onnxtxt"); }
-
 /// An edited model, read and analysed again.
 struct EditedModel {
   EditedBytes edited;                        ///< refers to what was edited

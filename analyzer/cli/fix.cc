@@ -70,19 +70,22 @@ Result<EditedModel> apply(std::string_view file, const Model& model, const Analy
 
 }  // namespace
 
-int run_fix(const FixOptions& options) {
+int run_fix(const FixOptions& given) {
+  FixOptions options = given;
+  options.input = input_path(given.input);
+  const bool from_stdin = options.input == kStandardInput;
+  if (from_stdin && options.in_place) return refuse("--in-place needs a file; standard input has none");
   if (options.in_place == !options.output.empty() && !(options.diff && options.output.empty() && !options.in_place))
     return refuse("fix needs either -o OUT or --in-place (or --diff alone, which writes nothing)");
-  if (!options.output.empty() && is_text_model(options.output) != is_text_model(options.input))
-    return refuse("the result is written in the format of the input: .onnxtxt or binary");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);
 
-  const auto bytes = onnx::FileBytes::open(options.input);
+  const Result<ModelBytes> bytes = open_model(options.input);
   if (!bytes) return refuse(bytes.error().message);
-  const std::string_view file = (*bytes)->bytes();
-  const Result<Model> model =
-      is_text_model(options.input) ? read_onnx_text(file, options.input) : read_onnx_bytes(file, options.input, *bytes);
+  if (!options.output.empty() && is_text_model(options.output) != bytes->is_text)
+    return refuse("the result is written in the format of the input: .onnxtxt or binary");
+  const std::string_view file = bytes->bytes;
+  const Result<Model> model = bytes->read(options.input);
   if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
 
@@ -113,7 +116,8 @@ int run_fix(const FixOptions& options) {
     left = findings_of(*outcome->analysis);
     plan = plan_fixes(*outcome->model, left.findings, options.unsafe);
   }
-  if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
+  if (bytes->file != nullptr)
+    if (const auto changed = bytes->file->check_unchanged()) return refuse(changed->message);
 
   std::string text;
   if (options.diff && outcome) {

@@ -1,8 +1,13 @@
 #include "analyzer/cli/inputs.h"
 
+#include <fmt/format.h>
 #include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <set>
@@ -15,8 +20,6 @@ namespace tensorlint::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_text_model(std::string_view path) { return path.ends_with(".onnxtxt"); }
 
 void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
   std::vector<InputFile> found;
@@ -62,6 +65,38 @@ void expand_path(const std::string& path, std::vector<InputFile>& out) {
   }
 }
 
+constexpr std::size_t kMaxStandardInput = std::size_t{2} << 30;
+
+Result<std::string> read_standard_input() {
+  std::string text;
+  struct ::stat status{};
+  if (::fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+    text.reserve(std::min(static_cast<std::size_t>(status.st_size), kMaxStandardInput));
+  std::vector<char> block(std::size_t{1} << 18);
+  while (true) {
+    const ::ssize_t count = ::read(STDIN_FILENO, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Error{fmt::format("cannot read standard input: {}", std::strerror(errno)), {}};
+    if (count == 0) break;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > kMaxStandardInput) return Error{"standard input is larger than 2 GiB", {}};
+  }
+  if (text.empty()) return Error{"standard input is empty", {}};
+  return text;
+}
+
+/// A model in text begins with `<`, perhaps after comments and empty lines. No binary model begins so: these bytes
+/// would be fields of other wire types than a ModelProto has.
+bool begins_as_text_model(std::string_view bytes) {
+  while (true) {
+    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) return false;
+    bytes.remove_prefix(first);
+    if (bytes.front() != '#') return bytes.front() == '<';
+    bytes.remove_prefix(std::min(bytes.find('\n'), bytes.size()));
+  }
+}
+
 void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
   ::glob_t matches{};
   const int status = ::glob(pattern.c_str(), 0, nullptr, &matches);
@@ -75,30 +110,66 @@ void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
 
 }  // namespace
 
+bool is_text_model(std::string_view path) { return path.ends_with(".onnxtxt"); }
+
+bool is_text_model(std::string_view path, std::string_view bytes) {
+  return path == kStandardInput ? begins_as_text_model(bytes) : is_text_model(path);
+}
+
 bool is_model_name(std::string_view path) { return path.ends_with(".onnx") || is_text_model(path); }
 
 std::vector<InputFile> expand_inputs(std::span<const std::string> arguments) {
   std::vector<InputFile> out;
   for (const std::string& argument : arguments) {
+    if (argument == "-") {
+      out.push_back({input_path(argument), {}});
+      continue;
+    }
     std::error_code error;
     const bool is_pattern = argument.find_first_of("*?[") != std::string::npos && !fs::exists(argument, error);
     if (is_pattern) {
       expand_glob(argument, out);
     } else {
-      expand_path(argument, out);
+      expand_path(input_path(argument), out);
     }
   }
   std::set<fs::path> known;
   std::erase_if(out, [&](const InputFile& file) {
     std::error_code error;
+    if (file.path == kStandardInput) return !known.insert(kStandardInput).second;
     const fs::path whole = fs::absolute(file.path, error).lexically_normal();
     return !error && !known.insert(whole).second;
   });
   return out;
 }
 
+std::string input_path(const std::string& argument) {
+  if (argument == "-") return std::string(kStandardInput);
+  return argument == kStandardInput ? fmt::format("./{}", argument) : argument;
+}
+
 Result<Model> load_model(const std::string& path) {
+  if (path == kStandardInput) {
+    const Result<ModelBytes> input = open_model(path);
+    return input ? input->read(path) : input.error();
+  }
   return is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path);
+}
+
+Result<Model> ModelBytes::read(const std::string& path) const {
+  return is_text ? read_onnx_text(bytes, path) : read_onnx_bytes(bytes, path, owner);
+}
+
+Result<ModelBytes> open_model(const std::string& path) {
+  if (path == kStandardInput) {
+    Result<std::string> read = read_standard_input();
+    if (!read) return read.error();
+    const auto text = std::make_shared<const std::string>(std::move(*read));
+    return ModelBytes{.bytes = *text, .is_text = is_text_model(path, *text), .owner = text, .file = nullptr};
+  }
+  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  if (!file) return file.error();
+  return ModelBytes{.bytes = (*file)->bytes(), .is_text = is_text_model(path), .owner = *file, .file = *file};
 }
 
 }  // namespace tensorlint::cli

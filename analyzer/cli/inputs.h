@@ -1,14 +1,26 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "ir/readers/onnx/file_bytes.h"
 #include "ir/result.h"
 
 namespace tensorlint::cli {
+
+/// What messages and reports call standard input, which `-` names on the command line.
+inline constexpr std::string_view kStandardInput = "<stdin>";
+
+/// The path of an argument: kStandardInput for `-`. A file that really has that name becomes `./<stdin>`.
+std::string input_path(const std::string& argument);
+
+/// A model in text, by its file's name; what comes from standard input, by its first bytes.
+bool is_text_model(std::string_view path);
+bool is_text_model(std::string_view path, std::string_view bytes);
 
 /// A file name that says: ONNX, binary or text.
 bool is_model_name(std::string_view path);
@@ -25,7 +37,20 @@ struct InputFile {
 /// an error.
 std::vector<InputFile> expand_inputs(std::span<const std::string> arguments);
 
-/// Reads a model, binary or text by its file name.
+/// Reads a model: a file, binary or text by its name, or kStandardInput, by its first bytes.
 Result<Model> load_model(const std::string& path);
+
+/// The bytes of a model, for those who edit them.
+struct ModelBytes {
+  std::string_view bytes;
+  bool is_text = false;
+  std::shared_ptr<const void> owner;            ///< of the bytes
+  std::shared_ptr<const onnx::FileBytes> file;  ///< null for standard input
+  /// Views into the bytes.
+  Result<Model> read(const std::string& path) const;
+};
+
+/// Standard input is read to its end, at most 2 GiB of it: no protobuf message is larger.
+Result<ModelBytes> open_model(const std::string& path);
 
 }  // namespace tensorlint::cli

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "analyzer/cli/check.h"
+#include "analyzer/cli/explain.h"
 #include "analyzer/cli/fix.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/place.h"
+#include "analyzer/cli/rules.h"
 #include "analyzer/cli/show.h"
 #include "analyzer/cli/why.h"
 #include "analyzer/config/suggestion.h"
@@ -135,7 +137,7 @@ int run(int argc, char** argv) {
       ->type_name("RULE,...");
   check_command
       ->add_option("--fail-on", check.settings.fail_on,
-                   "least severity that makes the exit code 1: error, warning (default), info")
+                   "least severity that makes the exit code 1: error, warning (default), info, never")
       ->type_name("SEVERITY");
   check_command->add_option("--max-findings", check.settings.max_findings, "findings shown per input (default 1000)")
       ->check(whole_number)
@@ -143,6 +145,7 @@ int run(int argc, char** argv) {
   check_command->add_option("--jobs", check.jobs, "inputs checked at the same time (default: all processors)")
       ->check(whole_number)
       ->type_name("N");
+  check_command->add_flag("-q,--quiet", check.quiet, "print only findings: no summary, no progress");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime")->type_name("MODE");
   check_command
@@ -213,7 +216,9 @@ int run(int argc, char** argv) {
   why_command->add_option("VALUE", why.value, "its name")->required()->type_name("");
   add_settings(why_command, why.settings);
 
+  RulesOptions rules;
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
+  rules_command->add_option("--format", rules.format, "text (default) or json")->type_name("text|json");
   std::string rule;
   CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
   explain_command->add_option("RULE", rule, "its name or code")->required()->type_name("");
@@ -265,7 +270,7 @@ int run(int argc, char** argv) {
     return run_place(place);
   }
   if (fix_command->parsed()) return run_fix(fix);
-  if (rules_command->parsed()) return run_rules();
+  if (rules_command->parsed()) return run_rules(rules);
   return run_explain(rule);
 }
 

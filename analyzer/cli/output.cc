@@ -78,10 +78,15 @@ void reserve_standard_streams() {
 }
 
 bool wants_colour() {
-  const char* off = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && (off == nullptr || *off == '\0') &&
-         (terminal == nullptr || std::string_view(terminal) != "dumb");
+  const auto value = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  if (!value("NO_COLOR").empty()) return false;
+  for (const char* name : {"FORCE_COLOR", "CLICOLOR_FORCE"})
+    if (const std::string_view forced = value(name); !forced.empty() && forced != "0" && forced != "false") return true;
+  if (value("FORCE_COLOR") == "0" || value("FORCE_COLOR") == "false" || value("CLICOLOR") == "0") return false;
+  return ::isatty(STDOUT_FILENO) == 1 && value("TERM") != "dumb";
 }
 
 }  // namespace tensorlint::cli

@@ -26,7 +26,8 @@ void write_stderr(std::string_view text) noexcept;
 /// one of these numbers and with it the messages. Reading and writing them fails as before.
 void reserve_standard_streams();
 
-/// Standard output is a terminal that takes colours, and the user did not turn them off (NO_COLOR).
+/// Colours go to a terminal, or where FORCE_COLOR or CLICOLOR_FORCE ask for them, unless NO_COLOR, FORCE_COLOR=0,
+/// CLICOLOR=0 or TERM=dumb turn them off. NO_COLOR wins over all others.
 bool wants_colour();
 
 }  // namespace tensorlint::cli

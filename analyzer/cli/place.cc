@@ -4,6 +4,7 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/edited_model.h"
+#include "analyzer/cli/inputs.h"
 #include "analyzer/cli/model_data.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/findings/escape.h"

@@ -75,9 +75,9 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   if (!declared) return declared.error();
   settings.declared_ = std::move(*declared);
   if (options.fail_on) {
-    settings.fail_on_ = severity_named(*options.fail_on);
+    settings.fail_on_ = FailOn::named(*options.fail_on);
     if (!settings.fail_on_)
-      return Error{fmt::format("--fail-on takes error, warning or info, not `{}`", *options.fail_on), {}};
+      return Error{fmt::format("--fail-on takes error, warning, info or never, not `{}`", *options.fail_on), {}};
   }
   if (!options.select.empty()) {
     bool any = false;

@@ -41,7 +41,7 @@ struct InputSettings {
   AnalysisOptions analysis;
   PlacementOptions placement;
   RuleSelection selection;
-  Severity fail_on = Severity::kWarning;
+  FailOn fail_on;
   std::size_t max_findings = 1000;
   std::shared_ptr<const Config> config;      ///< null: none
   std::vector<std::size_t> suppressions;     ///< of the configuration, by index; in the selection's order
@@ -72,7 +72,7 @@ class Settings {
 
   SettingsOptions options_;
   AnalysisOptions declared_;
-  std::optional<Severity> fail_on_;
+  std::optional<FailOn> fail_on_;
   std::shared_ptr<const Config> given_;
   ConfigFinder finder_;
   std::set<std::string> announced_;                                    ///< by path

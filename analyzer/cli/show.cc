@@ -2,23 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/output.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/reports/show.h"
-#include "analyzer/rules/rule.h"
 
 namespace tensorlint::cli {
 namespace {
 
 /// The text of one model; what is wrong with it otherwise.
-Result<std::string> show_one(const std::string& path, const ShowOptions& options) {
+Result<std::string> show_one(const std::string& argument, const ShowOptions& options) {
+  const std::string path = input_path(argument);
   const auto settings = settings_of(path, options.settings);
   if (!settings) return settings.error();
   const Result<Model> model = load_model(path);
@@ -50,34 +47,6 @@ int run_show(const ShowOptions& options) {
     }
   }
   return code;
-}
-
-int run_rules() {
-  std::string text;
-  std::size_t width = 0;
-  for (const Rule* rule : all_rules()) width = std::max(width, rule->info().name.size());
-  for (const Rule* rule : all_rules()) {
-    const RuleInfo& info = rule->info();
-    text += fmt::format("{}  {:<{}}  {:<7}  {}\n", info.code, info.name, width, to_text(info.severity), info.summary);
-  }
-  const auto error = write_stdout(text);
-  return error ? refuse(error->message) : kExitClean;
-}
-
-int run_explain(const std::string& name) {
-  const Rule* rule = find_rule(name);
-  if (rule == nullptr) {  // TL-D101 and tl-d101, since people write both
-    std::string code = name;
-    std::ranges::transform(code, code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    rule = find_rule(code);
-  }
-  if (rule == nullptr) {
-    const std::string meant = suggestion(name, rule_words());
-    return refuse(
-        fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
-  }
-  const auto error = write_stdout(rule_page(rule->info().name));
-  return error ? refuse(error->message) : kExitClean;
 }
 
 }  // namespace tensorlint::cli

@@ -16,7 +16,4 @@ struct ShowOptions {
 
 int run_show(const ShowOptions& options);
 
-int run_rules();
-int run_explain(const std::string& rule);
-
 }  // namespace tensorlint::cli

@@ -37,17 +37,18 @@ std::string hint(const Model& model, const std::string& name) {
 }  // namespace
 
 int run_why(const WhyOptions& options) {
-  const auto settings = settings_of(options.model, options.settings);
+  const std::string path = input_path(options.model);
+  const auto settings = settings_of(path, options.settings);
   if (!settings) return refuse(settings.error().message);
-  const Result<Model> model = load_model(options.model);
-  if (!model) return refuse(fmt::format("{}: {}", options.model, model.error().message));
+  const Result<Model> model = load_model(path);
+  if (!model) return refuse(fmt::format("{}: {}", path, model.error().message));
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
-    return refuse(fmt::format("{} has no value `{}` in its main graph", options.model, unknown.front()));
+    return refuse(fmt::format("{} has no value `{}` in its main graph", path, unknown.front()));
   ValueId value = ValueId::kAbsent;
   for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
     value = model->find_value(static_cast<GraphId>(graph), options.value);
   if (value == ValueId::kAbsent)
-    return refuse(fmt::format("{} has no value `{}`{}", options.model, options.value, hint(*model, options.value)));
+    return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(*model, options.value)));
   const Analysis analysis = analyse(*model, settings->analysis);
   const auto error = write_stdout(why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;

@@ -59,7 +59,7 @@ class ConfigReader {
       } else if (key == "ignore") {
         error = read_rules(node, out_.ignore);
       } else if (key == "fail-on") {
-        error = read_severity(node, out_.fail_on.emplace());
+        error = read_fail_on(node, out_.fail_on.emplace());
       } else if (key == "max-findings") {
         error = read_count(node, out_.max_findings.emplace());
       } else if (key == "baseline") {
@@ -108,6 +108,16 @@ class ConfigReader {
     if (!severity)
       return wrong(node.source(), fmt::format("`{}` is no severity; there are error, warning and info", text));
     out = *severity;
+    return std::nullopt;
+  }
+
+  MaybeError read_fail_on(const toml::node& node, FailOn& out) const {
+    std::string text;
+    if (const MaybeError error = read_text(node, text)) return error;
+    const auto fail_on = FailOn::named(text);
+    if (!fail_on)
+      return wrong(node.source(), fmt::format("fail-on is one of error, warning, info and never, not `{}`", text));
+    out = *fail_on;
     return std::nullopt;
   }
 

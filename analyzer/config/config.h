@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/findings/fail_on.h"
 #include "analyzer/findings/finding.h"
 #include "analyzer/rules/suppression.h"
 #include "ir/result.h"
@@ -39,7 +40,7 @@ struct Config {
   std::string folder;  ///< that its globs and paths are relative to
   std::vector<std::string> select, ignore;
   std::vector<std::pair<std::string, Severity>> severities;
-  std::optional<Severity> fail_on;
+  std::optional<FailOn> fail_on;
   std::optional<std::size_t> max_findings;
   std::string baseline, placement_file;  ///< paths, empty for none
   std::vector<ConfigDeclarations> declarations;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/findings/fail_on.h"
 #include "analyzer/findings/finding.h"
 
 namespace tensorlint {
@@ -23,10 +24,10 @@ struct InputReport {
       cost;                  ///< with `--placement runtime`: of the cheapest and dearest run
   std::string cost_unknown;  ///< why there is no cost
 
-  Severity fail_on = Severity::kWarning;  ///< the least severity that counts
-  std::size_t suppressed = 0;             ///< findings that suppressions took away; not in `counts`
-  std::size_t in_baseline = 0;            ///< findings that are known; not in `counts`
-  std::size_t gone = 0;                   ///< of the baseline, no longer found
+  FailOn fail_on;
+  std::size_t suppressed = 0;   ///< findings that suppressions took away; not in `counts`
+  std::size_t in_baseline = 0;  ///< findings that are known; not in `counts`
+  std::size_t gone = 0;         ///< of the baseline, no longer found
 
   struct Seconds {
     double load = 0, infer = 0, rules = 0, total = 0;

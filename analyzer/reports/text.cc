@@ -45,6 +45,9 @@ class TextReport {
          1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
   }
 
+  /// What was added, without a summary.
+  std::string take() { return std::move(out_); }
+
   std::string finish() {
     std::string summary;
     const auto add_count = [&](std::size_t number, std::string_view one, std::string_view many) {
@@ -160,12 +163,12 @@ class TextReport {
 
 }  // namespace
 
-std::string check_text(std::span<const InputReport> inputs, bool timings, bool colour) {
-  TextReport report(colour);
+std::string check_text(std::span<const InputReport> inputs, TextStyle style) {
+  TextReport report(style.colour);
   for (const InputReport& input : inputs) report.add(input);
-  if (timings)
+  if (style.timings)
     for (const InputReport& input : inputs) report.add_timings(input);
-  return report.finish();
+  return style.quiet ? report.take() : report.finish();
 }
 
 }  // namespace tensorlint

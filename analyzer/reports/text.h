@@ -7,8 +7,14 @@
 
 namespace tensorlint {
 
+struct TextStyle {
+  bool timings = false;
+  bool colour = false;  ///< with terminal escapes
+  bool quiet = false;   ///< findings and inputs that could not be checked, without the summary
+};
+
 /// The result of `check` for people: each finding with its place, the line of code, where facts began and the fix; one
-/// summary line at the end. `colour`: with terminal escapes.
-std::string check_text(std::span<const InputReport> inputs, bool timings, bool colour);
+/// summary line at the end.
+std::string check_text(std::span<const InputReport> inputs, TextStyle style);
 
 }  // namespace tensorlint

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "ir/descriptor.h"
+#include "ir/foreign_format.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint {
@@ -25,7 +26,12 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
     return Error{fmt::format("a text of {} bytes, more than the limit of 1 GiB", text.size()), {}};
   auto kept = std::make_shared<const std::string>(text);
   text::Reader reader(*kept);
-  if (!reader.read(std::move(path))) return reader.error();
+  if (!reader.read(std::move(path))) {
+    const bool begins_as_model = text.starts_with('<') || text.starts_with('#');
+    if (const std::string format = begins_as_model ? std::string() : foreign_format(text); !format.empty())
+      return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
+    return reader.error();
+  }
   Model model = reader.finish();
   model.comments = comments_of(*kept);
   model.storage.push_back(std::move(kept));

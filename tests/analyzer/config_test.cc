@@ -160,7 +160,7 @@ reason = "kept for comparison"
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->select, (std::vector<std::string>{"dtype", "TL-S2"}));
   EXPECT_EQ(config->ignore, std::vector<std::string>{"dead-node"});
-  EXPECT_EQ(config->fail_on, Severity::kError);
+  EXPECT_EQ(config->fail_on, FailOn{Severity::kError});
   EXPECT_EQ(config->max_findings, 7U);
   EXPECT_EQ(config->baseline, (folder_ / "known/baseline.json").string());
   ASSERT_EQ(config->declarations.size(), 2U);
@@ -229,7 +229,7 @@ TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {
   const auto near = finder.config_for((folder_ / "models/a/m.onnx").string());
   ASSERT_TRUE(near);
   ASSERT_NE(*near, nullptr);
-  EXPECT_EQ((*near)->fail_on, Severity::kInfo);
+  EXPECT_EQ((*near)->fail_on, FailOn{Severity::kInfo});
   EXPECT_EQ(finder.config_for((folder_ / "models/b.onnx").string()).value(), *near);
   EXPECT_EQ(finder.config_for((folder_ / "other/m.onnx").string()).value(), nullptr);
 }

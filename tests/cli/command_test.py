@@ -82,7 +82,7 @@ class CommandTest(unittest.TestCase):
                 self.assertIn("nothing was checked: 1 file could not be", result.stdout)
 
     def test_usage_errors(self):
-        for arguments in [["check"], ["check", "--no-such-option", OK], ["chekc", OK], ["check", OK, "--format", "xml"], ["check", OK, "--fail-on", "never"],
+        for arguments in [["check"], ["check", "--no-such-option", OK], ["chekc", OK], ["check", OK, "--format", "xml"], ["check", OK, "--fail-on", "always"],
                           ["check", OK, "--select", "no-such-rule"], ["check", OK, "--ignore", "TL-"], ["check", OK, "--device", "="], ["check", OK, "--input", "x"],
                           ["check", OK, "--input", "scores=float33[2]"], ["check", OK, "--input", "scores=float32[2"], ["check", OK, "--range", "scores=3:1"],
                           ["check", OK, "--range", "nothing=0:1"], ["check", OK, "--format", "text", "--format", "json"], ["check", OK, "--jobs", "many"],

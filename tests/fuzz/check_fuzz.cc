@@ -51,7 +51,7 @@ void check(std::string_view bytes) {
     require_clean(show_text(analysis, placement));
     require_clean(show_json(analysis, placement, {.one_line = true, .all_symbols = true}));
   }
-  require_clean(check_text(std::span(&report, 1), false, false));
+  require_clean(check_text(std::span(&report, 1), {}));
   require_clean(check_json(std::span(&report, 1), false));
 }
 

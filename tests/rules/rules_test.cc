@@ -161,7 +161,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     if (path.filename().string().starts_with("ok_")) {
       has_ok = true;
       EXPECT_FALSE(fires);
-      EXPECT_EQ(report.counts.total(), 0U) << check_text({&report, 1}, false, false);
+      EXPECT_EQ(report.counts.total(), 0U) << check_text({&report, 1}, {});
       continue;
     }
     ASSERT_TRUE(path.filename().string().starts_with("bad_"));
@@ -169,7 +169,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     EXPECT_TRUE(fires);
     fs::path expected = path;
     expected.replace_extension(".expected.txt");
-    const std::string output = check_text({&report, 1}, false, false);
+    const std::string output = check_text({&report, 1}, {});
     if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(expected, std::ios::binary) << output;
     EXPECT_EQ(output, read_text(expected));
     if (text) expect_fixed(path, *model, report, rule.code);
