@@ -240,10 +240,13 @@ FindingBuilder Rule::word(const FailureCase& failure, std::string message, Repor
                           std::optional<Severity> severity) const {
   FindingBuilder finding = out.report(severity.value_or(info_.severity), failure.at.node, std::move(message));
   finding.certainty(failure.failure().certainty, failure.failure().witness);
-  const Aspect aspect = aspect_of(failure.kind());
+  Aspect aspect = aspect_of(failure.kind());
+  // Of what is indexed not the contents matter: how long it is.
+  const bool is_index = failure.kind() == ConstraintKind::kIndexRange || failure.kind() == ConstraintKind::kClassRange;
   std::vector<ValueId> said;
   for (const Operand& operand : failure.operands()) {
     if (std::find(said.begin(), said.end(), operand.value()) != said.end()) continue;
+    if (is_index && !said.empty()) aspect = Aspect::kShape;
     finding.origin(operand, aspect);
     said.push_back(operand.value());
   }

@@ -7,27 +7,6 @@
 #include "ir/facts/dim_impl.h"
 
 namespace tensorlint {
-namespace {
-
-std::int64_t divide_end(std::int64_t end, std::int64_t divisor) {
-  return is_infinite(end) ? end : checked::floor_div(end, divisor).value_or(end);
-}
-
-/// Of floor(a / b) with b >= 1; the whole line otherwise.
-Bounds quotient_of(Bounds a, Bounds b) {
-  if (b.lo < 1) return {kMin, kMax};
-  const std::int64_t lo = a.lo >= 0 ? (b.hi == kMax ? 0 : divide_end(a.lo, b.hi)) : divide_end(a.lo, b.lo);
-  const std::int64_t hi = a.hi >= 0 ? divide_end(a.hi, b.lo) : (b.hi == kMax ? -1 : divide_end(a.hi, b.hi));
-  return {lo, hi};
-}
-
-Bounds remainder_of(Bounds a, Bounds b) {
-  if (b.lo < 1) return {kMin, kMax};
-  const std::int64_t top = b.hi == kMax ? kMax : b.hi - 1;
-  return {0, a.lo >= 0 ? std::min(top, a.hi) : top};
-}
-
-}  // namespace
 
 std::string_view to_text(Unknown reason) {
   switch (reason) {
@@ -69,20 +48,6 @@ Dim DimPool::add(Dim a, Dim b) { return impl_->combine(a, b, 1); }
 Dim DimPool::sub(Dim a, Dim b) { return equal(a, b) ? constant(0) : impl_->combine(a, b, -1); }
 Dim DimPool::mul(Dim a, Dim b) { return impl_->multiply(a, b); }
 
-Dim DimPool::floor_div(Dim a, Dim b) {
-  if (a.is_unknown()) return a;
-  if (b.is_unknown()) return b;
-  if (bounds(b).contains(0)) return Dim(Unknown::kDataDependent);
-  const auto x = as_constant(a), y = as_constant(b);
-  if (x && y) {
-    const auto quotient = checked::floor_div(*x, *y);
-    return quotient ? constant(*quotient) : Dim(Unknown::kOverflow);
-  }
-  if (const auto exact = impl_->exact_quotient(a, b)) return *exact;
-  return impl_->opaque(AtomKind::kFloorDiv, a, b, quotient_of(bounds(a), bounds(b)),
-                       quotient_of(bounds_from_two(a), bounds_from_two(b)));
-}
-
 std::optional<Dim> DimPool::exact_div(Dim a, Dim b) {
   if (a.is_unknown() || b.is_unknown() || is_constant(b, 0)) return std::nullopt;
   const std::vector<Term> divisor = impl_->terms(b);
@@ -112,58 +77,6 @@ Dim DimPool::ceil_div(Dim a, Dim b) {
   if (bounds(b).lo < 1) return sub(constant(0), floor_div(sub(constant(0), a), b));
   if (const auto exact = impl_->exact_quotient(a, b)) return *exact;
   return floor_div(sub(add(a, b), constant(1)), b);
-}
-
-Dim DimPool::mod(Dim a, Dim b) {
-  if (a.is_unknown()) return a;
-  if (b.is_unknown()) return b;
-  if (bounds(b).contains(0)) return Dim(Unknown::kDataDependent);
-  const auto x = as_constant(a), y = as_constant(b);
-  if (x && y) {
-    const auto remainder = checked::floor_mod(*x, *y);
-    return remainder ? constant(*remainder) : Dim(Unknown::kOverflow);
-  }
-  if (impl_->exact_quotient(a, b)) return constant(0);
-  return impl_->opaque(AtomKind::kMod, a, b, remainder_of(bounds(a), bounds(b)),
-                       remainder_of(bounds_from_two(a), bounds_from_two(b)));
-}
-
-Dim DimPool::min(Dim a, Dim b) {
-  if (a.is_unknown()) return a;
-  if (b.is_unknown()) return b;
-  const Bounds difference = bounds(sub(a, b)), x = bounds(a), y = bounds(b);
-  if (difference.hi <= 0 || x.hi <= y.lo) return a;
-  if (difference.lo >= 0 || y.hi <= x.lo) return b;
-  if (b.id() < a.id()) std::swap(a, b);
-  const Bounds x2 = bounds_from_two(a), y2 = bounds_from_two(b);
-  return impl_->opaque(AtomKind::kMin, a, b, {std::min(x.lo, y.lo), std::min(x.hi, y.hi)},
-                       {std::min(x2.lo, y2.lo), std::min(x2.hi, y2.hi)});
-}
-
-Dim DimPool::max(Dim a, Dim b) {
-  if (a.is_unknown()) return a;
-  if (b.is_unknown()) return b;
-  const Bounds difference = bounds(sub(a, b)), x = bounds(a), y = bounds(b);
-  if (difference.lo >= 0 || x.lo >= y.hi) return a;
-  if (difference.hi <= 0 || y.lo >= x.hi) return b;
-  if (b.id() < a.id()) std::swap(a, b);
-  const Bounds x2 = bounds_from_two(a), y2 = bounds_from_two(b);
-  return impl_->opaque(AtomKind::kMax, a, b, {std::max(x.lo, y.lo), std::max(x.hi, y.hi)},
-                       {std::max(x2.lo, y2.lo), std::max(x2.hi, y2.hi)});
-}
-
-Dim DimPool::broadcast(Dim a, Dim b) {
-  if (is_constant(a, 1) || equal(a, b)) return b;
-  if (is_constant(b, 1)) return a;
-  // Another constant decides: the other side has to be equal or 1.
-  if (as_constant(a)) return a;
-  if (as_constant(b)) return b;
-  if (a.is_unknown()) return a;
-  if (b.is_unknown()) return b;
-  if (b.id() < a.id()) std::swap(a, b);
-  const Bounds x = bounds(a), y = bounds(b), x2 = bounds_from_two(a), y2 = bounds_from_two(b);
-  return impl_->opaque(AtomKind::kBroadcast, a, b, {std::min(x.lo, y.lo), std::max(x.hi, y.hi)},
-                       {std::min(x2.lo, y2.lo), std::max(x2.hi, y2.hi)});
 }
 
 std::optional<std::int64_t> DimPool::as_constant(Dim dim) const { return impl_->as_constant(dim); }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/facts/dim.h"
@@ -122,6 +123,24 @@ struct DimPool::Impl {
   /// One term over another where that is a term again.
   static std::optional<Term> divided(const Term& term, const Term& divisor);
 
+  // Canonical forms of the operations that give opaque atoms: dim_opaque.cc.
+  /// The atom where the dim is one of that kind and nothing else; null otherwise.
+  const Atom* bare_atom(Dim dim, AtomKind kind) const;
+  /// q and r with a = q * b + r: the terms that `b`, one term, divides, and of a constant term the whole part.
+  std::pair<Dim, Dim> divide_out(Dim a, Dim b);
+  /// The dim without its constant term, and that term.
+  std::pair<Dim, std::int64_t> split_constant(Dim dim);
+  std::pair<Dim, Dim> cancel(Dim a, Dim b);
+  /// floor(a / b) where no term of `a` is a multiple of `b`.
+  Dim floor_of_rest(DimPool& pool, Dim a, Dim b);
+  /// Operands of nested atoms of one kind, each once, sorted; just the two where there are too many.
+  std::vector<Dim> leaves(AtomKind kind, Dim a, Dim b) const;
+  /// One atom over all parts, which are sorted and not empty.
+  Dim fold(AtomKind kind, std::vector<Dim> parts);
+  Dim extremum(DimPool& pool, AtomKind kind, Dim a, Dim b);
+  /// `minimum` is min(part, ...) and everything else in it is above 1.
+  bool is_stretched_like(Dim minimum, Dim part) const;
+
   /// Values of dims with parts, which may stand in one another many times: each is followed once.
   template <typename Value>
   using Known = std::unordered_map<std::uint32_t, Value>;
@@ -132,6 +151,8 @@ struct DimPool::Impl {
   /// Appends the text, and stops somewhere behind kMaxText.
   void print(Dim dim, std::string& text) const;
   void print(const Atom& atom, std::string& text) const;
+  /// The operands of an atom of that kind; nested ones of the same kind in the same list.
+  void print_operands(Dim dim, AtomKind kind, std::string& text) const;
 
  private:
   Bounds bounds_of(const Monomial& monomial, bool from_two) const;

@@ -190,16 +190,34 @@ void DimPool::Impl::print(const Atom& atom, std::string& text) const {
       text += "broadcast(";
       break;
   }
+  if (atom.kind != AtomKind::kFloorDiv) {
+    const bool joins = atom.kind != AtomKind::kMod;
+    joins ? print_operands(atom.a, atom.kind, text) : print(atom.a, text);
+    text += ", ";
+    joins ? print_operands(atom.b, atom.kind, text) : print(atom.b, text);
+    text += ")";
+    return;
+  }
   const auto print_side = [&](Dim side) {
-    const bool wrapped = atom.kind == AtomKind::kFloorDiv && has_blank(side);
-    if (wrapped) text += "(";
+    if (has_blank(side)) text += "(";
     print(side, text);
-    if (wrapped) text += ")";
+    if (has_blank(side)) text += ")";
   };
   print_side(atom.a);
-  text += atom.kind == AtomKind::kFloorDiv ? "/" : ", ";
+  text += "/";
   print_side(atom.b);
   text += ")";
+}
+
+void DimPool::Impl::print_operands(Dim dim, AtomKind kind, std::string& text) const {
+  const Atom* nested = bare_atom(dim, kind);
+  if (nested == nullptr || text.size() > kMaxText) {
+    print(dim, text);
+    return;
+  }
+  print_operands(nested->a, kind, text);
+  text += ", ";
+  print_operands(nested->b, kind, text);
 }
 
 }  // namespace tensorlint

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tensorlint {
 
 const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes,
@@ -13,6 +15,30 @@ const Constraint kGemmRank{"gemm_rank", ConstraintKind::kShapes, "both factors h
 const Constraint kGemmInner{"gemm_inner", ConstraintKind::kShapes, "inner extents are equal, after transposition"};
 const Constraint kGemmAddend{"gemm_addend", ConstraintKind::kShapes, "the addend stretches to the product's shape"};
 
+namespace {
+
+/// "{0} of shape [2, 3]", and "transposed" where the factor is not the operand as it is.
+std::string factor_text(Inference& in, std::span<const Dim> factor, int operand) {
+  const auto shape = in.shape(operand);
+  const bool as_given = !shape || std::ranges::equal(*shape, factor);
+  return fmt::format("{{{}}} of shape {}{}", operand, shape_text(in.dims(), as_given ? factor : *shape),
+                     as_given ? "" : ", transposed,");
+}
+
+void check_inner(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b,
+                 const Constraint& constraint) {
+  DimPool& pool = in.dims();
+  const Dim left = x.back(), right = y.size() == 1 ? y[0] : y[y.size() - 2];
+  if (pool.differ(left, right))
+    fail_unequal(in, constraint, {b, a},
+                 fmt::format("{} and {} cannot be multiplied: inner extents {} and {}", factor_text(in, x, a),
+                             factor_text(in, y, b), pool.to_text(left), pool.to_text(right)),
+                 left, right);
+  in.learn_equal(left, right);
+}
+
+}  // namespace
+
 std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b) {
   for (const auto& [operand, shape] : {std::pair(a, x), std::pair(b, y)}) {
     if (!shape.empty()) continue;
@@ -21,7 +47,7 @@ std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::spa
     return std::nullopt;
   }
   const bool vector_x = x.size() == 1, vector_y = y.size() == 1;
-  same_extent(in, x.back(), vector_y ? y[0] : y[y.size() - 2], a, b, kMatMulInner, "inner extents");
+  check_inner(in, x, y, a, b, kMatMulInner);
   Dims result;
   if (!vector_x && !vector_y) {
     result = broadcast(in, x.first(x.size() - 2), y.first(y.size() - 2), a, b, kMatMulBroadcast);
@@ -56,7 +82,10 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   Dims result = unknown_dims(2);
   if (x) result[0] = (*x)[turn_a ? 1 : 0];
   if (y) result[1] = (*y)[turn_b ? 0 : 1];
-  if (x && y) same_extent(in, (*x)[turn_a ? 0 : 1], (*y)[turn_b ? 1 : 0], a, b, kGemmInner, "inner extents");
+  const auto turned = [](std::span<const Dim> shape, bool turn) {
+    return turn ? Dims{shape[1], shape[0]} : copy_dims(shape);
+  };
+  if (x && y) check_inner(in, turned(*x, turn_a), turned(*y, turn_b), a, b, kGemmInner);
   const auto addend = c < 0 ? std::nullopt : in.shape(c);
   // Until opset 6 the addend was stretched on request only.
   if (!addend || in.failed() || (in.call().domain.empty() && in.opset() < 7)) return result;

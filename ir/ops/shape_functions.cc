@@ -47,18 +47,24 @@ std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, in
   return std::nullopt;
 }
 
+std::string repeated_axis(std::int64_t axis, std::int64_t before, int operand) {
+  return axis == before ? fmt::format("axis {} of {{{}}} is given twice", axis, operand)
+                        : fmt::format("axis {} of {{{}}} is axis {} again", axis, operand, before);
+}
+
 std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
                                                const Constraint& range, const Constraint& duplicate) {
   std::vector<int> result;
-  std::vector<bool> seen(static_cast<std::size_t>(std::max(rank, 0)));
+  std::vector<std::optional<std::int64_t>> seen(static_cast<std::size_t>(std::max(rank, 0)));  // as they are written
   for (const std::int64_t axis : axes) {
     const auto normalised = normalise_axis(in, axis, rank, operand, range);
     if (!normalised) return std::nullopt;
-    if (seen[static_cast<std::size_t>(*normalised)]) {
-      in.fail(duplicate, {operand}, fmt::format("axis {} of {{{}}} is given twice", axis, operand));
+    std::optional<std::int64_t>& before = seen[static_cast<std::size_t>(*normalised)];
+    if (before) {
+      in.fail(duplicate, {operand}, repeated_axis(axis, *before, operand));
       return std::nullopt;
     }
-    seen[static_cast<std::size_t>(*normalised)] = true;
+    before = axis;
     result.push_back(*normalised);
   }
   return result;

@@ -20,7 +20,8 @@ TEST(MatMul, Shapes) {
 TEST(MatMul, Broken) {
   const Outcome inner = Op("MatMul", 13).in("float32[2, 5]").in("float32[4, 3]").infer();
   EXPECT_EQ(inner.failures, Labels{"matmul_inner"});
-  EXPECT_EQ(inner.messages[0], "inner extents: 5 of {0} against 4 of {1}");
+  EXPECT_EQ(inner.messages[0],
+            "{0} of shape [2, 5] and {1} of shape [4, 3] cannot be multiplied: inner extents 5 and 4");
   EXPECT_EQ(inner.result(), "float32[2, 3]");
   EXPECT_EQ(Op("MatMul", 13).in("float32[]").in("float32[4]").infer().failures, Labels{"matmul_rank"});
   EXPECT_EQ(Op("MatMul", 13).in("float32[2, 3, 4]").in("float32[3, 4, 5]").infer().failures,
@@ -35,6 +36,9 @@ TEST(Gemm, ShapesAndFailures) {
   EXPECT_TRUE(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[2, 1]").infer().failures.empty());
   EXPECT_TRUE(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[]").infer().failures.empty());
   EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[4, 3]").infer().failures, Labels{"gemm_inner"});
+  EXPECT_EQ(
+      Op("Gemm", 13).in("float32[2, 3]").in("float32[4, 5]").with("transB", 1).infer().messages,
+      Labels{"{0} of shape [2, 3] and {1} of shape [4, 5], transposed, cannot be multiplied: inner extents 3 and 5"});
   EXPECT_EQ(Op("Gemm", 13).in("float32[2, 1, 3]").in("float32[3, 4]").infer().failures, Labels{"gemm_rank"});
   EXPECT_EQ(Op("Gemm", 13).in("float32[2, 3]").in("float32[3, 4]").in("float32[3]").infer().failures,
             Labels{"gemm_addend"});
@@ -51,7 +55,7 @@ TEST(Conv, Shapes) {
                 .ints("pads", {3, 3, 3, 3})
                 .infer()
                 .result(),
-            "float32[N, 64, 112, floor((W - 1)/2) + 1]");
+            "float32[N, 64, 112, floor((W + 1)/2)]");
   EXPECT_EQ(Op("Conv", 22)
                 .in("float32[1, 4, 9]")
                 .in("float32[6, 2, 3]")

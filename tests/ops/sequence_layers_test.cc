@@ -174,7 +174,34 @@ TEST(Recurrent, WrongHiddenSizeIsSaidOnce) {
                            .in("float32[1, 2, 2]")
                            .with("hidden_size", 3)
                            .infer();
-  EXPECT_EQ(lstm.failures, (Labels{"recurrent_weights", "recurrent_weights"}));  // one finding; no state is blamed
+  EXPECT_EQ(lstm.failures, Labels{"recurrent_weights"});  // no state is blamed
+  EXPECT_EQ(lstm.messages[0], "`hidden_size` of LSTM is 3, but {1} and {2} are weights for hidden size 2");
+}
+
+TEST(Recurrent, WrongDirectionIsNamed) {
+  const auto gru = [](const char* direction, const char* weights, const char* recurrence, const char* bias) {
+    return Op("GRU", 22)
+        .in("float32[4, 2, 3]")
+        .in(weights)
+        .in(recurrence)
+        .in(bias)
+        .with("hidden_size", 2)
+        .with("direction", direction)
+        .results(2)
+        .infer();
+  };
+  const Outcome forward = gru("forward", "float32[2, 6, 3]", "float32[2, 6, 2]", "float32[2, 12]");
+  EXPECT_EQ(forward.messages,
+            Labels{"`direction` of GRU is forward, but {1}, {2} and {3} are weights for 2 directions (bidirectional)"});
+  EXPECT_EQ(forward.results, (Labels{"float32[4, 2, 2, 2]", "float32[2, 2, 2]"}));
+  const Outcome both = gru("bidirectional", "float32[1, 6, 3]", "float32[1, 6, 2]", "float32[1, 12]");
+  EXPECT_EQ(both.messages, Labels{"`direction` of GRU is bidirectional, but {1}, {2} and {3} are weights for 1 "
+                                  "direction (forward or reverse)"});
+  // One operand against the rest: that operand.
+  EXPECT_EQ(gru("forward", "float32[1, 6, 3]", "float32[2, 6, 2]", "float32[1, 12]").messages.size(), 1);
+  EXPECT_EQ(gru("forward", "float32[1, 6, 3]", "float32[2, 6, 2]", "float32[1, 12]").messages[0].find("`direction`"),
+            std::string::npos);
+  EXPECT_TRUE(gru("forward", "float32[1, 6, 3]", "float32[1, 6, 2]", "float32[1, 12]").failures.empty());
 }
 
 TEST(Recurrent, Lengths) {

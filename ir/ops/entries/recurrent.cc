@@ -15,6 +15,74 @@ const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes,
 const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes,
                                   "lengths and initial states fit batch and hidden size"};
 
+/// What the operands say of a size that an attribute gives, where at least two of them agree and none with the
+/// attribute: then the attribute is wrong, and one mistake is not told as many.
+struct Agreement {
+  std::int64_t value = 0;
+  std::vector<int> operands;
+};
+
+std::optional<Agreement> agree_against(std::int64_t given,
+                                       const std::vector<std::pair<int, std::optional<std::int64_t>>>& votes) {
+  Agreement found;
+  for (const auto& [operand, value] : votes) {
+    if (!value) continue;
+    if (*value == given || *value < 1 || (!found.operands.empty() && *value != found.value)) return std::nullopt;
+    found.value = *value;
+    if (found.operands.empty() || found.operands.back() != operand) found.operands.push_back(operand);
+  }
+  return found.operands.size() >= 2 ? std::optional(found) : std::nullopt;
+}
+
+std::optional<std::int64_t> extent_of(Inference& in, int operand, std::size_t rank, std::size_t axis,
+                                      std::int64_t divisor = 1) {
+  const auto shape = in.shape(operand);
+  if (!shape || shape->size() != rank) return std::nullopt;
+  const auto extent = in.dims().as_constant((*shape)[axis]);
+  return extent && *extent % divisor == 0 ? std::optional(*extent / divisor) : std::nullopt;
+}
+
+/// "{1}, {2} and {3}"
+std::string list_of(const std::vector<int>& operands) {
+  std::string text;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    text += fmt::format("{}{{{}}}", i == 0 ? "" : i + 1 == operands.size() ? " and " : ", ", operands[i]);
+  return text;
+}
+
+/// The hidden size that holds, and the number of directions: the attributes', or what the weights agree on.
+struct Sizes {
+  std::optional<std::int64_t> hidden;
+  std::int64_t directions = 1;
+};
+
+Sizes checked_sizes(Inference& in, std::int64_t gates, std::string_view direction,
+                    std::optional<std::int64_t> hidden_size) {
+  Sizes sizes{hidden_size, direction == "bidirectional" ? 2 : 1};
+  if (hidden_size) {
+    const auto other = agree_against(*hidden_size, {{1, extent_of(in, 1, 3, 1, gates)},
+                                                    {2, extent_of(in, 2, 3, 1, gates)},
+                                                    {2, extent_of(in, 2, 3, 2)},
+                                                    {3, extent_of(in, 3, 2, 1, 2 * gates)}});
+    if (other) {
+      in.fail(kRecurrentWeights, other->operands,
+              fmt::format("`hidden_size` of {} is {}, but {} are weights for hidden size {}", in.call().name,
+                          *hidden_size, list_of(other->operands), other->value));
+      sizes.hidden = other->value;
+    }
+  }
+  const auto other = agree_against(
+      sizes.directions, {{1, extent_of(in, 1, 3, 0)}, {2, extent_of(in, 2, 3, 0)}, {3, extent_of(in, 3, 2, 0)}});
+  if (other && other->value <= 2) {
+    in.fail(kRecurrentWeights, other->operands,
+            fmt::format("`direction` of {} is {}, but {} are weights for {}", in.call().name, direction,
+                        list_of(other->operands),
+                        other->value == 2 ? "2 directions (bidirectional)" : "1 direction (forward or reverse)"));
+    sizes.directions = other->value;
+  }
+  return sizes;
+}
+
 /// `gates`: rows of weights a hidden unit.
 void recurrent(Inference& in, std::int64_t gates) {
   DimPool& pool = in.dims();
@@ -31,11 +99,12 @@ void recurrent(Inference& in, std::int64_t gates) {
             fmt::format("`hidden_size` of {} is {}, at least 1 needed", in.call().name, *hidden_size));
     return;
   }
-  const Dim directions = pool.constant(direction == "bidirectional" ? 2 : 1);
   if (!check_rank(in, 0, {3}, kRecurrentData)) return;
+  const Sizes sizes = checked_sizes(in, gates, direction, hidden_size);
+  const Dim directions = pool.constant(sizes.directions);
   const Dim length = dim_of(in, 0, layout == 0 ? 0 : 1), inputs = dim_of(in, 0, 2);
   const Dim batch = dim_of(in, 0, layout == 0 ? 1 : 0);
-  const Dim hidden = hidden_size ? pool.constant(*hidden_size) : dim_of(in, 2, 2);
+  const Dim hidden = sizes.hidden ? pool.constant(*sizes.hidden) : dim_of(in, 2, 2);
   const auto rows = [&](std::int64_t factor) { return pool.mul(pool.constant(factor), hidden); };
 
   check_shape(in, 1, Dims{directions, rows(gates), inputs}, kRecurrentWeights, "weights", 0);

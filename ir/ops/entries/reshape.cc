@@ -250,6 +250,7 @@ void unsqueeze(Inference& in) {
     return;
   }
   std::vector<bool> added(rank, false);
+  std::vector<std::int64_t> written(rank, 0);
   const auto limit = static_cast<std::int64_t>(rank);
   for (const std::int64_t axis : *axes) {
     if (axis < -limit || axis >= limit) {
@@ -261,11 +262,15 @@ void unsqueeze(Inference& in) {
     }
     const auto at = static_cast<std::size_t>(axis < 0 ? axis + limit : axis);
     if (added[at]) {
-      in.fail(kUnsqueezeOnce, {0}, fmt::format("axis {} is added to {{0}} twice", axis));
+      in.fail(kUnsqueezeOnce, {0},
+              axis == written[at]
+                  ? fmt::format("axis {} is added to {{0}} twice", axis)
+                  : fmt::format("axis {} added to {{0}} is axis {} again, in the result", axis, written[at]));
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
     }
     added[at] = true;
+    written[at] = axis;
   }
   Dims result;
   std::size_t next = 0;
