@@ -175,6 +175,9 @@ int run(int argc, char** argv) {
       ->add_option("--placement-file", show.settings.placement_file, "TOML file that says where nodes and values live")
       ->type_name("FILE");
   add_settings(show_command, show.settings);
+  show_command->add_option("--node", show.node, "only nodes with such a name, `*` for any text")->type_name("GLOB");
+  show_command->add_option("--module", show.module, "only nodes in such a module: 'encoder.layers.0', '*.attention'")
+      ->type_name("GLOB");
   show_command->add_flag("--all-symbols", show.all_symbols,
                          "JSON: name extents that nothing names: \"?7\" instead of null");
 
@@ -214,6 +217,9 @@ int run(int argc, char** argv) {
   CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
   why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required()->type_name("");
   why_command->add_option("VALUE", why.value, "its name")->required()->type_name("");
+  why_command->add_option("--depth", why.depth, "print a tree, this many nodes deep")
+      ->check(whole_number)
+      ->type_name("N");
   add_settings(why_command, why.settings);
 
   RulesOptions rules;

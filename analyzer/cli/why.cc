@@ -50,7 +50,8 @@ int run_why(const WhyOptions& options) {
   if (value == ValueId::kAbsent)
     return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(*model, options.value)));
   const Analysis analysis = analyse(*model, settings->analysis);
-  const auto error = write_stdout(why_text(analysis, value));
+  const auto error =
+      write_stdout(options.depth ? why_tree(analysis, value, *options.depth) : why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "analyzer/cli/settings.h"
@@ -8,6 +10,7 @@ namespace tensorlint::cli {
 
 struct WhyOptions {
   std::string model, value;
+  std::optional<std::size_t> depth;  ///< a tree of so many nodes; without it a list
   SettingsOptions settings;
 };
 

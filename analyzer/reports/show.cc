@@ -2,18 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <set>
+#include <vector>
 
 #include "analyzer/findings/escape.h"
-#include "analyzer/reports/unknowns.h"
+#include "analyzer/findings/source_location.h"
+#include "ir/glob.h"
 
 namespace tensorlint {
 namespace {
 
 constexpr std::size_t kMessageLength = 2000;
+/// Elements of contents and operands of a node that fit on a line.
+constexpr std::size_t kShownElements = 8, kShownOperands = 32;
 
 /// Why dims of a value's shape are not known, as far as the operands of its node do not have that already.
 std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
@@ -42,13 +49,35 @@ std::string end_text(double value, int away) {
   return away != 0 && (std::strtod(next.c_str(), nullptr) - value) * away > 0 ? next : fmt::format("{}", value);
 }
 
+/// An element; the ends of int64, which stand for "to the end" in Slice and the like, by name.
+std::string element_text(const DimPool& dims, Dim element) {
+  const auto number = dims.as_constant(element);
+  if (number == std::numeric_limits<std::int64_t>::max()) return "INT64_MAX";
+  if (number == std::numeric_limits<std::int64_t>::min()) return "INT64_MIN";
+  return escape_for_people(dims.to_text(element));
+}
+
+/// The contents of a small tensor: " = {1, N}", of a scalar " = 1"; nothing where they are not known.
+std::string contents_text(const FactStore& facts, const Fact& fact) {
+  const Content* content = facts.content(fact.content);
+  if (content == nullptr || content->size() > kShownElements) return {};
+  if (std::ranges::all_of(content->integers, [](Dim element) { return element.is_unknown(); }) &&
+      content->floats.empty() && content->size() > 0)
+    return {};
+  std::vector<std::string> elements;
+  for (const Dim element : content->integers) elements.push_back(element_text(facts.dims(), element));
+  for (const double element : content->floats) elements.push_back(fmt::format("{:g}", element));
+  const bool is_scalar = facts.is_ranked(fact.shape) && facts.dims_of(fact.shape).empty() && elements.size() == 1;
+  return is_scalar ? " = " + elements.front() : fmt::format(" = {{{}}}", fmt::join(elements, ", "));
+}
+
 }  // namespace
 
 std::string bounds_text(const Fact& fact) {
   const Range whole = range_of(fact.dtypes), &range = fact.range;
   if (fact.kind != ValueKind::kTensor || range.is_everything() || range == whole) return {};
   const std::string lo = end_text(range.lo, -1), hi = end_text(range.hi, 1);
-  if (range.lo == range.hi) return fmt::format(" in [{}, {}]", end_text(range.lo, 0), end_text(range.hi, 0));
+  if (range.lo == range.hi && !range.nan) return " = " + end_text(range.lo, 0);
   // The limits of a dtype say nothing; of bool they are the two values.
   if (fact.dtypes != DTypeSet(DType::kBool)) {
     if (range.hi == whole.hi) return " >= " + lo;
@@ -57,51 +86,128 @@ std::string bounds_text(const Fact& fact) {
   return fmt::format(" in [{}, {}]", lo, hi);
 }
 
-std::string show_text(const Analysis& analysis, const Placement& placement) {
-  const Model& model = analysis.model();
+std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names) {
   FactStore& facts = analysis.facts();
-  std::string out;
-  ExtentNames names(facts);
-  const auto add_value = [&](ValueId value, std::string_view indent) {
-    const Fact& fact = analysis.fact(value);
-    std::size_t named = names.symbols().size();
-    const FactId id = names.name(analysis.fact_id(value));
-    fmt::format_to(std::back_inserter(out), "{}{}: {}", indent, escape_for_people(model.name_of(value)),
-                   escape_for_people(facts.to_text(id), kMessageLength));
-    out += bounds_text(fact);
-    if (const auto devices = placement.devices(value); placement.any_source() && !devices.empty())
-      fmt::format_to(std::back_inserter(out), " on {}", fmt::join(devices, " or "));
-    if (model.value(value).origin == ValueOrigin::kNode) {
-      for (; named < names.symbols().size(); ++named)
-        fmt::format_to(std::back_inserter(out), "  # ?{}: {}", named + 1,
-                       to_text(facts.dims().fresh_reason(names.symbols()[named])));
-      for (const Unknown reason : new_unknowns(analysis, value))
-        fmt::format_to(std::back_inserter(out), "  # ?: {}", to_text(reason));
-    }
-    out += '\n';
-  };
-  for (std::size_t g = 0; g < model.graphs.size(); ++g) {
-    const Graph& graph = model.graphs[g];
-    fmt::format_to(std::back_inserter(out), "{}{}\n", g == 0 ? "" : "\n",
-                   escape_for_people(model.graph_path(static_cast<GraphId>(g))));
-    for (const ValueId value : graph.inputs)
-      if (value != ValueId::kAbsent) add_value(value, "  input ");
-    for (const ValueId value : graph.initializers) add_value(value, "  initializer ");
-    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n) {
-      const auto id = static_cast<NodeId>(n);
-      const Node& node = model.nodes[n];
-      const std::string label = escape_for_people(model.label(id));
-      fmt::format_to(
-          std::back_inserter(out), "  {}{}", label,
-          label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model.text(model.op(node).name))));
-      if (const std::string_view reason = analysis.reason(id); !reason.empty())
-        fmt::format_to(std::back_inserter(out), "  # {}", escape_for_people(reason));
-      out += '\n';
-      for (const ValueId value : model.results(node))
-        if (value != ValueId::kAbsent) add_value(value, "    ");
-    }
+  const FactId id = names.name(analysis.fact_id(value));
+  const Fact& fact = facts.fact(id);
+  const std::string contents = contents_text(facts, fact);
+  return escape_for_people(facts.to_text(id), kMessageLength) + (contents.empty() ? bounds_text(fact) : contents);
+}
+
+bool ShowFilter::matches(const Model& model, NodeId id, LocationResolver& locations) const {
+  if (!node.empty() && !matches_name(node, model.label(id))) return false;
+  if (module.empty()) return true;
+  // A module contains those below it: `encoder` is also the module of what is in `encoder.layers.0`.
+  const std::string of = module_of(model, id, locations);
+  for (std::size_t end = of.find('.'); !of.empty(); end = of.find('.', end + 1)) {
+    if (matches_name(module, std::string_view(of).substr(0, end))) return true;
+    if (end == std::string::npos) break;
   }
-  return out;
+  return false;
+}
+
+std::string module_of(const Model& model, NodeId node, LocationResolver& locations) {
+  if (const std::string& known = locations.of(node).module; !known.empty()) return known;
+  // Exporters that write no scopes name nodes by them: `/encoder/layers.0/MatMul`.
+  const std::string_view name = model.text(model.node(node).name);
+  const std::size_t last = name.rfind('/');
+  if (!name.starts_with('/') || last == 0) return {};
+  std::string module(name.substr(1, last - 1));
+  std::ranges::replace(module, '/', '.');
+  return module;
+}
+
+namespace {
+
+class ShowPrinter {
+ public:
+  ShowPrinter(const Analysis& analysis, const Placement& placement, const ShowFilter& filter)
+      : analysis_(analysis),
+        model_(analysis.model()),
+        placement_(placement),
+        filter_(filter),
+        locations_(model_),
+        names_(analysis.facts()) {}
+
+  std::string print() {
+    for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
+    return std::move(out_);
+  }
+
+ private:
+  void add_graph(GraphId id) {
+    const Graph& graph = model_.graph(id);
+    std::vector<NodeId> nodes;
+    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n)
+      if (!filter_.any() || filter_.matches(model_, static_cast<NodeId>(n), locations_))
+        nodes.push_back(static_cast<NodeId>(n));
+    if (filter_.any() && nodes.empty()) return;
+    fmt::format_to(std::back_inserter(out_), "{}{}\n", out_.empty() ? "" : "\n",
+                   escape_for_people(model_.graph_path(id)));
+    if (!filter_.any()) {
+      for (const ValueId value : graph.inputs)
+        if (value != ValueId::kAbsent) add_value(value, "  input ");
+      for (const ValueId value : graph.initializers) add_value(value, "  initializer ");
+    }
+    for (const NodeId node : nodes) add_node(node);
+  }
+
+  void add_node(NodeId id) {
+    const Node& node = model_.node(id);
+    const std::string label = escape_for_people(model_.label(id));
+    fmt::format_to(
+        std::back_inserter(out_), "  {}{}", label,
+        label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model_.text(model_.op(node).name))));
+    // What is filtered does not show where the operands come from, so they get lines of their own.
+    if (!filter_.any()) out_ += operand_names(node);
+    if (const std::string_view reason = analysis_.reason(id); !reason.empty())
+      fmt::format_to(std::back_inserter(out_), "  # {}", escape_for_people(reason));
+    out_ += '\n';
+    if (filter_.any())
+      for (const ValueId value : model_.operands(node))
+        if (value != ValueId::kAbsent) add_value(value, "    <- ");
+    for (const ValueId value : model_.results(node))
+      if (value != ValueId::kAbsent) add_value(value, "    ");
+  }
+
+  std::string operand_names(const Node& node) const {
+    std::vector<std::string> names;
+    const std::span<const ValueId> operands = model_.operands(node);
+    for (const ValueId value : operands.first(std::min(operands.size(), kShownOperands)))
+      names.push_back(value == ValueId::kAbsent ? "_" : escape_for_people(model_.name_of(value)));
+    if (operands.size() > kShownOperands) names.push_back(fmt::format("and {} more", operands.size() - kShownOperands));
+    return names.empty() ? "" : fmt::format(" <- {}", fmt::join(names, ", "));
+  }
+
+  void add_value(ValueId value, std::string_view indent) {
+    std::size_t named = names_.symbols().size();
+    fmt::format_to(std::back_inserter(out_), "{}{}: {}", indent, escape_for_people(model_.name_of(value)),
+                   fact_text(analysis_, value, names_));
+    if (const auto devices = placement_.devices(value); placement_.any_source() && !devices.empty())
+      fmt::format_to(std::back_inserter(out_), " on {}", fmt::join(devices, " or "));
+    if (model_.value(value).origin == ValueOrigin::kNode) {
+      for (; named < names_.symbols().size(); ++named)
+        fmt::format_to(std::back_inserter(out_), "  # ?{}: {}", named + 1,
+                       to_text(analysis_.facts().dims().fresh_reason(names_.symbols()[named])));
+      for (const Unknown reason : new_unknowns(analysis_, value))
+        fmt::format_to(std::back_inserter(out_), "  # ?: {}", to_text(reason));
+    }
+    out_ += '\n';
+  }
+
+  const Analysis& analysis_;
+  const Model& model_;
+  const Placement& placement_;
+  const ShowFilter& filter_;
+  LocationResolver locations_;
+  ExtentNames names_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string show_text(const Analysis& analysis, const Placement& placement, const ShowFilter& filter) {
+  return ShowPrinter(analysis, placement, filter).print();
 }
 
 }  // namespace tensorlint

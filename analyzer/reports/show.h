@@ -2,20 +2,40 @@
 
 #include <string>
 
+#include "analyzer/findings/source_location.h"
+#include "analyzer/reports/unknowns.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
 
 namespace tensorlint {
 
-/// Behind a tensor's type, what its range says beyond the dtype: " in [0, 1]", " >= 0", or nothing.
+/// What the range of a tensor adds to its type: " in [0, 1]", " >= 0", " = 3" where all elements are equal, or nothing.
 std::string bounds_text(const Fact& fact);
 
-/// Every value with its facts, graph by graph, in file order.
-std::string show_text(const Analysis& analysis, const Placement& placement);
+/// Type, and contents where the tensor is small or else the range: "int64[2] = {1, N}", "float32[N] >= 0".
+std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names);
+
+/// The dotted path of the torch.nn.Module of a node: from the exporter's scopes, else from the node's name; empty when
+/// neither gives it.
+std::string module_of(const Model& model, NodeId node, LocationResolver& locations);
+
+/// Which nodes to show: globs (matches_name), empty for all.
+struct ShowFilter {
+  std::string node;    ///< matches the label of the node
+  std::string module;  ///< matches its module or one around that
+
+  bool any() const { return !node.empty() || !module.empty(); }
+  bool matches(const Model& model, NodeId id, LocationResolver& locations) const;
+};
+
+/// Every value with its facts, graph by graph, in file order. With a filter only the nodes that match, each with its
+/// operands and results, and nothing at all where none does.
+std::string show_text(const Analysis& analysis, const Placement& placement, const ShowFilter& filter);
 
 struct ShowStyle {
   bool one_line = false;
   bool all_symbols = false;  ///< extents that nothing names print as "?7", else as null
+  ShowFilter filter;         ///< the values of the nodes that match: operands and results
 };
 
 /// The facts of every value (docs/schema/show.schema.json), with a newline at its end.

@@ -112,6 +112,44 @@ class FactPrinter {
   bool all_symbols_;
 };
 
+/// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
+class NodePrinter {
+ public:
+  NodePrinter(const Analysis& analysis, const ShowFilter& filter)
+      : model_(analysis.model()), filter_(filter), locations_(model_), shown_(model_.values.size(), !filter.any()) {}
+
+  Json print(const Graph& graph) {
+    Json nodes = Json::array();
+    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n) {
+      const auto id = static_cast<NodeId>(n);
+      if (filter_.any() && !filter_.matches(model_, id, locations_)) continue;
+      const Node& node = model_.node(id);
+      nodes.push_back({{"node", identifier(model_.label(id))},
+                       {"op", identifier(model_.text(model_.op(node).name))},
+                       {"operands", names(model_.operands(node))},
+                       {"results", names(model_.results(node))}});
+    }
+    return nodes;
+  }
+  /// A node that was printed takes or gives it.
+  bool is_shown(ValueId value) const { return shown_[static_cast<std::size_t>(value)]; }
+
+ private:
+  Json names(std::span<const ValueId> values) {
+    Json json = Json::array();
+    for (const ValueId value : values) {
+      json.push_back(value == ValueId::kAbsent ? Json() : Json(identifier(model_.name_of(value))));
+      if (value != ValueId::kAbsent) shown_[static_cast<std::size_t>(value)] = true;
+    }
+    return json;
+  }
+
+  const Model& model_;
+  const ShowFilter& filter_;
+  LocationResolver locations_;
+  std::vector<bool> shown_;
+};
+
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
 bool entered(const Analysis& analysis, const Graph& graph) {
   bool any = graph.node_count == 0;
@@ -126,15 +164,20 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
   const Model& model = analysis.model();
   FactPrinter printer(analysis.facts(), style.all_symbols);
   std::vector<Json> values(model.graphs.size(), Json::object());
+  NodePrinter node_printer(analysis, style.filter);
+  std::vector<Json> nodes;
+  for (const Graph& graph : model.graphs) nodes.push_back(node_printer.print(graph));
   for (std::size_t id = 1; id < model.values.size(); ++id) {
     const Value& value = model.values[id];
-    if (value.name == NameId::kEmpty) continue;
+    if (value.name == NameId::kEmpty || !node_printer.is_shown(static_cast<ValueId>(id))) continue;
     values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] =
         printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g) {
-    Json json = {{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))}, {"values", std::move(values[g])}};
+    Json json = {{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))},
+                 {"values", std::move(values[g])},
+                 {"nodes", std::move(nodes[g])}};
     if (!entered(analysis, model.graphs[g])) json["entered"] = false;
     graphs.push_back(std::move(json));
   }
@@ -147,6 +190,7 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
   const Json document = {{"schema", 1},
                          {"path", identifier(model.path)},
                          {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
+                         {"nodes", model.graphs.empty() ? Json::array() : std::move(nodes[0])},
                          {"graphs", std::move(graphs)},
                          {"losses", std::move(losses)}};
   return document.dump(style.one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";

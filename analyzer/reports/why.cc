@@ -19,6 +19,10 @@ namespace tensorlint {
 namespace {
 
 constexpr int kMaxNodes = 40;
+/// Of the tree: lines, columns of indentation in steps of two, and operands of a node, so that no model makes it
+/// endless.
+constexpr int kMaxLines = 2000;
+constexpr std::size_t kMaxIndent = 60, kMaxSources = 256;
 
 std::string name_of(const Model& model, ValueId value) {
   return fmt::format("`{}`", escape_for_people(model.name_of(value)));
@@ -58,25 +62,6 @@ std::string_view word_for(const Model& model, ValueId value) {
 std::string node_text(const Model& model, NodeId node) {
   return fmt::format("node `{}` ({})", escape_for_people(model.label(node)),
                      escape_for_people(model.text(model.op(model.node(node)).name)));
-}
-
-/// The fact with what `to_text` leaves out: contents and range.
-std::string full_text(const Analysis& analysis, ValueId value, ExtentNames& names) {
-  FactStore& facts = analysis.facts();
-  const FactId id = names.name(analysis.fact_id(value));
-  const Fact& fact = facts.fact(id);
-  std::string text = escape_for_people(facts.to_text(id));
-  if (const Content* content = facts.content(fact.content); content != nullptr && content->size() <= 8) {
-    std::string elements;
-    for (const Dim element : content->integers)
-      elements += (elements.empty() ? "" : ", ") + escape_for_people(facts.dims().to_text(element));
-    for (const double element : content->floats)
-      elements += fmt::format("{}{:g}", elements.empty() ? "" : ", ", element);
-    text += " = {" + elements + "}";
-  } else {
-    text += bounds_text(fact);
-  }
-  return text;
 }
 
 /// Where a value came from, in words: "`x`, an input", "`y`, made by node `n` (Op)".
@@ -209,7 +194,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     const std::string of = self.graph == GraphId::kMain
                                ? ""
                                : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
-    text += fmt::format("{}{} is {}\n", name_of(model, current), of, full_text(analysis, current, names));
+    text += fmt::format("{}{} is {}\n", name_of(model, current), of, fact_text(analysis, current, names));
     const std::string unknown = unknown_lines(analysis, current, current == value);
     text += unknown;
     met_at.resize(names.symbols().size(), current);
@@ -255,6 +240,77 @@ std::string why_text(const Analysis& analysis, ValueId value) {
   origin(Aspect::kShape, "shape");
   text += legend(analysis, names, met_at);
   return text;
+}
+
+namespace {
+
+/// The values that a node computes a result from: its operands, then what its bodies give.
+std::vector<ValueId> sources_of(const Model& model, ValueId value) {
+  const Value& self = model.value(value);
+  std::vector<ValueId> sources;
+  const auto add = [&](ValueId source) {
+    if (source != ValueId::kAbsent && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
+  };
+  if (self.origin != ValueOrigin::kNode) return sources;
+  for (const ValueId operand : model.operands(model.node(self.producer)))
+    if (sources.size() < kMaxSources) add(operand);
+  for (const ValueId made : made_of(model, self.producer, self)) add(made);
+  return sources;
+}
+
+/// What follows the type on a line of the tree: where the value came from, and what is wrong there.
+std::string remarks(const Analysis& analysis, ValueId value, LocationResolver& places) {
+  const Model& model = analysis.model();
+  const Value& self = model.value(value);
+  if (self.origin != ValueOrigin::kNode) return fmt::format(", {}", word_for(model, value));
+  std::string text = ", made by " + node_text(model, self.producer);
+  if (const SourceLocation& place = places.of(self.producer).place; place.known())
+    text += fmt::format(" at {}:{}", escape_for_people(place.file), place.line);
+  for (const NodeFailure& failure : failures_of(analysis, self.producer))
+    text += fmt::format("; it fails: {}", FailureCase{analysis, failure}.message());
+  return text;
+}
+
+}  // namespace
+
+std::string why_tree(const Analysis& analysis, ValueId value, std::size_t depth) {
+  struct Entry {
+    ValueId value;
+    std::size_t level;
+  };
+  const Model& model = analysis.model();
+  LocationResolver places(model);
+  ExtentNames names(analysis.facts());
+  std::vector<ValueId> met_at;
+  std::set<ValueId> expanded;
+  std::string text;
+  int lines = 0;
+  // A stack and no recursion: models are as deep as their makers like.
+  std::vector<Entry> pending{{value, 0}};
+  while (!pending.empty()) {
+    const Entry entry = pending.back();
+    pending.pop_back();
+    if (++lines > kMaxLines) {
+      text += fmt::format("(the tree goes on past {} lines)\n", kMaxLines);
+      break;
+    }
+    text.append(2 * std::min(entry.level, kMaxIndent), ' ');
+    text += fmt::format("{}: {}{}", name_of(model, entry.value), fact_text(analysis, entry.value, names),
+                        remarks(analysis, entry.value, places));
+    met_at.resize(names.symbols().size(), entry.value);
+    const std::vector<ValueId> sources = sources_of(model, entry.value);
+    if (!sources.empty() && expanded.contains(entry.value)) {
+      text += " (see above)";
+    } else if (!sources.empty() && entry.level >= depth) {
+      text += " ...";
+    } else {
+      expanded.insert(entry.value);
+      for (auto source = sources.rbegin(); source != sources.rend(); ++source)
+        pending.push_back({*source, entry.level + 1});
+    }
+    text += '\n';
+  }
+  return text + legend(analysis, names, met_at);
 }
 
 }  // namespace tensorlint

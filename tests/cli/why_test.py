@@ -131,7 +131,7 @@ class WhyTest(unittest.TestCase):
                 command, _, output = block.partition("\n")
                 result = subprocess.run([TOOL, *command.split()[2:]], capture_output=True, text=True, timeout=60, check=False, cwd=folder)
                 self.assertEqual(result.stdout, output)
-        self.assertEqual(len(blocks), 3)
+        self.assertEqual(len(blocks), 4)
 
     def test_a_name_that_is_nearly_right(self) -> None:
         model = str(SAMPLES / "encoder_bad.onnx")

@@ -48,8 +48,8 @@ void check(std::string_view bytes) {
     report.nodes = model->nodes.size();
     report.counts = results.counts;
     report.findings = std::move(results.findings);
-    require_clean(show_text(analysis, placement));
-    require_clean(show_json(analysis, placement, {.one_line = true, .all_symbols = true}));
+    require_clean(show_text(analysis, placement, {}));
+    require_clean(show_json(analysis, placement, {.one_line = true, .all_symbols = true, .filter = {}}));
   }
   require_clean(check_text(std::span(&report, 1), {}));
   require_clean(check_json(std::span(&report, 1), false));
