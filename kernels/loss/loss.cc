@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/common/workspace.h"
 #include "kernels/loss/dispatch.h"
 
 namespace tensorlint::kernels {
 namespace {
 
-// Workspace: two tickets (16 bytes, zero between calls), the label summary, label partials, then one double a block.
-constexpr std::size_t kTicketBytes = 16;
+// Workspace after the tickets: the label summary, label partials, then one double a block; without labels only those.
 constexpr std::size_t kSummaryBytes = 32;
 constexpr unsigned kMaxLabelBlocks = 512;
 constexpr std::size_t kLabelPartialBytes = kMaxLabelBlocks * sizeof(LabelSummary);
@@ -108,8 +108,7 @@ unsigned likelihood_blocks(const ClassLoss& loss) {
 }  // namespace
 
 Status initialize_loss_workspace(void* workspace, std::size_t bytes, Stream stream) {
-  if (workspace == nullptr && bytes > 0) return Status::kNullPointer;
-  return zero_memory(workspace, std::min(bytes, kTicketBytes), stream);
+  return zero_tickets(workspace, bytes, stream);
 }
 
 Status pointwise_loss_workspace(const PointwiseLoss& loss, std::size_t* bytes) {
@@ -156,8 +155,8 @@ Status pointwise_loss(const PointwiseLoss& loss, void* workspace, std::size_t wo
     p.gradient = static_cast<T*>(loss.gradient);
     p.total = static_cast<T*>(loss.total);
     if (needed > 0) {
-      p.ticket = static_cast<unsigned*>(workspace);
-      p.partials = reinterpret_cast<double*>(static_cast<unsigned char*>(workspace) + kTicketBytes);
+      p.ticket = tickets_of(workspace);
+      p.partials = reinterpret_cast<double*>(scratch_of(workspace));
     }
     constexpr std::int64_t kLongest = std::int64_t{1} << 62;  // above every index
     p.weight_period = Divisor::of(std::min(loss.weight_period, kLongest));
@@ -213,8 +212,8 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
   if (const Status status = check_pointer(loss.bad_labels, 8, false); status != Status::kOk) return status;
   if (const Status status = check_workspace(workspace, workspace_bytes, needed); status != Status::kOk) return status;
 
-  unsigned char* const bytes = static_cast<unsigned char*>(workspace);
-  unsigned* const tickets = static_cast<unsigned*>(workspace);
+  unsigned char* const scratch = scratch_of(workspace);
+  unsigned* const tickets = tickets_of(workspace);
   return with_real(loss.dtype, [&](auto element) {
     using T = decltype(element);
     ClassParameters<T> p;
@@ -225,7 +224,7 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
     p.losses = static_cast<T*>(loss.losses);
     p.output = static_cast<T*>(loss.gradient);
     p.total = static_cast<T*>(loss.total);
-    p.partials = reinterpret_cast<double*>(bytes + kTicketBytes + kSummaryBytes + kLabelPartialBytes);
+    p.partials = reinterpret_cast<double*>(scratch + kSummaryBytes + kLabelPartialBytes);
     p.ticket = tickets + 1;
     p.labels = {loss.labels, loss.wide_labels, loss.ignore_index};
     p.rows = loss.rows;
@@ -240,8 +239,8 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
       LabelParameters<T> scan;
       scan.labels = p.labels;
       scan.weight = p.weight;
-      scan.summary = reinterpret_cast<LabelSummary*>(bytes + kTicketBytes);
-      scan.partials = reinterpret_cast<LabelSummary*>(bytes + kTicketBytes + kSummaryBytes);
+      scan.summary = reinterpret_cast<LabelSummary*>(scratch);
+      scan.partials = reinterpret_cast<LabelSummary*>(scratch + kSummaryBytes);
       scan.report = loss.bad_labels;
       scan.ticket = tickets;
       scan.positions = positions;
@@ -339,8 +338,8 @@ Status cosine_loss(const CosineLoss& loss, void* workspace, std::size_t workspac
     p.second_gradient = static_cast<T*>(loss.second_gradient);
     p.total = static_cast<T*>(loss.total);
     if (needed > 0) {
-      p.ticket = static_cast<unsigned*>(workspace);
-      p.partials = reinterpret_cast<double*>(static_cast<unsigned char*>(workspace) + kTicketBytes);
+      p.ticket = tickets_of(workspace);
+      p.partials = reinterpret_cast<double*>(scratch_of(workspace));
     }
     p.rows = loss.rows;
     p.length = loss.length;

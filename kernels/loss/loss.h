@@ -134,7 +134,8 @@ Status cosine_loss_workspace(const CosineLoss& loss, std::size_t* bytes);
 Status cosine_loss(const CosineLoss& loss, void* workspace, std::size_t workspace_bytes, Stream stream);
 
 /// Zeroes what calls expect to be zero at the start of a workspace and leave zero. Once before its first use, and again
-/// after an aborted launch. Calls that share a workspace must follow each other on one stream.
+/// after an aborted launch. Calls of any shapes, reductions too, may share a workspace as long as they follow each
+/// other on one stream; the same memory as initialize_reduction_workspace zeroes.
 Status initialize_loss_workspace(void* workspace, std::size_t bytes, Stream stream);
 
 }  // namespace tensorlint::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/combine.h"
+#include "kernels/common/workspace.h"
 
 namespace tensorlint::kernels {
 namespace {
@@ -20,6 +21,9 @@ constexpr std::int64_t kWantedBlocks = 2048;
 // One block combines the partial states of a result; 16384 are 64 for each of its threads.
 constexpr std::int64_t kMaxRowSplits = 16384;
 constexpr std::int64_t kMaxColumnSplits = 256;
+// Rows that are split are at most half as many as splits; tiles of columns are split below kWantedBlocks.
+static_assert(kMaxRowSplits / 2 <= static_cast<std::int64_t>(kMaxTickets));
+static_assert(kWantedBlocks <= static_cast<std::int64_t>(kMaxTickets));
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -56,8 +60,7 @@ Status plan_rows(const FoldedAxes& folded, int vector_size, std::size_t state_by
   if (!multiply(rows, splits, &blocks) || blocks > kMaxBlocks) return Status::kBadShape;
   plan->blocks = static_cast<unsigned>(blocks);
   if (splits > 1) {
-    plan->ticket_bytes = static_cast<std::size_t>(ceil_div(rows * 4, 16) * 16);
-    plan->workspace_bytes = plan->ticket_bytes + static_cast<std::size_t>(blocks) * state_bytes;
+    plan->workspace_bytes = kTicketBytes + static_cast<std::size_t>(blocks) * state_bytes;
   }
   return Status::kOk;
 }
@@ -100,13 +103,10 @@ Status plan_columns(const FoldedAxes& folded, int vector_size, std::size_t state
       plan->splits = static_cast<unsigned>(ceil_div(length, plan->split_length));
     }
   }
-  const std::int64_t sets = blocks;
   if (!multiply(blocks, plan->splits, &blocks) || blocks > kMaxBlocks) return Status::kBadShape;
   plan->blocks = static_cast<unsigned>(blocks);
   if (plan->splits > 1) {
-    plan->ticket_bytes = static_cast<std::size_t>(ceil_div(sets * 4, 16) * 16);
-    plan->workspace_bytes =
-        plan->ticket_bytes + static_cast<std::size_t>(folded.results()) * plan->splits * state_bytes;
+    plan->workspace_bytes = kTicketBytes + static_cast<std::size_t>(folded.results()) * plan->splits * state_bytes;
   }
   return Status::kOk;
 }

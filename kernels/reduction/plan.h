@@ -40,18 +40,17 @@ struct FoldedAxes {
 Status fold_axes(const std::int64_t* extents, int rank, const int* axes, int axis_count, FoldedAxes* folded);
 
 struct ReductionPlan {
-  unsigned blocks = 0;            // 0: nothing to launch
-  unsigned splits = 1;            // blocks that share one row or one tile of columns
-  Divisor segment_units;          // rows: units of one contiguous segment
-  std::int64_t split_length = 0;  // units (rows) or steps along the reduced side (columns) of one split
-  unsigned lanes = 1;             // rows: threads of one row, a power of two up to 32, or kThreads
-  int width = 1;                  // columns: elements of one thread's load
-  unsigned tile = 1;              // columns: loads side by side in a tile
-  unsigned depth = 1;             // columns: threads above each other in a tile
-  unsigned groups = 1;            // columns: combinations of kept axes that one block takes
-  std::int64_t tiles = 1;         // columns: tiles of one combination of kept axes
-  std::size_t ticket_bytes = 0;   // at the start of the workspace
-  std::size_t workspace_bytes = 0;
+  unsigned blocks = 0;              // 0: nothing to launch
+  unsigned splits = 1;              // blocks that share one row or one tile of columns
+  Divisor segment_units;            // rows: units of one contiguous segment
+  std::int64_t split_length = 0;    // units (rows) or steps along the reduced side (columns) of one split
+  unsigned lanes = 1;               // rows: threads of one row, a power of two up to 32, or kThreads
+  int width = 1;                    // columns: elements of one thread's load
+  unsigned tile = 1;                // columns: loads side by side in a tile
+  unsigned depth = 1;               // columns: threads above each other in a tile
+  unsigned groups = 1;              // columns: combinations of kept axes that one block takes
+  std::int64_t tiles = 1;           // columns: tiles of one combination of kept axes
+  std::size_t workspace_bytes = 0;  // tickets and partial states; see common/workspace.h
 };
 
 /// `vector_size`: elements in 16 bytes. `state_bytes`: of the accumulator.

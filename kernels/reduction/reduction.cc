@@ -1,5 +1,6 @@
 #include "kernels/reduction/reduction.h"
 
+#include "kernels/common/workspace.h"
 #include "kernels/reduction/dispatch.h"
 
 namespace tensorlint::kernels {
@@ -167,8 +168,7 @@ Status reduction_workspace(const Reduction& reduction, std::size_t* bytes) {
 }
 
 Status initialize_reduction_workspace(void* workspace, std::size_t bytes, Stream stream) {
-  if (workspace == nullptr && bytes > 0) return Status::kNullPointer;
-  return zero_memory(workspace, bytes, stream);
+  return zero_tickets(workspace, bytes, stream);
 }
 
 Status reduce(const Reduction& reduction, const void* input, void* result, void* workspace, std::size_t workspace_bytes,
@@ -191,8 +191,8 @@ Status reduce(const Reduction& reduction, const void* input, void* result, void*
   p.input = input;
   p.output = result;
   if (p.plan.workspace_bytes > 0) {
-    p.tickets = static_cast<unsigned*>(workspace);
-    p.partials = static_cast<unsigned char*>(workspace) + p.plan.ticket_bytes;
+    p.tickets = tickets_of(workspace);
+    p.partials = scratch_of(workspace);
   }
   return with_element(recipe,
                       [&](auto element) { return launch_kind<decltype(element)>(recipe.accumulator, p, stream); });

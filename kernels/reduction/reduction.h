@@ -49,7 +49,8 @@ struct Reduction {
 Status reduction_workspace(const Reduction& reduction, std::size_t* bytes);
 
 /// Zeroes the part of a workspace that calls expect to be zero and leave zero again. Once before its first use, and
-/// again after a launch that was aborted. Calls that share a workspace must follow each other on one stream.
+/// again after a launch that was aborted. Calls of any shapes, of losses too, may share a workspace as long as they
+/// follow each other on one stream; give it the largest size that any of them asks for.
 Status initialize_reduction_workspace(void* workspace, std::size_t bytes, Stream stream);
 
 /// Accumulates float8, float16, bfloat16 and float32 in float32 (squares of the last two, and products, in float64),

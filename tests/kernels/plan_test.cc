@@ -8,6 +8,7 @@
 #include <random>
 
 #include "kernels/common/combine.h"
+#include "kernels/common/workspace.h"
 
 namespace tensorlint::kernels {
 namespace {
@@ -91,6 +92,10 @@ TEST(Plan, CoversEveryShapeOnce) {
       ASSERT_TRUE(plan.tiles == 1 || plan.groups == 1);
     }
     ASSERT_TRUE(plan.splits > 1 || plan.workspace_bytes == 0);
+    if (plan.splits > 1) {
+      ASSERT_LE(plan.blocks / plan.splits, kMaxTickets);
+      ASSERT_GT(plan.workspace_bytes, kTicketBytes);
+    }
   }
 }
 

@@ -237,7 +237,7 @@ void check_one(ReductionKind kind, const std::vector<std::int64_t>& extents, con
   ASSERT_EQ(reduction_workspace(request, &bytes), Status::kOk);
   Buffer<std::uint32_t> workspace(bytes / 4, Access::kWriteFirst, "workspace");
   testing::use(schedule);
-  ASSERT_EQ(initialize_reduction_workspace(workspace.data(), plan.ticket_bytes, nullptr), Status::kOk);
+  ASSERT_EQ(initialize_reduction_workspace(workspace.data(), bytes, nullptr), Status::kOk);
   ASSERT_EQ(reduce(request, input.data(), result.data(), workspace.data(), bytes, nullptr), Status::kOk);
   ASSERT_TRUE(emulator::report().clean()) << kNames[static_cast<int>(kind)] << ": " << emulator::report().first;
 
@@ -369,6 +369,22 @@ TYPED_TEST(Real, AdversarialValues) {
   }
 }
 
+// Several rows, and several sets of columns, that are each cut into splits: a ticket and partials for each of them.
+TYPED_TEST(Real, SplitsOfSeveralRowsAndColumns) {
+  constexpr std::int64_t kSize = Vector<TypeParam>::kSize;
+  const Shape rows = {{3, 4096 * kSize + 5}, {1}};
+  const Shape columns = {{3, 4200, 2 * kSize}, {1}};
+  for (const ReductionKind kind : {ReductionKind::kSum, ReductionKind::kMax, ReductionKind::kLogSumExp}) {
+    check_one<TypeParam, OutOf<TypeParam>>(kind, rows.extents, rows.axes, Pattern::kOrdinary,
+                                           {emulator::Order::kPriority, 5});
+    check_one<TypeParam, OutOf<TypeParam>>(kind, columns.extents, columns.axes, Pattern::kOrdinary,
+                                           {emulator::Order::kRandom, 5}, 1);
+    if (this->HasFatalFailure()) return;
+  }
+  check_one<TypeParam, std::int64_t>(ReductionKind::kArgMax, rows.extents, rows.axes, Pattern::kOrdinary, {});
+  check_one<TypeParam, std::int64_t>(ReductionKind::kArgMin, columns.extents, columns.axes, Pattern::kOrdinary, {});
+}
+
 template <typename T>
 class Integer : public ::testing::Test {};
 using IntegerTypes = ::testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t>;
@@ -405,6 +421,7 @@ struct Structure {
   std::vector<std::int64_t> extents;
   std::vector<int> axes;
   unsigned splits;
+  int schedules = 200;
 };
 
 class Structures : public ::testing::TestWithParam<Structure> {};
@@ -449,7 +466,7 @@ void run_structure(const Structure& structure, ReductionKind kind, int count) {
 }
 
 TEST_P(Structures, SameBitsInEverySchedule) {
-  const int count = testing::schedule_count(200);
+  const int count = testing::schedule_count(GetParam().schedules);
   run_structure<float>(GetParam(), ReductionKind::kSum, count);
   run_structure<BFloat16>(GetParam(), ReductionKind::kLogSumExp, count / 10);
   run_structure<float>(GetParam(), ReductionKind::kArgMax, count / 10);
@@ -458,9 +475,12 @@ TEST_P(Structures, SameBitsInEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(All, Structures,
                          ::testing::Values(Structure{"lanes", {19, 40}, {1}, 1}, Structure{"block", {3, 2100}, {1}, 1},
                                            Structure{"row_splits", {40000}, {0}, 2},
+                                           Structure{"row_splits_of_3_rows", {3, 16400}, {1}, 2, 40},
                                            Structure{"columns", {50, 96}, {0}, 1},
                                            Structure{"column_groups", {9, 5, 3}, {1}, 1},
                                            Structure{"column_splits", {8300, 8}, {0}, 2},
+                                           Structure{"column_splits_of_3_sets", {3, 4200, 16}, {1}, 2, 30},
+                                           Structure{"column_splits_of_2_tiles", {400, 160}, {0}, 2, 40},
                                            Structure{"segments", {4, 3, 50}, {0, 2}, 1}),
                          [](const auto& info) { return std::string(info.param.name); });
 

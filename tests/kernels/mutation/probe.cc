@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/common/workspace.h"
 #include "kernels/loss/class_kernel.h"
 #include "kernels/reduction/kernels.h"
 
@@ -74,10 +75,10 @@ void probe_reduction(const char* name, std::vector<std::int64_t> extents, std::v
   Memory<float> input(static_cast<std::size_t>(total), Access::kReadOnly, "input");
   for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<float>(i % 113) * 0.37F + 1.0F;
   Memory<unsigned> workspace(p.plan.workspace_bytes / 4, Access::kWriteFirst, "workspace");
-  zero_memory(workspace.data, p.plan.ticket_bytes, nullptr);
+  zero_tickets(workspace.data, p.plan.workspace_bytes, nullptr);
   p.input = input.data;
-  p.tickets = workspace.data;
-  p.partials = reinterpret_cast<unsigned char*>(workspace.data) + p.plan.ticket_bytes;
+  p.tickets = tickets_of(workspace.data);
+  p.partials = scratch_of(workspace.data);
   p.elements_each = p.axes.elements_each();
   const std::vector<float> result = in_all_schedules(name, [&] {
     Memory<float> output(static_cast<std::size_t>(p.axes.results()), Access::kWriteFirst, "output");
