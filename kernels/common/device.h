@@ -2,8 +2,8 @@
 
 // The only place that spells CUDA: threads, barriers, shuffles, shared memory, tracked global accesses, launches. Under
 // nvcc each is the built-in; under a host compiler it is the emulator's, with the same meaning and more checks. Kernels
-// use these and nothing else, so that what the emulator proves is what runs. PTX asm is allowed here and in scalar.h
-// only.
+// use these and nothing else, so that what the emulator proves is what runs. PTX asm is allowed here and in
+// instructions.h only.
 
 #include <cstddef>
 #include <cstdint>
@@ -115,7 +115,8 @@ TL_DEVICE void cluster_barrier() {
 TL_DEVICE void fence() { __threadfence(); }
 TL_DEVICE unsigned atomic_increment(unsigned* counter) { return atomicAdd(counter, 1U); }
 
-/// `value` as lane `lane() ^ offset` has it. All lanes of `mask` must come, with offset inside the mask.
+/// `value` as lane `lane() ^ offset` has it. All lanes of `mask` must come, with offset inside the mask. Orders no
+/// memory: that is warp_barrier.
 template <typename T>
 TL_DEVICE T shuffle_xor(unsigned mask, const T& value, unsigned offset) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
@@ -145,7 +146,16 @@ TL_DEVICE T load_shared_between_blocks(const T* from) {
 }
 template <typename T>
 TL_DEVICE void store_global(T* to, const T& value) {
-  *to = value;
+  if constexpr (sizeof(T) == 16 && alignof(T) == 16) {
+    // One instruction: left to itself ptxas splits some vectors into four stores of 4 bytes, to save itself moves.
+    unsigned words[4];
+    memcpy(words, &value, 16);
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+  } else {
+    *to = value;
+  }
 }
 
 #else
@@ -164,7 +174,7 @@ inline void block_barrier(const std::source_location& where = std::source_locati
 }
 inline void warp_barrier(unsigned mask TL_WHERE_PARAMETER) {
   unsigned nothing = 0;
-  emulator::warp_exchange(mask, &nothing, sizeof nothing, thread_in_block() % kWarpLanes, where);
+  emulator::warp_exchange(mask, &nothing, sizeof nothing, thread_in_block() % kWarpLanes, true, where);
 }
 inline void cluster_barrier(const std::source_location& where = std::source_location::current()) {
   emulator::cluster_barrier(where);
@@ -176,7 +186,7 @@ template <typename T>
 T shuffle_xor(unsigned mask, const T& value, unsigned offset TL_WHERE_PARAMETER) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0 && sizeof(T) <= 32);
   T result = value;
-  emulator::warp_exchange(mask, &result, sizeof(T), (thread_in_block() % kWarpLanes) ^ offset, where);
+  emulator::warp_exchange(mask, &result, sizeof(T), (thread_in_block() % kWarpLanes) ^ offset, false, where);
   return result;
 }
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/common/device.h"
+#include "kernels/common/instructions.h"
 
 namespace tensorlint::kernels {
 
@@ -39,12 +39,7 @@ struct Divisor {
 
   TL_HOST_DEVICE std::int64_t quotient(std::int64_t n) const {
     if (value == 1) return n;
-#if defined(__CUDA_ARCH__)
-    const std::uint64_t high = __umul64hi(static_cast<std::uint64_t>(n), magic);
-#else
-    __extension__ using Wide = unsigned __int128;
-    const auto high = static_cast<std::uint64_t>(static_cast<Wide>(static_cast<std::uint64_t>(n)) * magic >> 64);
-#endif
+    const std::uint64_t high = instruction::multiply_high(static_cast<std::uint64_t>(n), magic);
     return static_cast<std::int64_t>(high >> shift);
   }
   TL_HOST_DEVICE std::int64_t remainder(std::int64_t n) const { return n - quotient(n) * value; }

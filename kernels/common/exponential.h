@@ -92,6 +92,9 @@ struct ExpBase<double> {
   }
 };
 
+TL_HOST_DEVICE float exponential(float x) { return exp2_fast(x * ExpBase<float>::kLog2E); }
+TL_HOST_DEVICE double exponential(double x) { return exp(x); }
+
 /// The maximum and the sum of e^x relative to its reference, as a monoid.
 template <typename C>
 struct ExpSum {

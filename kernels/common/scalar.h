@@ -1,14 +1,14 @@
 #pragma once
 
-// Element types as they lie in memory, and their conversions. Device bodies use the conversion instructions; host
-// bodies are written out and are compared bit for bit over every fp16, bf16 and fp8 value by the tests.
+// Element types as they lie in memory, and their conversions, over the instructions of instructions.h; the tests
+// compare them bit for bit over every fp16, bf16 and fp8 value.
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
-#include "kernels/common/device.h"
+#include "kernels/common/instructions.h"
 
 namespace tensorlint::kernels {
 
@@ -59,73 +59,17 @@ struct Float8E5M2 {
   std::uint8_t bits;
 };
 
-template <typename To, typename From>
-TL_HOST_DEVICE To bit_cast(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  memcpy(&to, &from, sizeof(To));
-  return to;
-}
-
-TL_HOST_DEVICE float to_float(Half h) {
-#if defined(__CUDA_ARCH__)
-  float result;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(h.bits));
-  return result;
-#else
-  const std::uint32_t sign = (h.bits & 0x8000U) << 16;
-  const std::uint32_t magnitude = h.bits & 0x7fffU;
-  if (magnitude >= 0x7c00U) return bit_cast<float>(sign | 0x7f800000U | (magnitude & 0x3ffU) << 13);
-  if (magnitude >= 0x0400U) return bit_cast<float>(sign | (magnitude + (112U << 10)) << 13);
-  const float value = static_cast<float>(magnitude) * 0x1p-24F;  // subnormal: units of 2^-24, exact in float
-  return bit_cast<float>(bit_cast<std::uint32_t>(value) | sign);
-#endif
-}
+TL_HOST_DEVICE float to_float(Half h) { return instruction::f32_from_f16(h.bits); }
 
 TL_HOST_DEVICE float to_float(BFloat16 b) { return bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16); }
 
 TL_HOST_DEVICE float to_float(Float8E5M2 f) { return to_float(Half{static_cast<std::uint16_t>(f.bits << 8)}); }
 
-TL_HOST_DEVICE float to_float(Float8E4M3 f) {
-  // As fp16 bits the exponent is 8 too small; NaN has no fp16 counterpart under that shift.
-  const std::uint32_t magnitude = f.bits & 0x7fU;
-  const std::uint16_t half = static_cast<std::uint16_t>((f.bits & 0x80U) << 8 | magnitude << 7);
-  return magnitude == 0x7fU ? bit_cast<float>(0x7fc00000U | (f.bits & 0x80U) << 24) : to_float(Half{half}) * 256.0F;
-}
+TL_HOST_DEVICE float to_float(Float8E4M3 f) { return instruction::f32_from_e4m3(f.bits); }
 
 /// Round to nearest, ties to even; NaN stays NaN.
-TL_HOST_DEVICE Half to_half(float x) {
-#if defined(__CUDA_ARCH__)
-  Half result;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
-  return result;
-#else
-  const std::uint32_t bits = bit_cast<std::uint32_t>(x);
-  const std::uint32_t sign = bits >> 16 & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return {static_cast<std::uint16_t>(0x7fffU)};
-  if (magnitude >= 0x477ff000U)
-    return {static_cast<std::uint16_t>(sign | 0x7c00U)};  // 65520 and above round to infinity
-  if (magnitude < 0x38800000U) {  // below 2^-14: adding 0.5 makes the float's own rounding do it in units of 2^-24
-    const float shifted = bit_cast<float>(magnitude) + 0.5F;
-    return {static_cast<std::uint16_t>(sign | (bit_cast<std::uint32_t>(shifted) - bit_cast<std::uint32_t>(0.5F)))};
-  }
-  const std::uint32_t rounded = magnitude + 0xfffU + (magnitude >> 13 & 1U);
-  return {static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112U << 10)))};
-#endif
-}
-
-TL_HOST_DEVICE BFloat16 to_bfloat16(float x) {
-#if defined(__CUDA_ARCH__)
-  BFloat16 result;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
-  return result;
-#else
-  const std::uint32_t bits = bit_cast<std::uint32_t>(x);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return {static_cast<std::uint16_t>(0x7fffU)};
-  return {static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16)};
-#endif
-}
+TL_HOST_DEVICE Half to_half(float x) { return {instruction::f16_from_f32(x)}; }
+TL_HOST_DEVICE BFloat16 to_bfloat16(float x) { return {instruction::bf16_from_f32(x)}; }
 
 /// What an element type computes in, and its identity.
 template <typename T>
@@ -260,26 +204,14 @@ TL_HOST_DEVICE C not_a_number() {
 /// The larger; NaN where either is NaN.
 template <typename C>
 TL_HOST_DEVICE C max_or_nan(C a, C b) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<C, float>) {
-    float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-  }
-#endif
+  if constexpr (std::is_same_v<C, float>) return instruction::max_nan_f32(a, b);
   if (is_nan(a)) return a;
   if (is_nan(b)) return b;
   return a > b ? a : b;
 }
 template <typename C>
 TL_HOST_DEVICE C min_or_nan(C a, C b) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<C, float>) {
-    float result;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-  }
-#endif
+  if constexpr (std::is_same_v<C, float>) return instruction::min_nan_f32(a, b);
   if (is_nan(a)) return a;
   if (is_nan(b)) return b;
   return a < b ? a : b;
@@ -289,25 +221,11 @@ TL_HOST_DEVICE C min_or_nan(C a, C b) {
 TL_HOST_DEVICE float max_number(float a, float b) { return fmaxf(a, b); }
 TL_HOST_DEVICE double max_number(double a, double b) { return fmax(a, b); }
 
-/// 2^x to about 2 ulp (ex2.approx on the device: 2 ulp by the PTX manual; exact for -inf, +inf, NaN).
-TL_HOST_DEVICE float exp2_fast(float x) {
-#if defined(__CUDA_ARCH__)
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-#else
-  return std::exp2(x);
-#endif
-}
+/// 2^x to 2 ulp, 0 where that is below 2^-126.
+TL_HOST_DEVICE float exp2_fast(float x) { return instruction::exp2_approximate(x); }
 
-/// a / b to 2 ulp for |b| in [2^-126, 2^126] on the device: the exact division is a call.
-TL_HOST_DEVICE float divide_fast(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return __fdividef(a, b);
-#else
-  return a / b;
-#endif
-}
+/// a / b to 2 ulp for |b| in [2^-126, 2^126]: the exact division is a call.
+TL_HOST_DEVICE float divide_fast(float a, float b) { return instruction::divide_approximate(a, b); }
 TL_HOST_DEVICE double divide_fast(double a, double b) { return a / b; }
 
 TL_HOST_DEVICE float fused_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }

@@ -49,30 +49,16 @@ TL_HOST_DEVICE void unpack(const Vector<T>& vector, Compute<T> (&x)[Vector<T>::k
       x[2 * i] = bit_cast<float>(vector.words[i] << 16);
       x[2 * i + 1] = bit_cast<float>(vector.words[i] & 0xffff0000U);
     }
-#if defined(__CUDA_ARCH__)
   } else if constexpr (std::is_same_v<T, Float8E4M3>) {
     TL_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      const std::uint32_t pair = vector.words[i / 2] >> (i % 2 * 16);
-      std::uint32_t halves;
-#if __CUDA_ARCH__ >= 890
-      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(pair)));
-      x[2 * i] = to_float(Half{static_cast<std::uint16_t>(halves)});
-      x[2 * i + 1] = to_float(Half{static_cast<std::uint16_t>(halves >> 16)});
-#else
-      (void)halves;
-      x[2 * i] = to_float(Float8E4M3{static_cast<std::uint8_t>(pair)});
-      x[2 * i + 1] = to_float(Float8E4M3{static_cast<std::uint8_t>(pair >> 8)});
-#endif
-    }
+    for (int i = 0; i < 8; ++i)
+      instruction::f32x2_from_e4m3x2(static_cast<std::uint16_t>(vector.words[i / 2] >> (i % 2 * 16)), x[2 * i],
+                                     x[2 * i + 1]);
   } else if constexpr (std::is_same_v<T, Float8E5M2>) {
     TL_UNROLL
-    for (int i = 0; i < 8; ++i) {  // e5m2 is the high byte of fp16
-      const std::uint32_t halves = __byte_perm(vector.words[i / 2], 0, i % 2 == 0 ? 0x1404 : 0x3424);
-      x[2 * i] = to_float(Half{static_cast<std::uint16_t>(halves)});
-      x[2 * i + 1] = to_float(Half{static_cast<std::uint16_t>(halves >> 16)});
-    }
-#endif
+    for (int i = 0; i < 8; ++i)  // e5m2 is the high byte of fp16
+      instruction::f32x2_from_f16x2(instruction::permute_bytes(vector.words[i / 2], 0, i % 2 == 0 ? 0x1404 : 0x3424),
+                                    x[2 * i], x[2 * i + 1]);
   } else {
     TL_UNROLL
     for (int i = 0; i < Vector<T>::kSize; ++i) x[i] = widen(vector.element(i));
@@ -82,46 +68,21 @@ TL_HOST_DEVICE void unpack(const Vector<T>& vector, Compute<T> (&x)[Vector<T>::k
 template <typename T>
 TL_HOST_DEVICE Vector<T> pack(const Compute<T> (&x)[Vector<T>::kSize]) {
   Vector<T> vector{};
-#if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<T, BFloat16>) {
     TL_UNROLL
-    for (int i = 0; i < 4; ++i)
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(vector.words[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+    for (int i = 0; i < 4; ++i) vector.words[i] = instruction::bf16x2_from_f32(x[2 * i + 1], x[2 * i]);
   } else if constexpr (std::is_same_v<T, Half>) {
     TL_UNROLL
-    for (int i = 0; i < 4; ++i)
-      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(vector.words[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
-  } else
-#endif
-  {
+    for (int i = 0; i < 4; ++i) vector.words[i] = instruction::f16x2_from_f32(x[2 * i + 1], x[2 * i]);
+  } else {
     TL_UNROLL
     for (int i = 0; i < Vector<T>::kSize; ++i) vector.set_element(i, narrow<T>(x[i]));
   }
   return vector;
 }
 
-/// The largest element, NaN ignored unless all are NaN; two at a time where the type packs.
 template <typename T>
-TL_HOST_DEVICE Compute<T> largest_of(const Vector<T>* vectors, int count, Compute<T> start) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>) {
-    std::uint32_t best = vectors[0].words[0];
-    TL_UNROLL
-    for (int v = 0; v < count; ++v) {
-      TL_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        if constexpr (std::is_same_v<T, BFloat16>) {
-          asm("max.bf16x2 %0, %1, %2;" : "=r"(best) : "r"(best), "r"(vectors[v].words[i]));
-        } else {
-          asm("max.f16x2 %0, %1, %2;" : "=r"(best) : "r"(best), "r"(vectors[v].words[i]));
-        }
-      }
-    }
-    const T low = {static_cast<std::uint16_t>(best)};
-    const T high = {static_cast<std::uint16_t>(best >> 16)};
-    return max_number(start, max_number(to_float(low), to_float(high)));
-  }
-#endif
+TL_HOST_DEVICE Compute<T> largest_by_element(const Vector<T>* vectors, int count, Compute<T> start) {
   Compute<T> best = start;
   TL_UNROLL
   for (int v = 0; v < count; ++v) {
@@ -131,6 +92,27 @@ TL_HOST_DEVICE Compute<T> largest_of(const Vector<T>* vectors, int count, Comput
     for (int i = 0; i < Vector<T>::kSize; ++i) best = max_number(best, x[i]);
   }
   return best;
+}
+
+/// The largest element, NaN ignored unless all are NaN; two at a time where the type packs.
+template <typename T>
+TL_HOST_DEVICE Compute<T> largest_of(const Vector<T>* vectors, int count, Compute<T> start) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>) {
+    std::uint32_t best = vectors[0].words[0];
+    TL_UNROLL
+    for (int v = 0; v < count; ++v) {
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (std::is_same_v<T, BFloat16>) best = instruction::max_bf16x2(best, vectors[v].words[i]);
+        if constexpr (std::is_same_v<T, Half>) best = instruction::max_f16x2(best, vectors[v].words[i]);
+      }
+    }
+    const T low = {static_cast<std::uint16_t>(best)};
+    const T high = {static_cast<std::uint16_t>(best >> 16)};
+    return max_number(start, max_number(to_float(low), to_float(high)));
+  } else {
+    return largest_by_element(vectors, count, start);
+  }
 }
 
 /// Elements from `from` on as one vector: one instruction when `aligned`, else element by element. The value is the

@@ -9,6 +9,7 @@
 #include <memory>
 #include <queue>
 #include <random>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -122,6 +123,7 @@ struct Block {
   std::vector<Fiber*> fibers;
   std::unordered_map<const void*, std::unique_ptr<SharedStorage>> shared;
   std::unique_ptr<SharedStorage> dynamic;
+  std::size_t static_bytes = 0;
   Knowledge known;
   std::vector<Fiber*> with_own_knowledge;
 };
@@ -154,6 +156,10 @@ struct Ready {
 
 struct Machine {
   Options options;
+  Device device;
+  std::set<const void*> allowed;  // kernels that may use device.shared_bytes_most
+  std::size_t shared_limit = 0;   // of the launch under way
+  bool over_limit = false;
   Report report;
   std::vector<std::unique_ptr<Buffer>> buffers;
   Buffer* last_buffer = nullptr;
@@ -447,7 +453,13 @@ Buffer* find_buffer(const unsigned char* address) {
 }  // namespace
 
 Options& options() { return machine.options; }
+const Device& device() { return machine.device; }
+void use_device(const Device& device) {
+  machine.device = device;
+  machine.allowed.clear();
+}
 Report& report() { return machine.report; }
+void allow_dynamic_shared_memory(const void* kernel) { machine.allowed.insert(kernel); }
 void clear_report() { machine.report = Report{}; }
 
 void register_buffer(void* data, std::size_t bytes, std::size_t granule, Access access, const char* name) {
@@ -485,8 +497,46 @@ void mark_written(void* data, std::size_t bytes) {
   }
 }
 
-void launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes,
-            const std::function<void()>& body) {
+namespace {
+
+// 0, or the cudaError_t of a launch that the device refuses.
+int check_launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes) {
+  const auto refuse = [](int error, const std::string& what) {
+    complain(machine.report.limits, what);
+    return error;
+  };
+  if (blocks == 0 || threads == 0 || cluster == 0 || threads > machine.device.threads ||
+      blocks > machine.device.blocks || blocks % cluster != 0) {
+    return refuse(kInvalidConfiguration, "a launch of " + std::to_string(blocks) + " blocks of " +
+                                             std::to_string(threads) + " threads in clusters of " +
+                                             std::to_string(cluster));
+  }
+  if (cluster > machine.device.cluster) {
+    return refuse(kInvalidClusterSize, "a cluster of " + std::to_string(cluster) +
+                                           " blocks on a device of capability " +
+                                           std::to_string(machine.device.capability));
+  }
+  if (dynamic_shared_bytes > machine.shared_limit) {
+    return refuse(kInvalidValue, std::to_string(dynamic_shared_bytes) + " bytes of dynamic shared memory of " +
+                                     std::to_string(machine.shared_limit));
+  }
+  return 0;
+}
+
+// Of the block that runs: `bytes` more of static shared memory.
+void count_static(Block* block, std::size_t bytes) {
+  block->static_bytes += (bytes + 15) / 16 * 16;
+  if (block->static_bytes + machine.dynamic_bytes <= machine.shared_limit || machine.over_limit) return;
+  machine.over_limit = true;
+  complain(machine.report.limits, std::to_string(block->static_bytes) + " bytes of static and " +
+                                      std::to_string(machine.dynamic_bytes) + " of dynamic shared memory: more than " +
+                                      std::to_string(machine.shared_limit));
+}
+
+}  // namespace
+
+int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes,
+           const std::function<void()>& body) {
   ++machine.report.launches;
   ++machine.launch_id;
   machine.blocks = blocks;
@@ -500,11 +550,10 @@ void launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dyn
   machine.queue.clear();
   machine.bag.clear();
   machine.heap = {};
-  if (blocks == 0 || threads == 0 || threads > 1024 || cluster == 0 || blocks % cluster != 0) {
-    complain(machine.report.bounds, "a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads) +
-                                        " threads in clusters of " + std::to_string(cluster));
-    return;
-  }
+  machine.over_limit = false;
+  machine.shared_limit =
+      machine.allowed.count(kernel) != 0 ? machine.device.shared_bytes_most : machine.device.shared_bytes;
+  if (const int error = check_launch(blocks, threads, cluster, dynamic_shared_bytes); error != 0) return error;
 
   const unsigned clusters = blocks / cluster;
   std::vector<unsigned> order(clusters);
@@ -573,6 +622,7 @@ void launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dyn
     }
   }
   machine.body = nullptr;
+  return machine.over_limit ? kInvalidValue : 0;
 }
 
 unsigned thread_in_block() { return machine.self->thread; }
@@ -657,7 +707,8 @@ unsigned atomic_increment(unsigned* counter) {
   return (*counter)++;
 }
 
-void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, const std::source_location& where) {
+void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, bool orders_memory,
+                   const std::source_location& where) {
   Fiber* fiber = machine.self;
   Warp& warp = *fiber->warp;
   if (bytes > kPayloadBytes) std::abort();
@@ -688,12 +739,14 @@ void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned sourc
     Fiber* const first = fiber - fiber->lane;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if ((mask >> lane & 1U) == 0) continue;
-      warp.clocks[lane] = joined;
-      ++warp.clocks[lane][lane];
+      if (orders_memory) {
+        warp.clocks[lane] = joined;
+        ++warp.clocks[lane][lane];
+      }
       if (lane != fiber->lane) make_ready(first + lane);
     }
-    // Knowledge of other blocks travels with the rendezvous too.
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
+    // Knowledge of other blocks travels with a barrier too.
+    for (unsigned lane = 0; lane < kLanes && orders_memory; ++lane) {
       if ((mask >> lane & 1U) == 0 || !first[lane].known) continue;
       for (unsigned other = 0; other < kLanes; ++other) {
         if ((mask >> other & 1U) == 0 || other == lane) continue;
@@ -738,6 +791,7 @@ bool global_access(const void* pointer, std::size_t bytes, std::size_t alignment
 SharedStorage* shared_storage(const void* site, std::size_t count, std::size_t element_bytes, const char* name) {
   std::unique_ptr<SharedStorage>& storage = machine.self->block->shared[site];
   if (!storage) {
+    count_static(machine.self->block, count * element_bytes);
     storage = std::make_unique<SharedStorage>();
     storage->bytes.reset(new unsigned char[count * element_bytes]);
     std::memset(storage->bytes.get(), 0xa5, count * element_bytes);
@@ -778,6 +832,7 @@ SharedStorage* remote_storage(SharedStorage* local, unsigned rank) {
   if (!storage) {
     storage = std::make_unique<SharedStorage>();
     const std::size_t count = local->cells.size();
+    count_static(block, count * local->element_bytes);
     storage->bytes.reset(new unsigned char[count * local->element_bytes]);
     std::memset(storage->bytes.get(), 0xa5, count * local->element_bytes);
     storage->cells.resize(count);

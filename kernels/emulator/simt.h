@@ -6,8 +6,10 @@
 //   - global memory in registered buffers: the same, across blocks too; writes to inputs; alignment;
 //   - barriers: all threads at the same source line, no thread gone; shuffles: lanes inside their mask, one mask, one
 //   line;
+//   - limits of the device: threads, blocks and clusters of a launch, and shared memory, its static part included;
 //   - progress: threads that wait for ever.
-// "Ordered" is happens-before: program order; block and cluster barriers; warp rendezvous, by a clock per lane; and
+// "Ordered" is happens-before: program order; block and cluster barriers; warp barriers, by a clock per lane (a shuffle
+// passes a value on but orders no memory); and
 // across blocks only what a thread had fenced before its atomic, seen by a thread that fenced after its own. Exact for
 // these primitives, except that of several readers of one cell in one warp and epoch only the last is remembered. Not
 // emulated: weaker hardware orders than that rule, timing, bank conflicts, bits of approximate instructions.
@@ -34,20 +36,41 @@ struct Options {
   unsigned resident_blocks = 4;  // rounded up to whole clusters
 };
 
+/// What a launch must keep to. Source: CUDA C++ programming guide, technical specifications by compute capability.
+struct Device {
+  int capability = 90;
+  std::size_t shared_bytes = 48 * 1024;        // of a block, static and dynamic together
+  std::size_t shared_bytes_most = 227 * 1024;  // the same for kernels that were allowed more
+  unsigned threads = 1024;                     // of a block
+  unsigned blocks = 0x7fffffffU;
+  unsigned cluster = 8;  // blocks of a cluster, without asking for more
+};
+/// An A100: no clusters, 163 KiB.
+inline Device device_of_sm_80() { return {80, 48 * 1024, 163 * 1024, 1024, 0x7fffffffU, 1}; }
+
+/// cudaError_t numbers of refused launches.
+constexpr int kInvalidValue = 1;
+constexpr int kInvalidConfiguration = 9;
+constexpr int kInvalidClusterSize = 912;
+
 struct Report {
   std::int64_t races = 0;
   std::int64_t divergences = 0;
   std::int64_t deadlocks = 0;
   std::int64_t bounds = 0;
   std::int64_t uninitialized = 0;
+  std::int64_t limits = 0;  // launches that the device refuses
   std::int64_t switches = 0;
   std::int64_t launches = 0;
   std::string first;  // the first complaint in words
 
-  bool clean() const { return races + divergences + deadlocks + bounds + uninitialized == 0; }
+  bool clean() const { return races + divergences + deadlocks + bounds + uninitialized + limits == 0; }
 };
 
 Options& options();
+/// The device in use: an H100 until another is chosen. What kernels were allowed on the last one is forgotten.
+const Device& device();
+void use_device(const Device& device);
 Report& report();
 /// Forgets complaints and counts. Registered buffers stay.
 void clear_report();
@@ -65,9 +88,14 @@ void unregister_buffer(void* data);
 /// What a host-side memset does to the shadow: `bytes` from `data` count as written before the next launch.
 void mark_written(void* data, std::size_t bytes);
 
-/// Runs `body` once per thread of a grid of `blocks` x `threads`, clusters of `cluster` blocks.
-void launch(unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes,
-            const std::function<void()>& body);
+/// What cudaFuncSetAttribute does to a kernel on the device in use: shared_bytes_most holds for it from now on.
+void allow_dynamic_shared_memory(const void* kernel);
+
+/// Runs `body` once per thread of a grid of `blocks` x `threads`, clusters of `cluster` blocks. `kernel` is its name
+/// for allow_dynamic_shared_memory. Returns 0, or the cudaError_t with which the device refuses the launch; how much
+/// static shared memory a kernel has shows when it runs.
+int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic_shared_bytes,
+           const std::function<void()>& body);
 
 // --- what kernels reach through common/device.h ---
 
@@ -85,8 +113,10 @@ void cluster_barrier(const std::source_location& where);
 void fence();
 /// Adds 1 and returns the value before; relaxed: orders nothing unless fences surround it.
 unsigned atomic_increment(unsigned* counter);
-/// All lanes of `mask` meet; `value` (<= 32 bytes) of lane `source` is returned in place.
-void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, const std::source_location& where);
+/// All lanes of `mask` meet; `value` (<= 32 bytes) of lane `source` is returned in place. `orders_memory`: a barrier,
+/// which orders what the lanes did before it; a shuffle does not.
+void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, bool orders_memory,
+                   const std::source_location& where);
 
 /// True when the access may go on; false (after a complaint) when it would leave every registered buffer.
 bool global_access(const void* address, std::size_t bytes, std::size_t alignment, bool write);

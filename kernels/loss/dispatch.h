@@ -1,7 +1,13 @@
 #pragma once
 
-#include "kernels/loss/class_kernel.h"
+#include "kernels/loss/class_columns.h"
+#include "kernels/loss/class_rows.h"
+#include "kernels/loss/cosine_embedding.h"
+#include "kernels/loss/label_scan.h"
 #include "kernels/loss/loss.h"
+#include "kernels/loss/negative_log_likelihood.h"
+#include "kernels/loss/pointwise_kernel.h"
+#include "kernels/loss/softmax_gradient.h"
 
 namespace tensorlint::kernels {
 

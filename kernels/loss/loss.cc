@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/overlap.h"
 #include "kernels/common/workspace.h"
 #include "kernels/loss/dispatch.h"
 
@@ -74,6 +75,11 @@ Status check_workspace(const void* workspace, std::size_t bytes, std::size_t nee
   return bytes < needed ? Status::kWorkspaceTooSmall : Status::kOk;
 }
 
+// What is read of a factor that repeats with `period`.
+std::size_t periodic_bytes(std::int64_t period, std::int64_t elements, std::size_t size) {
+  return static_cast<std::size_t>(std::min(period, elements)) * size;
+}
+
 Status check_pointwise(const PointwiseLoss& loss) {
   if (!is_real(loss.dtype)) return Status::kUnsupportedDtype;
   if (!product_fits(loss.elements, 1, 1)) return Status::kBadShape;
@@ -90,6 +96,12 @@ Status check_class_loss(const ClassLoss& loss) {
     return Status::kBadParameter;
   if (loss.kind == ClassLossKind::kNegativeLogLikelihood && loss.smoothing != 0) return Status::kBadParameter;
   return Status::kOk;
+}
+
+// 0: the current device is asked.
+Status resolve_capability(int asked, int* capability) {
+  *capability = asked;
+  return asked > 0 ? Status(Status::kOk) : device_capability(capability);
 }
 
 // The plan of either layout; `blocks` of the column kernel in it too.
@@ -133,6 +145,19 @@ Status pointwise_loss(const PointwiseLoss& loss, void* workspace, std::size_t wo
   if (const Status status = check_pointers(pointers, size_of(loss.dtype)); status != Status::kOk) return status;
   if (loss.total == nullptr) needed = 0;
   if (const Status status = check_workspace(workspace, workspace_bytes, needed); status != Status::kOk) return status;
+  const bool each = loss.averaging == Averaging::kNone;
+  const std::size_t size = size_of(loss.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(loss.elements) * size;
+  const Region regions[] = {{loss.input, bytes, false, true},
+                            {loss.target, bytes, false, true},
+                            {loss.weight, periodic_bytes(loss.weight_period, loss.elements, size)},
+                            {loss.positive_weight, periodic_bytes(loss.positive_period, loss.elements, size)},
+                            {loss.upstream, each ? bytes : size, false, each},
+                            {loss.losses, bytes, true},
+                            {loss.total, size, true},
+                            {loss.gradient, bytes, true, true},
+                            {workspace, needed, true}};
+  if (const Status status = check_overlap(regions); status != Status::kOk) return status;
 
   PointwiseKind kind = loss.kind;
   double curvature = 1.0;
@@ -180,13 +205,18 @@ Status pointwise_loss(const PointwiseLoss& loss, void* workspace, std::size_t wo
 Status class_loss_workspace(const ClassLoss& loss, std::size_t* bytes) {
   *bytes = 0;
   if (const Status status = check_class_loss(loss); status != Status::kOk) return status;
-  ClassPlan plan;
-  if (const Status status = plan_classes(loss.rows, loss.classes, loss.inner, loss.dtype, true, loss.capability, &plan);
-      status != Status::kOk) {
-    return status;
+  unsigned blocks = likelihood_blocks(loss);
+  if (loss.kind != ClassLossKind::kNegativeLogLikelihood) {
+    blocks = 1;
+    for (const int capability : {80, 90}) {  // whatever device runs it: with clusters and without
+      ClassPlan plan;
+      if (const Status status = plan_classes(loss.rows, loss.classes, loss.inner, loss.dtype, true, capability, &plan);
+          status != Status::kOk) {
+        return status;
+      }
+      blocks = std::max(blocks, plan.blocks);
+    }
   }
-  const unsigned blocks =
-      loss.kind == ClassLossKind::kNegativeLogLikelihood ? likelihood_blocks(loss) : std::max(plan.blocks, 1U);
   *bytes = kTicketBytes + kSummaryBytes + kLabelPartialBytes + blocks * sizeof(double);
   return Status::kOk;
 }
@@ -211,6 +241,26 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
     return status;
   if (const Status status = check_pointer(loss.bad_labels, 8, false); status != Status::kOk) return status;
   if (const Status status = check_workspace(workspace, workspace_bytes, needed); status != Status::kOk) return status;
+
+  const bool likelihood = loss.kind == ClassLossKind::kNegativeLogLikelihood;
+  const bool reads_whole_rows = !likelihood || (loss.losses == nullptr && loss.total == nullptr);
+  const std::size_t size = size_of(loss.dtype);
+  const std::size_t each = static_cast<std::size_t>(positions) * size;
+  const std::size_t all = each * static_cast<std::size_t>(loss.classes);
+  const Region regions[] = {
+      {loss.logits, all, false, reads_whole_rows},
+      {indices ? loss.labels : nullptr, static_cast<std::size_t>(positions) * (loss.wide_labels ? 8 : 4)},
+      {indices ? nullptr : loss.probabilities, all, false, true},
+      {loss.weight, static_cast<std::size_t>(loss.classes) * size},
+      {loss.upstream, loss.averaging == Averaging::kNone ? each : size},
+      {loss.losses, each, true},
+      {loss.total, size, true},
+      {loss.gradient, all, true, true},
+      {loss.bad_labels, 2 * sizeof(std::int64_t), true},
+      {workspace, needed, true}};
+  if (const Status status = check_overlap(regions); status != Status::kOk) return status;
+  int capability = 0;
+  if (const Status status = resolve_capability(loss.capability, &capability); status != Status::kOk) return status;
 
   unsigned char* const scratch = scratch_of(workspace);
   unsigned* const tickets = tickets_of(workspace);
@@ -251,12 +301,12 @@ Status class_loss(const ClassLoss& loss, void* workspace, std::size_t workspace_
     } else if (loss.averaging == Averaging::kMean) {
       p.scale = 1.0 / static_cast<double>(positions);
     }
-    if (loss.kind == ClassLossKind::kNegativeLogLikelihood) {
+    if (likelihood) {
       p.plan.blocks = likelihood_blocks(loss);
       return launch_likelihood<T>(p, stream);
     }
-    if (const Status status = plan_classes(loss.rows, loss.classes, loss.inner, loss.dtype, p.output != nullptr,
-                                           loss.capability, &p.plan);
+    if (const Status status =
+            plan_classes(loss.rows, loss.classes, loss.inner, loss.dtype, p.output != nullptr, capability, &p.plan);
         status != Status::kOk) {
       return status;
     }
@@ -271,6 +321,17 @@ Status softmax(const Softmax& request, Stream stream) {
   if (request.rows * request.classes * request.inner == 0) return Status::kOk;
   const Pointer pointers[] = {{request.input, true}, {request.upstream, false}, {request.output, true}};
   if (const Status status = check_pointers(pointers, size_of(request.dtype)); status != Status::kOk) return status;
+  const std::size_t bytes =
+      static_cast<std::size_t>(request.rows * request.classes * request.inner) * size_of(request.dtype);
+  const Region regions[] = {
+      {request.input, bytes, false, true}, {request.upstream, bytes, false, true}, {request.output, bytes, true, true}};
+  if (const Status status = check_overlap(regions); status != Status::kOk) return status;
+  // The gradient kernel has no clusters and no cache: a row stays in one block.
+  const bool forward = request.upstream == nullptr;
+  int capability = 80;
+  if (forward) {
+    if (const Status status = resolve_capability(request.capability, &capability); status != Status::kOk) return status;
+  }
   return with_real(request.dtype, [&](auto element) {
     using T = decltype(element);
     ClassParameters<T> p;
@@ -282,10 +343,8 @@ Status softmax(const Softmax& request, Stream stream) {
     p.inner = request.inner;
     p.by_inner = Divisor::of(request.inner);
     p.logarithmic = request.logarithmic;
-    const bool forward = request.upstream == nullptr;
-    // The gradient kernel has no clusters and no cache: capability 0 keeps a row in one block.
-    if (const Status status = plan_classes(request.rows, request.classes, request.inner, request.dtype, forward,
-                                           forward ? request.capability : 0, &p.plan);
+    if (const Status status =
+            plan_classes(request.rows, request.classes, request.inner, request.dtype, forward, capability, &p.plan);
         status != Status::kOk) {
       return status;
     }
@@ -322,6 +381,19 @@ Status cosine_loss(const CosineLoss& loss, void* workspace, std::size_t workspac
   if (const Status status = check_pointers(pointers, size_of(loss.dtype)); status != Status::kOk) return status;
   if (loss.total == nullptr) needed = 0;
   if (const Status status = check_workspace(workspace, workspace_bytes, needed); status != Status::kOk) return status;
+  const std::size_t size = size_of(loss.dtype);
+  const std::size_t each = static_cast<std::size_t>(loss.rows) * size;
+  const std::size_t all = each * static_cast<std::size_t>(loss.length);
+  const Region regions[] = {{loss.first, all, false, true},
+                            {loss.second, all, false, true},
+                            {loss.target, each},
+                            {loss.upstream, loss.averaging == Averaging::kNone ? each : size},
+                            {loss.losses, each, true},
+                            {loss.total, size, true},
+                            {loss.first_gradient, all, true, true},
+                            {loss.second_gradient, all, true, true},
+                            {workspace, needed, true}};
+  if (const Status status = check_overlap(regions); status != Status::kOk) return status;
   return with_real(loss.dtype, [&](auto element) {
     using T = decltype(element);
     ClassPlan plan;

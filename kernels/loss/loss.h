@@ -2,6 +2,12 @@
 
 // Losses on a CUDA stream: forward, backward, or both in one pass, by which outputs are given.
 //
+// In place: the gradient may lie exactly over an operand of the same size that is read element by element: input,
+// target and an upstream gradient for each element of the pointwise losses, logits and probabilities, input and
+// upstream of softmax, either row of the cosine loss, and the log-probabilities of the negative log likelihood where no
+// loss is asked for. Every other overlap of an output with an operand, an output or the workspace is refused
+// (kOverlap).
+//
 // Determinism: results are a function of shape, dtype and input bits (and, for class rows above 64 KiB, of whether the
 // device has clusters); there is no floating-point atomic. Asynchronous: nothing is allocated, nothing waits; captures
 // into CUDA graphs. float16, bfloat16 and float32 compute in float32, float64 in float64; sums over elements end in
@@ -55,7 +61,7 @@ struct PointwiseLoss {
 
 Status pointwise_loss_workspace(const PointwiseLoss& loss, std::size_t* bytes);
 /// The mean over no elements is NaN. Errors: kUnsupportedDtype, kBadShape, kBadParameter, kNullPointer, kMisaligned,
-/// kWorkspaceTooSmall, kLaunchFailed.
+/// kOverlap, kWorkspaceTooSmall, kLaunchFailed.
 Status pointwise_loss(const PointwiseLoss& loss, void* workspace, std::size_t workspace_bytes, Stream stream);
 
 enum class ClassLossKind : int {
@@ -89,7 +95,7 @@ struct ClassLoss {
   /// position (-1). Their losses and gradients are NaN, so they show in the total too; nothing is read or written out
   /// of bounds.
   std::int64_t* bad_labels = nullptr;
-  int capability = 90;  // 10 major + minor of the device
+  int capability = 0;  // 10 major + minor of the device that runs it; 0: the current device is asked
 };
 
 Status class_loss_workspace(const ClassLoss& loss, std::size_t* bytes);
@@ -107,7 +113,7 @@ struct Softmax {
   const void* input = nullptr;     // logits; for the gradient the forward result
   const void* upstream = nullptr;  // null: forward
   void* output = nullptr;
-  int capability = 90;
+  int capability = 0;  // as above
 };
 
 /// Needs no workspace. Errors: as above.

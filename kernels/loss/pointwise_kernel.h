@@ -10,14 +10,6 @@
 
 namespace tensorlint::kernels {
 
-/// A plain sum as a monoid.
-template <typename S>
-struct Add {
-  using State = S;
-  static TL_HOST_DEVICE State identity() { return State{0}; }
-  static TL_HOST_DEVICE State combine(State a, State b) { return a + b; }
-};
-
 template <typename T>
 struct PointwiseParameters {
   using C = Compute<T>;
@@ -41,22 +33,6 @@ struct PointwiseParameters {
   bool upstream_each = false;  // one upstream value an element, else one for all
   bool aligned = false;        // all of input, target, losses, gradient and (if each) upstream
 };
-
-/// The partial sums of all blocks, added in block order by the one that arrives last; that block's thread 0 gets true.
-template <typename Scratch, typename Flag>
-TL_DEVICE bool grid_sum(double& sum, double* partials, unsigned* ticket, unsigned blocks, const Scratch& scratch,
-                        const Flag& flag) {
-  const unsigned tid = thread_in_block();
-  sum = combine_block<Add<double>>(sum, scratch);
-  if (blocks > 1) {
-    if (tid == 0) store_global(partials + block_in_grid(), sum);
-    if (!arrives_last(ticket, blocks, flag)) return false;
-    sum = 0;
-    for (unsigned i = tid; i < blocks; i += kThreads) sum += load_shared_between_blocks(partials + i);
-    sum = combine_block<Add<double>>(sum, scratch);
-  }
-  return tid == 0;
-}
 
 template <typename Op, typename T>
 TL_DEVICE ValueAndSlope<Compute<T>> weighted(const PointwiseParameters<T>& p, Compute<T> x, Compute<T> t,

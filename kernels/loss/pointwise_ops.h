@@ -21,8 +21,6 @@ struct PointwiseOptions {
   C positive = C{1};   // logits: weight of the positive class
 };
 
-TL_HOST_DEVICE float exponential(float x) { return exp2_fast(x * ExpBase<float>::kLog2E); }
-TL_HOST_DEVICE double exponential(double x) { return exp(x); }
 TL_HOST_DEVICE float logarithm(float x) { return logf(x); }
 TL_HOST_DEVICE double logarithm(double x) { return log(x); }
 TL_HOST_DEVICE float logarithm_1p(float x) { return log1pf(x); }

@@ -1,5 +1,6 @@
 #include "kernels/reduction/reduction.h"
 
+#include "kernels/common/overlap.h"
 #include "kernels/common/workspace.h"
 #include "kernels/reduction/dispatch.h"
 
@@ -40,7 +41,7 @@ Status recipe_for(const Reduction& reduction, Recipe* recipe) {
   if (reduction.result_dtype == Dtype::kFloat8E4M3 || reduction.result_dtype == Dtype::kFloat8E5M2)
     return Status::kUnsupportedDtype;
   recipe->load = reduction.dtype;
-  const auto use = [&](AccumulatorKind kind, Finish finish) {
+  const auto use = [&](AccumulatorKind kind, Finish finish) -> Status {
     recipe->accumulator = kind;
     recipe->finish = finish;
     return Status::kOk;
@@ -70,7 +71,8 @@ Status recipe_for(const Reduction& reduction, Recipe* recipe) {
     case ReductionKind::kLogSum:
       return logical ? count(Finish::kLog) : use(AccumulatorKind::kSum, Finish::kLog);
     case ReductionKind::kLogSumExp:
-      return is_integer(reduction.dtype) ? Status::kUnsupportedDtype : use(AccumulatorKind::kLogSumExp, Finish::kPlain);
+      return is_integer(reduction.dtype) ? Status(Status::kUnsupportedDtype)
+                                         : use(AccumulatorKind::kLogSumExp, Finish::kPlain);
     case ReductionKind::kArgMax:
     case ReductionKind::kArgMin:
       if (reduction.result_dtype != Dtype::kInt64 && reduction.result_dtype != Dtype::kInt32)
@@ -143,7 +145,7 @@ Status prepare(const Reduction& reduction, Recipe* recipe, ReductionParameters* 
   p->output_dtype = reduction.result_dtype;
   p->finish = recipe->finish;
   p->options = recipe->options;
-  return with_element(*recipe, [&](auto element) {
+  return with_element(*recipe, [&](auto element) -> Status {
     using T = decltype(element);
     std::size_t state_bytes = 0;
     bool finishes = false;
@@ -188,6 +190,11 @@ Status reduce(const Reduction& reduction, const void* input, void* result, void*
     return Status::kMisaligned;
   if (p.plan.workspace_bytes > 0 && !is_aligned(workspace, 16)) return Status::kMisaligned;
   if (workspace_bytes < p.plan.workspace_bytes) return Status::kWorkspaceTooSmall;
+  const Region regions[] = {
+      {input, static_cast<std::size_t>(p.axes.results() * p.elements_each) * size_of(reduction.dtype)},
+      {result, static_cast<std::size_t>(p.axes.results()) * size_of(reduction.result_dtype), true},
+      {workspace, p.plan.workspace_bytes, true}};
+  if (const Status status = check_overlap(regions); status != Status::kOk) return status;
   p.input = input;
   p.output = result;
   if (p.plan.workspace_bytes > 0) {

@@ -55,7 +55,8 @@ Status initialize_reduction_workspace(void* workspace, std::size_t bytes, Stream
 
 /// Accumulates float8, float16, bfloat16 and float32 in float32 (squares of the last two, and products, in float64),
 /// float64 in float64, integers modulo 2^64. Keeping reduced axes with extent 1 changes no data and is the caller's
-/// choice. Errors: those of the query, kNullPointer, kMisaligned, kEmptyArgument, kWorkspaceTooSmall, kLaunchFailed.
+/// choice. Errors: those of the query, kNullPointer, kMisaligned, kOverlap (of the result with
+/// anything), kEmptyArgument, kWorkspaceTooSmall, kLaunchFailed.
 Status reduce(const Reduction& reduction, const void* input, void* result, void* workspace, std::size_t workspace_bytes,
               Stream stream);
 

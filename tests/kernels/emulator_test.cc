@@ -9,15 +9,60 @@
 namespace tensorlint::kernels {
 namespace {
 
-using emulator::Access;
+using testing::Access;
 using testing::Buffer;
 
 template <typename Body>
 emulator::Report run(unsigned blocks, unsigned threads, const Body& body,
                      testing::Schedule schedule = {emulator::Order::kRandom, 5}, unsigned cluster = 1) {
   testing::use(schedule);
-  emulator::launch(blocks, threads, cluster, 0, body);
+  emulator::launch(nullptr, blocks, threads, cluster, 0, body);
   return emulator::report();
+}
+
+TEST(Emulator, ShuffleOrdersNoMemory) {
+  const auto body = [](bool barrier) {
+    return [barrier] {
+      TL_SHARED(int, cell, 32);
+      cell[thread_in_block()] = 1;
+      (void)shuffle_xor(kFullMask, 1, 1);
+      if (barrier) warp_barrier(kFullMask);
+      const int other = cell[thread_in_block() ^ 1U];
+      (void)other;
+    };
+  };
+  EXPECT_TRUE(run(1, 32, body(true)).clean());
+  EXPECT_GT(run(1, 32, body(false)).races, 0);
+}
+
+TEST(Emulator, LimitsOfTheDevice) {
+  static const int kernel = 0;  // any address is a name
+  const auto body = [] {
+    TL_SHARED(int, cell, 4);
+    cell[thread_in_block() % 4] = 1;
+    TL_DYNAMIC_SHARED(unsigned, room);
+    (void)room;
+  };
+  const auto attempt = [&](unsigned blocks, unsigned threads, unsigned cluster, std::size_t dynamic) {
+    testing::use({});
+    return emulator::launch(&kernel, blocks, threads, cluster, dynamic, body);
+  };
+  emulator::use_device({});
+  EXPECT_EQ(attempt(1, 4, 1, 48 * 1024 - 16), 0);
+  EXPECT_TRUE(emulator::report().clean()) << emulator::report().first;
+  EXPECT_EQ(attempt(1, 4, 1, 48 * 1024 - 15), emulator::kInvalidValue);  // with the static part it is too much
+  EXPECT_EQ(emulator::report().limits, 1);
+  EXPECT_EQ(attempt(1, 4, 1, 48 * 1024 + 1), emulator::kInvalidValue);
+  EXPECT_EQ(attempt(1, 1025, 1, 0), emulator::kInvalidConfiguration);
+  EXPECT_EQ(attempt(3, 4, 2, 0), emulator::kInvalidConfiguration);
+  EXPECT_EQ(attempt(16, 4, 16, 0), emulator::kInvalidClusterSize);
+  emulator::allow_dynamic_shared_memory(&kernel);
+  EXPECT_EQ(attempt(1, 4, 1, 227 * 1024 - 16), 0);
+  EXPECT_EQ(attempt(1, 4, 1, 227 * 1024), emulator::kInvalidValue);
+  emulator::use_device(emulator::device_of_sm_80());  // another device: to be asked again
+  EXPECT_EQ(attempt(1, 4, 1, 64 * 1024), emulator::kInvalidValue);
+  EXPECT_EQ(attempt(2, 4, 2, 0), emulator::kInvalidClusterSize);
+  emulator::use_device({});
 }
 
 TEST(Emulator, BarrierOrdersSharedMemory) {

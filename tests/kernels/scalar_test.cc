@@ -111,7 +111,8 @@ TEST(ExpSum, OneElementOfEveryValueGivesItself) {
       } else if (std::isinf(x)) {
         ASSERT_EQ(got, x);
       } else {
-        ASSERT_LE(std::fabs(got - x), 0x1p-23F * std::fabs(x) + 0x1p-30F) << x;
+        // The one term is ex2 of the rounding of x log2 e: 2 ulp of it stay.
+        ASSERT_LE(std::fabs(got - x), 0x1p-23F * std::fabs(x) + 0x1p-21F) << x;
       }
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Helpers of the kernel tests: device-like buffers that the emulator watches, element values, schedules.
+// Helpers of the kernel tests: element values, schedules, bounds.
 
 #include <gtest/gtest.h>
 
@@ -11,54 +11,17 @@
 #include <vector>
 
 #include "kernels/common/vector.h"
-#include "kernels/emulator/simt.h"
+#include "tests/kernels/device.h"
 
 namespace tensorlint::kernels::testing {
 
-/// Memory registered with the emulator; ends exactly after the last element, begins `shift` elements past a 16-byte
-/// boundary.
-template <typename T>
-class Buffer {
- public:
-  explicit Buffer(std::size_t count, emulator::Access access, const char* name, std::size_t shift = 0)
-      : storage_(count * sizeof(T) + shift * sizeof(T) + 16), count_(count) {
-    auto base = reinterpret_cast<std::uintptr_t>(storage_.data());
-    base = (base + 15) / 16 * 16 + shift * sizeof(T);
-    data_ = reinterpret_cast<T*>(base);
-    emulator::register_buffer(data_, count * sizeof(T), sizeof(T), access, name);
-  }
-  ~Buffer() { emulator::unregister_buffer(data_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  T* data() { return data_; }
-  std::size_t size() const { return count_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-
- private:
-  std::vector<unsigned char> storage_;
-  std::size_t count_;
-  T* data_ = nullptr;
-};
-
-struct Schedule {
-  emulator::Order order = emulator::Order::kInOrder;
-  std::uint64_t seed = 1;
-};
-
 /// In order, then random and priority in turn.
 inline std::vector<Schedule> schedules(int count) {
-  std::vector<Schedule> all = {{emulator::Order::kInOrder, 1}};
+  std::vector<Schedule> all = {{Order::kInOrder, 1}};
   for (int i = 1; i < count; ++i) {
-    all.push_back({i % 2 == 1 ? emulator::Order::kRandom : emulator::Order::kPriority, static_cast<std::uint64_t>(i)});
+    all.push_back({i % 2 == 1 ? Order::kRandom : Order::kPriority, static_cast<std::uint64_t>(i)});
   }
   return all;
-}
-
-inline void use(const Schedule& schedule) {
-  emulator::options().order = schedule.order;
-  emulator::options().seed = schedule.seed;
-  emulator::clear_report();
 }
 
 /// Schedules for a synchronisation structure; TENSORLINT_SCHEDULES overrides for long runs.
@@ -107,12 +70,18 @@ constexpr double unit_roundoff() {
   if constexpr (std::is_same_v<T, BFloat16>) return 0x1p-8;
   return 0.0;
 }
+/// What rounding to T may lose of a value near 0.
 template <typename T>
 constexpr double smallest_subnormal() {
   if constexpr (std::is_same_v<T, Half>) return 0x1p-24;
   if constexpr (std::is_same_v<T, BFloat16>) return 0x1p-133;
   if constexpr (std::is_same_v<T, float>) return 0x1p-149;
   return 0.0;
+}
+/// What an exponential of the compute type may lose of a value near 0: ex2.approx.ftz flushes below 2^-126.
+template <typename T>
+constexpr double flushed_exponential() {
+  return std::is_same_v<T, double> ? 0.0 : 0x1p-126;
 }
 template <typename T>
 constexpr double largest() {

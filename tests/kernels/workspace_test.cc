@@ -11,7 +11,7 @@
 namespace tensorlint::kernels {
 namespace {
 
-using emulator::Access;
+using testing::Access;
 using testing::Buffer;
 
 void fill_ordinary(Buffer<float>& data) {
@@ -52,6 +52,7 @@ NamedCall reduction(const char* name, ReductionKind kind, std::vector<std::int64
             for (std::size_t i = 0; i < result.size(); ++i) result[i] = -1.0F;
             EXPECT_EQ(reduce(request_of(extents, axes), input.data(), result.data(), workspace, room, nullptr),
                       Status::kOk);
+            EXPECT_TRUE(testing::clean());
             return std::vector<float>(result.data(), result.data() + result.size());
           }};
 }
@@ -74,6 +75,7 @@ NamedCall pointwise(const char* name, std::int64_t elements) {
             call.target = t.data();
             call.total = total.data();
             EXPECT_EQ(pointwise_loss(call, workspace, room, nullptr), Status::kOk);
+            EXPECT_TRUE(testing::clean());
             return std::vector<float>{total[0]};
           }};
 }
@@ -97,6 +99,7 @@ NamedCall cross_entropy(const char* name, std::int64_t rows, std::int64_t classe
             call.labels = labels.data();
             call.total = total.data();
             EXPECT_EQ(class_loss(call, workspace, room, nullptr), Status::kOk);
+            EXPECT_TRUE(testing::clean());
             return std::vector<float>{total[0]};
           }};
 }
@@ -122,6 +125,7 @@ NamedCall cosine(const char* name, std::int64_t rows, std::int64_t length) {
             call.target = target.data();
             call.total = total.data();
             EXPECT_EQ(cosine_loss(call, workspace, room, nullptr), Status::kOk);
+            EXPECT_TRUE(testing::clean());
             return std::vector<float>{total[0]};
           }};
 }
@@ -149,7 +153,7 @@ TEST(Workspace, AnyPairOfCallsSharesOne) {
     Buffer<std::uint32_t> workspace(call.bytes / 4, Access::kWriteFirst, "workspace");
     ASSERT_EQ(initialize_loss_workspace(workspace.data(), call.bytes, nullptr), Status::kOk);
     alone.push_back(call.run(workspace.data(), call.bytes));
-    ASSERT_TRUE(emulator::report().clean()) << call.name << ": " << emulator::report().first;
+    ASSERT_TRUE(testing::clean()) << call.name;
   }
   int turn = 0;
   for (std::size_t first = 0; first < all.size(); ++first) {
@@ -160,8 +164,7 @@ TEST(Workspace, AnyPairOfCallsSharesOne) {
       all[first].run(workspace.data(), bytes);
       ASSERT_EQ(all[second].run(workspace.data(), bytes), alone[second])
           << all[second].name << " after " << all[first].name;
-      ASSERT_TRUE(emulator::report().clean())
-          << all[second].name << " after " << all[first].name << ": " << emulator::report().first;
+      ASSERT_TRUE(testing::clean()) << all[second].name << " after " << all[first].name;
     }
   }
 }
@@ -173,7 +176,7 @@ TEST(Workspace, HoldsTheTicketsOrIsNotAskedFor) {
   for (const NamedCall& call : calls()) {
     Buffer<std::uint32_t> workspace(call.bytes / 4, Access::kWriteFirst, "workspace");
     ASSERT_EQ(initialize_loss_workspace(workspace.data(), call.bytes, nullptr), Status::kOk);
-    ASSERT_TRUE(emulator::report().clean()) << call.name;
+    ASSERT_TRUE(testing::clean()) << call.name;
   }
   EXPECT_EQ(initialize_loss_workspace(nullptr, 0, nullptr), Status::kOk);
   EXPECT_EQ(initialize_reduction_workspace(nullptr, 16, nullptr), Status::kNullPointer);

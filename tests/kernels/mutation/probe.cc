@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/common/workspace.h"
-#include "kernels/loss/class_kernel.h"
+#include "kernels/loss/dispatch.h"
 #include "kernels/reduction/kernels.h"
 
 namespace tensorlint::kernels {
