@@ -1,8 +1,12 @@
 // Measures the kernels on a GPU machine. Parts run one by one and each appends one line of JSON to the output, so that
 // a run that is cut off goes on where it stopped:  kernels_bench --out results.jsonl [--parts a,b] [--seconds 500]
+// [--once 1]
+// --once runs each operation once and untimed, for profilers. Needs glibc 2.36 and a driver of CUDA 13 (580) or newer.
 //
 // device       name, SM count, clocks, memory
-// bandwidth    read stream, copy, empty launch: every other figure is a share of these
+// bandwidth    read streams of 1 MB, 64 MB, 1 and 2 GB, copy, empty launch: every other figure is a share of the stream
+// of
+//              its own size
 // correctness  against float64 on the host: reductions, cross entropy in every layout (lanes, block, cluster, columns)
 // determinism  the same bits in 1000 runs; hashes to compare between machines
 // reductions   GB/s, beside cub::DeviceReduce where it has the operation
@@ -19,12 +23,14 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "kernels/bench/line.h"
 #include "kernels/common/vector.h"
 #include "kernels/loss/loss.h"
 #include "kernels/reduction/reduction.h"
@@ -39,7 +45,8 @@ void must(cudaError_t status, const char* what) {
 }
 void must(Status status, const char* what) {
   if (status == Status::kOk) return;
-  std::fprintf(stderr, "kernels_bench: %s: %s\n", what, describe(status));
+  std::fprintf(stderr, "kernels_bench: %s: %s%s%s\n", what, describe(status), status.device_error() != 0 ? ": " : "",
+               status.device_error() != 0 ? cudaGetErrorString(static_cast<cudaError_t>(status.device_error())) : "");
   std::exit(2);
 }
 
@@ -93,8 +100,15 @@ __global__ void __launch_bounds__(256) read_stream(const uint4* from, std::size_
   if (sum == 0x12345678U) *sink = sum;
 }
 
-/// Median milliseconds of 20 runs after 3, one event pair a run.
+bool only_once = false;  // --once: profilers count launches, and time them themselves
+
+/// Median milliseconds of 20 runs after 3, one event pair a run; not a number with --once.
 double time_of(const std::function<void()>& run) {
+  if (only_once) {
+    run();
+    must(cudaDeviceSynchronize(), "kernel");
+    return NAN;
+  }
   cudaEvent_t begin, end;
   must(cudaEventCreate(&begin), "event");
   must(cudaEventCreate(&end), "event");
@@ -116,32 +130,10 @@ double time_of(const std::function<void()>& run) {
   return static_cast<double>(times[10]);
 }
 
-struct Line {
-  std::ostringstream text;
-  bool first = true;
-  explicit Line(const char* part) { text << "{\"part\": \"" << part << "\""; }
-  Line& add(const std::string& key, double value) {
-    text << ", \"" << key << "\": ";
-    if (std::isfinite(value)) {
-      text << value;
-    } else {
-      text << "null";
-    }
-    return *this;
-  }
-  Line& add(const std::string& key, const std::string& value) {
-    text << ", \"" << key << "\": \"" << value << "\"";
-    return *this;
-  }
-  std::string done() const { return text.str() + "}"; }
-};
-
 // Input buffers are rotated beyond any L2 (60 MB): three of them, or as many as make 256 MB.
 int rotation(std::size_t bytes) {
   return static_cast<int>(std::max<std::size_t>(3, (std::size_t{256} << 20) / std::max<std::size_t>(bytes, 1) + 1));
 }
-
-double read_bandwidth = 0;  // bytes per ms of this run
 
 std::vector<std::string> part_device() {
   cudaDeviceProp p;
@@ -155,32 +147,52 @@ std::vector<std::string> part_device() {
               .done()};
 }
 
-void measure_read_bandwidth() {
-  if (read_bandwidth > 0) return;
-  const std::size_t bytes = std::size_t{2} << 30;
-  DeviceMemory memory(bytes), sink(16);
-  fill(memory, Dtype::kFloat32);
-  for (const int blocks : {1056, 2112, 4224}) {
+/// Bytes per ms of a stream that reads `bytes`, in this run: measured once for each size, over as many buffers as the
+/// reductions of that size go round. A launch and its events cost a part of a small read, and theirs too.
+double read_bandwidth(std::size_t bytes) {
+  static std::map<std::size_t, double> measured;
+  double& best = measured[bytes];
+  if (best > 0 || only_once) return best;
+  DeviceMemory sink(16);
+  std::vector<std::unique_ptr<DeviceMemory>> inputs;
+  for (int i = 0; i < std::min(rotation(bytes), 64); ++i) {
+    inputs.push_back(std::make_unique<DeviceMemory>(bytes));
+    fill(*inputs.back(), Dtype::kFloat32);
+  }
+  std::size_t turn = 0;
+  for (const int blocks : {132, 264, 528, 1056, 2112, 4224}) {
     const double ms = time_of([&] {
-      read_stream<<<blocks, 256>>>(static_cast<const uint4*>(memory.data), bytes / 16,
+      read_stream<<<blocks, 256>>>(static_cast<const uint4*>(inputs[turn++ % inputs.size()]->data), bytes / 16,
                                    static_cast<unsigned*>(sink.data));
     });
-    read_bandwidth = std::max(read_bandwidth, static_cast<double>(bytes) / ms);
+    best = std::max(best, static_cast<double>(bytes) / ms);
   }
+  return best;
 }
+/// Of a stream of 2 GB: what losses move.
+double long_read_bandwidth() { return read_bandwidth(std::size_t{2} << 30); }
 
 std::vector<std::string> part_bandwidth() {
-  measure_read_bandwidth();
   const std::size_t bytes = std::size_t{1} << 30;
-  DeviceMemory from(bytes), to(bytes);
-  const double copy =
-      time_of([&] { must(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice), "copy"); });
+  const double copy = [&] {
+    DeviceMemory from(bytes), to(bytes);
+    return time_of([&] { must(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice), "copy"); });
+  }();
   const double empty = time_of([] { nothing<<<1, 32>>>(); });
-  return {Line("bandwidth")
-              .add("read_gb_s", read_bandwidth / 1e6)
-              .add("copy_gb_s", 2.0 * static_cast<double>(bytes) / copy / 1e6)
-              .add("empty_launch_us", empty * 1e3)
-              .done()};
+  std::vector<std::string> lines = {Line("bandwidth")
+                                        .add("what", "copy")
+                                        .add("bytes", 2.0 * static_cast<double>(bytes))
+                                        .add("gb_s", 2.0 * static_cast<double>(bytes) / copy / 1e6)
+                                        .add("empty_launch_us", empty * 1e3)
+                                        .done()};
+  for (const std::size_t size : {std::size_t{1} << 20, std::size_t{64} << 20, bytes, 2 * bytes}) {
+    lines.push_back(Line("bandwidth")
+                        .add("what", "read")
+                        .add("bytes", static_cast<double>(size))
+                        .add("gb_s", read_bandwidth(size) / 1e6)
+                        .done());
+  }
+  return lines;
 }
 
 struct ReductionCase {
@@ -219,7 +231,6 @@ struct PreparedReduction {
 };
 
 std::vector<std::string> part_reductions() {
-  measure_read_bandwidth();
   std::vector<std::string> lines;
   for (const ReductionCase& c : kReductions) {
     const std::int64_t size = static_cast<std::int64_t>(size_of(c.dtype));
@@ -228,10 +239,16 @@ std::vector<std::string> part_reductions() {
       const std::vector<std::pair<const char*, std::pair<std::vector<std::int64_t>, std::vector<int>>>> shapes = {
           {"full", {{n}, {0}}},
           {"rows of 4096", {{n / 4096, 4096}, {1}}},
+          {"rows of 4099", {{n / 4099, 4099}, {1}}},
+          {"rows of 256", {{n / 256, 256}, {1}}},
           {"columns of 256", {{n / 256, 256}, {0}}},
-          {"columns of 3", {{n / 3, 3}, {0}}}};
+          {"columns of 3", {{n / 3, 3}, {0}}},
+          {"channels of 3136", {{std::max<std::int64_t>(1, n / (64 * 3136)), 64, 3136}, {0, 2}}}};
       for (const auto& [shape, axes] : shapes) {
         PreparedReduction prepared(c, axes.first, axes.second);
+        std::int64_t taken = size;
+        for (const std::int64_t extent : axes.first) taken *= extent;
+        if (taken > bytes) continue;  // not a shape of this size
         std::vector<std::unique_ptr<DeviceMemory>> inputs;
         for (int i = 0; i < std::min(rotation(static_cast<std::size_t>(bytes)), 64); ++i) {
           inputs.push_back(std::make_unique<DeviceMemory>(static_cast<std::size_t>(bytes)));
@@ -250,8 +267,8 @@ std::vector<std::string> part_reductions() {
             .add("shape", shape)
             .add("bytes", static_cast<double>(bytes))
             .add("ms", ms)
-            .add("gb_s", static_cast<double>(bytes) / ms / 1e6)
-            .add("share_of_read", static_cast<double>(bytes) / ms / read_bandwidth);
+            .add("gb_s", static_cast<double>(taken) / ms / 1e6)
+            .add("share_of_read", static_cast<double>(taken) / ms / read_bandwidth(static_cast<std::size_t>(bytes)));
         const bool sum = std::strcmp(c.name, "sum float32") == 0;
         if ((sum || std::strcmp(c.name, "max float32") == 0) && std::strcmp(shape, "full") == 0) {
           std::size_t room = 0;
@@ -297,8 +314,6 @@ struct CrossEntropy {
   std::unique_ptr<DeviceMemory> workspace;
   CrossEntropy(std::int64_t rows, std::int64_t classes, std::int64_t inner)
       : rows(rows), classes(classes), inner(inner) {
-    cudaDeviceProp device;
-    must(cudaGetDeviceProperties(&device, 0), "properties");
     fill(logits, Dtype::kBFloat16);
     fill_labels<<<256, 256>>>(static_cast<long long*>(labels.data), rows * inner, classes);
     request.dtype = Dtype::kBFloat16;
@@ -309,7 +324,6 @@ struct CrossEntropy {
     request.labels = labels.data;
     request.total = total.data;
     request.gradient = gradient.data;
-    request.capability = device.major * 10 + device.minor;
     std::size_t room = 0;
     must(class_loss_workspace(request, &room), "cross entropy");
     workspace = std::make_unique<DeviceMemory>(room);
@@ -458,17 +472,17 @@ std::vector<std::string> part_correctness() {
 }
 
 std::vector<std::string> part_losses() {
-  measure_read_bandwidth();
   std::vector<std::string> lines;
-  const ClassShape shapes[] = {
-      {8192, 32000, 1}, {8192, 131072, 1}, {4096, 262144, 1}, {1 << 20, 256, 1}, {16, 21, 1 << 18}};
+  const ClassShape shapes[] = {{8192, 131072, 1}, {8192, 32000, 1},  {8192, 30522, 1}, {8192, 49152, 1},
+                               {8192, 50257, 1},  {4096, 262144, 1}, {65536, 4096, 1}, {131072, 2048, 1},
+                               {1 << 20, 256, 1}, {16, 21, 1 << 18}};
   for (const ClassShape& shape : shapes) {
     const CrossEntropy loss(shape.rows, shape.classes, shape.inner);
     const double ms = time_of([&] { loss.run(); });
     lines.push_back(Line("losses")
                         .add("operation", loss.name())
                         .add("ms", ms)
-                        .add("over_byte_floor", ms * read_bandwidth / (4.0 * static_cast<double>(loss.elements)))
+                        .add("over_byte_floor", ms * long_read_bandwidth() / (4.0 * static_cast<double>(loss.elements)))
                         .done());
   }
   const std::pair<const char*, PointwiseKind> kinds[] = {{"squared", PointwiseKind::kSquared},
@@ -499,7 +513,7 @@ std::vector<std::string> part_losses() {
     lines.push_back(Line("losses")
                         .add("operation", std::string(name) + " bfloat16")
                         .add("ms", ms)
-                        .add("over_byte_floor", ms / (3.0 * static_cast<double>(bytes) / read_bandwidth))
+                        .add("over_byte_floor", ms / (3.0 * static_cast<double>(bytes) / long_read_bandwidth()))
                         .done());
   }
   return lines;
@@ -512,6 +526,7 @@ int run(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--out") == 0) out = argv[i + 1];
     if (std::strcmp(argv[i], "--parts") == 0) wanted = argv[i + 1];
+    if (std::strcmp(argv[i], "--once") == 0) only_once = std::strcmp(argv[i + 1], "0") != 0;
     if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
   }
   int devices = 0;

@@ -2,7 +2,8 @@
 
     run.py --bench PATH/kernels_bench [--out results.jsonl] [--seconds 540] [--parts a,b]
 
-Parts of kernels_bench: device, bandwidth, correctness, determinism, reductions, losses. Beside them, where the tools are there: torch (the
+Parts of kernels_bench: device, bandwidth, correctness, determinism, losses, reductions. Beside them, where they are there: tests (the
+kernels' own test suites on the GPU, kernels_device_tests beside kernels_bench), torch (the
 same operations by torch eager and torch.compile, in the same run), sanitizer (compute-sanitizer's memcheck, racecheck and synccheck over the
 correctness part) and ncu (throughput and instruction figures of the headline kernels). Each appends lines of JSON to --out and notes what
 is finished, so that a run cut off after --seconds (a call on a lent machine ends after 9 minutes) goes on where it stopped. Exit: 0 all
@@ -12,6 +13,7 @@ done, 2 nothing to measure with, 3 to be run again.
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,8 +22,8 @@ import time
 
 import table
 
-BENCH_PARTS = ["device", "bandwidth", "correctness", "determinism", "reductions", "losses"]
-PARTS = [*BENCH_PARTS, "torch", "sanitizer", "ncu"]
+BENCH_PARTS = ["device", "bandwidth", "correctness", "determinism", "losses", "reductions"]
+PARTS = [*BENCH_PARTS, "tests", "torch", "sanitizer", "ncu"]
 HEADLINE = "class_rows|class_columns|pointwise_loss|reduce_rows"
 METRICS = ["dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__inst_issued.avg.pct_of_peak_sustained_active",
            "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "launch__registers_per_thread", "lts__t_sector_hit_rate.pct",
@@ -57,6 +59,21 @@ def run_bench(options, results, part, seconds):
         return False
     if ran.returncode != 0:
         sys.exit(2)
+    return True
+
+
+def tests_part(options, results, deadline):
+    path = options.bench.with_name("kernels_device_tests")
+    if not path.exists():
+        results.finish("tests", {"part": "tests", "note": f"{path.name} is not there"})
+        return True
+    try:
+        ran = subprocess.run([str(path), "--gtest_brief=1"], capture_output=True, text=True, timeout=max(1.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
+    failed = [line.split()[3].rstrip(",") for line in ran.stdout.splitlines() if line.startswith("[  FAILED  ]") and " (" in line]
+    passed = re.search(r"PASSED  \] (\d+) test", ran.stdout)
+    results.finish("tests", {"part": "tests", "status": ran.returncode, "passed": int(passed[1]) if passed else 0, "failed": " ".join(failed)[:500]})
     return True
 
 
@@ -113,7 +130,7 @@ def ncu_part(options, results, deadline):
         return True
     with tempfile.TemporaryDirectory() as folder:
         command = [path, "--csv", "--page", "raw", "--metrics", ",".join(METRICS), "--kernel-name-base", "function", "--kernel-name",
-                   f"regex:{HEADLINE}", "--launch-count", "60", str(options.bench), "--parts", "losses", "--out", folder + "/x.jsonl"]
+                   f"regex:{HEADLINE}", str(options.bench), "--once", "1", "--parts", "losses,reductions", "--out", folder + "/x.jsonl"]
         try:
             ran = subprocess.run(command, capture_output=True, text=True, timeout=max(1.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -152,7 +169,7 @@ def main():
     if unknown := [part for part in wanted if part not in PARTS]:
         parser.error(f"no part `{unknown[0]}`; there are: {', '.join(PARTS)}")
     deadline = time.monotonic() + options.seconds
-    own = {"torch": torch_part, "sanitizer": sanitizer_part, "ncu": ncu_part}
+    own = {"tests": tests_part, "torch": torch_part, "sanitizer": sanitizer_part, "ncu": ncu_part}
     for part in wanted:
         if part in results.finished():
             continue

@@ -70,7 +70,8 @@ def reduction_cases():
 
 
 def loss_cases():
-    for rows, classes, inner in ((8192, 32000, 1), (8192, 131072, 1), (4096, 262144, 1), (1 << 20, 256, 1), (16, 21, 1 << 18)):
+    for rows, classes, inner in ((8192, 131072, 1), (8192, 32000, 1), (8192, 49152, 1), (8192, 50257, 1), (4096, 262144, 1), (65536, 4096, 1),
+                                 (1 << 20, 256, 1), (16, 21, 1 << 18)):
         def case(rows=rows, classes=classes, inner=inner):
             shape = (rows, classes) if inner == 1 else (rows, classes, inner)
             logits = values(rows * classes * inner, torch.bfloat16).view(shape).requires_grad_()

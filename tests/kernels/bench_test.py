@@ -62,10 +62,30 @@ class Run(unittest.TestCase):
                                    "eager_ms": 8.0, "compiled_ms": None}) + "\n")
         text = subprocess.run([sys.executable, str(BENCH / "table.py"), str(self.out)], capture_output=True, text=True, check=True).stdout
         rows = dict(line.strip("| ").split(" | ") for line in text.split("\n## ")[0].splitlines() if line.startswith("| "))
-        self.assertEqual(rows["the same: at least 3 times torch eager's speed"], "4.00")
-        self.assertEqual(rows["the same: at least 1.5 times torch.compile's speed"], "not measured")
+        self.assertEqual(rows["the headline: at least 3 times torch eager's speed"], "4.00")
+        self.assertEqual(rows["the headline: at least 1.5 times torch.compile's speed"], "not measured")
         self.assertEqual(rows["one set of bits in 1000 runs"], "not measured")
-        self.assertEqual(rows["reductions of 64 MB and more: at least 0.93 of a read stream of the same run"], "0.970")
+        self.assertEqual(rows["reductions of 64 MB and more, full and by rows: at least 0.93 of a read stream of that size"], "0.970")
+        self.assertEqual(rows["the same by columns of 256 and 3: at least 0.93"], "not measured")
+
+    def test_sums_meet_torch_by_bytes_and_columns_count(self):
+        # The lines as kernels_bench (bench/line.h) and torch_part.py write them.
+        self.out.write_text(
+            '{"part": "reductions", "operation": "sum float32", "shape": "full", "bytes": 1073741824, "ms": 0.4, "share_of_read": 0.95}\n'
+            '{"part": "reductions", "operation": "sum float32", "shape": "columns of 3", "bytes": 67108864, "ms": 0.4, "share_of_read": 0.31}\n'
+            '{"part": "torch", "operation": "sum float32", "shape": "full", "bytes": 1073741824.0, "eager_ms": 0.42, "compiled_ms": null}\n')
+        text = subprocess.run([sys.executable, str(BENCH / "table.py"), str(self.out)], capture_output=True, text=True, check=True).stdout
+        rows = dict(line.strip("| ").split(" | ") for line in text.split("\n## ")[0].splitlines() if line.startswith("| "))
+        self.assertEqual(rows["sums of 64 MB and more: at least 0.98 times torch.sum's speed"], "1.05")
+        self.assertEqual(rows["the same by columns of 256 and 3: at least 0.93"], "0.310")
+
+    def test_runs_the_suites_on_the_device(self):
+        tests = self.folder / "kernels_device_tests"
+        tests.write_text("#!/bin/sh\necho '[  FAILED  ] Loss/1.X, where TypeParam = float (3 ms)'\necho '[  PASSED  ] 12 tests.'\nexit 1\n")
+        tests.chmod(tests.stat().st_mode | stat.S_IXUSR)
+        self.assertEqual(self.run_once(60, "tests").returncode, 0)
+        record = self.records()[0]
+        self.assertEqual((record["status"], record["passed"], record["failed"]), (1, 12, "Loss/1.X"))
 
     def test_wrong_results_show(self):
         self.assertEqual(self.run_once(60, "correctness").returncode, 0)  # null: the error was NaN or infinite
