@@ -112,8 +112,16 @@ void Checker::check_model(const InputSettings& settings, InputReport& report) {
   report.counts = results.counts;
   report.fail_on = settings.fail_on;
   report.findings = std::move(results.findings);
-  report.suppressed = results.suppressed_by_comments + suppressions_.note(settings, results);
+  const std::size_t suppressed = suppressions_.note(settings, results);
+  report.suppressed = results.suppressed_by_comments + suppressed;
+  report.left_out = results.left_out;
   compare_with_baseline(settings, report);
+  if (settings.config != nullptr) {
+    report.config = settings.config->path;
+    report.hidden = suppressed + results.left_out;
+    if (settings.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
+  }
+  report.places = count_places(report.findings) + report.omitted();
   if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
   report.checked = true;
 }
@@ -123,7 +131,7 @@ void Checker::compare_with_baseline(const InputSettings& settings, InputReport& 
   if (written_ != nullptr) {
     const std::lock_guard lock(written_mutex_);
     written_->add(report.path, report.findings);
-    report.in_baseline = report.findings.size();
+    report.in_baseline = count_places(report.findings);
     report.findings.clear();
   } else if (settings.baseline != nullptr) {
     const Baseline::Known known = settings.baseline->take_out(report.path, report.findings);

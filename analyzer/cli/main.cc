@@ -146,6 +146,10 @@ int run(int argc, char** argv) {
       ->check(whole_number)
       ->type_name("N");
   check_command->add_flag("-q,--quiet", check.quiet, "print only findings: no summary, no progress");
+  check_command
+      ->add_option("--target", check.settings.target,
+                   "whose rules hold: onnxruntime (default), which sorts nodes by itself, or onnx")
+      ->type_name("onnx|onnxruntime");
   check_command->add_flag("--timings", check.timings, "say how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime")->type_name("MODE");
   check_command

@@ -79,6 +79,8 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
     if (!settings.fail_on_)
       return Error{fmt::format("--fail-on takes error, warning, info or never, not `{}`", *options.fail_on), {}};
   }
+  if (options.target != "onnx" && options.target != "onnxruntime")
+    return Error{fmt::format("--target takes onnx or onnxruntime, not `{}`", options.target), {}};
   if (!options.select.empty()) {
     bool any = false;
     for_each_word(options.select, [&](std::string_view) { any = true; });
@@ -151,6 +153,16 @@ std::optional<Error> Settings::accept(const Config& config) {
   return std::nullopt;
 }
 
+/// Rules that the command line allows and the configuration does not run all the same, to count what it hides.
+void Settings::leave_out(RuleSelection& selection) const {
+  RuleSelection command_line;
+  for_each_word(options_.select, [&](std::string_view word) { command_line.select(word); });
+  for_each_word(options_.ignore, [&](std::string_view word) { command_line.ignore(word); });
+  for (const Rule* rule : all_rules())
+    if (command_line.allows(rule->info()) && !selection.allows(rule->info()))
+      selection.count_left_out(rule->info().code);
+}
+
 Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& input) {
   if (given_ != nullptr) return given_;
   auto config = finder_.config_for(input);
@@ -197,6 +209,9 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   for_each_word(select, [&](std::string_view word) { settings.selection.select(word); });
   for (const auto* ignore : {&file.ignore, &options_.ignore})
     for_each_word(*ignore, [&](std::string_view word) { settings.selection.ignore(word); });
+  leave_out(settings.selection);
+  // ONNX requires sorted nodes; onnxruntime sorts them, and its own converter to half precision writes unsorted ones.
+  if (options_.target == "onnx") settings.selection.set_severity("use-before-definition", Severity::kError);
   for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
   for (std::size_t i = 0; i < file.suppressions.size(); ++i) {
     if (!matches_path(file.suppressions[i].path, path)) continue;
@@ -209,6 +224,7 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
       options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
   const std::string& baseline = options_.baseline.empty() ? file.baseline : options_.baseline;
   if (!baseline.empty() && !options_.keep_all) settings.baseline = baselines_.at(baseline);
+  settings.baseline_is_configured = options_.baseline.empty();
   if (options_.keep_all || settings.baseline != nullptr || !settings.suppressions.empty())
     settings.selection.keep(kAllFindings);
   return settings;

@@ -27,6 +27,7 @@ struct SettingsOptions {
   std::optional<std::size_t> max_findings;
   std::string config, baseline, placement_file, signatures;  ///< files; empty: not given
   std::vector<std::string> providers;                        ///< names of built-in tables, or files
+  std::string target = "onnxruntime";                        ///< or onnx: whose rules hold
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
 };
 
@@ -47,6 +48,7 @@ struct InputSettings {
   std::vector<std::size_t> suppressions;     ///< of the configuration, by index; in the selection's order
   std::vector<ConfigName> names;             ///< declared for this input in particular
   std::shared_ptr<const Baseline> baseline;  ///< null: none
+  bool baseline_is_configured = false;       ///< the configuration names it, not an option
 };
 
 /// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
@@ -68,6 +70,7 @@ class Settings {
  private:
   /// Declarations, and the files that the configuration names.
   std::optional<Error> accept(const Config& config);
+  void leave_out(RuleSelection& selection) const;
   void announce(const Config& config);
 
   SettingsOptions options_;

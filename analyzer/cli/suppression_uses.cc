@@ -48,6 +48,7 @@ void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const Conf
       finding.message = fmt::format("the suppression of {} suppresses nothing", quoted_for_people(suppression.rules));
       finding.fixes.push_back({.message = "remove it", .applicability = Applicability::kSafe});
       ++reports[input].counts[finding.severity];
+      ++reports[input].places;
       reports[input].findings.push_back(std::move(finding));
     }
     uses_.erase(uses);

@@ -8,6 +8,7 @@
 #include "analyzer/config/small_file.h"
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/fingerprint.h"
+#include "analyzer/findings/grouping.h"
 #include "analyzer/version.h"
 
 namespace tensorlint {
@@ -74,9 +75,13 @@ Result<Baseline> Baseline::read(const std::string& path) {
 
 void Baseline::add(const std::string& input, std::span<const Finding> findings) {
   auto& entries = inputs_[key(input)];
+  const auto add_place = [&entries](const Finding& place) {
+    Entry& entry = entries[fingerprint(place)];
+    if (entry.count++ == 0) entry = {std::string(place.rule), escape_for_people(place.message, 500), 1};
+  };
   for (const Finding& finding : findings) {
-    Entry& entry = entries[fingerprint(finding)];
-    if (entry.count++ == 0) entry = {std::string(finding.rule), escape_for_people(finding.message, 500), 1};
+    add_place(finding);
+    for (const Finding& place : finding.also) add_place(place);
   }
 }
 
@@ -108,12 +113,17 @@ Baseline::Known Baseline::take_out(const std::string& input, std::vector<Finding
   if (entries == inputs_.end()) return known;
   std::map<std::string, std::size_t> left;
   for (const auto& [print, entry] : entries->second) left[print] = entry.count;
-  std::erase_if(findings, [&](const Finding& finding) {
-    const auto found = left.find(fingerprint(finding));
+  const auto is_known = [&](const Finding& place) {
+    const auto found = left.find(fingerprint(place));
     if (found == left.end() || found->second == 0) return false;
     --found->second;
     ++known.found;
     return true;
+  };
+  std::erase_if(findings, [&](Finding& finding) {
+    const bool first = is_known(finding);
+    std::erase_if(finding.also, is_known);
+    return first && !drop_first_place(finding);
   });
   for (const auto& [print, count] : left) known.gone += count;
   return known;

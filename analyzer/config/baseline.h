@@ -12,7 +12,8 @@
 
 namespace tensorlint {
 
-/// Findings that are known, by input: new ones are told from them by their fingerprints. In the file an input's path is
+/// Findings that are known, by input and place: new ones are told from them by their fingerprints. A finding loses the
+/// places that are known, and goes with its last one. In the file an input's path is
 /// relative to the baseline's folder, so the two may move together.
 class Baseline {
  public:
@@ -27,7 +28,7 @@ class Baseline {
   std::size_t size() const;
 
   struct Known {
-    std::size_t found = 0;  ///< taken out of the findings
+    std::size_t found = 0;  ///< places taken out of the findings
     std::size_t gone = 0;   ///< in the baseline, and no longer found
   };
   /// Takes the known findings of one input out of `findings`; of several equal ones the first are the known ones.

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kLongestWord = 64;
 
-/// Letters to insert, remove or change (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -25,15 +26,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   std::string_view best;
   // A third of the letters wrong is no typing error any more; of two letters any other two are near.
   std::size_t limit = 1 + (word.size() < 3 ? 0 : word.size() < 5 ? 1 : std::max<std::size_t>(2, word.size() / 3));
   for (const std::string_view candidate : candidates) {
-    const std::size_t far = distance(word, candidate);
+    const std::size_t far = edit_distance(word, candidate);
     if (far >= limit) continue;
     limit = far;
     best = candidate;

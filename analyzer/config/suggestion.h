@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace tensorlint {
+
+/// Letters to insert, remove or change (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// "; did you mean `x`?" with the candidate that is nearest to a mistyped word, or nothing where none is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);

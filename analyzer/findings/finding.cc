@@ -62,6 +62,12 @@ SeverityCounts count(const std::vector<Finding>& findings) {
   return counts;
 }
 
+std::size_t count_places(const std::vector<Finding>& findings) {
+  std::size_t places = 0;
+  for (const Finding& finding : findings) places += finding.places();
+  return places;
+}
+
 void sort_and_deduplicate(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return sort_key(a) < sort_key(b); });

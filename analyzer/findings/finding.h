@@ -81,6 +81,9 @@ struct Finding {
   std::optional<DeviceWitness> devices;  ///< of rules about placement
   std::optional<TransferCost> cost;      ///< of rules about copies
   std::uint64_t order = 0;               ///< position of the node in the file; findings without a node come last
+  std::vector<std::string> causes;       ///< keys that places of one mistake share (group_by_cause); never shown
+  std::vector<Finding> also;             ///< other places of the same mistake, sorted; these have none themselves
+  std::size_t places() const { return 1 + also.size(); }
 };
 
 struct SeverityCounts {
@@ -96,6 +99,7 @@ struct SeverityCounts {
 };
 
 SeverityCounts count(const std::vector<Finding>& findings);
+std::size_t count_places(const std::vector<Finding>& findings);
 
 /// By file, node order, code: the same input gives the same list. What is said twice is said once.
 void sort_and_deduplicate(std::vector<Finding>& findings);

@@ -20,13 +20,17 @@ struct InputReport {
   std::size_t nodes = 0;
   std::vector<Finding> findings;  ///< sorted; at most as many as asked for
   SeverityCounts counts;          ///< of all that was found
+  std::size_t places = 0;         ///< of all that was found: a finding may be about several
   std::optional<std::pair<TransferCost, TransferCost>>
       cost;                  ///< with `--placement runtime`: of the cheapest and dearest run
   std::string cost_unknown;  ///< why there is no cost
 
   FailOn fail_on;
-  std::size_t suppressed = 0;   ///< findings that suppressions took away; not in `counts`
-  std::size_t in_baseline = 0;  ///< findings that are known; not in `counts`
+  std::size_t suppressed = 0;   ///< places that suppressions took away; not in `counts`
+  std::string config;           ///< path of the configuration; empty: none
+  std::size_t hidden = 0;       ///< places that the configuration took away, by whatever means
+  std::size_t left_out = 0;     ///< of these, findings of rules that it does not select
+  std::size_t in_baseline = 0;  ///< places that are known; not in `counts`
   std::size_t gone = 0;         ///< of the baseline, no longer found
 
   struct Seconds {

@@ -41,16 +41,6 @@ std::optional<StackFrame> parse_frame(std::string_view line) {
   return frame.line == 0 ? std::nullopt : std::optional(frame);
 }
 
-bool is_library(std::string_view file) {
-  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
-                                      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
-    if (file.find(part) != std::string_view::npos) return true;
-  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
-                                       "lightning/", "pytorch_lightning/"})
-    if (file.starts_with(start)) return true;
-  return false;
-}
-
 /// The last but one entry of `['', 'encoder', 'encoder.layers.0', 'linear_3']`: the module around the operation.
 std::string innermost_module(std::string_view scopes) {
   std::string_view last, before;
@@ -67,6 +57,16 @@ std::string innermost_module(std::string_view scopes) {
 }
 
 }  // namespace
+
+bool is_library_file(std::string_view file) {
+  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python3", "/torch/nn/", "/torch/_",
+                                      "/torch/onnx/", "/torch/utils/", "/torch/export/", "/torch/fx/"})
+    if (file.find(part) != std::string_view::npos) return true;
+  for (const std::string_view start : {"<", "torch/", "torchvision/", "transformers/", "onnxscript/", "functorch/",
+                                       "lightning/", "pytorch_lightning/"})
+    if (file.starts_with(start)) return true;
+  return false;
+}
 
 std::vector<StackFrame> parse_stack_trace(std::string_view trace) {
   std::vector<StackFrame> frames;
@@ -85,8 +85,8 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace) {
 }
 
 const StackFrame* users_frame(const std::vector<StackFrame>& frames) {
-  const auto own =
-      std::find_if(frames.rbegin(), frames.rend(), [](const StackFrame& frame) { return !is_library(frame.file); });
+  const auto own = std::find_if(frames.rbegin(), frames.rend(),
+                                [](const StackFrame& frame) { return !is_library_file(frame.file); });
   if (own != frames.rend()) return &*own;
   return frames.empty() ? nullptr : &frames.back();
 }

@@ -26,6 +26,9 @@ std::vector<StackFrame> parse_stack_trace(std::string_view trace);
 /// innermost frame of all; null for an empty trace.
 const StackFrame* users_frame(const std::vector<StackFrame>& frames);
 
+/// False for files of the user's own program: neither PyTorch's nor of an installed package.
+bool is_library_file(std::string_view file);
+
 /// Where nodes and values of one model were written. Reads metadata and sources only when asked.
 class LocationResolver {
  public:

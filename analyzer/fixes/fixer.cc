@@ -63,23 +63,27 @@ class Targets {
 FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe) {
   FixPlan plan;
   Targets taken(model);
-  for (const Finding& finding : findings) {
+  const auto plan_place = [&](const Finding& finding) {
     const auto with_edits = std::ranges::find_if(finding.fixes, [](const Fix& fix) { return !fix.edits.empty(); });
-    if (with_edits == finding.fixes.end()) continue;
+    if (with_edits == finding.fixes.end()) return;
     const auto usable = std::ranges::find_if(finding.fixes, [&](const Fix& fix) {
       return !fix.edits.empty() && (unsafe || fix.applicability == Applicability::kSafe);
     });
     if (usable == finding.fixes.end()) {
       ++plan.unsafe_left;
-      continue;
+      return;
     }
     if (!taken.take(usable->edits)) {
       ++plan.conflicting;
-      continue;
+      return;
     }
     plan.edits.insert(plan.edits.end(), usable->edits.begin(), usable->edits.end());
     plan.fixed.push_back(&finding);
     plan.fixes_used.push_back(&*usable);
+  };
+  for (const Finding& finding : findings) {
+    plan_place(finding);
+    for (const Finding& place : finding.also) plan_place(place);
   }
   return plan;
 }

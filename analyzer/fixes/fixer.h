@@ -12,13 +12,13 @@ namespace tensorlint {
 /// The fixes that go into a model together.
 struct FixPlan {
   std::vector<GraphEdit> edits;
-  std::vector<const Finding*> fixed;  ///< with `fixes_used` of the same index
+  std::vector<const Finding*> fixed;  ///< or other places of findings; with `fixes_used` of the same index
   std::vector<const Fix*> fixes_used;
   std::size_t unsafe_left = 0;  ///< findings that only an unsafe fix would mend, and none was allowed
   std::size_t conflicting = 0;  ///< findings whose fix changes what another one changes; a second run mends them
 };
 
-/// Takes the first fix with edits of each finding, safe ones only unless `unsafe`. The first finding wins where two
+/// Takes the first fix with edits of each place of each finding, safe ones only unless `unsafe`. The first finding wins where two
 /// change the same operand or attribute, or one changes what another takes away or moves. `findings` are of `model` and
 /// must outlive the plan.
 FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe);

@@ -64,6 +64,14 @@ Json to_json(const DeviceWitness& witness) {
   return json;
 }
 
+/// Another place of a finding.
+Json place_json(const Finding& place) {
+  return {{"graph", identifier(place.graph)},       {"node", text_or_null(place.node)},
+          {"op", text_or_null(place.op)},           {"value", text_or_null(place.value)},
+          {"file", text_or_null(place.place.file)}, {"line", number_or_null(place.place.line)},
+          {"message", prose(place.message)},        {"fingerprint", fingerprint(place)}};
+}
+
 Json to_json(const Finding& finding) {
   Json notes = Json::array(), fixes = Json::array();
   for (const Note& note : finding.notes) notes.push_back(to_json(note));
@@ -85,6 +93,10 @@ Json to_json(const Finding& finding) {
                {"notes", std::move(notes)},
                {"fixes", std::move(fixes)},
                {"fingerprint", fingerprint(finding)}};
+  if (!finding.also.empty()) {
+    json["also"] = Json::array();
+    for (const Finding& place : finding.also) json["also"].push_back(place_json(place));
+  }
   if (finding.cost) json["cost"] = to_json(*finding.cost);
   if (finding.devices) {
     json["witness"] = to_json(*finding.devices);
@@ -101,13 +113,17 @@ std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::err
 std::string check_json(std::span<const InputReport> inputs, bool timings) {
   Json input_list = Json::array(), findings = Json::array();
   SeverityCounts counts;
-  std::size_t omitted = 0, suppressed = 0, in_baseline = 0, gone = 0;
+  std::size_t places = 0, omitted = 0, hidden = 0, suppressed = 0, in_baseline = 0, gone = 0;
   for (const InputReport& input : inputs) {
     Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
     if (input.checked) {
       json["nodes"] = input.nodes;
     } else {
       json["error"] = prose(input.error);
+    }
+    if (!input.config.empty()) {
+      json["config"] = identifier(input.config);
+      json["hidden"] = input.hidden;
     }
     if (input.cost) {
       json["cost"] = input.cost->first.conditions.empty()
@@ -126,14 +142,17 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
     input_list.push_back(std::move(json));
     for (const Finding& finding : input.findings) findings.push_back(to_json(finding));
     counts += input.counts;
+    places += input.places;
     omitted += input.omitted();
+    hidden += input.hidden;
     suppressed += input.suppressed;
     in_baseline += input.in_baseline;
     gone += input.gone;
   }
-  Json summary = {{"error", counts.error}, {"warning", counts.warning}, {"info", counts.info}};
+  Json summary = {{"error", counts.error}, {"warning", counts.warning}, {"info", counts.info}, {"places", places}};
   if (omitted > 0) summary["omitted"] = omitted;  // found and counted, but past --max-findings
   if (suppressed > 0) summary["suppressed"] = suppressed;
+  if (hidden > 0) summary["hidden"] = hidden;
   if (in_baseline + gone > 0) summary["baseline"] = {{"known", in_baseline}, {"gone", gone}};
   return dumped({{"schema", 1},
                  {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "analyzer/findings/escape.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 /// Hints of one rule shown per input; the rest is counted. Errors and warnings are all shown.
 constexpr std::size_t kShownHints = 5;
+/// Other places of a finding that are named; JSON has all of them.
+constexpr std::size_t kShownPlaces = 3;
 constexpr std::size_t kSourceLength = 160;
 constexpr std::size_t kMessageLength = 2000;
 
@@ -32,7 +35,9 @@ class TextReport {
     if (input.omitted() > 0)
       line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
     counts_ += input.counts;
+    places_ += input.places;
     suppressed_ += input.suppressed;
+    left_out_ += input.left_out;
     in_baseline_ += input.in_baseline;
     gone_ += input.gone;
     (input.checked ? checked_ : failed_) += 1;
@@ -57,6 +62,8 @@ class TextReport {
     add_count(counts_.warning, "warning", "warnings");
     add_count(counts_.info, "hint", "hints");
     if (summary.empty()) summary = "no findings";
+    if (places_ > counts_.total()) summary += fmt::format(" in {} places", places_);
+    if (left_out_ > 0) summary += fmt::format("; {} of rules that the configuration leaves out", left_out_);
     if (suppressed_ > 0) summary += fmt::format("; {} suppressed", suppressed_);
     if (in_baseline_ > 0) summary += fmt::format("; {} in the baseline", in_baseline_);
     if (gone_ > 0) summary += fmt::format("; {} of the baseline gone", gone_);
@@ -129,12 +136,34 @@ class TextReport {
       line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
     }
     if (!finding.module.empty()) line("   in module `{}`", escape_for_people(finding.module));
+    if (!finding.also.empty()) add_places(finding);
     if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
     for (const Note& note : finding.notes) add(note, finding.place);
     for (const Fix& fix : finding.fixes)
       line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
            fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
     out_ += '\n';
+  }
+
+  /// "and 47 more places: `a` (train.py:3), `b` (train.py:7), `c`, ...": those on lines that are not named yet first.
+  void add_places(const Finding& finding) {
+    const auto line_of = [](const Finding& place) { return std::pair(place.place.file, place.place.line); };
+    std::set<std::pair<std::string, std::uint32_t>> lines{line_of(finding)};
+    std::vector<const Finding*> shown, others;
+    for (const Finding& place : finding.also)
+      (place.place.known() && shown.size() < kShownPlaces && lines.insert(line_of(place)).second ? shown : others)
+          .push_back(&place);
+    for (std::size_t i = 0; i < others.size() && shown.size() < kShownPlaces; ++i) shown.push_back(others[i]);
+    std::string text;
+    for (const Finding* place : shown) {
+      const std::string_view name = !place->node.empty() ? place->node : place->value;
+      text += fmt::format("{}`{}`", text.empty() ? "" : ", ",
+                          escape_for_people(name.empty() ? std::string_view(place->graph) : name));
+      if (place->place.known() && line_of(*place) != line_of(finding))
+        text += fmt::format(" ({})", place_text(place->place));
+    }
+    line("   and {} more place{}: {}{}", finding.also.size(), finding.also.size() == 1 ? "" : "s", text,
+         shown.size() < finding.also.size() ? ", ..." : "");
   }
 
   static std::string node_text(const Finding& finding) {
@@ -158,7 +187,8 @@ class TextReport {
   bool colour_;
   std::string out_;
   SeverityCounts counts_;
-  std::size_t checked_ = 0, failed_ = 0, nodes_ = 0, suppressed_ = 0, in_baseline_ = 0, gone_ = 0;
+  std::size_t places_ = 0, checked_ = 0, failed_ = 0, nodes_ = 0, suppressed_ = 0, left_out_ = 0, in_baseline_ = 0,
+              gone_ = 0;
 };
 
 }  // namespace

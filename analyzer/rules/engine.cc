@@ -8,6 +8,9 @@
 #include <unordered_map>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/findings/grouping.h"
+#include "analyzer/rules/consequences.h"
+#include "analyzer/rules/contradictions.h"
 #include "analyzer/rules/opset_needs.h"
 
 namespace tensorlint {
@@ -41,11 +44,35 @@ class LossOfNode {
   std::unordered_map<NodeId, const LossSite*> sites_;
 };
 
+/// Another side of what failed at the node before: of the same aspect, and about the same operands or some of them. A
+/// product whose operands are swapped disagrees in its inner extents and in its batch.
+bool continues(const NodeFailure& failure, const NodeFailure* previous) {
+  if (previous == nullptr || previous->node != failure.node || failure.node == NodeId::kNone) return false;
+  const Failure &first = previous->failure, &second = failure.failure;
+  if (aspect_of(first.constraint->kind) != aspect_of(second.constraint->kind)) return false;
+  if (first.certainty == Certainty::kMay && second.certainty == Certainty::kMust) return false;
+  if (first.operands.empty() || second.operands.empty()) return false;
+  const std::set<int> a(first.operands.begin(), first.operands.end()),
+      b(second.operands.begin(), second.operands.end());
+  return std::ranges::includes(a, b) || std::ranges::includes(b, a);
+}
+
+/// A node whose failure follows from that of another one.
+struct Follower {
+  NodeId node = NodeId::kNone;
+  NodeId source = NodeId::kNone;
+};
+
+/// Words all failures; those that follow from others are listed in `followers`.
 void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection,
-                     Reporter& out) {
+                     Reporter& out, std::vector<Follower>& followers) {
   if (analysis.failures().empty()) return;
   const LossOfNode site_of(losses);
   const OpsetNeeds opsets(analysis);
+  const Contradictions contradictions(analysis);
+  const Consequences consequences(analysis);
+  const NodeFailure* previous = nullptr;
+  const Rule* previous_rule = nullptr;
   for (const NodeFailure& failure : analysis.failures()) {
     FailureCase found{.analysis = analysis,
                       .at = failure,
@@ -57,11 +84,24 @@ void report_failures(const Analysis& analysis, std::span<const LossSite> losses,
       if (!loss_named(found.loss_metadata))
         found.loss_metadata = out.locations().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");
     }
+    if (contradictions.is_note(failure)) continue;
     const Rule* rule = best_claim(found);
     assert(rule != nullptr && "each kind of failure has a rule");
-    if (!selection.allows(rule->info())) continue;
+    if (!selection.runs(rule->info())) continue;
+    if (rule == previous_rule && continues(failure, previous)) {
+      out.last().note("the same operands also fail here: " + found.message());
+      continue;
+    }
     out.set_rule(rule->info());
     rule->report(found, out);
+    previous = &failure;
+    previous_rule = rule;
+    if (const std::string cause = contradictions.cause(failure); !cause.empty()) out.last().cause(cause);
+    for (const NodeFailure* contradiction : contradictions.behind(failure)) {
+      const FailureCase declared{.analysis = analysis, .at = *contradiction};
+      out.last().note_at(contradiction->node, declared.message());
+    }
+    if (const NodeFailure* source = consequences.source_of(failure)) followers.push_back({failure.node, source->node});
   }
 }
 
@@ -74,7 +114,7 @@ void check_nodes(const Analysis& analysis, const RuleSelection& selection, Repor
     if (op.function != GraphId::kNone) continue;
     const OpEntry* entry = find_entry(model.text(op.domain), model.text(op.name), op.opset);
     for (const Rule* rule : all_rules())
-      if (selection.allows(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
+      if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
         wanted[i].push_back(rule);
     any = any || !wanted[i].empty();
   }
@@ -88,6 +128,26 @@ void check_nodes(const Analysis& analysis, const RuleSelection& selection, Repor
       rule->check(call, out);
     }
   }
+}
+
+bool is_about_shape_failure(const Finding& finding) {
+  return finding.code.starts_with("TL-S") || finding.code.starts_with("TL-L");
+}
+
+/// Takes away what follows from a failure that is reported. What follows from a suppressed one stays: whoever
+/// suppresses says that the node works, and then what comes after fails by itself.
+void drop_followers(const std::vector<Follower>& followers, std::vector<Finding>& findings) {
+  if (followers.empty()) return;
+  std::set<std::uint64_t> reported;
+  for (const Finding& finding : findings)
+    if (is_about_shape_failure(finding)) reported.insert(finding.order);
+  std::map<std::uint64_t, std::uint64_t> sources;
+  for (const Follower& follower : followers)
+    sources.emplace(static_cast<std::uint64_t>(follower.node), static_cast<std::uint64_t>(follower.source));
+  std::erase_if(findings, [&](const Finding& finding) {
+    const auto source = sources.find(finding.order);
+    return source != sources.end() && is_about_shape_failure(finding) && reported.contains(source->second);
+  });
 }
 
 /// Takes away what the suppressions cover and reports the comments that cover nothing.
@@ -182,22 +242,27 @@ RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, 
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   const std::vector<LossSite> losses = find_losses(analysis);
-  report_failures(analysis, losses, selection, out);
+  std::vector<Follower> followers;
+  report_failures(analysis, losses, selection, out, followers);
   check_nodes(analysis, selection, out);
   ModelView view(analysis, losses, placement, cost);
   for (const Rule* rule : all_rules()) {
-    if (!selection.allows(rule->info())) continue;
+    if (!selection.runs(rule->info())) continue;
     out.set_rule(rule->info());
     rule->check_model(view, out);
   }
   RuleResults results;
   results.findings = out.take();
   sort_and_deduplicate(results.findings);
+  results.left_out =
+      std::erase_if(results.findings, [&](const Finding& finding) { return !selection.allows(finding.code); });
   apply_suppressions(analysis, selection, out, results);
+  drop_followers(followers, results.findings);
   std::vector<Finding> added = out.take();
   results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()),
                           std::make_move_iterator(added.end()));
   sort_and_deduplicate(results.findings);
+  group_by_cause(results.findings);
   results.counts = count(results.findings);
   results.counts += out.omitted();
   return results;

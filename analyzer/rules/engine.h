@@ -39,6 +39,9 @@ class RuleSelection {
   bool allows(std::string_view code) const {
     return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code);
   }
+  /// Runs a rule that is not selected, or ignored, to count what it would have reported.
+  void count_left_out(std::string_view code) { left_out_.insert(code); }
+  bool runs(const RuleInfo& rule) const { return allows(rule.code) || left_out_.contains(rule.code); }
   std::optional<Severity> severity(std::string_view code) const;
   const std::vector<Suppression>& suppressions() const { return suppressions_; }
   std::size_t limit() const { return limit_; }
@@ -49,17 +52,18 @@ class RuleSelection {
     std::size_t rules;  ///< that the pattern means
   };
   bool chosen_ = false;
-  std::set<std::string_view> selected_, ignored_;
+  std::set<std::string_view> selected_, ignored_, left_out_;
   std::map<std::string_view, Override> severities_;
   std::vector<Suppression> suppressions_;
   std::size_t limit_ = Reporter::kMaxFindingsPerRule;
 };
 
 struct RuleResults {
-  std::vector<Finding> findings;        ///< sorted, each said once
+  std::vector<Finding> findings;        ///< sorted, one for each mistake (group_by_cause)
   SeverityCounts counts;                ///< of all that was found, also past the caps
   std::vector<std::size_t> suppressed;  ///< findings taken away, by suppression of the selection
   std::size_t suppressed_by_comments = 0;
+  std::size_t left_out = 0;  ///< findings of rules that count_left_out named
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.

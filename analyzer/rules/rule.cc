@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/causes.h"
 
 namespace tensorlint {
 namespace {
@@ -124,6 +125,11 @@ FindingBuilder& FindingBuilder::cost(TransferCost cost) {
   return *this;
 }
 
+FindingBuilder& FindingBuilder::cause(std::string key) {
+  if (finding_ != nullptr) finding_->causes.push_back(std::move(key));
+  return *this;
+}
+
 FindingBuilder& FindingBuilder::value(ValueId value) {
   if (finding_ != nullptr && value != ValueId::kAbsent) finding_->value = reporter_.analysis().model().name_of(value);
   return *this;
@@ -175,9 +181,11 @@ Finding* Reporter::add(Severity severity, GraphId graph) {
   if (const auto chosen = severities_(rule_->code)) severity = *chosen;
   if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
+    last_ = nullptr;
     return nullptr;
   }
   Finding& finding = findings_.emplace_back();
+  last_ = &finding;
   finding.rule = rule_->name;
   finding.code = rule_->code;
   finding.severity = severity;
@@ -225,6 +233,7 @@ bool Reporter::first(std::string_view key) { return seen_.insert(fmt::format("{}
 std::vector<Finding> Reporter::take() {
   std::vector<Finding> findings(std::make_move_iterator(findings_.begin()), std::make_move_iterator(findings_.end()));
   findings_.clear();
+  last_ = nullptr;
   return findings;
 }
 
@@ -252,6 +261,8 @@ FindingBuilder Rule::word(const FailureCase& failure, std::string message, Repor
   }
   if (failure.at.iteration > 1) finding.note(fmt::format("from iteration {} on", failure.at.iteration));
   for (const NodeId caller : failure.at.calls) finding.note_at(caller, "called from here");
+  if (finding)
+    for (std::string& cause : causes_of(failure)) finding.cause(std::move(cause));
   return finding;
 }
 

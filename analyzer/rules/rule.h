@@ -112,9 +112,13 @@ class Reporter;
 class FindingBuilder {
  public:
   FindingBuilder(Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
+  /// False past the cap: nothing is kept, and nothing need be made for it.
+  explicit operator bool() const { return finding_ != nullptr; }
   FindingBuilder& certainty(Certainty certainty, std::string_view witness = {});
   FindingBuilder& devices(DeviceWitness witness);
   FindingBuilder& cost(TransferCost cost);
+  /// Findings of the rule with an equal key are one mistake, and become one finding (group_by_cause).
+  FindingBuilder& cause(std::string key);
   FindingBuilder& value(ValueId value);
   FindingBuilder& place(SourceLocation place);
   FindingBuilder& note(std::string message);
@@ -140,7 +144,10 @@ class Reporter {
   Reporter(const Analysis& analysis, LocationResolver& places, Severities severities, std::size_t limit)
       : analysis_(analysis), places_(places), severities_(std::move(severities)), limit_(limit) {}
 
-  void set_rule(const RuleInfo& rule) { rule_ = &rule; }
+  void set_rule(const RuleInfo& rule) {
+    rule_ = &rule;
+    last_ = nullptr;
+  }
   FindingBuilder report(Severity severity, NodeId node, std::string message);
   FindingBuilder report(NodeId node, std::string message) { return report(rule_->severity, node, std::move(message)); }
   /// About a value, at the node that makes it where there is one.
@@ -149,6 +156,9 @@ class Reporter {
     return report_graph(rule_->severity, graph, std::move(message));
   }
   FindingBuilder report_graph(Severity severity, GraphId graph, std::string message);
+
+  /// Adds to the last finding since set_rule instead of making another one.
+  FindingBuilder last() { return {last_, *this}; }
 
   /// True for the first call of a rule with this key: what every node of an operator shares is said once.
   bool first(std::string_view key);
@@ -169,6 +179,7 @@ class Reporter {
   Severities severities_;
   std::size_t limit_;
   const RuleInfo* rule_ = nullptr;
+  Finding* last_ = nullptr;
   std::deque<Finding> findings_;
   std::map<std::string_view, std::size_t> per_rule_;
   std::set<std::string> seen_;

@@ -4,7 +4,7 @@
 
 namespace tensorlint {
 
-void report_fault(Reporter& out, const StructureFault& fault) {
+FindingBuilder report_fault(Reporter& out, const StructureFault& fault) {
   std::string message = escape_for_people(fault.message, 1000);
   const bool has_node = fault.node != NodeId::kNone;
   FindingBuilder finding =
@@ -20,6 +20,7 @@ void report_fault(Reporter& out, const StructureFault& fault) {
     }
   }
   if (!has_node) finding.place(out.locations().in_text(fault.position));
+  return finding;
 }
 
 void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&)) {

@@ -5,7 +5,7 @@
 namespace tensorlint {
 
 /// Reports one thing that is wrong with the structure of the file.
-void report_fault(Reporter& out, const StructureFault& fault);
+FindingBuilder report_fault(Reporter& out, const StructureFault& fault);
 
 /// Reports those that the reader found and that one rule means.
 void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&));

@@ -241,6 +241,12 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   const Fact declared = facts_.fact(seeds_.declared(*type, 0)), fact = facts_.fact(given.fact);
   if (fact.kind != ValueKind::kTensor) return;
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
+    // The operator itself rejects the operand: once is enough.
+    const auto rejected = [&](const NodeFailure& failure) {
+      return failure.node == id && aspect_of(failure.failure.constraint->kind) == Aspect::kDtype &&
+             std::ranges::find(failure.failure.operands, operand) != failure.failure.operands.end();
+    };
+    if (std::ranges::any_of(out_.failures_, rejected)) return;
     record(id, {&kBodyInput,
                 Certainty::kMust,
                 {operand},

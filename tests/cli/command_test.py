@@ -134,7 +134,7 @@ class CommandTest(unittest.TestCase):
     def test_a_line_of_code_is_shown_once_in_a_finding(self):
         findings = run("check", "samples/encoder_bad.onnx").stdout.split("\n\n")
         self.assertEqual(findings[0].count("samples/encoder_step.py:23"), 1, findings[0])
-        self.assertIn("note: `val_16` becomes [4] = {batch, sequence, 2, 8} here (node `node_Concat_16`)\n     --> samples/encoder_step.py:23", findings[1])
+        self.assertIn("note: `val_16` becomes [4] = {batch, sequence, 2, 8} here (node `node_Concat_16`)\n", findings[0] + "\n")
 
     def test_every_kind_of_report_is_of_the_schema(self):
         samples = sorted((ROOT / "samples").glob("*.onnx")) + sorted((ROOT / "tests/rules/placement").rglob("bad_*.onnxtxt"))
@@ -211,7 +211,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((finding["rule"], finding["code"], finding["severity"], finding["certainty"]), ("reduction-axis-out-of-range", "TL-S201", "error", "must"))
         self.assertEqual((finding["path"], finding["graph"], finding["node"], finding["op"], finding["value"]), (BAD, "main", "average", "ReduceMean", "y"))
         self.assertEqual((finding["file"], finding["line"], finding["column"]), (BAD, 4, 3))
-        self.assertEqual(document["summary"], {"error": 1, "warning": 0, "info": 0})
+        self.assertEqual(document["summary"], {"error": 1, "warning": 0, "info": 0, "places": 1})
 
     def test_places_in_the_users_program(self):
         _, document = self.check_json("samples/regression_bad.onnx")
@@ -238,11 +238,11 @@ class CommandTest(unittest.TestCase):
         self.assertIn("cannot write", result.stderr)
 
     def test_the_number_of_findings_is_capped(self):
-        nodes = "\n".join(f"  [n{i}] y{i} = Softmax (x)" for i in range(1500))
-        model = self.write("many.onnxtxt", f'<ir_version: 10, opset_import: ["" : 21]>\nmany (int64[2] x) => ({", ".join(f"y{i}" for i in range(1500))})\n{{\n{nodes}\n}}\n')
+        nodes = "\n".join(f"  [n{i}] y{i} = Softmax (x{i})" for i in range(1500))
+        model = self.write("many.onnxtxt", f'<ir_version: 10, opset_import: ["" : 21]>\nmany ({", ".join(f"int64[2] x{i}" for i in range(1500))}) => ({", ".join(f"y{i}" for i in range(1500))})\n{{\n{nodes}\n}}\n')
         code, document = self.check_json(model, "--max-findings", "3")
         self.assertEqual((code, len(document["findings"])), (1, 3))
-        self.assertEqual(document["summary"], {"error": 1500, "warning": 0, "info": 0, "omitted": 1497})
+        self.assertEqual(document["summary"], {"error": 1500, "warning": 0, "info": 0, "places": 1500, "omitted": 1497})
         self.assertIn("1497 further findings", run("check", model, "--max-findings", "3").stdout)
 
     def test_reports_do_not_depend_on_jobs(self):

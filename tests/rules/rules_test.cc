@@ -98,6 +98,7 @@ InputReport checked(const Model& model) {
   report.nodes = model.nodes.size();
   report.findings = std::move(results.findings);
   report.counts = results.counts;
+  report.places = count_places(report.findings);
   return report;
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/rules/casts.h"
 
 namespace tensorlint {
@@ -15,6 +17,22 @@ class IntegerOperandsInLoss : public Rule {
     const bool types =
         failure.kind() == ConstraintKind::kMixedDtypes || failure.kind() == ConstraintKind::kTypeConstraint;
     return types && failure.loss_kind() && integer_operand(failure) ? kForLoss : 0;
+  }
+
+  /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
+  void check_model(ModelView& view, Reporter& out) const override {
+    const Analysis& analysis = view.analysis();
+    for (const LossSite& loss : view.losses()) {
+      if (loss.meeting == NodeId::kNone || !is_regression(loss.kind) || !takes_mean(analysis.model(), loss) ||
+          !computes_integers(analysis, loss)) continue;
+      const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
+      out.report(loss.meeting,
+                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", to_text(loss.kind),
+                             prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
+          .origin(prediction, Aspect::kDtype)
+          .origin(target, Aspect::kDtype)
+          .fix(fmt::format("cast {} and {} to float32", prediction.name(), target.name()));
+    }
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -33,6 +51,24 @@ class IntegerOperandsInLoss : public Rule {
   }
 
  private:
+  /// A sum of integers is exact, and may be a count; their mean is not.
+  static bool takes_mean(const Model& model, const LossSite& loss) {
+    return loss.evidence != LossEvidence::kPattern || std::ranges::any_of(loss.nodes, [&](NodeId node) {
+             return model.text(model.op(model.node(node)).name) == "ReduceMean";
+           });
+  }
+
+  /// Prediction and target are integers, and no node of the loss fails for it.
+  static bool computes_integers(const Analysis& analysis, const LossSite& loss) {
+    const auto is_integer = [&](ValueId value) {
+      if (value == ValueId::kAbsent || analysis.taint(value).has(Aspect::kDtype)) return false;
+      const Fact& fact = analysis.fact(value);
+      return fact.kind == ValueKind::kTensor && fact.dtypes.proves(DTypeSet::integers() | DType::kBool);
+    };
+    return is_integer(loss.prediction) && is_integer(loss.target) &&
+           std::ranges::none_of(loss.nodes, [&](NodeId node) { return analysis.has_failed(node); });
+  }
+
   static std::optional<Operand> integer_operand(const FailureCase& failure) {
     for (const Operand& operand : failure.operands())
       if (operand.fact().kind == ValueKind::kTensor &&

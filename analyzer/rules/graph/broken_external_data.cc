@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "analyzer/rules/structure_faults.h"
 #include "ir/readers/onnx/external_data.h"
 
@@ -11,7 +13,14 @@ class BrokenExternalData : public Rule {
               "a tensor whose data file is missing, too short, or elsewhere"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    for (const StructureFault& fault : check_external_data(view.model())) report_fault(out, fault);
+    for (const ExternalFault& fault : check_external_data(view.model())) {
+      FindingBuilder finding = report_fault(out, fault);
+      if (fault.short_file.empty()) continue;
+      // A download that broke off, or a file of another model: one mistake, however many tensors are past its end.
+      finding.cause(fmt::format("short file {}", fault.short_file))
+          .note(fmt::format("the file is cut short: it has {} bytes, its tensors need {}", fault.file_size,
+                            fault.file_need));
+    }
   }
 };
 

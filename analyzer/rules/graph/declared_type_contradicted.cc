@@ -55,14 +55,7 @@ class DeclaredTypeContradicted : public Rule {
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    // Stale notes about inner values harm nobody: onnx.shape_inference writes wrong ones, which then follow one
-    // another.
-    const bool noted = failure.failure().constraint->label == "noted_shape";
-    if (noted && !out.first("noted shape")) return;
-    word(failure, failure.message(), out,
-         noted               ? Severity::kInfo
-         : is_shape(failure) ? Severity::kWarning
-                             : info().severity);
+    word(failure, failure.message(), out, is_shape(failure) ? Severity::kWarning : info().severity);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/misspelt_operator.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
@@ -12,8 +13,8 @@ class UndeclaredCustomOperator : public Rule {
       : Rule({"TL-G614", "undeclared-custom-operator", "graph", Severity::kInfo,
               "an operator of a domain that nothing is known of"}) {}
 
-  bool wants(std::string_view domain, std::string_view, const OpEntry* entry) const override {
-    return entry == nullptr && newest_opset(domain) == 0;
+  bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const override {
+    return entry == nullptr && newest_opset(domain) == 0 && misspelt_operator(domain, name).empty();
   }
 
   void check(const NodeCall& call, Reporter& out) const override {

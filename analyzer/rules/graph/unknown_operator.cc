@@ -5,6 +5,7 @@
 
 #include "analyzer/config/suggestion.h"
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/misspelt_operator.h"
 #include "analyzer/rules/rule.h"
 #include "ir/ops/schema.h"
 
@@ -20,21 +21,39 @@ class UnknownOperator : public Rule {
     return failure.kind() == ConstraintKind::kUnknownOperator ? kGeneric : 0;
   }
 
+  /// Operators of onnxruntime's own domains: releases differ in what they have, so only a slip is one.
+  bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const override {
+    return entry == nullptr && newest_opset(domain) == 0 && !misspelt_operator(domain, name).empty();
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    if (call.op().schema != nullptr || call.analysis().is_declared(call.id())) return;
+    const std::string_view domain = call.model().text(call.op().domain);
+    out.report(Severity::kWarning, call.id(),
+               fmt::format("no operator {} of {} is known; did you mean `{}`?", quoted_for_people(call.op_name()),
+                           quoted_for_people(domain), misspelt_operator(domain, call.op_name())))
+        .cause(fmt::format("{}.{}", domain, call.op_name()));
+  }
+
   void report(const FailureCase& failure, Reporter& out) const override {
     // Every node that calls the operator has the same mistake: said once.
     const std::string_view name = failure.call().op_name();
     if (!out.first(name)) return;
     const std::string_view domain = failure.model().text(failure.call().op().domain);
-    std::vector<std::string_view> known;
-    if (name.size() <= kLongest && may_suggest(out))
-      for (const OpSchema& schema : all_schemas())
-        if (schema.domain == domain && (known.empty() || known.back() != schema.name)) known.push_back(schema.name);
-    word(failure, failure.message() + suggestion(escape_for_people(name), known), out);
+    word(failure, failure.message() + (may_suggest(out) ? meant(domain, name) : std::string()), out);
   }
 
  private:
   static constexpr std::size_t kLongest = 40;
   static constexpr int kMaxSuggestions = 16;  // each compares the name with a few hundred
+
+  static std::string meant(std::string_view domain, std::string_view name) {
+    if (name.size() > kLongest) return {};
+    std::vector<std::string_view> known;
+    for (const OpSchema& schema : all_schemas())
+      if (schema.domain == domain && (known.empty() || known.back() != schema.name)) known.push_back(schema.name);
+    return suggestion(escape_for_people(name), known);
+  }
 
   static bool may_suggest(Reporter& out) {
     for (int i = 0; i < kMaxSuggestions; ++i)

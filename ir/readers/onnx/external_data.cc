@@ -182,7 +182,7 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
   return Error{fmt::format("external data `{}` is not a regular file", location), {}};
 }
 
-Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size) {
+Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size, std::uint64_t* ends_past) {
   ExternalRange range;
   if (!tensor.offset_text.empty()) {
     const auto offset = decimal(tensor.offset_text);
@@ -206,10 +206,12 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
   } else {
     return Error{"external data without a length, and dims that give none", tensor.position};
   }
-  if (range.offset > file_size || range.length > file_size - range.offset)
+  if (range.offset > file_size || range.length > file_size - range.offset) {
+    if (ends_past != nullptr) *ends_past = range.offset + range.length;
     return Error{fmt::format("external data ends at byte {}, the file `{}` has {}", range.offset + range.length,
                              tensor.location, file_size),
                  tensor.position};
+  }
   return range;
 }
 
@@ -226,23 +228,27 @@ std::vector<std::string> external_locations(const Model& model) {
   return locations;
 }
 
-std::vector<StructureFault> check_external_data(const Model& model) {
+std::vector<ExternalFault> check_external_data(const Model& model) {
   struct File {
     std::optional<std::uint64_t> size;  ///< none: it could not be opened
     std::size_t fault = 0;
     std::size_t others = 0;  ///< tensors after the first that miss it too
+    std::uint64_t need = 0;  ///< bytes, where it is too short
   };
   std::map<std::string_view, File> files;
-  std::vector<StructureFault> faults;
+  std::vector<ExternalFault> faults;
 
   const auto add = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value, std::string message) {
-    faults.push_back({.kind = StructureFault::Kind::kBrokenExternalData,
-                      .graph = graph,
-                      .node = node,
-                      .value = value,
-                      .tensor = &tensor,
-                      .message = std::move(message),
-                      .position = tensor.position});
+    faults.push_back({{.kind = StructureFault::Kind::kBrokenExternalData,
+                       .graph = graph,
+                       .node = node,
+                       .value = value,
+                       .tensor = &tensor,
+                       .message = std::move(message),
+                       .position = tensor.position},
+                      {},
+                      0,
+                      0});
   };
   const auto check = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value) {
     if (!tensor.external || faults.size() >= kMaxFaults) return;
@@ -263,10 +269,18 @@ std::vector<StructureFault> check_external_data(const Model& model) {
       ++file.others;
       return;
     }
-    if (const Result<ExternalRange> range = external_range(tensor, *file.size); !range)
-      add(tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, range.error().message));
+    std::uint64_t end = 0;
+    const Result<ExternalRange> range = external_range(tensor, *file.size, &end);
+    if (range) return;
+    add(tensor, graph, node, value, fmt::format("tensor `{}`: {}", name, range.error().message));
+    if (end == 0) return;
+    file.need = std::max(file.need, end);
+    faults.back().short_file = tensor.location;
+    faults.back().file_size = *file.size;
   };
   for_each_tensor(model, check);
+  for (ExternalFault& fault : faults)
+    if (!fault.short_file.empty()) fault.file_need = files.at(fault.short_file).need;
 
   for (const auto& [location, file] : files)
     if (file.others != 0)

@@ -37,10 +37,17 @@ struct ExternalRange {
   std::uint64_t length = 0;
 };
 
+/// What is wrong with the data of an external tensor.
+struct ExternalFault : StructureFault {
+  std::string_view short_file;  ///< the file that ends before the tensor's data does; empty for other faults
+  std::uint64_t file_size = 0;  ///< of that file
+  std::uint64_t file_need = 0;  ///< bytes that all tensors need of that file
+};
+
 /// Offset and length as the tensor gives them (decimal digits, nothing else), held against its dims and dtype. A length
 /// that is not given follows from dims. Errors: not a number, overflow, a length that is not what dims take, data past
-/// the end of a file of `file_size` bytes.
-Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size);
+/// the end of a file of `file_size` bytes (`ends_past`, where it is given, says at which byte).
+Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size, std::uint64_t* ends_past = nullptr);
 
 /// The files that the model's tensors keep their data in, each once: locations as they are written, but without empty
 /// components and `.`, in the order of the model.
@@ -49,6 +56,6 @@ std::vector<std::string> external_locations(const Model& model);
 /// Checks every external tensor of the model, weights unread: each file is opened once, ranges are compared with its
 /// size. One fault (kBrokenExternalData) per tensor whose range is wrong and one per file that cannot be opened, 1,000
 /// at most.
-std::vector<StructureFault> check_external_data(const Model& model);
+std::vector<ExternalFault> check_external_data(const Model& model);
 
 }  // namespace tensorlint

@@ -1,0 +1,91 @@
+#include "analyzer/rules/causes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+
+namespace tensorlint {
+namespace {
+
+constexpr std::size_t kMaxListNodes = 64;  // a list that is computed by more is not compared
+
+bool is_constant(const Model& model, ValueId id) {
+  const Value& value = model.value(id);
+  if (value.origin == ValueOrigin::kInitializer) return true;
+  return value.producer != NodeId::kNone && model.node(value.producer).operand_count == 0;
+}
+
+/// The constants that a list of extents, axes or pads is computed from; nullopt where it needs more than a walk of
+/// kMaxListNodes. What only the shape of a tensor decides is no constant, and not looked behind.
+std::optional<std::set<ValueId>> constants_of(const Analysis& analysis, ValueId list) {
+  const Model& model = analysis.model();
+  std::set<ValueId> constants, known{list};
+  std::vector<ValueId> pending{list};
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (is_constant(model, value)) {
+      constants.insert(value);
+      continue;
+    }
+    const NodeId producer = model.value(value).producer;
+    if (producer == NodeId::kNone) continue;
+    const Node& node = model.node(producer);
+    const OpEntry* entry = analysis.entry(node);
+    if (entry != nullptr && entry->has(OpTrait::kShapeOf)) continue;
+    for (const ValueId operand : model.operands(node))
+      if (operand != ValueId::kAbsent && known.insert(operand).second) pending.push_back(operand);
+    if (known.size() > kMaxListNodes) return std::nullopt;
+  }
+  return constants;
+}
+
+/// Lists with the same elements, made of the same constants.
+std::string list_key(const Analysis& analysis, ValueId value) {
+  const Fact& fact = analysis.fact(value);
+  const Content* content = analysis.facts().content(fact.content);
+  if (content == nullptr || content->integers.empty()) return {};
+  const auto constants = constants_of(analysis, value);
+  if (!constants || constants->empty()) return {};
+  std::vector<std::uint32_t> ids;
+  for (const ValueId constant : *constants) ids.push_back(static_cast<std::uint32_t>(constant));
+  return fmt::format("list {} of {}", static_cast<std::uint32_t>(fact.content), fmt::join(ids, ","));
+}
+
+/// The dtypes that meet, in one order whoever comes first.
+std::string dtypes_of(std::span<const Operand> operands) {
+  std::set<std::string> dtypes;
+  for (const Operand& operand : operands) dtypes.insert(operand.fact().dtypes.to_text());
+  return fmt::format("{}", fmt::join(dtypes, " "));
+}
+
+}  // namespace
+
+std::vector<std::string> causes_of(const FailureCase& failure) {
+  std::vector<std::string> causes;
+  if (!failure.has_node()) return causes;
+  const Aspect aspect = aspect_of(failure.kind());
+  const std::string_view label = failure.failure().constraint->label;
+  if (failure.loss != nullptr && failure.loss->meeting != NodeId::kNone)
+    causes.push_back(
+        fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(failure.loss->meeting)));
+  const std::vector<Operand> operands = failure.operands();
+  const std::string reason = aspect == Aspect::kDtype ? dtypes_of(operands) : failure.failure().message;
+  for (const Operand& operand : operands) {
+    const Origin origin = origin_of(failure.analysis, operand.value(), aspect);
+    const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
+    const auto id = static_cast<std::uint32_t>(source);
+    // A wrong constant fails in many ways; what is computed is to blame where all say the same of it.
+    const bool any_reason = aspect != Aspect::kDtype && is_constant(failure.model(), source);
+    causes.push_back(fmt::format("{} {} {} {}", label, static_cast<int>(aspect), id, any_reason ? "" : reason));
+    if (const std::string list = list_key(failure.analysis, operand.value()); !list.empty())
+      causes.push_back(fmt::format("{} {}", label, list));
+  }
+  return causes;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,88 @@
+#include "analyzer/rules/consequences.h"
+
+#include <algorithm>
+
+namespace tensorlint {
+namespace {
+
+bool is_about_shapes(const NodeFailure& failure) {
+  if (failure.node == NodeId::kNone) return false;
+  switch (failure.failure.constraint->kind) {
+    case ConstraintKind::kAxisRange:
+    case ConstraintKind::kDuplicateAxis:
+    case ConstraintKind::kShapes:
+    case ConstraintKind::kElementCount:
+    case ConstraintKind::kConcatShapes:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Consequences::Consequences(const Analysis& analysis) : analysis_(analysis) {
+  const std::vector<NodeFailure>& failures = analysis.failures();
+  const auto may_be_wrong = [](const NodeFailure& failure) {
+    return is_about_shapes(failure) && failure.failure.certainty == Certainty::kMay;
+  };
+  if (std::ranges::none_of(failures, may_be_wrong)) return;
+  const Model& model = analysis.model();
+  sources_.assign(model.values.size(), nullptr);
+  auto next = failures.begin();  // sorted by node
+  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+    const Node& node = model.nodes[n];
+    while (next != failures.end() && (next->node == NodeId::kNone || next->node < static_cast<NodeId>(n))) ++next;
+    const NodeFailure* source = nullptr;
+    for (const ValueId operand : model.operands(node))
+      if (source == nullptr && operand != ValueId::kAbsent) source = sources_[static_cast<std::size_t>(operand)];
+    if (source != nullptr) {
+      if (fixes_shape(node)) continue;
+    } else {
+      for (auto own = next; own != failures.end() && own->node == static_cast<NodeId>(n) && source == nullptr; ++own)
+        if (may_be_wrong(*own)) source = &*own;
+    }
+    if (source == nullptr) continue;
+    for (const ValueId result : model.results(node))
+      if (result != ValueId::kAbsent) sources_[static_cast<std::size_t>(result)] = source;
+  }
+}
+
+/// The result has the shape that was meant, whatever came before: a list that is right asks for it, or an operand that
+/// is right has it.
+bool Consequences::fixes_shape(const Node& node) const {
+  const Model& model = analysis_.model();
+  const FactStore& facts = analysis_.facts();
+  if (node.result_count == 0 || model.results(node)[0] == ValueId::kAbsent) return false;
+  const Fact& result = analysis_.fact(model.results(node)[0]);
+  if (result.shape == ShapeId::kUnranked) return false;
+  const auto dims = facts.dims_of(result.shape);
+  const OpEntry* entry = analysis_.entry(node);
+  return std::ranges::any_of(model.operands(node), [&](ValueId operand) {
+    if (operand == ValueId::kAbsent || sources_[static_cast<std::size_t>(operand)] != nullptr) return false;
+    const Fact& fact = analysis_.fact(operand);
+    if (entry != nullptr && entry->has(OpTrait::kElementwise)) return fact.shape == result.shape;
+    const Content* content = facts.content(fact.content);
+    return content != nullptr && !content->integers.empty() &&
+           std::ranges::equal(content->integers, dims,
+                              [](Dim asked, Dim got) { return asked == got && !asked.is_unknown(); });
+  });
+}
+
+const NodeFailure* Consequences::source_of(const NodeFailure& failure) const {
+  if (sources_.empty() || !is_about_shapes(failure)) return nullptr;
+  const Model& model = analysis_.model();
+  const std::span<const ValueId> operands = model.operands(model.node(failure.node));
+  const auto source = [&](ValueId operand) -> const NodeFailure* {
+    return operand == ValueId::kAbsent ? nullptr : sources_[static_cast<std::size_t>(operand)];
+  };
+  for (const int index : failure.failure.operands)
+    if (index >= 0 && static_cast<std::size_t>(index) < operands.size())
+      if (const NodeFailure* found = source(operands[static_cast<std::size_t>(index)])) return found;
+  if (!failure.failure.operands.empty()) return nullptr;
+  for (const ValueId operand : operands)
+    if (const NodeFailure* found = source(operand)) return found;
+  return nullptr;
+}
+
+}  // namespace tensorlint

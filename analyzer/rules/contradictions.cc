@@ -1,0 +1,78 @@
+#include "analyzer/rules/contradictions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tensorlint {
+namespace {
+
+constexpr int kMaxSteps = 64;  // of values that hand their shape on
+
+bool is_noted_shape(const NodeFailure& failure) {
+  return failure.node != NodeId::kNone && failure.failure.constraint->label == "noted_shape";
+}
+
+}  // namespace
+
+Contradictions::Contradictions(const Analysis& analysis) : analysis_(analysis) {
+  const Model& model = analysis.model();
+  for (const NodeFailure& failure : analysis.failures()) {
+    if (!is_noted_shape(failure)) continue;
+    const Node& node = model.node(failure.node);
+    const NodeFailure* first = &failure;
+    for (const ValueId operand : model.operands(node))
+      if (const auto known = by_value_.find(operand); known != by_value_.end()) first = first_.at(known->second);
+    first_.emplace(&failure, first);
+    for (const ValueId result : model.results(node))
+      if (result != ValueId::kAbsent && model.value(result).type != nullptr) by_value_.emplace(result, &failure);
+  }
+  if (by_value_.empty()) return;
+  for (const NodeFailure& failure : analysis.failures())
+    for (const NodeFailure* contradiction : behind(failure)) noted_[contradiction] = true;
+}
+
+std::string Contradictions::cause(const NodeFailure& failure) const {
+  const auto known = first_.find(&failure);
+  return known == first_.end() ? std::string()
+                               : fmt::format("value_info {}", static_cast<std::uint32_t>(known->second->node));
+}
+
+bool Contradictions::is_note(const NodeFailure& failure) const { return noted_.contains(&failure); }
+
+std::vector<const NodeFailure*> Contradictions::behind(const NodeFailure& failure) const {
+  std::vector<const NodeFailure*> found;
+  const ConstraintKind kind = failure.failure.constraint->kind;
+  if (by_value_.empty() || failure.node == NodeId::kNone || kind == ConstraintKind::kDeclaredShape ||
+      kind == ConstraintKind::kDeclaredType || aspect_of(kind) != Aspect::kShape)
+    return found;
+  const std::span<const ValueId> operands = analysis_.model().operands(analysis_.model().node(failure.node));
+  for (const int index : failure.failure.operands) {
+    if (index < 0 || static_cast<std::size_t>(index) >= operands.size()) continue;
+    const ValueId value = value_behind(operands[static_cast<std::size_t>(index)]);
+    if (value == ValueId::kAbsent) continue;
+    const NodeFailure* contradiction = by_value_.at(value);
+    if (std::ranges::find(found, contradiction) == found.end()) found.push_back(contradiction);
+  }
+  return found;
+}
+
+/// The value itself, or one that it has its shape from, whose declaration is contradicted.
+ValueId Contradictions::value_behind(ValueId value) const {
+  const Model& model = analysis_.model();
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    if (by_value_.contains(value)) return value;
+    const Value& self = model.value(value);
+    if (self.producer == NodeId::kNone) break;
+    const ShapeId shape = analysis_.fact(value).shape;
+    const auto operands = model.operands(model.node(self.producer));
+    const auto source = std::ranges::find_if(operands, [&](ValueId operand) {
+      return operand != ValueId::kAbsent && shape != ShapeId::kUnranked && analysis_.fact(operand).shape == shape;
+    });
+    value = source == operands.end() ? ValueId::kAbsent : *source;
+  }
+  return ValueId::kAbsent;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+
+namespace tensorlint {
+
+/// Shapes in value_info that contradict what the nodes compute, as far as one explains another finding: the next such
+/// contradiction, or the failure of a node that uses the value.
+class Contradictions {
+ public:
+  explicit Contradictions(const Analysis& analysis);
+
+  /// Of a contradiction: a key that it shares with those that follow from it; empty for other failures.
+  std::string cause(const NodeFailure& failure) const;
+  /// Some node's failure tells of the contradiction in its notes.
+  bool is_note(const NodeFailure& failure) const;
+  /// The contradictions about values that led to a failure of another kind.
+  std::vector<const NodeFailure*> behind(const NodeFailure& failure) const;
+
+ private:
+  ValueId value_behind(ValueId value) const;
+
+  const Analysis& analysis_;
+  std::map<ValueId, const NodeFailure*> by_value_;
+  std::map<const NodeFailure*, const NodeFailure*> first_;  ///< of each contradiction: where it began
+  std::map<const NodeFailure*, bool> noted_;
+};
+
+}  // namespace tensorlint
