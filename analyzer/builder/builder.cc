@@ -42,6 +42,11 @@ int write_all(int file, std::string_view bytes) {
 
 }  // namespace
 
+Misuse::Misuse(const std::source_location& location, const std::string& message)
+    : std::invalid_argument(fmt::format("{}:{}: {}", location.file_name(), location.line(), message)),
+      location_(location),
+      message_(message) {}
+
 Data Data::raw(DType dtype, std::vector<std::int64_t> dims, std::string bytes) {
   Data data;
   data.dtype_ = dtype;
@@ -54,6 +59,7 @@ std::string Finding::to_text() const {
   std::string text = fmt::format("{}{}: {} [{} {}]\n", lined(place), builder::to_text(severity),
                                  escape_for_people(message, 2000), code, rule);
   if (!place.source.empty()) text += fmt::format("    {}\n", escape_for_people(place.source));
+  if (!module.empty()) text += fmt::format("    in module `{}`\n", escape_for_people(module));
   for (const Note& note : notes)
     text += fmt::format("{}note: {}\n", lined(note.place), escape_for_people(note.message, 2000));
   for (const std::string& fix : fixes) text += fmt::format("fix: {}\n", escape_for_people(fix, 2000));
@@ -107,7 +113,7 @@ std::string Value::to_text() const {
 
 // ---- inputs, constants, operators
 
-Builder::Builder(Options options) : state_(std::make_unique<State>(std::move(options))) {}
+Builder::Builder(Options options, Location at) : state_(std::make_unique<State>(std::move(options), at)) {}
 Builder::~Builder() = default;
 
 Value Builder::input(std::string_view name, DType dtype, Shape shape, std::string_view device, Location at) {
@@ -116,7 +122,8 @@ Value Builder::input(std::string_view name, DType dtype, Shape shape, std::strin
 
 Value Builder::parameter(std::string_view name, DType dtype, Shape shape, std::string_view device, bool requires_grad,
                          Location at) {
-  return state_->add_input(name, dtype, std::move(shape), nullptr, device, requires_grad, at);
+  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, std::move(shape), nullptr, device,
+                           requires_grad, at);
 }
 
 Value Builder::parameter(std::string_view name, Data initial, std::string_view device, bool requires_grad,
@@ -124,20 +131,35 @@ Value Builder::parameter(std::string_view name, Data initial, std::string_view d
   State::check_data(initial, at);
   Shape shape(initial.dims().begin(), initial.dims().end());
   const DType dtype = initial.dtype();
-  return state_->add_input(name, dtype, std::move(shape), std::make_shared<const Data>(std::move(initial)), device,
-                           requires_grad, at);
+  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, std::move(shape),
+                           std::make_shared<const Data>(std::move(initial)), device, requires_grad, at);
 }
 
 Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) {
   return state_->add_constant(std::move(data), name, device, at);
 }
 
-void Builder::import(std::string_view domain, std::int64_t version) {
+void Builder::import(std::string_view domain, std::int64_t version, Location at) {
   if (domain.empty() || domain == "ai.onnx")
-    throw std::invalid_argument("the opset of ONNX's own operators is one of the builder's options");
-  state_->imports[std::string(domain)] = version;
+    State::misuse(at, "the opset of ONNX's own operators is one of the builder's options");
+  if (version < 1) State::misuse(at, fmt::format("`{}` has no version {}", domain, version));
+  const auto [known, is_new] = state_->imports.emplace(domain, version);
+  if (!is_new && known->second != version)
+    State::misuse(at, fmt::format("`{}` is imported in version {} already", domain, known->second));
   ++state_->edits;
 }
+
+Scope Builder::scope(std::string_view name, Location at) { return {state_.get(), name, at}; }
+
+Scope::Scope(State* state, std::string_view name, std::source_location at)
+    : state_(state), depth_(state->scopes.size()) {
+  if (name.empty()) State::misuse(at, "a scope needs a name");
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '\'' || c == '"'; }))
+    State::misuse(at, "the name of a scope has a quote or a control character");
+  state->scopes.emplace_back(name);
+}
+
+Scope::~Scope() { state_->scopes.resize(std::min(depth_, state_->scopes.size())); }
 
 Value Builder::op(std::string_view name, std::vector<Value> operands, Call call, Location at) {
   if (call.results != 1) State::misuse(at, fmt::format("{} with {} results: use ops()", name, call.results));
@@ -148,31 +170,28 @@ std::vector<Value> Builder::ops(std::string_view name, std::vector<Value> operan
   return state_->add_step(name, operands, std::move(call), {}, at);
 }
 
-Value Builder::add(Value a, Value b, Location at) { return op("Add", {a, b}, {}, at); }
-Value Builder::sub(Value a, Value b, Location at) { return op("Sub", {a, b}, {}, at); }
-Value Builder::mul(Value a, Value b, Location at) { return op("Mul", {a, b}, {}, at); }
-Value Builder::div(Value a, Value b, Location at) { return op("Div", {a, b}, {}, at); }
-Value Builder::matmul(Value a, Value b, Location at) { return op("MatMul", {a, b}, {}, at); }
-Value Builder::relu(Value x, Location at) { return op("Relu", {x}, {}, at); }
-Value Builder::sigmoid(Value x, Location at) { return op("Sigmoid", {x}, {}, at); }
+Value Builder::add(Value a, Value b, Location at) { return state_->call("Add", {a, b}, {}, at); }
+Value Builder::sub(Value a, Value b, Location at) { return state_->call("Sub", {a, b}, {}, at); }
+Value Builder::mul(Value a, Value b, Location at) { return state_->call("Mul", {a, b}, {}, at); }
+Value Builder::div(Value a, Value b, Location at) { return state_->call("Div", {a, b}, {}, at); }
+Value Builder::matmul(Value a, Value b, Location at) { return state_->call("MatMul", {a, b}, {}, at); }
+Value Builder::relu(Value x, Location at) { return state_->call("Relu", {x}, {}, at); }
+Value Builder::sigmoid(Value x, Location at) { return state_->call("Sigmoid", {x}, {}, at); }
 Value Builder::softmax(Value x, std::int64_t axis, Location at) {
-  return op("Softmax", {x}, {.attributes = {{"axis", axis}}}, at);
+  return state_->call("Softmax", {x}, {{"axis", axis}}, at);
 }
 Value Builder::log_softmax(Value x, std::int64_t axis, Location at) {
-  return op("LogSoftmax", {x}, {.attributes = {{"axis", axis}}}, at);
+  return state_->call("LogSoftmax", {x}, {{"axis", axis}}, at);
 }
-Value Builder::cast(Value x, DType to, Location at) { return op("Cast", {x}, {.attributes = {{"to", to}}}, at); }
-
-Value Builder::reshape(Value x, std::vector<std::int64_t> dims, Location at) {
-  const auto rank = static_cast<std::int64_t>(dims.size());
-  return op("Reshape", {x, constant(Data(dims, {rank}), "", "", at)}, {}, at);
-}
+Value Builder::cast(Value x, DType to, Location at) { return state_->call("Cast", {x}, {{"to", to}}, at); }
 
 Value Builder::transpose(Value x, std::vector<std::int64_t> perm, Location at) {
-  return op("Transpose", {x}, {.attributes = {{"perm", std::move(perm)}}}, at);
+  return state_->call("Transpose", {x}, {{"perm", std::move(perm)}}, at);
 }
 
 Value Builder::linear(Value x, Value weight, Value bias, Location at) {
+  state_->check_operand(x, "the operand of linear", at);
+  state_->check_operand(weight, "the weight of linear", at);
   Composite call(*state_);
   if (x.rank() == 2) {
     const Value y = op("Gemm", {x, weight, bias}, {.attributes = {{"transB", 1}}, .name = "linear"}, at);
@@ -186,6 +205,7 @@ Value Builder::linear(Value x, Value weight, Value bias, Location at) {
 }
 
 Value Builder::reduce(std::string_view name, Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
+  state_->check_operand(x, fmt::format("the operand of {}", name), at);
   Call call{.attributes = {{"keepdims", keepdims ? 1 : 0}}};
   std::vector<Value> operands{x};
   const OpSchema* schema = find_schema("", name, static_cast<int>(state_->options.opset));
@@ -215,10 +235,12 @@ Value Builder::reduce_min(Value x, std::vector<std::int64_t> axes, bool keepdims
 }
 
 Value Builder::arg_max(Value x, std::int64_t axis, bool keepdims, Location at) {
-  return op("ArgMax", {x}, {.attributes = {{"axis", axis}, {"keepdims", keepdims ? 1 : 0}}}, at);
+  return state_->call("ArgMax", {x}, {{"axis", axis}, {"keepdims", keepdims ? 1 : 0}}, at);
 }
 
 Value Builder::transfer(Value x, std::string_view device, Location at) {
+  state_->check_operand(x, "the operand of transfer", at);
+  if (device.empty()) State::misuse(at, "transfer needs a device; write cpu, cuda:0, ...");
   return op("Transfer", {x}, {.attributes = {{"device", state_->canonical(device, at)}}, .domain = "tensorlint"}, at);
 }
 
@@ -247,6 +269,7 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
                                 const std::function<std::vector<Value>()>& else_branch, Location at) {
   State& state = *state_;
   state.check_operand(condition, "the condition of an If", at);
+  if (!then_branch || !else_branch) State::misuse(at, "a branch of an If has no function");
   const auto first = static_cast<std::uint32_t>(state.steps.size());
   std::vector<State::BodyAttribute> bodies;
   std::size_t results = 0;
@@ -255,12 +278,12 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
       bodies.push_back({name, state.current});
       const std::vector<Value> outputs = (*branch)();
       if (bodies.size() == 2 && outputs.size() != results)
-        State::misuse(at, fmt::format("the branches of an If hand out {} and {} values", results, outputs.size()));
+        State::misuse(at, fmt::format("the branches of an If give {} and {} values", results, outputs.size()));
       results = outputs.size();
       state.close_body(outputs, at);
     });
   }
-  if (results == 0) State::misuse(at, "the branches of an If hand out nothing");
+  if (results == 0) State::misuse(at, "the branches of an If give no values");
   std::vector<Value> made = state.add_step("If", {condition}, {.results = results}, std::move(bodies), at);
   state.snapshot();
   state.finish_call(first, true);
@@ -270,6 +293,7 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
 std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value> carried,
                                  const std::function<LoopResult(const LoopStep&)>& body, Location at) {
   State& state = *state_;
+  if (!body) State::misuse(at, "the body of a Loop has no function");
   if (trips) state.check_operand(trips, "the trip count of a Loop", at);
   if (condition) state.check_operand(condition, "the condition of a Loop", at);
   for (const Value value : carried) state.check_operand(value, "a carried value of a Loop", at);
@@ -298,7 +322,7 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
     }
     LoopResult result = body(step);
     if (result.carried.size() != carried.size())
-      State::misuse(at, fmt::format("the body of a Loop takes {} carried values and hands on {}", carried.size(),
+      State::misuse(at, fmt::format("the body of a Loop takes {} carried values and gives {}", carried.size(),
                                     result.carried.size()));
     std::vector<Value> outputs{result.condition ? result.condition : step.condition};
     outputs.insert(outputs.end(), result.carried.begin(), result.carried.end());
@@ -306,7 +330,7 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
     results = outputs.size() - 1;
     state.close_body(outputs, at);
   });
-  if (results == 0) State::misuse(at, "a Loop hands out nothing");
+  if (results == 0) State::misuse(at, "a Loop without carried values and scan outputs gives nothing");
   std::vector<Value> operands{trips, condition};
   operands.insert(operands.end(), carried.begin(), carried.end());
   std::vector<Value> made = state.add_step("Loop", operands, {.results = results}, std::move(bodies), at);
@@ -321,17 +345,20 @@ Value Builder::output(Value value, std::string_view name, Location at) {
   State& state = *state_;
   state.check_operand(value, "an output", at);
   if (state.current != 0)
-    State::misuse(at, "a body hands values out as results: outputs of the graph are named outside of it");
+    State::misuse(at, "outputs of the graph are named outside of its bodies, which return values as results");
   std::vector<std::uint32_t>& outputs = state.bodies[0].outputs;
   const bool is_own = state.item(value).origin == State::Origin::kResult &&
                       std::ranges::find(outputs, State::index_of(value)) == outputs.end();
   if (!name.empty() && value.name() != name && state.names.contains(std::string(name)))
     State::misuse(at, fmt::format("there is a value `{}` already", name));
+  // The outputs of a model are called what its users call them, whatever module they come from.
+  const std::vector<std::string> scopes = std::exchange(state.scopes, {});
+  const auto restore = [&state, &scopes](void*) { state.scopes = scopes; };
+  const std::unique_ptr<void, decltype(restore)> restored(&state, restore);
   if (!is_own) value = op("Identity", {value}, {.name = std::string(name.empty() ? "output" : name)}, at);
   const std::uint32_t index = State::index_of(value);
   if (!name.empty() && value.name() != name) {
-    state.names.erase(state.items[index].name);
-    state.items[index].name = name;
+    state.items[index].name = name;  // the old name stays taken: the node keeps it
     state.names.insert(std::string(name));
   }
   outputs.push_back(index);

@@ -2,55 +2,28 @@
 // the loss recogniser and runtimes know them.
 #include <fmt/format.h>
 
-#include <bit>
-#include <cmath>
-
+#include "analyzer/builder/numbers.h"
 #include "analyzer/builder/state.h"
 
 namespace tensorlint::builder {
 namespace {
 
-/// Bits of the nearest float16, ties to even; beyond its range infinity.
-std::uint16_t half_bits(double value) {
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000U : 0U);
-  const double magnitude = std::fabs(value);
-  if (!(magnitude < 65520.0)) return static_cast<std::uint16_t>(sign | (std::isnan(value) ? 0x7e00U : 0x7c00U));
-  if (magnitude < 0x1p-14)
-    return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24)));
-  const int exponent = std::ilogb(magnitude);
-  const auto mantissa = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));  // 1024 .. 2048
-  return static_cast<std::uint16_t>(sign + ((static_cast<unsigned>(exponent) + 14U) << 10) + mantissa);
-}
-
-/// Bits of the nearest bfloat16, ties to even.
-std::uint16_t bfloat_bits(double value) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-}
-
-template <typename Bits>
-Data of_bits(DType dtype, Bits bits) {
-  std::string raw(sizeof bits, '\0');
-  std::memcpy(raw.data(), &bits, sizeof bits);
-  return Data::raw(dtype, {}, std::move(raw));
-}
-
 /// Builds the steps of one loss; its numbers have the dtype and the place of what they meet.
 class LossWriter {
  public:
-  LossWriter(Builder& builder, State& state, Value input, std::string_view torch_name, std::source_location at)
+  LossWriter(Builder& builder, State& state, Value input, Value target, std::string_view torch_name,
+             std::source_location at)
       : call_(state), builder_(builder), state_(state), input_(input), at_(at) {
     state_.check_operand(input, "the input of a loss", at);
+    state_.check_operand(target, "the target of a loss", at);
     state_.loss_metadata = fmt::format("{0}: aten.{0}.default", torch_name);
   }
 
   Value number(double value) {
     const DType dtype = input_.dtype().value_or(DType::kFloat32);
     const std::string& device = state_.item(input_).guessed_device;
-    Data data(static_cast<float>(value));
-    if (dtype == DType::kFloat64) data = Data(value);
-    if (dtype == DType::kFloat16) data = of_bits(dtype, half_bits(value));
-    if (dtype == DType::kBFloat16) data = of_bits(dtype, bfloat_bits(value));
+    const bool is_float = DTypeSet(dtype).is_subset_of(DTypeSet::floats());
+    Data data = scalar_of(is_float ? dtype : DType::kFloat32, value).value_or(Data(static_cast<float>(value)));
     return builder_.constant(std::move(data), "", device == "cpu" ? "" : device, at_);
   }
   Value op(std::string_view name, std::vector<Value> operands, std::vector<Attr> attributes = {}) {
@@ -94,20 +67,20 @@ std::string_view to_text(Reduction reduction) {
 }  // namespace
 
 Value Builder::mse_loss(Value input, Value target, Reduction reduction, Location at) {
-  LossWriter write(*this, *state_, input, "mse_loss", at);
+  LossWriter write(*this, *state_, input, target, "mse_loss", at);
   const Value difference = write.op("Sub", {input, target});
   return write.reduced(write.op("Mul", {difference, difference}), reduction);
 }
 
 Value Builder::l1_loss(Value input, Value target, Reduction reduction, Location at) {
-  LossWriter write(*this, *state_, input, "l1_loss", at);
+  LossWriter write(*this, *state_, input, target, "l1_loss", at);
   return write.reduced(write.op("Abs", {write.op("Sub", {input, target})}), reduction);
 }
 
 Value Builder::smooth_l1_loss(Value input, Value target, Reduction reduction, double beta, Location at) {
   if (!(beta >= 0)) State::misuse(at, fmt::format("beta is {}, it is at least 0", beta));
   if (beta == 0) return l1_loss(input, target, reduction, at);  // as PyTorch has it
-  LossWriter write(*this, *state_, input, "smooth_l1_loss", at);
+  LossWriter write(*this, *state_, input, target, "smooth_l1_loss", at);
   const Value distance = write.op("Abs", {write.op("Sub", {input, target})});
   const Value near = write.op("Less", {distance, write.number(beta)});
   const Value square = write.op("Mul", {write.op("Mul", {distance, distance}), write.number(0.5 / beta)});
@@ -117,7 +90,7 @@ Value Builder::smooth_l1_loss(Value input, Value target, Reduction reduction, do
 
 Value Builder::huber_loss(Value input, Value target, Reduction reduction, double delta, Location at) {
   if (!(delta > 0)) State::misuse(at, fmt::format("delta is {}, it is above 0", delta));
-  LossWriter write(*this, *state_, input, "huber_loss", at);
+  LossWriter write(*this, *state_, input, target, "huber_loss", at);
   const Value distance = write.op("Abs", {write.op("Sub", {input, target})});
   const Value near = write.op("Less", {distance, write.number(delta)});
   const Value square = write.op("Mul", {write.op("Mul", {distance, write.number(0.5)}), distance});
@@ -126,7 +99,7 @@ Value Builder::huber_loss(Value input, Value target, Reduction reduction, double
 }
 
 Value Builder::bce_loss(Value input, Value target, Reduction reduction, Location at) {
-  LossWriter write(*this, *state_, input, "binary_cross_entropy", at);
+  LossWriter write(*this, *state_, input, target, "binary_cross_entropy", at);
   const Value of_no = write.op("Mul", {write.op("Sub", {target, write.number(1)}),
                                        clamped_log(write, write.op("Sub", {write.number(1), input}))});
   const Value of_yes = write.op("Mul", {target, clamped_log(write, input)});
@@ -134,14 +107,14 @@ Value Builder::bce_loss(Value input, Value target, Reduction reduction, Location
 }
 
 Value Builder::bce_with_logits_loss(Value input, Value target, Reduction reduction, Location at) {
-  LossWriter write(*this, *state_, input, "binary_cross_entropy_with_logits", at);
+  LossWriter write(*this, *state_, input, target, "binary_cross_entropy_with_logits", at);
   // log(sigmoid(x)) as -softplus(-x): exact where the sigmoid would be 0.
   const Value linear = write.op("Mul", {write.op("Sub", {write.number(1), target}), input});
   return write.reduced(write.op("Add", {linear, write.op("Softplus", {write.op("Neg", {input})})}), reduction);
 }
 
 Value Builder::cross_entropy_loss(Value input, Value target, ClassLoss options, Location at) {
-  LossWriter write(*this, *state_, input, "cross_entropy_loss", at);
+  LossWriter write(*this, *state_, input, target, "cross_entropy_loss", at);
   state_->check_operand(target, "the target of a loss", at);
   const auto dtype = target.dtype();
   const bool probabilities =
@@ -162,14 +135,14 @@ Value Builder::cross_entropy_loss(Value input, Value target, ClassLoss options, 
 }
 
 Value Builder::nll_loss(Value input, Value target, ClassLoss options, Location at) {
-  LossWriter write(*this, *state_, input, "nll_loss", at);
+  LossWriter write(*this, *state_, input, target, "nll_loss", at);
   return write.finished(
       write.op("NegativeLogLikelihoodLoss", {input, target, options.weight},
                {{"reduction", std::string(to_text(options.reduction))}, {"ignore_index", options.ignore_index}}));
 }
 
 Value Builder::kl_div_loss(Value input, Value target, Reduction reduction, bool log_target, Location at) {
-  LossWriter write(*this, *state_, input, "kl_div", at);
+  LossWriter write(*this, *state_, input, target, "kl_div", at);
   if (log_target)
     return write.reduced(write.op("Mul", {write.op("Exp", {target}), write.op("Sub", {target, input})}), reduction);
   // t * log(t) is 0 where t is.

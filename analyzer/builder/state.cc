@@ -31,29 +31,38 @@ std::string snake_case(std::string_view name) {
   return text;
 }
 
+/// "['', 'encoder', 'encoder.layers.0', ", as PyTorch's exporter writes the modules around a node.
+std::string scope_text(const std::vector<std::string>& scopes) {
+  if (scopes.empty()) return {};
+  std::string text = "['', ", path;
+  for (const std::string& scope : scopes) {
+    path += (path.empty() ? "" : ".") + scope;
+    text += fmt::format("'{}', ", path);
+  }
+  return text;
+}
+
 bool is_control_flow(const State::Step& step) { return !step.bodies.empty(); }
 
 }  // namespace
 
-State::State(Options given)
+State::State(Options given, Location at)
     : options(std::move(given)), own_store(std::make_unique<FactStore>()), store(own_store.get()) {
   if (options.opset < 7 || options.opset > newest_opset(""))
-    throw std::invalid_argument(fmt::format("opset {} is not one of 7 to {}", options.opset, newest_opset("")));
+    misuse(at, fmt::format("opset {} is not one of 7 to {}", options.opset, newest_opset("")));
   const auto device = canonical_device(options.default_device);
-  if (!device)
-    throw std::invalid_argument(fmt::format("`{}` names no device; write cpu, cuda:0, ...", options.default_device));
+  if (!device) misuse(at, fmt::format("`{}` is not a device; write cpu, cuda:0, ...", options.default_device));
+  if (options.graph_name.empty()) misuse(at, "the graph needs a name");
   options.default_device = *device;
   bodies.push_back({.name = options.graph_name});
 }
 
-void State::misuse(Location at, const std::string& message) {
-  throw std::invalid_argument(fmt::format("{}:{}: {}", at.file_name(), at.line(), message));
-}
+void State::misuse(Location at, const std::string& message) { throw Misuse(at, message); }
 
 std::string State::canonical(std::string_view device, Location at) const {
   if (device.empty()) return {};
   const auto name = canonical_device(device);
-  if (!name) misuse(at, fmt::format("`{}` names no device; write cpu, cuda:0, ...", device));
+  if (!name) misuse(at, fmt::format("`{}` is not a device; write cpu, cuda:0, ...", device));
   return *name;
 }
 
@@ -88,10 +97,11 @@ Value State::add_input(std::string_view name, DType dtype, Shape shape, std::sha
   fact.range = range_of(fact.dtypes);
   std::vector<Dim> dims;
   for (const Extent& extent : shape) {
-    if (extent.name().empty() && extent.number() < 0)
+    if (extent.is_named() && extent.name().empty())
+      misuse(at, fmt::format("an extent of `{}` has an empty name", name));
+    if (!extent.is_named() && extent.number() < 0)
       misuse(at, fmt::format("`{}` has the extent {}", name, extent.number()));
-    dims.push_back(extent.name().empty() ? facts().dims().constant(extent.number())
-                                         : facts().dims().symbol(extent.name()));
+    dims.push_back(extent.is_named() ? facts().dims().symbol(extent.name()) : facts().dims().constant(extent.number()));
   }
   fact.shape = facts().intern_shape(dims);
   Item item{.name = std::string(name),
@@ -109,11 +119,11 @@ Value State::add_input(std::string_view name, DType dtype, Shape shape, std::sha
   return handle(index);
 }
 
-Value State::add_constant(Data data, std::string_view name, std::string_view device, Location at) {
-  if (!name.empty() && names.contains(std::string(name)))
-    misuse(at, fmt::format("there is a value `{}` already", name));
+Value State::add_constant(Data data, std::string_view given, std::string_view device, Location at) {
+  const std::string name = given.empty() ? std::string() : scoped(given);
+  if (!name.empty() && names.contains(name)) misuse(at, fmt::format("there is a value `{}` already", name));
   check_data(data, at);
-  Item item{.name = name.empty() ? unused_name("constant") : std::string(name),
+  Item item{.name = name.empty() ? unused_name(scoped("constant")) : name,
             .origin = Origin::kConstant,
             .data = std::make_shared<const Data>(std::move(data))};
   item.device = canonical(device, at);
@@ -161,10 +171,27 @@ void State::check_data(const Data& data, Location at) {
 void State::check_operand(Value value, std::string_view what, Location at) const {
   if (!value) misuse(at, fmt::format("{} is absent", what));
   if (value.state_ != this) misuse(at, fmt::format("{} belongs to another builder", what));
-  const Item& known = item(value);
+  if (!is_visible(value.index_))
+    misuse(at,
+           fmt::format("`{}` belongs to a body that is complete: return it as a result of the body", item(value).name));
+}
+
+bool State::is_visible(std::uint32_t index) const {
   for (std::uint32_t body = current; body != kNone; body = bodies[body].parent)
-    if (body == known.graph) return;
-  misuse(at, fmt::format("`{}` lives in a body that is complete: hand it out as a result", known.name));
+    if (body == items[index].graph) return true;
+  return false;
+}
+
+std::string State::scoped(std::string_view name) const {
+  std::string text;
+  for (const std::string& scope : scopes) text += scope + ".";
+  return text += name;
+}
+
+Value State::call(std::string_view op, const std::vector<Value>& operands, std::vector<Attr> attributes, Location at) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    check_operand(operands[i], fmt::format("operand {} of {}", i, op), at);
+  return add_step(op, operands, {.attributes = std::move(attributes)}, {}, at)[0];
 }
 
 std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>& operands, Call call,
@@ -180,6 +207,7 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
             .results = {},
             .attributes = std::move(call.attributes),
             .bodies = std::move(attached),
+            .scopes = scope_text(scopes),
             .metadata = loss_metadata,
             .at = at};
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -187,6 +215,12 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
     step.operands.push_back(index_of(operands[i]));
   }
   while (!step.operands.empty() && step.operands.back() == kNone) step.operands.pop_back();
+  std::set<std::string_view> attribute_names;
+  for (const Attr& attribute : step.attributes) {
+    if (attribute.name().empty()) misuse(at, fmt::format("an attribute of {} has no name", op));
+    if (!attribute_names.insert(attribute.name()).second)
+      misuse(at, fmt::format("{} is given the attribute `{}` twice", op, attribute.name()));
+  }
   for (const Attr& attribute : step.attributes)
     if (const Data* data = std::get_if<Data>(&attribute.payload())) check_data(*data, at);
   if (step.operands.empty() && step.bodies.empty() && step.device.empty() && options.default_device != "cpu")
@@ -194,7 +228,7 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
   const bool moves = step.domain == "tensorlint" && step.op == "Transfer";
   uses_devices = uses_devices || !step.device.empty() || moves;
 
-  const std::string base = call.name.empty() ? snake_case(op) : call.name;
+  const std::string base = scoped(call.name.empty() ? snake_case(op) : call.name);
   const auto index = static_cast<std::uint32_t>(steps.size());
   std::vector<Value> results;
   for (std::size_t r = 0; r < call.results; ++r) {
@@ -362,6 +396,7 @@ Finding State::to_public(const tensorlint::Finding& found) const {
               .node = found.node,
               .op = found.op,
               .value = found.value,
+              .module = found.module,
               .place = place_at(found.place),
               .notes = {},
               .fixes = {}};

@@ -54,6 +54,7 @@ struct State {
     std::vector<std::uint32_t> operands, results;  ///< kNone: left out
     std::vector<Attr> attributes;
     std::vector<BodyAttribute> bodies;
+    std::string scopes;    ///< of the exporter's name scopes all but the node's own: "['', 'encoder', "; empty: none
     std::string metadata;  ///< the loss that it is part of, as PyTorch's exporter names it in `namespace`; else empty
     Location at;
   };
@@ -64,13 +65,13 @@ struct State {
     bool open = true;
   };
 
-  explicit State(Options given);
+  State(Options given, Location at);
 
   // ---- what calls add
   Value handle(std::uint32_t index) { return {this, index}; }
   const Item& item(Value value) const { return items[value.index_]; }
   static std::uint32_t index_of(Value value) { return value ? value.index_ : kNone; }
-  static const State& of(Value value) { return *value.state_; }
+  static State* owner(const Value& value) { return value.state_; }  ///< null for an absent one
 
   std::uint32_t add_item(Item item);
   Value add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial,
@@ -78,6 +79,14 @@ struct State {
   Value add_constant(Data data, std::string_view name, std::string_view device, Location at);
   std::vector<Value> add_step(std::string_view op, const std::vector<Value>& operands, Call call,
                               std::vector<BodyAttribute> bodies, Location at);
+  /// A node of ONNX's own with one result, of operands that all have to be there.
+  Value call(std::string_view op, const std::vector<Value>& operands, std::vector<Attr> attributes, Location at);
+  /// A node of a value and a number, which has the value's dtype and place; `first`: the number comes first.
+  Value number_like(Value value, Number number, std::string_view op, Location at, bool first = false);
+  /// The name after the scopes around it: "encoder.layers.0.name".
+  std::string scoped(std::string_view name) const;
+  /// The item belongs to an open body or the main graph.
+  bool is_visible(std::uint32_t index) const;
   std::uint32_t open_body(std::string_view name);
   Value add_body_input(std::string_view name, FactId fact, std::string_view device);
   void close_body(const std::vector<Value>& outputs, Location at);
@@ -120,7 +129,8 @@ struct State {
   std::unordered_set<std::string> names;
   std::unordered_map<std::string, std::uint32_t> step_by_name;
   std::unordered_map<std::string, std::uint32_t> next_number;
-  std::string loss_metadata;  ///< of the steps that are added now
+  std::vector<std::string> scopes;  ///< names of the scopes that are open, outermost first
+  std::string loss_metadata;        ///< of the steps that are added now
   bool uses_devices = false;
   bool pending_failure = false;
   int composite_depth = 0;  ///< inside a call that adds several steps

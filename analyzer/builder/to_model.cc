@@ -12,8 +12,9 @@ namespace tensorlint::builder {
 namespace {
 
 constexpr std::int64_t kIrVersion = 10;  // the first in which nodes have metadata
-constexpr std::string_view kTraceKey = "pkg.torch.onnx.stack_trace", kScopeKey = "namespace",
-                           kDeviceKey = "tensorlint.device", kTrainedKey = "tensorlint.requires_grad";
+constexpr std::string_view kTraceKey = "pkg.torch.onnx.stack_trace", kModulesKey = "pkg.torch.onnx.name_scopes",
+                           kScopeKey = "namespace", kDeviceKey = "tensorlint.device",
+                           kTrainedKey = "tensorlint.requires_grad";
 constexpr int kMaxTypeDepth = 8;
 
 /// Metadata of a model in memory. A node's `position.offset` is its index in the builder.
@@ -145,6 +146,7 @@ class Maker {
     if (const std::size_t begin = place.source.find_first_not_of(" \t"); begin != std::string::npos)
       trace += "\n    " + place.source.substr(begin);
     note(entries, kTraceKey, trace);
+    if (!step.scopes.empty()) note(entries, kModulesKey, fmt::format("{}'{}']", step.scopes, step.name));
     if (!step.metadata.empty()) note(entries, kScopeKey, step.metadata);
     if (!step.device.empty()) note(entries, kDeviceKey, step.device);
   }
@@ -202,9 +204,9 @@ class Maker {
     type->ranked = true;
     std::vector<DimDecl> dims;
     for (const Extent& extent : item.shape)
-      dims.push_back({.extent = extent.name().empty() ? extent.number() : -1,
+      dims.push_back({.extent = extent.is_named() ? -1 : extent.number(),
                       .name = name(extent.name()),
-                      .has_extent = extent.name().empty()});
+                      .has_extent = !extent.is_named()});
     type->dims = builder_.keep_dims(dims);
     return type;
   }

@@ -163,9 +163,11 @@ class ShowPrinter {
     if (const std::string_view reason = analysis_.reason(id); !reason.empty())
       fmt::format_to(std::back_inserter(out_), "  # {}", escape_for_people(reason));
     out_ += '\n';
-    if (filter_.any())
+    if (filter_.any()) {
+      std::set<ValueId> seen;  // an operand that is used twice is shown once
       for (const ValueId value : model_.operands(node))
-        if (value != ValueId::kAbsent) add_value(value, "    <- ");
+        if (value != ValueId::kAbsent && seen.insert(value).second) add_value(value, "    <- ");
+    }
     for (const ValueId value : model_.results(node))
       if (value != ValueId::kAbsent) add_value(value, "    ");
   }

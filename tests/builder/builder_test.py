@@ -4,6 +4,7 @@ and `tensorlint` finds in them what a reader of the C++ source would."""
 import json
 import math
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -16,6 +17,7 @@ import onnxruntime
 
 TOOL = os.environ["TENSORLINT_BINARY"]
 MODELS = os.environ["TENSORLINT_BUILDER_MODELS"]
+EXAMPLE = os.environ["TENSORLINT_BUILDER_EXAMPLE"]
 SAMPLE = os.environ["TENSORLINT_SAMPLE"]
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -149,6 +151,41 @@ class BuilderTest(unittest.TestCase):
             got = session.run(None, {"x": x, "target": t})[0]
             expected = (0.3 * smooth(x.astype(np.float64), 0.3)).mean()
             self.assertTrue(math.isclose(float(got), expected, rel_tol=tolerance), (got, expected))
+
+    def test_layers_and_arithmetic_compute_what_they_say(self) -> None:
+        random = np.random.default_rng(7)
+        x = random.normal(size=(3, 4, 6)).astype(np.float32)
+        ids = random.integers(0, 2, size=(3, 5))
+        scale = np.arange(1, 7, dtype=np.float32)
+        kernel = np.array([1, 0, -1, 2, 1, 0.5, 1, 1], np.float32).reshape(1, 4, 2)
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 1)))
+        expected = {
+            "norm": (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-3) * scale + scale,
+            "turned": x.reshape(2, 3, -1),
+            "swapped": ids.reshape(5, 3, 1),
+            "rows": np.array([[0.5, -1], [2, 1.5]], np.float32)[ids],
+            "both": np.concatenate([x, -x], 1),
+            "conv": np.stack([(padded[:, :, i : i + 2] * kernel).sum((1, 2)) for i in range(0, 7, 2)], -1)[:, None],
+            "mixed": (2 * x - 1) / (x * x + 0.5) + x,
+            "integers": ids // 2 - ids,
+        }
+        for opset in (13, 21):
+            path = self.path / f"layers-{opset}.onnx"
+            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            for name, value in expected.items():
+                with self.subTest(opset=opset, name=name):
+                    got = session.run([name], {"x": x, "ids": ids})[0]
+                    self.assertEqual((got.shape, got.dtype), (value.shape, value.dtype))
+                    np.testing.assert_allclose(got, value, rtol=2e-5, atol=2e-5)
+            names = [node.name for node in onnx.load(path).graph.node]
+            self.assertTrue(all(name.startswith("net.") or name in expected for name in names), names)
+
+    def test_the_page_shows_a_program_that_runs(self) -> None:
+        page = (ROOT / "docs/builder.md").read_text()
+        result = subprocess.run([EXAMPLE], cwd=os.environ["TENSORLINT_BUILD_DIR"], capture_output=True, text=True, timeout=60, check=True)
+        shown = page.split("It prints:\n\n")[1].split("\n\n")[0]
+        said = re.sub(r"(?m)^\S*\bbuilder_example\.cc:", "step.cc:", result.stdout)
+        self.assertEqual(said.splitlines(), [line.removeprefix("    ") for line in shown.splitlines()])
 
     def test_bodies_run(self) -> None:
         x = np.array([[1.0, -2.0, 3.0, 0.5]], np.float32)

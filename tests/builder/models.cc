@@ -124,6 +124,26 @@ void everything_else() {
   write(graph, "everything_else");
 }
 
+/// With LayerNormalization and written out.
+void layers(std::int64_t opset) {
+  Builder graph({.opset = opset});
+  const auto scope = graph.scope("net");
+  const Value x = graph.input("x", DType::kFloat32, {"N", 4, 6});
+  const Value scale = graph.parameter("scale", Data({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {6}));
+  const Value table = graph.parameter("table", Data({0.5F, -1.0F, 2.0F, 1.5F}, {2, 2}));
+  const Value kernel = graph.parameter("kernel", Data({1.0F, 0.0F, -1.0F, 2.0F, 1.0F, 0.5F, 1.0F, 1.0F}, {1, 4, 2}));
+  const Value ids = graph.input("ids", DType::kInt64, {"N", "S"});
+  graph.output(graph.layer_norm(x, scale, scale, -1, 1e-3), "norm");
+  graph.output(graph.reshape(x, {2, "N", -1}), "turned");
+  graph.output(graph.reshape(ids, {"S", "N", 1}), "swapped");
+  graph.output(graph.gather(table, ids), "rows");
+  graph.output(graph.concat({x, -x}, 1), "both");
+  graph.output(graph.conv(x, kernel, {}, {.strides = {2}, .pads = {1}}), "conv");
+  graph.output((2 * x - 1) / (x * x + 0.5) + x, "mixed");
+  graph.output(ids / 2 - ids, "integers");
+  write(graph, "layers-" + std::to_string(opset));
+}
+
 void devices() {
   Builder graph({.graph_name = "placed", .default_device = "cuda:0"});
   const Value x = graph.input("x", DType::kFloat32, {"N", 3});
@@ -148,6 +168,8 @@ int main(int argc, char** argv) {
   losses();
   bodies();
   everything_else();
+  layers(13);
+  layers(21);
   devices();
   mistake();
 }

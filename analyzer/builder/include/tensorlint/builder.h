@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,29 +20,81 @@
 #include "tensorlint/dtype.h"
 
 /// Tensor programs written in C++: each call adds nodes of ONNX, knows at once what comes out of them, and is checked
-/// by tensorlint's rules. Not thread-safe. Misuse of the library itself (a value of another builder, a name given
-/// twice, data that do not fit their dims) throws std::invalid_argument that names the caller's line.
+/// by tensorlint's rules. Not thread-safe.
+///
+/// A mistake in the program (shapes, dtypes, devices, values) is a Finding and never an exception. Misuse of the
+/// library (an absent operand, a value of another builder or of a complete body, a name given twice, data that do not
+/// fit their dims) always throws Misuse with the caller's line; the graph stays usable.
 namespace tensorlint::builder {
 
 class Builder;
 struct State;
 
+/// A call that the library does not allow. what() is "FILE:LINE: message".
+class Misuse : public std::invalid_argument {
+ public:
+  Misuse(const std::source_location& location, const std::string& message);
+
+  const std::source_location& location() const { return location_; }  ///< of the caller
+  const std::string& message() const { return message_; }             ///< without the location
+
+ private:
+  std::source_location location_;
+  std::string message_;
+};
+
 /// The extent of an axis: a number, or a name that stands for one number in the whole graph.
 class Extent {
  public:
   template <std::integral T>
-  Extent(T number) : number_(static_cast<std::int64_t>(number)) {}  // NOLINT: `{"N", 8}` is a shape
-  Extent(const char* name) : name_(name) {}                         // NOLINT
-  Extent(std::string name) : name_(std::move(name)) {}              // NOLINT
+  Extent(T number) : number_(static_cast<std::int64_t>(number)) {}       // NOLINT: `{"N", 8}` is a shape
+  Extent(const char* name) : Extent(std::string(name)) {}                // NOLINT
+  Extent(std::string name) : is_named_(true), name_(std::move(name)) {}  // NOLINT
 
+  bool is_named() const { return is_named_; }
   const std::string& name() const { return name_; }  ///< empty for a number
   std::int64_t number() const { return number_; }
 
  private:
+  bool is_named_ = false;
   std::string name_;
   std::int64_t number_ = 0;
 };
 using Shape = std::vector<Extent>;
+
+/// The dims that reshape gives: numbers and names, `{"batch", -1, 8}`, or a vector of either.
+class Dims {
+ public:
+  Dims(std::initializer_list<Extent> extents) : extents_(extents) {}
+  Dims(Shape extents) : extents_(std::move(extents)) {}                                         // NOLINT
+  Dims(const std::vector<std::int64_t>& numbers) : extents_(numbers.begin(), numbers.end()) {}  // NOLINT
+  const Shape& extents() const { return extents_; }
+
+ private:
+  Shape extents_;
+};
+
+/// A number in arithmetic with a value; it becomes a constant of the value's dtype.
+class Number {
+ public:
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Number(T number)  // NOLINT: `x + 1`
+      : is_integer_(std::in_range<std::int64_t>(number)),
+        integer_(is_integer_ ? static_cast<std::int64_t>(number) : 0),
+        real_(static_cast<double>(number)) {}
+  template <std::floating_point T>
+  Number(T number) : real_(static_cast<double>(number)) {}  // NOLINT
+
+  bool is_integer() const { return is_integer_; }
+  std::int64_t integer() const { return integer_; }  ///< 0 where it is not an integer
+  double real() const { return real_; }
+
+ private:
+  bool is_integer_ = false;
+  std::int64_t integer_ = 0;
+  double real_ = 0;
+};
 
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kUndefined;
@@ -156,6 +209,31 @@ class Value {
   std::uint32_t index_ = 0;
 };
 
+/// A value with the line that it is used on, which operators have no argument for.
+struct Located {
+  Located(Value used, std::source_location location = std::source_location::current())  // NOLINT: converts
+      : value(std::move(used)), at(location) {}
+  Value value;
+  std::source_location at;
+};
+
+/// Elementwise arithmetic with ONNX's broadcasting; a number becomes a constant of the value's dtype. Shapes: those of
+/// add, sub, mul and div. Throws Misuse for an absent value, values of two builders, and a number that the value's
+/// dtype cannot hold (`int64 + 0.5`) or does not fit (bool, unknown).
+Value operator+(Located a, Value b);
+Value operator-(Located a, Value b);
+Value operator*(Located a, Value b);
+Value operator/(Located a, Value b);
+Value operator+(Located a, Number b);
+Value operator-(Located a, Number b);
+Value operator*(Located a, Number b);
+Value operator/(Located a, Number b);
+Value operator+(Number a, Located b);
+Value operator-(Number a, Located b);
+Value operator*(Number a, Located b);
+Value operator/(Number a, Located b);
+Value operator-(Located x);
+
 /// How a node is called, beyond its operator and operands.
 struct Call {
   std::vector<Attr> attributes{};
@@ -173,6 +251,13 @@ struct ClassLoss {
   Reduction reduction = Reduction::kMean;
   std::int64_t ignore_index = -100;
   Value weight{};  ///< by class
+};
+
+/// Options of conv, an entry for each spatial axis; empty lists mean 1, and 0 for `pads`.
+struct ConvOptions {
+  std::vector<std::int64_t> strides{}, pads{},
+      dilations{};  ///< pads: both sides alike, or all begins and then all ends
+  std::int64_t group = 1;
 };
 
 /// Where it is from 1; an empty file means that no line is known.
@@ -196,6 +281,7 @@ struct Finding {
   bool must = true;  ///< false: only some executions fail
   std::string message{};
   std::string node{}, op{}, value{};
+  std::string module{};  ///< the scopes around the node, "encoder.layers.0"
   Place place{};
   std::vector<Note> notes{};
   std::vector<std::string> fixes{};
@@ -227,25 +313,48 @@ struct LoopResult {
   std::vector<Value> stacked{};  ///< collected over all iterations along a new first axis
 };
 
-/// A graph under construction.
+/// Names what is added while it lives after a module; see Builder::scope.
+class Scope {
+ public:
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  friend class Builder;
+  Scope(State* state, std::string_view name, std::source_location at);
+  State* state_;
+  std::size_t depth_;
+};
+
+/// A graph under construction. Operands and results are values of ONNX; `at` is the caller's line, which findings and
+/// exceptions name, and is never given.
+///
+/// Errors of every call: Misuse where a value that is not called optional is absent, belongs to another builder or to a
+/// body that is complete. Shapes and dtypes that do not go together are findings.
 class Builder {
  public:
   using Location = std::source_location;
 
-  explicit Builder(Options options = {});
+  /// Misuse: an opset that is not known, a device without meaning.
+  explicit Builder(Options options = {}, Location at = Location::current());
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
+  /// An input of the graph: `dtype[shape]`. Misuse: no name or one that is taken, a negative extent, an empty name of
+  /// an extent, a call inside a body.
   Value input(std::string_view name, DType dtype, Shape shape, std::string_view device = "",
               Location at = Location::current());
   /// Something that training changes: an input of the graph, with its initial value as default where there is one, so
   /// that nothing is concluded from the initial elements. The file says `tensorlint.requires_grad` in its metadata.
+  /// Inside a scope its name is "encoder.weight". Misuse: as of input, and data that do not fit their dims.
   Value parameter(std::string_view name, DType dtype, Shape shape, std::string_view device = "",
                   bool requires_grad = true, Location at = Location::current());
   Value parameter(std::string_view name, Data initial, std::string_view device = "", bool requires_grad = true,
                   Location at = Location::current());
-  /// A constant of the graph. An empty name becomes one of our own.
+  /// A constant of the graph, of the data's dims. An empty name becomes one of our own; inside a scope a name gets its
+  /// prefix. Misuse: a name that is taken, data that do not fit their dims.
   Value constant(Data data, std::string_view name = "", std::string_view device = "",
                  Location at = Location::current());
   template <Element T>
@@ -253,26 +362,56 @@ class Builder {
     return constant(Data(scalar), "", "", at);
   }
 
-  /// A domain besides ONNX's own, in the version that its operators are meant. Known domains need no import.
-  void import(std::string_view domain, std::int64_t version);
+  /// A domain besides ONNX's own, in the version that its operators are meant. Known domains need no import. Misuse:
+  /// ONNX's own domain, a version below 1, a second version of one domain.
+  void import(std::string_view domain, std::int64_t version, Location at = Location::current());
 
-  /// Any operator by its name. `ops` is for those with several results.
+  /// Until the Scope ends, nodes, their results, parameters and named constants are called "NAME.", after the scopes
+  /// around it: `auto layer = graph.scope("layers.0");`. Findings name the module, the file has it as PyTorch's
+  /// exporter writes it, and `tensorlint show --module` filters by it. Inputs and outputs keep their names. Scopes end
+  /// in the reverse order of their beginnings and before the builder. Misuse: an empty name, one with a quote or a
+  /// control character.
+  [[nodiscard]] Scope scope(std::string_view name, Location at = Location::current());
+
+  /// Any operator by its name; operands may be absent where it has optional ones. `ops` is for those with several
+  /// results. Misuse: an empty name, no results or more than 1,024, attributes without a name or with one name, `op`
+  /// with several results.
   Value op(std::string_view name, std::vector<Value> operands, Call call = {}, Location at = Location::current());
   std::vector<Value> ops(std::string_view name, std::vector<Value> operands, Call call,
                          Location at = Location::current());
 
-  // What nearly every program needs; each is one node, but for reshape's and reduce's constant.
+  // What nearly every program needs; each is one node, but for constants that it takes.
+
+  /// Elementwise with ONNX's broadcasting: [N, 1] and [8] give [N, 8]. Also as operators: `a + b`, `2 * a`.
   Value add(Value a, Value b, Location at = Location::current());
   Value sub(Value a, Value b, Location at = Location::current());
   Value mul(Value a, Value b, Location at = Location::current());
   Value div(Value a, Value b, Location at = Location::current());
+  /// [..., n, k] and [..., k, m] to [..., n, m]; leading axes broadcast.
   Value matmul(Value a, Value b, Location at = Location::current());
+  /// Elementwise; the shape stays.
   Value relu(Value x, Location at = Location::current());
   Value sigmoid(Value x, Location at = Location::current());
+  /// The shape stays; sums (of exponentials) run over `axis`.
   Value softmax(Value x, std::int64_t axis = -1, Location at = Location::current());
   Value log_softmax(Value x, std::int64_t axis = -1, Location at = Location::current());
   Value cast(Value x, DType to, Location at = Location::current());
-  Value reshape(Value x, std::vector<std::int64_t> dims, Location at = Location::current());
+  /// The same elements as [dims...]. 0 keeps the axis, -1 is what is left. A name is the extent that some axis has in
+  /// this graph: `reshape(x, {"batch", -1, 8})`; where the same axis of `x` does not have it, it is read at run time
+  /// (Shape, Gather, Concat). Misuse: a name that no axis has.
+  Value reshape(Value x, Dims dims, Location at = Location::current());
+  /// Elements of `axis` by index: x [a, n, b], indices [i, j] along axis 1 give [a, i, j, b].
+  Value gather(Value x, Value indices, std::int64_t axis = 0, Location at = Location::current());
+  /// Values that differ at most in `axis`, one after the other along it. Misuse: no values.
+  Value concat(std::vector<Value> values, std::int64_t axis, Location at = Location::current());
+  /// x [N, C, spatial...] with weight [M, C / group, kernel...] and bias [M] or absent gives [N, M, spatial'...].
+  Value conv(Value x, Value weight, Value bias = {}, ConvOptions options = {}, Location at = Location::current());
+  /// (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on; scale, and bias or absent, have
+  /// the shape of these axes. The shape of x stays. Before opset 17 written out. Misuse: a negative epsilon, before
+  /// opset 17 an axis outside the rank.
+  Value layer_norm(Value x, Value scale, Value bias = {}, std::int64_t axis = -1, double epsilon = 1e-5,
+                   Location at = Location::current());
+  /// Axis i of the result is axis perm[i] of x.
   Value transpose(Value x, std::vector<std::int64_t> perm, Location at = Location::current());
   /// x @ weight^T + bias, weight [out, in] (as torch.nn.Linear has it); bias may be absent.
   Value linear(Value x, Value weight, Value bias = {}, Location at = Location::current());
@@ -288,25 +427,32 @@ class Builder {
                    Location at = Location::current());
   Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = false,
                    Location at = Location::current());
+  /// Indices (int64) of the greatest elements along `axis`.
   Value arg_max(Value x, std::int64_t axis, bool keepdims = false, Location at = Location::current());
 
-  /// The same tensor on another device.
+  /// The same tensor on another device. Misuse: text that names no device.
   Value transfer(Value x, std::string_view device, Location at = Location::current());
 
-  /// Both branches take no operands and use outer values as they are; they hand out as many values each.
+  /// Both branches take no operands and use outer values as they are; they give as many values each.
+  /// Misuse: a branch without a function, different numbers of values, no values.
   std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then_branch,
                          const std::function<std::vector<Value>()>& else_branch, Location at = Location::current());
   /// At most `trips` iterations (absent: no limit) while `condition` holds (absent: it does). Results: the carried
-  /// values after the last iteration, then what was stacked.
+  /// values after the last iteration, then what was stacked, each with a new first axis. Misuse: no function, another
+  /// number of carried values than went in, no results.
   std::vector<Value> loop(Value trips, Value condition, std::vector<Value> carried,
                           const std::function<LoopResult(const LoopStep&)>& body, Location at = Location::current());
 
   // Losses as PyTorch defines them (torch.nn.functional), written out in operators of ONNX. `kMean` divides by all
   // elements, in losses over classes by the rows that count (with weights: by their sum).
+
+  /// `input` and `target` of one shape and float dtype. The result is a scalar, with kNone of that shape.
   Value mse_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
   Value l1_loss(Value input, Value target, Reduction reduction = Reduction::kMean, Location at = Location::current());
+  /// Misuse: a negative beta.
   Value smooth_l1_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double beta = 1,
                        Location at = Location::current());
+  /// Misuse: a delta that is not above 0.
   Value huber_loss(Value input, Value target, Reduction reduction = Reduction::kMean, double delta = 1,
                    Location at = Location::current());
   /// `input` are probabilities; logarithms are at least -100.
@@ -315,13 +461,14 @@ class Builder {
                              Location at = Location::current());
   /// Scores [N, C, ...] against class indices [N, ...], or against probabilities of the scores' own shape.
   Value cross_entropy_loss(Value input, Value target, ClassLoss options = {}, Location at = Location::current());
+  /// Log-probabilities [N, C, ...] against class indices [N, ...].
   Value nll_loss(Value input, Value target, ClassLoss options = {}, Location at = Location::current());
   /// `input` are log-probabilities, and so is `target` with `log_target`.
   Value kl_div_loss(Value input, Value target, Reduction reduction = Reduction::kMean, bool log_target = false,
                     Location at = Location::current());
 
-  /// The graph hands the value out; a name renames it, or a copy of it where it is an input, constant or output
-  /// already.
+  /// Makes the value an output of the graph; a name renames it, or a copy of it where it is an input, constant or
+  /// output already. Misuse: a name that is taken, a call inside a body.
   Value output(Value value, std::string_view name = "", Location at = Location::current());
 
   /// What was wrong in the calls so far. After 100 of them calls stay silent; check() still finds everything.
