@@ -7,6 +7,7 @@
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/reports/show.h"
+#include "ir/facts/dim_names.h"
 #include "passes/losses/loss_sites.h"
 
 namespace tensorlint {
@@ -16,6 +17,9 @@ using Json = nlohmann::ordered_json;
 
 /// Names that a reader may look up again are kept longer than what only people read.
 constexpr std::size_t kIdentifierLength = 1000;
+
+/// Formulas in one report; those after it are null, as dims that are not known.
+constexpr std::size_t kMaxFormulaBytes = std::size_t{16} << 20;
 
 std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
 
@@ -98,7 +102,11 @@ class FactPrinter {
       });
       if (!dims.is_named(dim)) return {};
     }
-    return identifier(dims.to_text(dim));
+    // A formula is whole or not there: half of one would say something else.
+    const std::string text = dims.to_text(dim);
+    if (is_cut_off(text) || text.size() > formula_bytes_) return {};
+    formula_bytes_ -= text.size();
+    return escape_for_people(text, 4 * text.size());
   }
 
   static Json dtypes_json(DTypeSet dtypes) {
@@ -110,6 +118,7 @@ class FactPrinter {
 
   FactStore& facts_;
   bool all_symbols_;
+  std::size_t formula_bytes_ = kMaxFormulaBytes;
 };
 
 /// Nodes of a graph with the names of what they take and give; an operand that is left out is null.

@@ -122,7 +122,7 @@ Dim DimPool::Impl::symbol(AtomKind kind, std::string_view name, std::uint64_t si
                        .bounds = {lo, kMax},
                        .bounds_from_two = {std::max(lo, usual), kMax},
                        .nesting = 0,
-                       .has_blank = name.find(' ') != std::string_view::npos,
+                       .has_blank = false,  // quoted where it has one
                        .dim = {}});
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/facts/dim_impl.h"
+#include "ir/facts/dim_names.h"
 
 namespace tensorlint {
 namespace {
@@ -131,7 +132,11 @@ Dim DimPool::Impl::substitute(DimPool& pool, Dim dim, const Replacement& replace
 
 std::string DimPool::to_text(Dim dim) const {
   std::string text;
-  impl_->print(dim, text);
+  if (is_symbol(dim) && fresh_site(dim) == 0) {
+    text = impl_->atoms[impl_->interned(dim).terms[0].monomial.atoms[0]].name;  // as it is declared, without quotes
+  } else {
+    impl_->print(dim, text);
+  }
   if (text.size() <= kMaxText) return text;
   std::size_t end = kMaxText;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character of a name
@@ -169,7 +174,7 @@ void DimPool::Impl::print(Dim dim, std::string& text) const {
 void DimPool::Impl::print(const Atom& atom, std::string& text) const {
   switch (atom.kind) {
     case AtomKind::kSymbol:
-      text += atom.name;
+      text += is_plain_name(atom.name) ? atom.name : '"' + atom.name + '"';
       return;
     case AtomKind::kFresh:
       text += "?";

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ir/facts/dim_names.h"
 #include "ir/facts/hash.h"
 #include "ir/ops/contents.h"
 
@@ -16,6 +17,9 @@ namespace tensorlint {
 namespace {
 
 constexpr std::size_t kMaxFloatContent = 64;  // Resize scales, Clip bounds, quantisation constants
+
+/// Formulas in names are read up to so many bytes a model, each name once: a formula takes up to 100 times its text.
+constexpr std::size_t kMaxFormulaBytes = 1U << 16;
 
 /// False for what exporters write for an extent that they do not know: "?" (Paddle), "-1", "None". One such word stands
 /// for many extents.
@@ -68,8 +72,9 @@ FactId Seeds::sparse(const SparseTensor* sparse) {
   if (sparse == nullptr || sparse->values == nullptr) return FactId::kTop;
   if (is_known_dtype(sparse->values->dtype_code)) fact.dtypes = static_cast<DType>(sparse->values->dtype_code);
   Dims dims;
-  for (const std::int64_t extent : sparse->dims) dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
-  fact.shape = facts_.intern_shape(dims);
+  for (const std::int64_t extent : sparse->dims.first(std::min(sparse->dims.size(), kMaxRank)))
+    dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
+  if (sparse->dims.size() <= kMaxRank) fact.shape = facts_.intern_shape(dims);
   // A constant of the model is used like a dense tensor (onnx.GraphProto.sparse_initializer).
   fact.kind = ValueKind::kTensor;
   return facts_.intern(fact);
@@ -86,7 +91,8 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
       fact.kind = type.kind == TypeKind::kTensor ? ValueKind::kTensor : ValueKind::kSparseTensor;
       if (is_known_dtype(type.element_code)) fact.dtypes = static_cast<DType>(type.element_code);
       fact.range = range_of(fact.dtypes);
-      if (type.ranked) fact.shape = facts_.intern_shape(dims_of(type, site));
+      // Shapes with more axes than any runtime has are not tracked: a file may declare millions.
+      if (type.ranked && type.dims.size() <= kMaxRank) fact.shape = facts_.intern_shape(dims_of(type, site));
       break;
     case TypeKind::kMap:
       fact.kind = ValueKind::kMap;
@@ -111,12 +117,23 @@ Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
     if (dim.has_extent && dim.extent >= 0) {
       dims.push_back(facts_.dims().constant(dim.extent));
     } else if (!dim.has_extent && is_extent_name(model_.text(dim.name)) && site != 0) {
-      dims.push_back(facts_.dims().symbol(model_.text(dim.name)));
+      dims.push_back(extent_named(dim.name));
     } else {
       dims.push_back(site == 0 ? Dim() : facts_.dims().fresh(site, axis, Unknown::kNotTracked));
     }
   }
   return dims;
+}
+
+Dim Seeds::extent_named(NameId name) {
+  const std::string_view text = model_.text(name);
+  if (is_plain_name(text)) return facts_.dims().symbol(text);
+  const auto [known, is_new] = formulas_.try_emplace(static_cast<std::uint32_t>(name));
+  if (is_new) {
+    formula_bytes_ += text.size();
+    known->second = formula_bytes_ <= kMaxFormulaBytes ? dim_of_name(facts_.dims(), text) : facts_.dims().symbol(text);
+  }
+  return known->second;
 }
 
 FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_t site) {
@@ -139,7 +156,7 @@ FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_
         dims.push_back(facts_.dims().constant(extent));
       } else {
         dims.push_back(text == "?" ? facts_.dims().fresh(site, axis, Unknown::kNotTracked)
-                                   : facts_.dims().symbol(text));
+                                   : dim_of_name(facts_.dims(), text));
       }
     }
     fact.shape = facts_.intern_shape(dims);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/facts/fact.h"
@@ -31,11 +32,15 @@ class Seeds {
   FactId dense(const Tensor& tensor);
   FactId sparse(const SparseTensor* sparse);
   Dims dims_of(const TypeDecl& type, std::uint64_t site);
+  /// Of a dim's name: a formula, as far as the budget for them reaches, or a symbol.
+  Dim extent_named(NameId name);
   FactId refine(FactId base, const InputDeclaration& declared, std::uint64_t site);
 
   const Model& model_;
   const AnalysisOptions& options_;
   FactStore& facts_;
+  std::unordered_map<std::uint32_t, Dim> formulas_;  // by name; of names that are more than letters
+  std::size_t formula_bytes_ = 0;
   std::unordered_set<const Tensor*> malformed_;  // reported as such: their extents say nothing
 };
 

@@ -35,7 +35,7 @@ TEST(Dims, TextHasBracketsWhereASideOfADivisionHasBlanks) {
   EXPECT_EQ(over_three(n), "floor(N/3)");
   EXPECT_EQ(pool.to_text(pool.floor_div(n, pool.floor_div(pool.symbol("M", 3), three))), "floor(N/floor(M/3))");
   EXPECT_EQ(over_three(pool.add(n, pool.constant(1))), "floor((N + 1)/3)");
-  EXPECT_EQ(over_three(spaced), "floor((two words)/3)");
+  EXPECT_EQ(over_three(spaced), "floor(\"two words\"/3)");
   EXPECT_EQ(over_three(pool.mod(n, pool.constant(5))), "floor((mod(N, 5))/3)");
   EXPECT_EQ(pool.to_text(pool.sub(pool.constant(-2), pool.mul(three, n))), "-3*N - 2");
 }

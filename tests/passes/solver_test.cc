@@ -335,6 +335,66 @@ TEST(Solver, ScanTakesAxesOffAndPutsThemOn) {
   EXPECT_EQ(solved.fact("all"), "float32[T, 3]");
 }
 
+TEST(Solver, TheConditionOfALoopIsBool) {
+  const auto failures = [](std::string_view condition) {
+    return Solved(with_header(fmt::format(R"(g (float[2] x, int64 trips, bool go) => (z) {{
+      [loop] z = Loop(trips, go, x) <
+        body = b (int64 i, bool c, float[2] v) => (c_out, float[2] v_out) {{
+          c_out = {}
+          v_out = Add(v, v)
+        }}
+      >
+    }})",
+                                          condition)))
+        .failures();
+  };
+  EXPECT_EQ(failures("Identity(c)"), Labels{});
+  EXPECT_EQ(failures("Cast <to = 1> (c)"), Labels{"loop: body_condition_is_bool"});
+  EXPECT_EQ(failures("Identity(i)"), Labels{"loop: body_condition_is_bool"});
+}
+
+TEST(Solver, ScansOverOneLength) {
+  const auto failures = [](std::string_view first, std::string_view second) {
+    const Solved solved(with_header(fmt::format(R"(g (float[{}] a, float[{}] b) => (z) {{
+      [scan] z = Scan <num_scan_inputs = 2,
+        body = b (float p, float q) => (float r) {{ r = Add(p, q) }}
+      > (a, b)
+    }})",
+                                                first, second)));
+    Labels labels = solved.failures();
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (solved.analysis().failures()[i].failure.certainty == Certainty::kMay) labels[i] += "?";
+    return labels;
+  };
+  EXPECT_EQ(failures("3", "3"), Labels{});
+  EXPECT_EQ(failures("N", "M"), Labels{});
+  EXPECT_EQ(failures("N", "N"), Labels{});
+  // The reference implementation leaves the rest of a longer operand out.
+  EXPECT_EQ(failures("3", "4"), Labels{"scan: scan_lengths?"});
+  EXPECT_EQ(failures("4", "3"), Labels{"scan: scan_lengths"});
+}
+
+TEST(Solver, ReadsFormulasInTheNamesOfDims) {
+  const Solved solved(with_header(R"(g (float["a + 1", "b + 1"] x, float[a] y, float["2*n"] p, float[n, 2] q) => (z) <
+    int64[1] all = {-1}
+  > {
+    flat = Reshape(x, all)
+    z = Reshape(q, all)
+    sum = Add(p, z)
+  })"));
+  EXPECT_EQ(solved.fact("flat"), "float32[a + a*b + b + 1]");
+  EXPECT_EQ(solved.fact("x"), "float32[a + 1, b + 1]");
+  EXPECT_EQ(solved.fact("sum"), "float32[2*n]");
+  EXPECT_EQ(solved.failures(), Labels{});
+}
+
+TEST(Solver, TracksNoShapeOfMoreAxesThanRuntimesHave) {
+  std::string dims = "1";
+  for (int axis = 1; axis < 65; ++axis) dims += ", 1";
+  const Solved solved(with_header(fmt::format("g (float[{}] x) => (z) {{ z = Relu(x) }}", dims)));
+  EXPECT_EQ(solved.fact("z"), "float32[...]");
+}
+
 constexpr std::string_view kFunctionModel = R"(<ir_version: 10, opset_import: ["": 21, "local": 1]>
   g (float[N, 3] x, float[5] w) => (y, z) {
     y = local.double(x)
