@@ -522,6 +522,37 @@ bool ModelBuilder::keeps_faults(GraphId graph) const {
   return index >= impl_->fault_counts.size() || impl_->fault_counts[index] < kMaxFaultsPerGraph;
 }
 
+namespace {
+
+/// Results of nodes in bodies whose name an outer graph has given to a value that the body sees: neither onnx.checker
+/// nor onnxruntime takes these. Inputs of bodies may shadow.
+void find_shadowing_names(ModelBuilder& builder, const Model& model) {
+  for (const Value& value : model.values) {
+    if (value.origin != ValueOrigin::kNode) continue;
+    GraphId inner = value.graph;
+    for (GraphId outer = model.graph(inner).parent; outer != GraphId::kNone;
+         inner = outer, outer = model.graph(inner).parent) {
+      const std::uint32_t found = model.value_index.find(number(outer), number(value.name));
+      if (found == 0) continue;
+      // What the outer graph defines after the node that has the body is not visible in it.
+      const Value& known = model.values[found];
+      const bool is_visible = known.origin == ValueOrigin::kInput || known.origin == ValueOrigin::kInitializer ||
+                              (known.origin == ValueOrigin::kNode && known.producer < model.graph(inner).owner);
+      if (!is_visible) continue;
+      builder.fault({.kind = StructureFault::Kind::kDuplicateDefinition,
+                     .graph = value.graph,
+                     .node = value.producer,
+                     .value = static_cast<ValueId>(found),
+                     .message = fmt::format("`{}` is defined again in a body: its outer graph has a value of that name",
+                                            model.text(value.name)),
+                     .position = model.node(value.producer).position});
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
   const auto resolve = [this](GraphId graph, NameId name) {
@@ -577,6 +608,16 @@ Model ModelBuilder::finish() {
   for (std::uint32_t i = 0; i < model_.graphs.size(); ++i) {
     const Graph& graph = model_.graphs[i];
     if (graph.kind != GraphKind::kFunction) continue;
+    if (graph.name == NameId::kEmpty)
+      fault({.kind = StructureFault::Kind::kEmptyName,
+             .graph = static_cast<GraphId>(i),
+             .message = fmt::format("a function of domain `{}` has no name", model_.text(graph.domain)),
+             .position = graph.position});
+    if (graph.opsets == 0 && graph.node_count > 0)
+      fault({.kind = StructureFault::Kind::kMissingOpsetImport,
+             .graph = static_cast<GraphId>(i),
+             .message = fmt::format("function `{}` imports no opset", model_.graph_path(static_cast<GraphId>(i))),
+             .position = graph.position});
     if (find_function(graph.domain, graph.name, graph.overload) != 0) {
       fault({.kind = StructureFault::Kind::kDuplicateFunction,
              .graph = static_cast<GraphId>(i),
@@ -592,11 +633,18 @@ Model ModelBuilder::finish() {
     Operator& op = model_.operators[i];
     for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[i]])
       if (import.domain == op.domain) op.opset = import.version;
-    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload))
+    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload)) {
       op.function = static_cast<GraphId>(function);
+      if (op.opset == 0)
+        fault({.kind = StructureFault::Kind::kMissingOpsetImport,
+               .message = fmt::format("domain `{}` of function `{}` is not imported where it is called",
+                                      model_.text(op.domain), model_.text(op.name)),
+               .position = {}});
+    }
     const auto version = static_cast<int>(std::clamp<std::int64_t>(op.opset, 0, 1 << 20));
     op.schema = find_schema(model_.text(op.domain), model_.text(op.name), version);
   }
+  find_shadowing_names(*this, model_);
   return std::move(model_);
 }
 

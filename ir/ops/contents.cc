@@ -112,9 +112,11 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_flo
   Fact fact;
   fact.kind = ValueKind::kTensor;
   if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
-  Dims dims;
-  for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts.dims().constant(extent));
-  fact.shape = facts.intern_shape(dims);
+  if (tensor.dims.size() <= kMaxRank) {
+    Dims dims;
+    for (const std::int64_t extent : tensor.dims) dims.push_back(extent < 0 ? Dim() : facts.dims().constant(extent));
+    fact.shape = facts.intern_shape(dims);
+  }
   fact.range = range_of(fact.dtypes);
   if (const auto integers = tensor.integers(kMaxRangeScan)) {
     if (integers->size() <= kMaxContent) {

@@ -283,9 +283,11 @@ class Maker {
           "Identity ({}) {} }}> ",
           out, scans ? ", " + stacked : "", pick({"n", "t"}), a, i, c, extent_, carried, d, extent_, result,
           scans ? fmt::format(", float[{}] {}", extent_, carried) : "", d, c, inside);
-      if (text.find("(t,") != std::string::npos)
-        text = fmt::format("t{} = Constant <value = int64 {{{}}}> () ", count_, number(0, 3)) +
-               text.replace(text.find("(t,"), 3, fmt::format("(t{},", count_));
+      if (text.find("(t,") != std::string::npos) {
+        const std::string trips = fresh("t");
+        text = fmt::format("{} = Constant <value = int64 {{{}}}> () ", trips, number(0, 3)) +
+               text.replace(text.find("(t,"), 3, fmt::format("({},", trips));
+      }
       if (scans) text += fmt::format("{} = Exp ({}) ", fresh("u"), stacked);
     } else if (functions_.size() < 600) {
       const std::string name = fresh("F"), p = fresh("p"), q = fresh("p"), result = fresh("v");

@@ -71,6 +71,14 @@ TEST(ExternalData, ChecksRanges) {
     EXPECT_EQ(fault(text, ""), fmt::format("tensor `w`: external offset `{}` is not a number of bytes", text));
     EXPECT_EQ(fault("0", text), fmt::format("tensor `w`: external length `{}` is not a number of bytes", text));
   }
+  // Given, and empty: onnxruntime reads no number there.
+  const Message bare = external("w", "w.bin");
+  EXPECT_EQ(faults_of(model, {Message().raw(bare).bytes(13, entry("length", ""))}),
+            Texts{"tensor `w`: external length `` is not a number of bytes"});
+  EXPECT_EQ(faults_of(model, {Message().raw(bare).bytes(13, entry("offset", ""))}),
+            Texts{"tensor `w`: external offset `` is not a number of bytes"});
+  EXPECT_EQ(faults_of(model, {Message().raw(bare).bytes(13, Message().bytes(1, "length"))}),
+            Texts{"tensor `w`: external length `` is not a number of bytes"});
 }
 
 TEST(ExternalData, StaysInTheModelsFolder) {

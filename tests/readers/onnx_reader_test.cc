@@ -481,10 +481,6 @@ TEST(OnnxReader, KeepsMalformedTensorsAsFaults) {
             "tensor `w` of int64 has its data in float_data instead of int64_data");
   EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 7).varint(7, 1).bytes(8, "w")),
             "tensor `w` of int64 [2] takes 2 entries, int64_data has 1");
-  EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde").bytes(8, "w")),
-            "tensor `w` has 5 bytes in float_data, not a multiple of 4");
-  EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 7).bytes(7, "\x81").bytes(8, "w")),
-            "tensor `w` has a truncated number at the end of int64_data");
   EXPECT_EQ(message_of(Message().varint(1, 2).varint(2, 1).bytes(8, "w")), "tensor `w` of float32 [2] has no data");
   EXPECT_EQ(message_of(Message().varint(1, 1).varint(2, 1).bytes(8, "w").bytes(9, "abcd").varint(14, 1)),
             "tensor `w` has data inside the file and in external data");
@@ -589,6 +585,107 @@ TEST(OnnxReader, ConsumesTheWholeFile) {
     EXPECT_GE(model.error().position.offset, good.text().size());
   }
   EXPECT_TRUE(contains(error_of(Message().raw(good).raw("\0"sv)), at_end));
+}
+
+TEST(OnnxReader, RefusesCutPackedNumbers) {
+  const auto initializer = [](const Message& tensor) {
+    return error_of(wire::model(Message().bytes(5, Message().raw(tensor).bytes(8, "w"))));
+  };
+  EXPECT_TRUE(contains(initializer(Message().varint(1, 2).varint(2, 1).bytes(4, "abcde")), "field 4 is cut"));
+  EXPECT_TRUE(contains(initializer(Message().varint(1, 1).varint(2, 11).bytes(10, "abcdefg")), "field 10 is cut"));
+  EXPECT_TRUE(contains(initializer(Message().varint(1, 1).varint(2, 7).bytes(7, "\x81")), "field 7 is cut"));
+  EXPECT_TRUE(contains(initializer(Message().varint(1, 1).varint(2, 6).bytes(5, "\x01\xff")), "field 5 is cut"));
+  EXPECT_TRUE(contains(initializer(Message().varint(1, 1).varint(2, 13).bytes(11, "\x80\x80")), "field 11 is cut"));
+  EXPECT_TRUE(contains(initializer(Message().bytes(1, "\x80").varint(2, 1)), "truncated"));
+}
+
+/// Values, indices and dims of one sparse initializer; the message of its fault, "" where there is none.
+std::string sparse_fault_of(std::size_t values, std::vector<std::int64_t> indices,
+                            std::initializer_list<std::int64_t> indices_dims, std::initializer_list<std::int64_t> dims,
+                            std::uint64_t index_dtype = 7) {
+  Message packed;
+  for (const std::int64_t index : indices) packed.number(static_cast<std::uint64_t>(index));
+  Message index_tensor = Message().varint(2, index_dtype);
+  for (const std::int64_t dim : indices_dims) index_tensor.varint(1, static_cast<std::uint64_t>(dim));
+  if (!indices.empty()) index_tensor.bytes(index_dtype == 7 ? 7 : 5, packed);
+  const auto count = static_cast<std::int64_t>(values);
+  Message sparse =
+      Message().bytes(1, wire::raw_tensor("w", 1, {count}, std::string(4 * values, '\0'))).bytes(2, index_tensor);
+  for (const std::int64_t dim : dims) sparse.varint(3, static_cast<std::uint64_t>(dim));
+  const Model model = read_ok(wire::model(Message().bytes(15, sparse)));
+  EXPECT_LE(model.faults.size(), 1U);
+  return model.faults.empty() ? "" : model.faults[0].message;
+}
+
+TEST(OnnxReader, ChecksSparseInitializers) {
+  // Positions in the flattened tensor, and coordinates.
+  EXPECT_EQ(sparse_fault_of(2, {0, 3}, {2}, {2, 2}), "");
+  EXPECT_EQ(sparse_fault_of(2, {0, 0, 1, 1}, {2, 2}, {2, 2}), "");
+  EXPECT_EQ(sparse_fault_of(0, {}, {0}, {2, 2}), "");
+  EXPECT_EQ(sparse_fault_of(2, {0, 4}, {2}, {2, 2}), "index 1 of sparse tensor `w` is 4, it has 4 elements");
+  EXPECT_EQ(sparse_fault_of(2, {-1, 3}, {2}, {2, 2}), "index 0 of sparse tensor `w` is -1, it has 4 elements");
+  EXPECT_EQ(sparse_fault_of(2, {0, 0, 0, 2}, {2, 2}, {2, 2}),
+            "index 1 of sparse tensor `w` is 2 along axis 1, which has extent 2");
+  EXPECT_EQ(sparse_fault_of(2, {3, 0}, {2}, {2, 2}),
+            "indices of sparse tensor `w` are not sorted: index 1 comes before index 0");
+  EXPECT_EQ(sparse_fault_of(2, {1, 1, 0, 1}, {2, 2}, {2, 2}),
+            "indices of sparse tensor `w` are not sorted: index 1 comes before index 0");
+  EXPECT_EQ(sparse_fault_of(2, {1, 1}, {2}, {2, 2}), "indices 0 and 1 of sparse tensor `w` are the same");
+  EXPECT_EQ(sparse_fault_of(2, {0, 1, 2}, {3}, {2, 2}), "sparse tensor `w` has 2 values and 3 indices");
+  EXPECT_EQ(sparse_fault_of(2, {0, 1}, {2, 1}, {2, 2}),
+            "indices of sparse tensor `w` have 1 coordinates each, it has rank 2");
+  EXPECT_EQ(sparse_fault_of(2, {0, 1, 0, 1}, {2, 2, 1}, {2, 2}),
+            "indices of sparse tensor `w` have rank 3, they have to have rank 1 or 2");
+  EXPECT_EQ(sparse_fault_of(5, {0, 1, 2, 3, 4}, {5}, {2, 2}),
+            "sparse tensor `w` has 5 values, its dims make 4 elements");
+  EXPECT_EQ(sparse_fault_of(2, {0, 1}, {2}, {-2, 2}), "dims of sparse tensor `w` are negative or overflow");
+  EXPECT_EQ(sparse_fault_of(1, {0}, {1}, {INT64_MAX, 4}), "dims of sparse tensor `w` are negative or overflow");
+  EXPECT_EQ(sparse_fault_of(2, {0, 3}, {2}, {2, 2}, 6),
+            "indices of sparse tensor `w` have dtype code 6, they have to be int64");
+}
+
+TEST(OnnxReader, ReportsFunctionsThatNoRuntimeLoads) {
+  const Message body = Message().bytes(4, "a").bytes(5, "b").bytes(7, wire::node("Relu", {"a"}, {"b"})).bytes(10, "l");
+  const auto faults = [](const Message& function, bool import = true) {
+    Message model = Message()
+                        .varint(1, 8)
+                        .bytes(7, Message().bytes(1, wire::node("f", {"x"}, {"y"}).bytes(7, "l")))
+                        .bytes(8, wire::opset("", 18))
+                        .bytes(25, function);
+    if (import) model.bytes(8, wire::opset("l", 1));
+    Texts messages;
+    for (const StructureFault& fault : read_ok(model).faults) messages.push_back(fault.message);
+    return messages;
+  };
+  const Message whole = Message().bytes(1, "f").raw(body).bytes(9, wire::opset("", 18));
+  EXPECT_EQ(faults(whole), Texts{});
+  EXPECT_EQ(faults(Message().bytes(1, "f").raw(body)), Texts{"function `l::f` imports no opset"});
+  EXPECT_EQ(faults(Message().raw(body).bytes(9, wire::opset("", 18))), Texts{"a function of domain `l` has no name"});
+  EXPECT_EQ(faults(whole, false), Texts{"domain `l` of function `f` is not imported where it is called"});
+}
+
+TEST(OnnxReader, ReportsNamesThatShadowOuterOnes) {
+  // t = Exp(x); y = If(c) { t = Relu(x) }
+  const auto faults = [](std::string_view inner_name, bool before) {
+    const Message branch = Message()
+                               .bytes(1, wire::node("Relu", {"x"}, {inner_name}))
+                               .bytes(2, "b")
+                               .bytes(12, Message().bytes(1, inner_name));
+    const Message choose = wire::node("If", {"c"}, {"y"})
+                               .bytes(5, Message().bytes(1, "then_branch").bytes(6, branch).varint(20, 5))
+                               .bytes(5, Message().bytes(1, "else_branch").bytes(6, branch).varint(20, 5));
+    const Message exp = wire::node("Exp", {"x"}, {"t"});
+    const Message graph = Message()
+                              .bytes(1, before ? exp : choose)
+                              .bytes(1, before ? choose : exp)
+                              .bytes(11, wire::tensor_info("x", 1, {2}))
+                              .bytes(11, wire::tensor_info("c", 9, {}));
+    return fault_messages(read_ok(wire::model(graph)), Kind::kDuplicateDefinition).size();
+  };
+  EXPECT_EQ(faults("t", true), 2U);  // once in each branch
+  EXPECT_EQ(faults("x", true), 2U);
+  EXPECT_EQ(faults("u", true), 0U);
+  EXPECT_EQ(faults("t", false), 0U);  // not visible in the body
 }
 
 TEST(OnnxReader, RefusesEveryTruncation) {

@@ -6,7 +6,8 @@ namespace {
 class UnnamedValue : public Rule {
  public:
   UnnamedValue()
-      : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError, "an input or initializer without a name"}) {}
+      : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError,
+              "an input, initializer or function without a name"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     report_faults(view, out,

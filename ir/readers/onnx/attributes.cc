@@ -58,6 +58,8 @@ constexpr bool is_list(AttributeKind kind) {
 
 void Reader::attribute(std::string_view message, const Holder& holder, std::vector<Attribute>& out) {
   budget_.charge(kAttributeCost);
+  // The list that is read into stays as large as the longest one was.
+  if (out.size() >= kFewAttributes) budget_.charge(kListedAttributeCost);
   check_budget(message.data());
   Attribute self;
   std::int64_t kind_code = 0;

@@ -184,7 +184,8 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
 
 Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_size, std::uint64_t* ends_past) {
   ExternalRange range;
-  if (!tensor.offset_text.empty()) {
+  // One that is given and empty is no number either.
+  if (tensor.offset_text.data() != nullptr) {
     const auto offset = decimal(tensor.offset_text);
     if (!offset)
       return Error{fmt::format("external offset `{}` is not a number of bytes", tensor.offset_text), tensor.position};
@@ -193,7 +194,7 @@ Result<ExternalRange> external_range(const Tensor& tensor, std::uint64_t file_si
   std::optional<std::uint64_t> wanted;
   if (const auto count = tensor.element_count(); count && is_known_dtype(tensor.dtype_code))
     wanted = packed_bytes(static_cast<DType>(tensor.dtype_code), *count);
-  if (!tensor.length_text.empty()) {
+  if (tensor.length_text.data() != nullptr) {
     const auto length = decimal(tensor.length_text);
     if (!length)
       return Error{fmt::format("external length `{}` is not a number of bytes", tensor.length_text), tensor.position};

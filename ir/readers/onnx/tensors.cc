@@ -4,9 +4,21 @@
 #include <utility>
 
 #include "ir/readers/onnx/model_reader.h"
+#include "ir/readers/onnx/sparse_check.h"
 #include "ir/readers/onnx/tensor_check.h"
 
 namespace tensorlint::onnx {
+namespace {
+
+/// Throws where the last number of a packed field is cut: no parser of the format takes such a message.
+void check_packed(const Cursor& fields, std::uint32_t field, std::string_view packed) {
+  const std::size_t width = field == 4 ? 4 : field == 10 ? 8 : 0;
+  const bool is_cut =
+      width != 0 ? packed.size() % width != 0 : !packed.empty() && static_cast<signed char>(packed.back()) < 0;
+  if (is_cut) fields.fail(fmt::format("truncated: the last number packed into field {} is cut", field));
+}
+
+}  // namespace
 
 const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata) {
   Tensor& self = *builder_.new_tensor();
@@ -41,6 +53,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         bool is_packed = fields.type() == WireType::length_delimited;
         if (is_packed) {
           piece = fields.view("TensorProto.data");
+          check_packed(fields, field, piece);
           budget_.take_back(piece.size());
         } else {
           fields.expect(field == 4    ? WireType::fixed32
@@ -82,8 +95,10 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
       case 13: {
         const MetadataEntry entry = metadata_entry(fields.inside(fields.view("TensorProto.external_data")));
         if (entry.key == "location") self.location = entry.value;
-        if (entry.key == "offset") self.offset_text = entry.value;
-        if (entry.key == "length") self.length_text = entry.value;
+        // A value that is left out is an empty one.
+        const std::string_view value = entry.value.data() == nullptr ? std::string_view("") : entry.value;
+        if (entry.key == "offset") self.offset_text = value;
+        if (entry.key == "length") self.length_text = value;
         break;
       }
       case 14:
@@ -146,13 +161,20 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   }
   budget_.charge(8 * dims.size());
   self.dims = builder_.keep_ints(dims);
-  if (self.values == nullptr || self.indices == nullptr)
+  if (!builder_.keeps_faults(graph)) return &self;
+  const auto report = [&](std::string problem) {
     fault({.kind = StructureFault::Kind::kMalformedTensor,
            .graph = graph,
            .node = node,
            .tensor = self.values,
-           .message = fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"),
+           .message = std::move(problem),
            .position = at(message)});
+  };
+  if (self.values == nullptr || self.indices == nullptr) {
+    report(fmt::format("a sparse tensor has no {}", self.values == nullptr ? "values" : "indices"));
+  } else if (!tensor_fault(*self.values, "") && !tensor_fault(*self.indices, "")) {
+    if (auto problem = sparse_fault(self, model().text(self.values->name))) report(*std::move(problem));
+  }
   return &self;
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/graph/model.h"
+
+namespace tensorlint::onnx {
+
+/// What is wrong with a sparse tensor, given that `values` and `indices` by themselves are well-formed; nullopt where
+/// nothing is. Values are a list; int64 indices in range, ascending, each once, as positions in the flattened tensor
+/// [count] or as coordinates [count, rank]. What is in external data is not looked at.
+/// Source: onnx.SparseTensorProto and onnx.checker.
+std::optional<std::string> sparse_fault(const SparseTensor& tensor, std::string_view name);
+
+}  // namespace tensorlint::onnx
