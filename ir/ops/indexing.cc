@@ -33,6 +33,15 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
   if (!shape || pool.bounds(element_count(pool, *shape)).lo < 1) return;
   const Range& range = in.operand(indices).range;
   const Bounds limits = pool.bounds(extent);
+  if (limits.hi <= 0) {
+    // Data that are empty along another axis too give an empty result in numpy.
+    const auto data_shape = in.shape(data);
+    if (data_shape &&
+        std::count_if(data_shape->begin(), data_shape->end(), [&](Dim dim) { return pool.bounds(dim).hi <= 0; }) == 1)
+      in.fail(constraint, {data, indices},
+              fmt::format("axis {} of {{{}}} has no elements for {{{}}} to index", axis, data, indices));
+    return;
+  }
   if (range.nan || limits.hi > std::int64_t{1} << 53) return;
   const auto top = static_cast<double>(limits.hi);
   if (range.lo >= top || range.hi < (from_back ? -top : 0.0))

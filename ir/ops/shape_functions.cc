@@ -207,6 +207,9 @@ std::string shape_text(const DimPool& pool, std::span<const Dim> dims) {
 }
 
 Range range_of(const DimPool& pool, std::span<const Dim> elements) {
+  // An element that is not known may lie beyond int64: among uint64.
+  if (std::any_of(elements.begin(), elements.end(), [](Dim element) { return element.is_unknown(); }))
+    return {-HUGE_VAL, HUGE_VAL, false};
   Bounds hull{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (const Dim element : elements) {
     const Bounds bounds = pool.bounds(element);

@@ -80,8 +80,11 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   DimPool& pool = in.dims();
   if (windows.contradictory) return Dim(Unknown::kNotTracked);
   const Dim stride = pool.constant(windows.strides[axis]), one = pool.constant(1);
-  if (windows.padding == Padding::kSameUpper || windows.padding == Padding::kSameLower)
+  if (windows.padding == Padding::kSameUpper || windows.padding == Padding::kSameLower) {
+    // onnxruntime pads a pool as if its window were not dilated, so that fewer windows fit than the specification says.
+    if (!must_fit && windows.dilations[axis] != 1) return Dim(Unknown::kNotTracked);
     return pool.ceil_div(extent, stride);
+  }
 
   const Dim window = dilated(pool, kernel, windows.dilations[axis]);
   const Dim begin = pool.constant(windows.begin_pads[axis]), end = pool.constant(windows.end_pads[axis]);

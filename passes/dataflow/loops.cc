@@ -16,6 +16,9 @@ const Constraint kBodyInput{"body_input_type", ConstraintKind::kDeclaredType,
                             "what a body declares of its inputs agrees with what it is handed"};
 const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange,
                             "-rank <= axis < rank of what is stacked"};
+const Constraint kBodyCondition{"body_condition_is_bool", ConstraintKind::kTypeConstraint,
+                                "the condition that a body yields is bool"};
+const Constraint kScanLengths{"scan_lengths", ConstraintKind::kShapes, "all scanned operands have one length"};
 const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType,
                                    "a carried value keeps its type"};
 
@@ -55,7 +58,7 @@ AbstractValue stack(FactStore& facts, const AbstractValue& element, Dim trips, s
     Dims dims = copy_dims(facts.dims_of(fact.shape));
     const auto rank = static_cast<std::int64_t>(dims.size()) + 1;
     const std::int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) return {FactId::kTop, element.taint};
+    if (at < 0 || at >= rank || dims.size() >= kMaxRank) return {FactId::kTop, element.taint};
     dims.insert(dims.begin() + at, trips);
     fact.shape = facts.intern_shape(dims);
   }
@@ -168,6 +171,7 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
         outcome.stacked[s] = join(facts_, outcome.stacked[s], outputs[i]);
       }
     }
+    if (loop.may_stop && !outputs.empty()) check_condition(id, outputs[0]);
     // An early end makes the number of iterations unknown, so what was followed exactly is only a prefix.
     if (loop.may_stop && (outputs.empty() || single_constant(facts_, outputs[0].fact) != 1)) {
       exact = false;
@@ -212,6 +216,31 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
   }
   iteration_ = outer_iteration;
   return outcome;
+}
+
+void Solver::check_condition(NodeId id, const AbstractValue& condition) {
+  const Fact& fact = facts_.fact(condition.fact);
+  if (fact.kind != ValueKind::kTensor || condition.taint.has(Aspect::kDtype) || fact.dtypes.contains(DType::kBool))
+    return;
+  record(id, {&kBodyCondition,
+              Certainty::kMust,
+              {},
+              fmt::format("the condition that the body yields is {}, it has to be bool", fact.dtypes.to_text()),
+              {}});
+}
+
+/// Compares the length of a scanned operand with that of the first one, which counts the iterations: with a shorter one
+/// no execution gets to the end, the rest of a longer one is left out by some runtimes.
+void Solver::check_scan_length(NodeId id, const AbstractValue& operand, int index, int first, Dim length, Dim trips) {
+  DimPool& pool = facts_.dims();
+  if (operand.taint.has(Aspect::kShape) || !pool.never_equal(length, trips)) return;
+  const bool is_shorter = pool.bounds(pool.sub(length, trips)).hi < 0;
+  record(id, {&kScanLengths,
+              is_shorter ? Certainty::kMust : Certainty::kMay,
+              {index, first},
+              fmt::format("{{{}}} is scanned over {} elements, {{{}}} over {}", first, pool.to_text(trips), index,
+                          pool.to_text(length)),
+              is_shorter ? "" : "the runtime compares the lengths, as onnxruntime does"});
 }
 
 /// What changes its type goes on tainted: the following iterations and the node's results repeat the same mistake.
@@ -350,13 +379,22 @@ void Solver::visit_scan(NodeId id, const Application& call, std::span<const Abst
                       operands.begin() + static_cast<std::ptrdiff_t>(first + state_count));
   const auto input_axes = list("scan_input_axes"), output_axes = list("scan_output_axes");
   Dim trips, batch;
+  int counting = 0;  // the operand that `trips` is of
   if (batched) {
     for (AbstractValue& state : loop.carried) state.fact = without_batch(facts_, state.fact, batch);
   }
   for (std::size_t s = 0; s < static_cast<std::size_t>(scanned); ++s) {
     AbstractValue operand = operands[first + state_count + s];
     if (batched) operand.fact = without_batch(facts_, operand.fact, batch);
-    operand.fact = without_axis(facts_, operand.fact, s < input_axes.size() ? input_axes[s] : 0, trips);
+    Dim length;
+    operand.fact = without_axis(facts_, operand.fact, s < input_axes.size() ? input_axes[s] : 0, length);
+    const auto at = static_cast<int>(first + state_count + s);
+    if (trips.is_unknown()) {
+      trips = length;
+      counting = at;
+    } else if (!operands[static_cast<std::size_t>(counting)].taint.has(Aspect::kShape)) {
+      check_scan_length(id, operand, at, counting, length, trips);
+    }
     loop.trailing.push_back(operand);
   }
   for (std::size_t i = 0; i < operands.size() - first; ++i) {

@@ -152,6 +152,8 @@ class Solver {
   FactId stacked_without_visit(ValueId output);
   void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
                         bool with_shape);
+  void check_condition(NodeId id, const AbstractValue& condition);
+  void check_scan_length(NodeId id, const AbstractValue& operand, int index, int first, Dim length, Dim trips);
   void check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis);
   bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs);
 

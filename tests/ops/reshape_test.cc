@@ -96,7 +96,7 @@ TEST(Squeeze, Axes) {
   EXPECT_EQ(Op("Squeeze", 13).in("float32[1, 3]").constant({1}).infer().failures, Labels{"squeeze_extent_one"});
   EXPECT_EQ(Op("Squeeze", 13).in("float32[1, N]").constant({1}).infer().failures, Labels{});
   EXPECT_EQ(Op("Squeeze", 13).in("float32[1, 3]").constant({2}).infer().failures, Labels{"squeeze_axes_in_range"});
-  EXPECT_EQ(Op("Squeeze", 13).in("float32[1, 3]").constant({0, -2}).infer().failures, Labels{"squeeze_axes_once"});
+  EXPECT_EQ(Op("Squeeze", 13).in("float32[1, 3]").constant({0, -2}).infer().failures, Labels{"squeeze_axes_once?"});
 }
 
 TEST(Unsqueeze, Axes) {

@@ -136,10 +136,10 @@ TEST(Attention, Mask) {
         .in(mask)
         .infer();
   };
-  for (const char* fits :
-       {"bool[Q, K]", "bool[4, Q, K]", "bool[1, 1, 1, K]", "bool[B, 4, Q, K]", "float32[N, 1, Q, M]", "bool[...]"})
+  for (const char* fits : {"bool[K]", "bool[Q, K]", "bool[4, Q, K]", "bool[1, 1, 1, K]", "bool[B, 4, Q, K]",
+                           "float32[N, 1, Q, M]", "bool[...]"})
     EXPECT_TRUE(attention(fits).failures.empty()) << fits;
-  for (const char* misfit : {"bool[K]", "bool[2, Q, K]", "bool[1, B, 4, Q, K]"})
+  for (const char* misfit : {"bool[]", "bool[2, Q, K]", "bool[1, B, 4, Q, K]"})
     EXPECT_EQ(attention(misfit).failures, Labels{"attention_mask"}) << misfit;
   EXPECT_EQ(attention("bool[2, Q, K]").messages[0],
             "mask {3} of shape [2, Q, K] does not stretch to the scores' shape [B, 4, Q, K]");

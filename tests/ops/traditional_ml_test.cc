@@ -63,7 +63,8 @@ TEST(TraditionalMl, Shapes) {
             (Labels{"string[N]", "float32[N, 3]"}));
   EXPECT_EQ(ml("ZipMap", 1).in("float32[N, 2]").ints("classlabels_int64s", {0, 1}).infer().result(),
             "seq(map(int64, float32[...]))");
-  EXPECT_EQ(ml("Scaler").in("int64[N, 2]").float_list("scale", {1}).infer().result(), "float32[N, 2]");
+  EXPECT_EQ(ml("Scaler").in("int64[N, 2]").float_list("offset", {0}).float_list("scale", {1}).infer().result(),
+            "float32[N, 2]");
 }
 
 TEST(TraditionalMl, Broken) {
@@ -72,6 +73,106 @@ TEST(TraditionalMl, Broken) {
   EXPECT_EQ(ml("ArrayFeatureExtractor").in("float32[]").constant({0}).infer().failures,
             Labels{"feature_extractor_rank"});
   EXPECT_EQ(ml("OneHotEncoder").in("int64[N]").infer().failures, Labels{"one_hot_encoder_categories"});
+}
+
+// Shapes and dtypes that onnxruntime 1.31.1 gives for the same attributes.
+TEST(TraditionalMl, SupportVectorMachines) {
+  const auto regress = [](const char* data) {
+    return ml("SVMRegressor", 1).in(data).float_list("coefficients", {1, -1}).with("n_supports", 2).infer();
+  };
+  EXPECT_EQ(regress("float32[N, 2]").result(), "float32[N, 1]");
+  EXPECT_EQ(regress("int64[3, 2]").result(), "float32[3, 1]");
+  EXPECT_EQ(regress("float32[2]").result(), "float32[?, 1]");
+  EXPECT_EQ(regress("float32[2, 3, 2]").failures, Labels{"ml_data_rank"});
+  const auto classify = [](std::vector<std::int64_t> labels, std::vector<std::int64_t> per_class, bool probabilities,
+                           const char* transform = "NONE") {
+    Op op = ml("SVMClassifier", 1);
+    op.in("float32[N, 2]").ints("classlabels_ints", std::move(labels)).with("post_transform", transform).results(2);
+    if (!per_class.empty()) op.ints("vectors_per_class", std::move(per_class));
+    if (probabilities) op.float_list("prob_a", {1}).float_list("prob_b", {1});
+    return op.infer().results;
+  };
+  EXPECT_EQ(classify({0, 1}, {1, 1}, false), (Labels{"int64[N]", "float32[N, 2]"}));
+  EXPECT_EQ(classify({0, 1}, {1, 1}, true), (Labels{"int64[N]", "float32[N, 2]"}));
+  EXPECT_EQ(classify({0, 1, 2}, {1, 1, 1}, false), (Labels{"int64[N]", "float32[N, 3]"}));
+  EXPECT_EQ(classify({0, 1, 2, 3}, {1, 1, 1, 1}, false), (Labels{"int64[N]", "float32[N, 6]"}));
+  EXPECT_EQ(classify({0, 1, 2, 3}, {1, 1, 1, 1}, true), (Labels{"int64[N]", "float32[N, 4]"}));
+  EXPECT_EQ(classify({0, 1, 2}, {}, false), (Labels{"int64[N]", "float32[N, 3]"}));
+  EXPECT_EQ(classify({7}, {}, false), (Labels{"int64[N]", "float32[N, 1]"}));
+  EXPECT_EQ(classify({0, 1}, {1, 1}, false, "PROBIT"), (Labels{"int64[N]", "float32[N, ?]"}));
+  EXPECT_EQ(classify({0, 1}, {1, 1, 1}, false), (Labels{"int64[N]", "float32[N, ?]"}));
+  const auto named = ml("SVMClassifier", 1)
+                         .in("float64[5, 2]")
+                         .ints("classlabels_ints", {0, 1})
+                         .strings("classlabels_strings", {"a", "b"})
+                         .ints("vectors_per_class", {1, 1})
+                         .results(2)
+                         .infer();
+  EXPECT_EQ(named.results, (Labels{"string[5]", "float32[5, 2]"}));
+  EXPECT_EQ(ml("SVMClassifier", 1).in("float32[N, 2]").results(2).infer().failures, Labels{"classifier_labels"});
+}
+
+TEST(TraditionalMl, ElementByElement) {
+  EXPECT_EQ(ml("Imputer", 1).in("float32[N, 2]").float_list("imputed_value_floats", {1}).infer().result(),
+            "float32[N, 2]");
+  EXPECT_EQ(ml("Imputer", 1).in("int64[2, 3, 2]").ints("imputed_value_int64s", {1}).infer().result(), "int64[2, 3, 2]");
+  EXPECT_EQ(ml("Imputer", 1).in("float32[N, 2]").infer().failures, Labels{"imputer_values"});
+  EXPECT_EQ(ml("Imputer", 1).in("float32[]").float_list("imputed_value_floats", {1}).infer().failures,
+            Labels{"ml_data_rank"});
+  const auto mapper = [](const char* data, std::vector<std::string_view> strings) {
+    return ml("CategoryMapper", 1)
+        .in(data)
+        .ints("cats_int64s", {1, 2})
+        .strings("cats_strings", std::move(strings))
+        .infer();
+  };
+  EXPECT_EQ(mapper("int64[N, 2]", {"a", "b"}).result(), "string[N, 2]");
+  EXPECT_EQ(mapper("string[3]", {"a", "b"}).result(), "int64[3]");
+  EXPECT_EQ(mapper("string[]", {"a", "b"}).result(), "int64[]");
+  EXPECT_EQ(mapper("int64[2]", {"a"}).failures, Labels{"category_mapper_table"});
+  EXPECT_EQ(ml("CategoryMapper", 1).in("int64[2]").infer().failures, Labels{"category_mapper_table"});
+}
+
+TEST(TraditionalMl, CastMap) {
+  const auto cast = [](const char* to, const char* form, std::int64_t length) {
+    Op op = ml("CastMap", 1);
+    Fact map;
+    map.kind = ValueKind::kMap;
+    map.key = DType::kInt64;
+    map.element = op.facts().intern(op.tensor("float32[]"));
+    return op.in(map).with("cast_to", to).with("map_form", form).with("max_map", length).infer();
+  };
+  EXPECT_EQ(cast("TO_FLOAT", "DENSE", 3).result(), "float32[1, ?]");
+  EXPECT_EQ(cast("TO_STRING", "DENSE", 3).result(), "string[1, ?]");
+  EXPECT_EQ(cast("TO_INT64", "SPARSE", 8).result(), "int64[1, 8]");
+  EXPECT_EQ(cast("TO_NOTHING", "DENSE", 3).failures, Labels{"cast_map_form"});
+  EXPECT_EQ(cast("TO_FLOAT", "THIN", 3).failures, Labels{"cast_map_form"});
+  EXPECT_EQ(cast("TO_FLOAT", "SPARSE", 0).failures, Labels{"cast_map_form"});
+  EXPECT_EQ(cast("TO_FLOAT", "DENSE", 0).failures, Labels{});
+}
+
+TEST(TraditionalMl, LengthsAndWords) {
+  const auto scale = [](const char* data, std::vector<float> offset, std::vector<float> factor) {
+    return ml("Scaler").in(data).float_list("offset", std::move(offset)).float_list("scale", std::move(factor)).infer();
+  };
+  EXPECT_EQ(scale("float32[N, 2]", {1, 2}, {1, 2}).failures, Labels{});
+  EXPECT_EQ(scale("float32[N, 2]", {1}, {1}).failures, Labels{});
+  EXPECT_EQ(scale("float32[N, 2]", {1, 2, 3}, {1, 2, 3}).failures, Labels{"scaler_table"});
+  EXPECT_EQ(scale("float32[2]", {1, 2, 3}, {1, 2, 3}).failures, Labels{"scaler_table"});
+  EXPECT_EQ(scale("float32[N, F]", {1, 2, 3}, {1, 2, 3}).failures, Labels{});
+  EXPECT_EQ(scale("float32[N, 2]", {1, 2}, {1}).failures, Labels{"scaler_table?"});
+  EXPECT_EQ(scale("float32[N, 2]", {}, {1}).failures, Labels{"scaler_table"});
+  EXPECT_EQ(ml("Normalizer").in("float32[N, 2]").with("norm", "L3").infer().failures, Labels{"normalizer_norm"});
+  EXPECT_EQ(ml("Normalizer").in("float32[N, 2]").with("norm", "L1").infer().result(), "float32[N, 2]");
+  EXPECT_EQ(ml("Normalizer").in("float32[N, 2, 2]").with("norm", "L1").infer().failures, Labels{"ml_data_rank"});
+  EXPECT_EQ(ml("LabelEncoder", 3).in("int64[2]").infer().failures, Labels{"label_encoder_table"});
+  EXPECT_EQ(ml("LabelEncoder", 3).in("int64[2]").ints("keys_int64s", {1}).infer().failures,
+            Labels{"label_encoder_table"});
+  EXPECT_EQ(
+      ml("LinearRegressor").in("float32[N, 2]").float_list("coefficients", {1, 2}).with("targets", 0).infer().failures,
+      Labels{"regressor_targets"});
+  EXPECT_EQ(ml("ArrayFeatureExtractor").in("float32[N, 2]").constant({-1}).infer().failures,
+            Labels{"feature_extractor_index?"});
 }
 
 TEST(Training, Optimizers) {

@@ -71,7 +71,7 @@ void check_mask(Inference& in, std::span<const Dim> scores) {
             fmt::format("mask {{{}}} of shape {} does not stretch to the scores' shape {}", operand,
                         shape_text(pool, *mask), shape_text(pool, scores)));
   };
-  if (mask->size() < 2 || mask->size() > 4) return misfit();
+  if (mask->empty() || mask->size() > 4) return misfit();
   for (std::size_t i = 0; i < mask->size(); ++i) {
     const Dim given = (*mask)[mask->size() - 1 - i], wanted = scores[3 - i];
     const bool is_one = !pool.never_equal(given, pool.constant(1));

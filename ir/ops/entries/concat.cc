@@ -199,9 +199,19 @@ void split(Inference& in) {
       in.fail(kSplitCount, {}, fmt::format("Split has {} sizes and {} results", sizes->size(), count));
       sizes.reset();
     } else {
-      Dim sum = pool.constant(0);
+      Dim sum = pool.constant(0), total = sum;
       for (Dim& size : *sizes) {
         sum = pool.add(sum, size);
+        // More than int64 holds is more than any extent.
+        const auto whole = pool.as_constant(total), part = pool.as_constant(size);
+        if (whole && part && *whole >= 0 && *part >= 0) {
+          const auto next = checked::add(*whole, *part);
+          if (!next && !in.failed())
+            in.fail(kSplitSizes, {0},
+                    fmt::format("the sizes sum up to more than 2^63, axis {} of {{0}} has extent {}", *axis,
+                                pool.to_text(extent)));
+          total = next ? pool.constant(*next) : Dim(Unknown::kTainted);
+        }
         if (pool.bounds(size).hi >= 0) continue;
         in.fail(kSplitSizes, {0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
         size = Dim(Unknown::kTainted);

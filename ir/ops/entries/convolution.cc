@@ -14,6 +14,8 @@ const Constraint kTransposeBias{"conv_transpose_bias", ConstraintKind::kShapes,
                                 "the bias has group * second extent of the filters elements"};
 const Constraint kTransposeExtent{"conv_transpose_extent", ConstraintKind::kShapes,
                                   "every extent of the result is at least 1"};
+const Constraint kTransposeTarget{"conv_transpose_output_shape", ConstraintKind::kShapes,
+                                  "as many windows fit into output_shape as the data have elements"};
 const Constraint kDeformGroups{"deform_conv_groups", ConstraintKind::kShapes,
                                "offset_group >= 1 divides the input channels"};
 const Constraint kDeformOffsets{"deform_conv_offsets", ConstraintKind::kShapes,
@@ -58,6 +60,24 @@ Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, D
     return Dim(Unknown::kTainted);
   }
   return result;
+}
+
+/// `output_shape` sets the pads, and pads are not negative: it may not be so large that another window would fit.
+void check_target(Inference& in, const Windows& windows, std::size_t axis, Dim extent, Dim kernel,
+                  std::int64_t wanted) {
+  DimPool& pool = in.dims();
+  // With SAME_* the reference implementation fills up with zeros.
+  if (windows.padding == Padding::kSameUpper || windows.padding == Padding::kSameLower || windows.contradictory) return;
+  // Which of explicit pads and output_shape counts is not the same everywhere.
+  if (windows.begin_pads[axis] != 0 || windows.end_pads[axis] != 0) return;
+  const Dim stride = pool.constant(windows.strides[axis]);
+  const Dim reached = pool.add(pool.mul(stride, extent), dilated(pool, kernel, windows.dilations[axis]));
+  if (in.failed() || reached.is_unknown() || pool.bounds(reached).hi > wanted) return;
+  in.fail(
+      kTransposeTarget, {0, 1},
+      fmt::format("`output_shape` of ConvTranspose asks for {} along spatial axis {}, {} elements of {{0}} give less "
+                  "than {}",
+                  wanted, axis, pool.to_text(extent), pool.to_text(reached)));
 }
 
 void conv_transpose(Inference& in) {
@@ -123,6 +143,7 @@ void conv_transpose(Inference& in) {
       for (std::size_t i = 0; i < spatial; ++i) {
         const std::int64_t extent = (*wanted)[wanted->size() - spatial + i];
         if (extent >= 0) result[i + 2] = pool.constant(extent);
+        if (data && filters) check_target(in, *windows, i, (*data)[i + 2], (*filters)[i + 2], extent);
       }
     }
     in.set_shape(0, result);
@@ -194,7 +215,8 @@ const RegisterOps kConvolutions{
         .constraint(kConvKernelShape)
         .constraint(kTransposeChannels)
         .constraint(kTransposeBias)
-        .constraint(kTransposeExtent),
+        .constraint(kTransposeExtent)
+        .constraint(kTransposeTarget),
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ const Constraint kNormAxisOnce{"normalization_axis_once", ConstraintKind::kDupli
 const Constraint kNormGroups{"normalization_groups", ConstraintKind::kShapes, "num_groups >= 1 divides the channels"};
 const Constraint kBatchNormResults{"batch_norm_results", ConstraintKind::kAttribute,
                                    "running statistics are results only with training_mode = 1"};
+const Constraint kLrnRange{"lrn_attributes", ConstraintKind::kAttribute,
+                           "size is at least 1; onnxruntime takes odd sizes, alpha and beta above 0"};
 const Constraint kNormOrder{"lp_norm_order", ConstraintKind::kAttribute, "p is 1 or 2"};
 
 void copy_shape(Inference& in) {
@@ -145,6 +147,20 @@ void lrn(Inference& in) {
   const auto data = in.shape(0);
   if (data && data->size() < 2)
     in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, LRN needs at least 2", data->size()));
+  const std::int64_t size = in.int_attribute("size", 1);
+  if (size < 1) {
+    in.fail(kLrnRange, {}, fmt::format("`size` of LRN is {}, at least 1 needed", size));
+  } else if (size % 2 == 0) {
+    in.may_fail(kLrnRange, {}, fmt::format("`size` of LRN is {}, an even number of channels", size),
+                "the runtime is onnxruntime, which takes odd sizes only");
+  }
+  for (const auto& [name, fallback] : {std::pair("alpha", 1e-4), std::pair("beta", 0.75)}) {
+    const double value = in.float_attribute(name, fallback);
+    if (value > 0) continue;
+    in.may_fail(kLrnRange, {}, fmt::format("`{}` of LRN is {}, which is not above 0", name, value),
+                "the runtime is onnxruntime, which takes positive factors only");
+    break;
+  }
 }
 
 void mean_variance_normalization(Inference& in) {
@@ -172,7 +188,7 @@ const RegisterOps kNormalizations{
         .constraint(kNormGroups)
         .constraint(kNormParameter),
     OpEntry("LpNormalization").infer(lp_normalization).constraint(kNormAxis).constraint(kNormOrder),
-    OpEntry("LRN").infer(lrn).constraint(kNormRank),
+    OpEntry("LRN").infer(lrn).constraint(kNormRank).constraint(kLrnRange),
     OpEntry("MeanVarianceNormalization")
         .infer(mean_variance_normalization)
         .constraint(kNormAxis)

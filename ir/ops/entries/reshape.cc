@@ -14,13 +14,14 @@ namespace {
 const Constraint kReshapeCount{"reshape_element_count", ConstraintKind::kElementCount,
                                "the result has as many elements as the data"};
 const Constraint kReshapeExtents{"reshape_extents", ConstraintKind::kElementCount,
-                                 "no extent is below -1, at most one is -1, and with allowzero not beside a 0"};
+                                 "no extent is below -1, at most one is -1, and not beside an extent of 0"};
 const Constraint kReshapeCopies{"reshape_zero_copies_axis", ConstraintKind::kElementCount,
                                 "a 0 in the shape copies an axis that the data has"};
 const Constraint kFlattenAxis{"flatten_axis_in_range", ConstraintKind::kAxisRange,
                               "-rank <= axis <= rank; from 0 until opset 10"};
 const Constraint kSqueezeAxes{"squeeze_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kSqueezeOnce{"squeeze_axes_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
+const Constraint kSqueezeOnce{"squeeze_axes_once", ConstraintKind::kDuplicateAxis,
+                              "no axis is given twice, from opset 13 on"};
 const Constraint kSqueezeOne{"squeeze_extent_one", ConstraintKind::kShapes, "a squeezed axis has extent 1"};
 const Constraint kUnsqueezeAxes{"unsqueeze_axes_in_range", ConstraintKind::kAxisRange,
                                 "-rank <= axis < rank, of the result's rank"};
@@ -130,7 +131,14 @@ Dim infer_extent(Inference& in, std::span<const Dim> data, std::span<const Dim> 
   const Dim total = element_count(pool, left), rest = element_count(pool, right);
   if (total.is_unknown()) return total;
   if (rest.is_unknown()) return rest;
-  if (pool.is_constant(rest, 0)) return Dim(Unknown::kDataDependent);
+  if (pool.is_constant(rest, 0)) {
+    // Any extent fits beside a 0, so that runtimes refuse to choose one; not where an unknown extent was not a -1.
+    if (target.asked)
+      in.fail(kReshapeExtents, {1, 0},
+              fmt::format("the shape {{1}} has a -1 beside an extent of 0: {}",
+                          count_text(in, data, element_count(pool, data))));
+    return Dim(target.asked ? Unknown::kTainted : Unknown::kDataDependent);
+  }
   if (const auto quotient = pool.exact_div(total, rest)) return *quotient;
   // No multiple of the rest is the total, whatever the inferred extent (a symbol here) is.
   const Dim any = pool.fresh(in.call().site, std::numeric_limits<std::uint32_t>::max(), Unknown::kNotTracked);
@@ -198,6 +206,39 @@ void flatten(Inference& in) {
   in.set_shape(0, Dims{element_count(in.dims(), data->first(split)), element_count(in.dims(), data->subspan(split))});
 }
 
+/// Drops every axis of extent 1; where an extent may be 1, not even the rank is known.
+void squeeze_all(Inference& in, std::span<const Dim> data) {
+  DimPool& pool = in.dims();
+  Dims kept;
+  for (const Dim dim : data) {
+    if (pool.is_constant(dim, 1)) continue;
+    if (!pool.never_equal(dim, pool.constant(1))) return;
+    kept.push_back(dim);
+  }
+  in.set_shape(0, kept);
+}
+
+/// The squeezed axes, each once. numpy refuses an axis that is given twice, onnxruntime squeezes it once; until opset
+/// 12 the reference implementation squeezes one axis after the other, so that nothing certain follows: nullopt.
+std::optional<std::vector<int>> squeezed_axes(Inference& in, std::span<const std::int64_t> axes, int rank) {
+  std::vector<int> squeezed;
+  bool twice = false;
+  for (const std::int64_t axis : axes) {
+    const auto normalised = normalise_axis(in, axis, rank, 0, kSqueezeAxes);
+    if (!normalised) return std::nullopt;
+    if (std::find(squeezed.begin(), squeezed.end(), *normalised) == squeezed.end()) {
+      squeezed.push_back(*normalised);
+    } else if (!twice && in.opset() >= 13) {
+      in.may_fail(kSqueezeOnce, {0}, fmt::format("axis {} of {{0}} is given twice", axis),
+                  "the runtime refuses repeated axes, as numpy does (onnxruntime squeezes the axis once)");
+      twice = true;
+    } else if (in.opset() < 13) {
+      twice = true;
+    }
+  }
+  return twice && in.opset() < 13 ? std::nullopt : std::optional(std::move(squeezed));
+}
+
 void squeeze(Inference& in) {
   keep_elements(in, 0, 0);
   const auto data = in.shape(0);
@@ -205,24 +246,24 @@ void squeeze(Inference& in) {
   DimPool& pool = in.dims();
   bool given = false;
   const auto list = integer_list(in, "axes", given);
-  if (!given) {
-    Dims kept;
-    for (const Dim dim : *data) {
-      if (pool.is_constant(dim, 1)) continue;
-      if (!pool.never_equal(dim, pool.constant(1))) return;  // it may be 1, so not even the rank is known
-      kept.push_back(dim);
-    }
-    in.set_shape(0, kept);
+  if (!given) return squeeze_all(in, *data);
+  if (!list) return;
+  if (list->empty()) {
+    // An empty list is as good as none in onnxruntime, and until opset 12 in the reference implementation too; from 13
+    // on that one squeezes nothing.
+    const bool differs = in.opset() >= 13 && std::any_of(data->begin(), data->end(), [&](Dim dim) {
+                           return !pool.never_equal(dim, pool.constant(1));
+                         });
+    if (!differs) squeeze_all(in, *data);
     return;
   }
-  if (!list) return;
   const auto axes = constant_extents(pool, *list);
   if (!axes) {
-    if (list->size() <= data->size())
-      in.set_shape(0, unknown_dims(data->size() - list->size(), Unknown::kDataDependent));
+    // Axes that are not known may name one axis twice.
+    if (list->size() == 1 && !data->empty()) in.set_shape(0, unknown_dims(data->size() - 1, Unknown::kDataDependent));
     return;
   }
-  const auto squeezed = normalise_axes(in, *axes, static_cast<int>(data->size()), 0, kSqueezeAxes, kSqueezeOnce);
+  const auto squeezed = squeezed_axes(in, *axes, static_cast<int>(data->size()));
   if (!squeezed) return;
   Dims kept;
   for (std::size_t i = 0; i < data->size(); ++i) {

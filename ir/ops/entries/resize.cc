@@ -17,9 +17,10 @@ const Constraint kResizeAxesOnce{"resize_axes_once", ConstraintKind::kDuplicateA
 const Constraint kResizeLength{"resize_length", ConstraintKind::kShapes, "scales or sizes have one entry an axis"};
 const Constraint kResizeTarget{"resize_target", ConstraintKind::kAttribute, "exactly one of scales and sizes is given"};
 const Constraint kResizeScale{"resize_scale", ConstraintKind::kDomain,
-                              "scales are above 0, those of Upsample at least 1"};
+                              "scales are finite and above 0, those of Upsample at least 1; sizes are not negative"};
 const Constraint kResizeMode{"resize_mode", ConstraintKind::kAttribute,
-                             "mode, coordinate_transformation_mode and nearest_mode are ones that there are"};
+                             "mode, coordinate_transformation_mode and nearest_mode are known; antialias is not for "
+                             "nearest"};
 const Constraint kResizePolicy{"resize_policy", ConstraintKind::kAttribute,
                                "keep_aspect_ratio_policy is stretch, not_larger or not_smaller"};
 
@@ -50,10 +51,20 @@ Dim scaled(DimPool& pool, Dim extent, double scale) {
 
 bool check_scales(Inference& in, int operand, std::span<const double> scales, double lowest, bool lowest_allowed) {
   for (const double scale : scales) {
-    if (scale > lowest || (lowest_allowed && scale == lowest) || std::isnan(scale)) continue;
+    if (std::isfinite(scale) && (scale > lowest || (lowest_allowed && scale == lowest))) continue;
     in.fail(kResizeScale, operand >= 0 ? std::vector<int>{operand} : std::vector<int>{},
-            fmt::format("scale {} of {}, it has to be {} {}", scale, in.call().name,
+            fmt::format("scale {} of {}, it has to be finite and {} {}", scale, in.call().name,
                         lowest_allowed ? "at least" : "above", lowest));
+    return false;
+  }
+  return true;
+}
+
+bool check_sizes(Inference& in, int operand, std::span<const Dim> sizes) {
+  for (const Dim size : sizes) {
+    if (in.dims().bounds(size).hi >= 0) continue;
+    in.fail(kResizeScale, {operand},
+            fmt::format("size {} of Resize, it has to be at least 0", in.dims().to_text(size)));
     return false;
   }
   return true;
@@ -111,6 +122,8 @@ void resize(Inference& in) {
   if (mode == "nearest")
     choice_attribute(in, "nearest_mode", "round_prefer_floor",
                      {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
+  if (mode == "nearest" && in.int_attribute("antialias", 0) != 0)
+    in.fail(kResizeMode, {}, "`antialias` of Resize is set, mode `nearest` has no filter to apply it to");
   for (const int operand : {scales_at, sizes_at})
     if (in.has(operand) && !check_list(in, operand)) return;
   const auto scale_count = entries(in, scales_at), size_count = entries(in, sizes_at);
@@ -144,7 +157,7 @@ void resize(Inference& in) {
     const std::string_view policy = in.string_attribute("keep_aspect_ratio_policy", "stretch");
     if (fits(sizes_at, size_count) &&
         check_choice(in, "keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"}, kResizePolicy) &&
-        sizes && sizes->size() == axes.size()) {
+        sizes && sizes->size() == axes.size() && check_sizes(in, sizes_at, *sizes)) {
       if (policy == "stretch") {
         for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = (*sizes)[i];
       } else {

@@ -17,10 +17,13 @@ namespace tensorlint {
 namespace {
 
 const Constraint kArgAxis{"arg_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kArgElements{"arg_elements", ConstraintKind::kDomain, "the reduced axis has elements"};
 const Constraint kTopAxis{"top_k_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kTopCount{"top_k_count", ConstraintKind::kDomain, "0 <= k <= extent"};
 const Constraint kOneHotAxis{"one_hot_axis_in_range", ConstraintKind::kAxisRange, "-rank - 1 <= axis <= rank"};
 const Constraint kOneHotValues{"one_hot_values", ConstraintKind::kShapes, "values are a pair, depth is one number"};
+const Constraint kOneHotDepth{"one_hot_depth", ConstraintKind::kDomain, "the depth is at least 1"};
+const Constraint kOneHotRank{"one_hot_rank", ConstraintKind::kShapes, "the indices have at least 1 axis"};
 const Constraint kUniqueAxis{"unique_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kCompressAxis{"compress_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShapes, "the condition is a 1-d tensor"};
@@ -54,7 +57,12 @@ void arg_extreme(Inference& in) {
     return;
   }
   Dims result = copy_dims(*data);
-  in.set_range(0, index_range(in.dims(), result[static_cast<std::size_t>(*axis)]));
+  const Dim extent = result[static_cast<std::size_t>(*axis)];
+  const auto is_empty = [&](Dim dim) { return in.dims().bounds(dim).hi <= 0; };
+  // Where there is nothing to give, runtimes need no element either.
+  if (is_empty(extent) && std::count_if(data->begin(), data->end(), is_empty) == 1)
+    in.fail(kArgElements, {0}, fmt::format("axis {} of {{0}} has no elements to choose from", *axis));
+  in.set_range(0, index_range(in.dims(), extent));
   if (keepdims) {
     result[static_cast<std::size_t>(*axis)] = in.dims().constant(1);
   } else {
@@ -109,8 +117,16 @@ void one_hot(Inference& in) {
   if (const auto floats = in.float_constants("depth");
       floats && floats->size() == 1 && std::fabs(floats->front()) < 0x1p53)
     depth = pool.constant(static_cast<std::int64_t>(floats->front()));
+  if (!depth.is_unknown() && pool.bounds(depth).hi < 1) {
+    in.fail(kOneHotDepth, {1}, fmt::format("the depth {{1}} is {}, at least 1 needed", pool.to_text(depth)));
+    depth = Dim(Unknown::kTainted);
+  }
   if (pool.bounds(depth).lo < 0) depth = Dim(Unknown::kDataDependent);
   if (!indices) return;
+  if (indices->empty()) {
+    in.fail(kOneHotRank, {0}, "{0} is a scalar, OneHot needs indices of at least 1 axis");
+    return in.set_shape(0, Dims{depth});
+  }
   const auto rank = static_cast<std::int64_t>(indices->size());
   const std::int64_t axis = in.int_attribute("axis", -1);
   Dims result = copy_dims(*indices);
@@ -300,14 +316,20 @@ void reverse_sequence(Inference& in) {
 }
 
 OpEntry arg(std::string_view name) {
-  return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis);
+  return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis).constraint(kArgElements);
 }
 
 const RegisterOps kSelections{
     arg("ArgMax"),
     arg("ArgMin"),
     OpEntry("TopK").infer(top_k).host("K").constraint(kTopAxis).constraint(kTopCount),
-    OpEntry("OneHot").infer(one_hot).host("depth").constraint(kOneHotAxis).constraint(kOneHotValues),
+    OpEntry("OneHot")
+        .infer(one_hot)
+        .host("depth")
+        .constraint(kOneHotAxis)
+        .constraint(kOneHotRank)
+        .constraint(kOneHotDepth)
+        .constraint(kOneHotValues),
     OpEntry("NonZero").infer(non_zero),
     OpEntry("Unique").infer(unique).constraint(kUniqueAxis),
     OpEntry("Compress").infer(compress).constraint(kCompressAxis).constraint(kCompressCondition),

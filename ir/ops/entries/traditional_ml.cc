@@ -17,6 +17,19 @@ const Constraint kFeatureIndex{"feature_extractor_index", ConstraintKind::kIndex
                                "indices are below the last extent"};
 const Constraint kEncoderTable{"label_encoder_table", ConstraintKind::kAttribute,
                                "one list of keys, and as many values"};
+const Constraint kImputerValues{"imputer_values", ConstraintKind::kAttribute,
+                                "imputed values are given: for floats or for integers"};
+const Constraint kMapperTable{"category_mapper_table", ConstraintKind::kAttribute,
+                              "as many strings as integers, at least one of each"};
+const Constraint kMapForm{"cast_map_form", ConstraintKind::kAttribute,
+                          "cast_to is TO_FLOAT, TO_STRING or TO_INT64; map_form is DENSE, or SPARSE with max_map >= 1"};
+const Constraint kScalerTable{
+    "scaler_table", ConstraintKind::kAttribute,
+    "offset and scale have one entry, or one a feature; onnxruntime takes lists of one length"};
+const Constraint kNormalizerNorm{"normalizer_norm", ConstraintKind::kAttribute, "the norm is MAX, L1 or L2"};
+const Constraint kDataRank{"ml_data_rank", ConstraintKind::kShapes, "the data are [N, F], or [F]"};
+const Constraint kTargets{"regressor_targets", ConstraintKind::kAttribute, "the number of targets is at least 1"};
+const Constraint kLabels{"classifier_labels", ConstraintKind::kAttribute, "class labels are given"};
 const Constraint kTreeData{"tree_data_rank", ConstraintKind::kShapes, "the data have 2 axes"};
 const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
 const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute,
@@ -53,6 +66,12 @@ void array_feature_extractor(Inference& in) {
   const auto elements = in.elements(1);
   if (!elements) return;
   for (const Dim element : *elements) {
+    // Unlike Gather's, these indices do not count from the back. Only onnxruntime looks.
+    if (!element.is_unknown() && pool.bounds(element).hi < 0) {
+      in.may_fail(kFeatureIndex, {1, 0}, fmt::format("index {} in {{1}} is negative", pool.to_text(element)),
+                  "the runtime checks indices, as onnxruntime does");
+      return;
+    }
     if (pool.bounds(element).lo < extent.hi) continue;
     in.fail(kFeatureIndex, {1, 0},
             fmt::format("index {} in {{1}} is outside the last axis of {{0}}, which has {} elements",
@@ -66,12 +85,67 @@ void binarizer(Inference& in) {
   in.set_range(0, {0, 1, false});
 }
 
+/// Data of one row or of rows; false where that fails.
+bool check_rows(Inference& in) { return check_rank(in, 0, {1, 2}, kDataRank); }
+
+/// The number of features: the last extent of [F] and [N, F].
+std::optional<std::int64_t> feature_count(const Inference& in) {
+  const auto rank = in.rank(0);
+  if (!rank || *rank < 1 || *rank > 2) return std::nullopt;
+  return in.call().facts->dims().as_constant(dim_of(in, 0, static_cast<std::size_t>(*rank) - 1));
+}
+
+void imputer(Inference& in) {
+  same_shape(in);
+  if (in.rank(0) == 0) {
+    in.fail(kDataRank, {0}, "{0} is a scalar, Imputer needs at least 1 axis");
+  } else if (count_of(in, "imputed_value_floats") == 0 && count_of(in, "imputed_value_int64s") == 0) {
+    in.fail(kImputerValues, {}, "Imputer has neither imputed_value_floats nor imputed_value_int64s");
+  }
+}
+
+void scaler(Inference& in) {
+  same_shape(in);
+  if (in.rank(0) == 0) {
+    in.fail(kDataRank, {0}, "{0} is a scalar, Scaler needs at least 1 axis");
+    return;
+  }
+  const auto features = feature_count(in);
+  const auto offsets = static_cast<std::int64_t>(count_of(in, "offset")),
+             scales = static_cast<std::int64_t>(count_of(in, "scale"));
+  for (const auto& [name, count] : {std::pair("offset", offsets), std::pair("scale", scales)}) {
+    if (count == 0) {
+      in.fail(kScalerTable, {}, fmt::format("Scaler has no `{}`", name));
+      return;
+    }
+    if (count == 1 || !features || *features == count || *features == 1) continue;
+    in.fail(kScalerTable, {0},
+            fmt::format("`{}` of Scaler has {} entries, {{0}} has {} features", name, count, *features));
+    return;
+  }
+  if (offsets != scales)
+    in.may_fail(kScalerTable, {}, fmt::format("Scaler has {} offsets and {} scales", offsets, scales),
+                "the runtime is onnxruntime, which takes lists of one length only");
+}
+
+void normalizer(Inference& in) {
+  same_shape(in);
+  if (!check_rows(in)) return;
+  static_cast<void>(check_choice(in, "norm", in.string_attribute("norm", "MAX"), {"MAX", "L1", "L2"}, kNormalizerNorm));
+}
+
+/// One column for each entry of a map; a sparse map has `max_map` columns.
 void cast_map(Inference& in) {
   const std::string_view target = in.string_attribute("cast_to", "TO_FLOAT");
+  const std::string_view form = in.string_attribute("map_form", "DENSE");
+  check_choice(in, "cast_to", target, {"TO_FLOAT", "TO_STRING", "TO_INT64"}, kMapForm);
+  check_choice(in, "map_form", form, {"DENSE", "SPARSE"}, kMapForm);
+  if (form == "SPARSE" && in.int_attribute("max_map", 1) < 1)
+    in.fail(kMapForm, {}, fmt::format("`max_map` of CastMap is {}, at least 1 needed", in.int_attribute("max_map", 1)));
   if (target == "TO_FLOAT") in.set_dtype(0, DType::kFloat32);
   if (target == "TO_STRING") in.set_dtype(0, DType::kString);
   if (target == "TO_INT64") in.set_dtype(0, DType::kInt64);
-  const bool sparse = in.string_attribute("map_form", "DENSE") == "SPARSE";
+  const bool sparse = form == "SPARSE";
   const std::int64_t length = in.int_attribute("max_map", 1);
   in.set_shape(0, Dims{in.dims().constant(1),
                        sparse && length >= 0 ? in.dims().constant(length) : Dim(Unknown::kDataDependent)});
@@ -83,6 +157,15 @@ void swap_strings(Inference& in) {
   const DTypeSet from = in.operand(0).dtypes;
   if (from == DTypeSet(DType::kString)) in.set_dtype(0, DType::kInt64);
   if (from == DTypeSet(DType::kInt64)) in.set_dtype(0, DType::kString);
+}
+
+void category_mapper(Inference& in) {
+  swap_strings(in);
+  const std::size_t integers = count_of(in, "cats_int64s"), strings = count_of(in, "cats_strings");
+  if (integers != strings || integers == 0)
+    in.fail(kMapperTable, {},
+            fmt::format("CategoryMapper has {} integers and {} strings, it needs as many of both, and at least one",
+                        integers, strings));
 }
 
 void dict_vectorizer(Inference& in) {
@@ -124,7 +207,9 @@ void label_encoder(Inference& in) {
   }
   if (in.attribute("keys_tensor") != nullptr) ++key_lists;
   if (in.attribute("values_tensor") != nullptr) ++value_lists;
-  if (key_lists > 1 || value_lists > 1) {
+  if (key_lists == 0 || value_lists == 0) {
+    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has no list of {}", key_lists == 0 ? "keys" : "values"));
+  } else if (key_lists > 1 || value_lists > 1) {
     in.fail(kEncoderTable, {},
             fmt::format("LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists,
                         key_lists > 1 ? "keys" : "values"));
@@ -140,9 +225,13 @@ void label_encoder(Inference& in) {
   if (!dtype.empty()) in.set_dtype(0, dtype);
 }
 
-/// The class of each row, and scores in `columns` columns where their number is known.
+/// The class of each row, and scores in `columns` columns where their number is known. Strings win where both kinds of
+/// labels are given.
 void classes(Inference& in, std::string_view integers, Dim columns) {
-  in.set_dtype(0, in.attribute(integers) != nullptr ? DType::kInt64 : DType::kString);
+  const bool named = count_of(in, "classlabels_strings") > 0;
+  if (!named && count_of(in, integers) == 0)
+    in.fail(kLabels, {}, fmt::format("{} has neither `{}` nor `classlabels_strings`", in.call().name, integers));
+  in.set_dtype(0, named ? DType::kString : DType::kInt64);
   in.set_shape(0, Dims{rows(in)});
   in.set_shape(1, Dims{rows(in), columns});
 }
@@ -161,10 +250,21 @@ void linear_classifier(Inference& in) {
   classes(in, "classlabels_ints", columns);
 }
 
+/// Columns of scores: a probability for each class; without these, the value of each pair of classes, with both signs
+/// where there is one pair; and without support vectors, one linear function for each class.
+Dim svm_columns(Inference& in, std::size_t labels) {
+  const std::size_t classes = count_of(in, "vectors_per_class");
+  // The reference implementation drops a column of two after PROBIT.
+  if (labels == 0 || in.string_attribute("post_transform", "NONE") == "PROBIT") return Dim(Unknown::kNotTracked);
+  if (classes == 0) return constant(in, labels);
+  if (classes != labels || labels < 2 || labels > kMaxContent) return Dim(Unknown::kNotTracked);
+  return constant(in, count_of(in, "prob_a") > 0 || labels == 2 ? labels : labels * (labels - 1) / 2);
+}
+
 void svm_classifier(Inference& in) {
-  const std::size_t labels = std::max(count_of(in, "classlabels_ints"), count_of(in, "classlabels_strings"));
+  check_rows(in);
   classes(in, "classlabels_ints",
-          count_of(in, "prob_a") > 0 && labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
+          svm_columns(in, std::max(count_of(in, "classlabels_ints"), count_of(in, "classlabels_strings"))));
 }
 
 /// Lists that describe the nodes of trees: one entry a node, each. `reference` is one that has to be there.
@@ -193,6 +293,8 @@ void tree_classifier(Inference& in) {
 /// [N, targets]; `fallback` 0: unknown without the attribute.
 void regressor(Inference& in, std::string_view attribute, std::int64_t fallback) {
   const std::int64_t targets = in.int_attribute(attribute, fallback);
+  if (in.attribute(attribute) != nullptr && targets < 1)
+    in.fail(kTargets, {}, fmt::format("`{}` of {} is {}, at least 1 needed", attribute, in.call().name, targets));
   in.set_shape(0, Dims{rows(in), targets > 0 ? in.dims().constant(targets) : Dim(Unknown::kNotTracked)});
 }
 
@@ -207,7 +309,10 @@ void tree_regressor(Inference& in) {
   regressor(in, "n_targets", 0);
 }
 
-void svm_regressor(Inference& in) { in.set_shape(0, Dims{rows(in), in.dims().constant(1)}); }
+void svm_regressor(Inference& in) {
+  check_rows(in);
+  in.set_shape(0, Dims{rows(in), in.dims().constant(1)});
+}
 
 void one_hot_encoder(Inference& in) {
   const std::size_t integers = count_of(in, "cats_int64s"), strings = count_of(in, "cats_strings");
@@ -243,22 +348,22 @@ OpEntry ml(std::string_view name, InferFunction function) { return OpEntry(name,
 const RegisterOps kTraditional{
     ml("ArrayFeatureExtractor", array_feature_extractor).constraint(kFeatureRank).constraint(kFeatureIndex),
     ml("Binarizer", binarizer),
-    ml("CastMap", cast_map),
-    ml("CategoryMapper", swap_strings),
+    ml("CastMap", cast_map).constraint(kMapForm),
+    ml("CategoryMapper", category_mapper).constraint(kMapperTable),
     ml("DictVectorizer", dict_vectorizer),
     ml("FeatureVectorizer", feature_vectorizer),
-    ml("Imputer", same_shape),
+    ml("Imputer", imputer).constraint(kImputerValues).constraint(kDataRank),
     ml("LabelEncoder", label_encoder).constraint(kEncoderTable),
-    ml("LinearClassifier", linear_classifier),
-    ml("LinearRegressor", [](Inference& in) { regressor(in, "targets", 1); }),
-    ml("Normalizer", same_shape),
+    ml("LinearClassifier", linear_classifier).constraint(kLabels),
+    ml("LinearRegressor", [](Inference& in) { regressor(in, "targets", 1); }).constraint(kTargets),
+    ml("Normalizer", normalizer).constraint(kNormalizerNorm).constraint(kDataRank),
     ml("OneHotEncoder", one_hot_encoder).constraint(kOneHotCategories),
-    ml("SVMClassifier", svm_classifier),
-    ml("SVMRegressor", svm_regressor),
-    ml("Scaler", same_shape),
-    ml("TreeEnsemble", tree_ensemble).constraint(kTreeNodes).constraint(kTreeData),
-    ml("TreeEnsembleClassifier", tree_classifier).constraint(kTreeNodes),
-    ml("TreeEnsembleRegressor", tree_regressor).constraint(kTreeNodes),
+    ml("SVMClassifier", svm_classifier).constraint(kLabels).constraint(kDataRank),
+    ml("SVMRegressor", svm_regressor).constraint(kDataRank),
+    ml("Scaler", scaler).constraint(kScalerTable).constraint(kDataRank),
+    ml("TreeEnsemble", tree_ensemble).constraint(kTreeNodes).constraint(kTreeData).constraint(kTargets),
+    ml("TreeEnsembleClassifier", tree_classifier).constraint(kTreeNodes).constraint(kLabels),
+    ml("TreeEnsembleRegressor", tree_regressor).constraint(kTreeNodes).constraint(kTargets),
     ml("ZipMap", zip_map),
 };
 
