@@ -177,7 +177,8 @@ class Finder:
         if token.kind != "mark" or token.template:
             return False
         if token.text in ENDS:
-            return True
+            # What is assigned may be a choice.
+            return not (forward and level == CONDITION and token.text in ("?", ":"))
         if token.binary and token.text in LEVEL:
             return LEVEL[token.text] < level + (1 if forward else 0)
         return False

@@ -6,53 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/text/reader.h"
-#include "passes/dataflow/analysis.h"
+#include "tests/passes/solved.h"
 
 namespace tensorlint {
 namespace {
-
-/// A model in text and what the solver makes of it.
-class Solved {
- public:
-  explicit Solved(std::string text, const AnalysisOptions& options = {}) : text_(std::move(text)) {
-    Result<Model> read = read_onnx_text(text_, "test.onnxtxt");
-    EXPECT_TRUE(read) << (read ? "" : read.error().message);
-    model_ = std::move(*read);
-    analysis_ = analyse(model_, options);
-  }
-
-  std::string fact(std::string_view name) const {
-    for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
-      const ValueId value = model_.find_value(static_cast<GraphId>(g), name);
-      if (value == ValueId::kAbsent) continue;
-      const std::string text = analysis_.facts().to_text(analysis_.fact_id(value));
-      return text.substr(0, text.find(" on "));
-    }
-    return "no such value";
-  }
-
-  std::vector<std::string> failures() const {
-    std::vector<std::string> labels;
-    for (const NodeFailure& failure : analysis_.failures())
-      labels.push_back(fmt::format("{}: {}", model_.label(failure.node), failure.failure.constraint->label));
-    return labels;
-  }
-
-  const Analysis& analysis() const { return analysis_; }
-  const Model& model() const { return model_; }
-
- private:
-  std::string text_;
-  Model model_;
-  Analysis analysis_;
-};
-
-using Labels = std::vector<std::string>;
-
-std::string with_header(std::string_view graph) {
-  return fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", graph);
-}
 
 TEST(Solver, CarriesSymbolsThroughAGraph) {
   const Solved solved(with_header(R"(g (float[N, 3] x, float[N, 3] y) => (float[N, 3] z) {
