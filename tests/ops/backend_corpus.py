@@ -36,6 +36,8 @@ def output_of(declared, value):
     found = {"name": declared.name, "dtype": declared.type.tensor_type.elem_type, "shape": list(value.shape)}
     if value.dtype.kind in "iub" and value.size <= 64:
         found["integers"] = [int(element) for element in value.ravel()]
+    if value.dtype in (np.float32, np.float64) and value.size <= 64:
+        found["floats"] = [repr(float(element)) for element in value.ravel()]  # as text: NaN and infinities are no JSON
     if (range_of := limits(value)) and all(math.isfinite(bound) for bound in range_of[:2]):
         found["range"] = range_of
     return found

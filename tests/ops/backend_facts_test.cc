@@ -8,40 +8,20 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "ir/readers/onnx/reader.h"
 #include "passes/dataflow/analysis.h"
+#include "tests/ops/backend_corpus.h"
 
 namespace tensorlint {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kListed = "tests/ops/backend_facts.expected.txt";
-
-std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-struct Corpus {
-  std::string models = read_all(std::string(TENSORLINT_BACKEND_CORPUS) + "/models");
-  Json cases = Json::parse(read_all(std::string(TENSORLINT_BACKEND_CORPUS) + "/cases.json"));
-
-  static const Corpus& get() {
-    static const Corpus corpus;
-    return corpus;
-  }
-};
 
 /// The letter by which the tests are divided: the first of the operator's name.
 char letter_of(const Json& entry) {
@@ -83,6 +63,12 @@ void expect_inside(const Analysis& analysis, const Fact& fact, const Json& outpu
     EXPECT_TRUE(fact.range.nan || !range[2].get<bool>());
   }
   const Content* content = facts.content(fact.content);
+  if (content != nullptr && !content->floats.empty() && output.contains("floats")) {
+    ASSERT_EQ(content->floats.size(), output["floats"].size());
+    for (std::size_t i = 0; i < content->floats.size(); ++i)
+      EXPECT_FLOAT_EQ(static_cast<float>(content->floats[i]),
+                      std::strtof(output["floats"][i].get<std::string>().c_str(), nullptr));
+  }
   if (content == nullptr || content->integers.empty() || !output.contains("integers")) return;
   const Json& recorded = output["integers"];
   ASSERT_EQ(content->integers.size(), recorded.size());
@@ -100,18 +86,26 @@ void expect_inside(const Analysis& analysis, const Fact& fact, const Json& outpu
 /// How many of the elements the content knows: all, some or none.
 std::string_view content_of(const Analysis& analysis, const Fact& fact, const Json& output) {
   const Content* content = analysis.facts().content(fact.content);
-  if (!output.contains("integers") || content == nullptr || content->integers.empty()) return "";
+  if (content == nullptr) return "";
+  if (!content->floats.empty()) return " known";
+  if (!output.contains("integers")) return "";
   for (const Dim element : content->integers)
     if (element.is_unknown()) return " partly known";
   return " known";
 }
 
+/// The range of an output, where it says more than the dtype.
+std::string range_of(const Fact& fact) {
+  if (fact.kind != ValueKind::kTensor || fact.content != ContentId::kNone ||
+      fact.range == tensorlint::range_of(fact.dtypes))
+    return "";
+  return fmt::format(" within [{:.6g}, {:.6g}]{}", fact.range.lo, fact.range.hi, fact.range.nan ? " or NaN" : "");
+}
+
 /// What falls short of the record, by line of the expected file; and the contents that are known.
 std::set<std::string> facts_of(const Json& entry) {
   std::set<std::string> lines;
-  const std::string_view bytes = std::string_view(Corpus::get().models)
-                                     .substr(entry["offset"].get<std::size_t>(), entry["length"].get<std::size_t>());
-  const Result<Model> model = read_onnx_bytes(bytes, "test.onnx");
+  const Result<Model> model = model_of(entry);
   EXPECT_TRUE(model) << model.error().message;
   if (!model) return lines;
   const Analysis analysis = analyse(*model, {});
@@ -129,6 +123,7 @@ std::set<std::string> facts_of(const Json& entry) {
       lines.insert(fmt::format("{}: {}{} for {}{}", title, fact.dtypes.to_text(), shape, to_text(dtype), recorded));
     if (const std::string_view content = content_of(analysis, fact, output); !content.empty())
       lines.insert(fmt::format("{}:{}", title, content));
+    if (const std::string range = range_of(fact); !range.empty()) lines.insert(fmt::format("{}:{}", title, range));
   }
   return lines;
 }
