@@ -121,7 +121,7 @@ void Checker::check_model(const InputSettings& settings, InputReport& report) {
     report.hidden = suppressed + results.left_out;
     if (settings.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
   }
-  report.places = count_places(report.findings) + report.omitted();
+  report.places = count_places(report.findings) + report.omitted() + results.omitted_places;
   if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
   report.checked = true;
 }

@@ -265,6 +265,7 @@ RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, 
   group_by_cause(results.findings);
   results.counts = count(results.findings);
   results.counts += out.omitted();
+  results.omitted_places = out.omitted_places();
   return results;
 }
 

@@ -63,7 +63,8 @@ struct RuleResults {
   SeverityCounts counts;                ///< of all that was found, also past the caps
   std::vector<std::size_t> suppressed;  ///< findings taken away, by suppression of the selection
   std::size_t suppressed_by_comments = 0;
-  std::size_t left_out = 0;  ///< findings of rules that count_left_out named
+  std::size_t omitted_places = 0;  ///< past the caps, of findings that are counted
+  std::size_t left_out = 0;        ///< findings of rules that count_left_out named
 };
 
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.

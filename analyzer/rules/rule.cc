@@ -126,6 +126,7 @@ FindingBuilder& FindingBuilder::cost(TransferCost cost) {
 }
 
 FindingBuilder& FindingBuilder::cause(std::string key) {
+  reporter_.note_cause(key);
   if (finding_ != nullptr) finding_->causes.push_back(std::move(key));
   return *this;
 }
@@ -182,10 +183,14 @@ Finding* Reporter::add(Severity severity, GraphId graph) {
   if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
     last_ = nullptr;
+    last_is_omitted_ = true;
+    last_severity_ = severity;
     return nullptr;
   }
   Finding& finding = findings_.emplace_back();
   last_ = &finding;
+  last_is_omitted_ = false;
+  last_severity_ = severity;
   finding.rule = rule_->name;
   finding.code = rule_->code;
   finding.severity = severity;
@@ -193,6 +198,14 @@ Finding* Reporter::add(Severity severity, GraphId graph) {
   finding.graph = analysis_.model().graph_path(graph);
   finding.order = ~std::uint64_t{0};
   return &finding;
+}
+
+void Reporter::note_cause(const std::string& key) {
+  const bool is_known = !causes_.insert(fmt::format("{} {} {}", rule_->code, to_text(last_severity_), key)).second;
+  if (!is_known || !last_is_omitted_) return;
+  last_is_omitted_ = false;
+  --omitted_[last_severity_];
+  ++omitted_places_;
 }
 
 FindingBuilder Reporter::report(Severity severity, NodeId node, std::string message) {
@@ -261,8 +274,7 @@ FindingBuilder Rule::word(const FailureCase& failure, std::string message, Repor
   }
   if (failure.at.iteration > 1) finding.note(fmt::format("from iteration {} on", failure.at.iteration));
   for (const NodeId caller : failure.at.calls) finding.note_at(caller, "called from here");
-  if (finding)
-    for (std::string& cause : causes_of(failure)) finding.cause(std::move(cause));
+  for (std::string& cause : causes_of(failure)) finding.cause(std::move(cause));
   return finding;
 }
 

@@ -168,11 +168,16 @@ class Reporter {
   std::vector<Finding> take();
   /// Findings past the cap of one rule, counted but not kept.
   const SeverityCounts& omitted() const { return omitted_; }
+  /// Places past the cap, of findings that are kept or counted as omitted.
+  std::size_t omitted_places() const { return omitted_places_; }
 
   static constexpr std::size_t kMaxFindingsPerRule = 1000;
 
  private:
+  friend class FindingBuilder;
   Finding* add(Severity severity, GraphId graph);
+  /// A key of the last finding. Past the cap one that is known makes a place of what was counted as a finding.
+  void note_cause(const std::string& key);
 
   const Analysis& analysis_;
   LocationResolver& places_;
@@ -184,6 +189,10 @@ class Reporter {
   std::map<std::string_view, std::size_t> per_rule_;
   std::set<std::string> seen_;
   SeverityCounts omitted_;
+  Severity last_severity_ = Severity::kInfo;
+  bool last_is_omitted_ = false;  // and counted as a finding
+  std::size_t omitted_places_ = 0;
+  std::set<std::string> causes_;
 };
 
 /// What several whole-graph rules need of a model, computed once and only when asked for.

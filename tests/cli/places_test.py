@@ -138,6 +138,13 @@ class PlacesTest(unittest.TestCase):
         finding = self.assert_one(self.check(path), "reshape-changes-element-count", "error", 3)
         self.assertIn("[4, 9] has 36 elements", finding["also"][1]["message"])
 
+    def test_more_places_than_are_kept_are_one_finding_too(self):
+        nodes = "".join(f"  [n{i}] y{i} = Softmax (x)\n" for i in range(1500))
+        path = self.write("m.onnxtxt", HEADER + f"g (int64[2] x) => ({', '.join(f'y{i}' for i in range(1500))})\n{{\n{nodes}}}\n")
+        document = json.loads(self.run_tool("check", "--format", "json", path).stdout)
+        self.assertEqual(document["summary"], {"error": 1, "warning": 0, "info": 0, "places": 1500})
+        self.assertIn("1 error in 1500 places", self.run_tool("check", path).stdout)
+
     def test_other_constants_are_other_mistakes(self):
         path = self.write("m.onnxtxt", HEADER + "g (float[4, 6] x, float[2, 12] y) => (a, b)\n<int64[2] one = {5, 5}, int64[2] two = {5, 7}>\n"
                           "{\n  a = Reshape (x, one)\n  b = Reshape (y, two)\n}\n")
