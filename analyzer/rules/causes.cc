@@ -7,6 +7,9 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
+
+#include "analyzer/findings/fingerprint.h"
 
 namespace tensorlint {
 namespace {
@@ -63,6 +66,17 @@ std::string dtypes_of(std::span<const Operand> operands) {
   return fmt::format("{}", fmt::join(dtypes, " "));
 }
 
+/// Where an exporter left no source lines, names tell of instances of one module: nodes below "/layers.0/attention" and
+/// "/layers.7/attention" that fail in the same words. Empty for names without a module that is numbered.
+std::string instance_key(const Model& model, const NodeFailure& failure) {
+  const Node& node = model.node(failure.node);
+  const std::string_view name = model.text(node.name), module = name.substr(0, name.rfind('/'));
+  const bool is_numbered = std::ranges::any_of(module, [](char c) { return c >= '0' && c <= '9'; });
+  if (module.size() == name.size() || !is_numbered) return {};
+  return fmt::format("instance {} {} {} {}", without_numbers(module), model.text(model.op(node).name),
+                     failure.failure.constraint->label, failure.failure.message);
+}
+
 }  // namespace
 
 std::vector<std::string> causes_of(const FailureCase& failure) {
@@ -73,6 +87,8 @@ std::vector<std::string> causes_of(const FailureCase& failure) {
   if (failure.loss != nullptr && failure.loss->meeting != NodeId::kNone)
     causes.push_back(
         fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(failure.loss->meeting)));
+  if (std::string instance = instance_key(failure.model(), failure.at); !instance.empty())
+    causes.push_back(std::move(instance));
   const std::vector<Operand> operands = failure.operands();
   const std::string reason = aspect == Aspect::kDtype ? dtypes_of(operands) : failure.failure().message;
   for (const Operand& operand : operands) {
@@ -82,6 +98,9 @@ std::vector<std::string> causes_of(const FailureCase& failure) {
     // A wrong constant fails in many ways; what is computed is to blame where all say the same of it.
     const bool any_reason = aspect != Aspect::kDtype && is_constant(failure.model(), source);
     causes.push_back(fmt::format("{} {} {} {}", label, static_cast<int>(aspect), id, any_reason ? "" : reason));
+    // A target of integers fails in each of the nodes that a loss is written out as, for other constraints.
+    if (aspect == Aspect::kDtype && failure.loss_kind() && operand.fact().dtypes.proves(DTypeSet::integers()))
+      causes.push_back(fmt::format("integers in a loss {}", id));
     if (const std::string list = list_key(failure.analysis, operand.value()); !list.empty())
       causes.push_back(fmt::format("{} {}", label, list));
   }

@@ -119,6 +119,21 @@ class PlacesTest(unittest.TestCase):
                 self.assertIn("1 error in 144 places", text)
         self.assertEqual(self.check(self.write("ok.onnx", encoder(48, heads=1)))["findings"], [])
 
+    def test_instances_without_source_lines(self):
+        """Exporters without stack traces write a constant for each view, and module paths into the names."""
+        for heads, places in [(2, 3 * 12), (1, 0)]:
+            model = encoder(12, heads=heads)
+            graph = model.graph
+            for made in [*graph.node]:
+                del made.metadata_props[:]
+                made.name = "/encoder/layers." + made.name.rsplit("_", 1)[-1] + "/attention/" + made.op_type + "_" + made.name.replace("_", "")
+                if made.op_type == "Reshape" and "view" in made.name and "joined" not in made.name:
+                    initializer = constant(made.output[0] + "_shape", [0, 0, heads, 8])
+                    graph.initializer.append(initializer)
+                    made.input[1] = initializer.name
+            document = self.check(self.write("m.onnx", model), "--ignore", "dead-node,unused-initializer")
+            self.assertEqual([(f["rule"], 1 + len(f["also"])) for f in document["findings"]], [("reshape-changes-element-count", places)] if places else [])
+
     def test_a_mistake_of_certain_extents_is_one_too(self):
         self.assert_one(self.check(self.write("fixed.onnx", encoder(4, batch=3)), "--input", "x=[3,5,16]"),
                         "reshape-changes-element-count", "error", 3)
@@ -161,6 +176,20 @@ class PlacesTest(unittest.TestCase):
                 ("g (float[N,1] logits, int64[N,1] target) => (float loss)\n{\n" + loss + "}", "integer-target-in-regression-loss", 2)]:
             with self.subTest(graph=graph[:60]):
                 self.assert_one(self.check(self.write("m.onnxtxt", HEADER + graph + "\n")), rule, "error", places)
+
+    def test_an_integer_target_is_one_mistake_in_every_loss(self):
+        """However an exporter writes the loss out: each node that reads the target fails."""
+        tried = 0
+        for path in sorted((ROOT / "tests/models/losses").glob("*.onnx")):
+            floats = [value.name for value in onnx.load(path).graph.input if value.type.tensor_type.elem_type == TensorProto.FLOAT]
+            # Where the logarithm is taken inside a function, the loss around its call is not known.
+            if len(floats) < 2 or ("kl_div" in path.name and path.stem.endswith("_functions") and "_log_" not in path.name):
+                continue
+            tried += 1
+            with self.subTest(path=path.name):
+                errors = [(f["rule"], f["node"]) for f in self.check(path, "--input", f"{floats[1]}=int64")["findings"] if f["severity"] == "error"]
+                self.assertEqual(len(errors), 1, errors)
+        self.assertGreater(tried, 150)
 
     def test_a_truncated_data_file(self):
         count = 72

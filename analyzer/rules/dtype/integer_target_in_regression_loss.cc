@@ -11,9 +11,20 @@ class IntegerTargetInRegressionLoss : public Rule {
       : Rule({"TL-D101", "integer-target-in-regression-loss", "dtype", Severity::kError,
               "a loss that compares element by element gets integers as its target"}) {}
 
-  int claim(const FailureCase& failure) const override { return target_cast(failure) ? kForLoss + 1 : 0; }
+  int claim(const FailureCase& failure) const override {
+    return target_cast(failure) || lone_target(failure) ? kForLoss + 1 : 0;
+  }
 
   void report(const FailureCase& failure, Reporter& out) const override {
+    if (const auto target = lone_target(failure)) {
+      word(failure,
+           fmt::format("{} takes floating-point values, its target {} is {}", to_text(*failure.loss_kind()),
+                       target->name(), target->fact().dtypes.to_text()),
+           out)
+          .fix(fmt::format("cast {} to float32", target->name()), Applicability::kUnsafe,
+               insert_cast(failure.model(), failure.at.node, target->value(), DType::kFloat32));
+      return;
+    }
     const CastFix fix = *target_cast(failure);
     FindingBuilder finding =
         word(failure,
@@ -24,6 +35,19 @@ class IntegerTargetInRegressionLoss : public Rule {
   }
 
  private:
+  /// The integer target of the loss, where the failing node takes nothing else: its logarithm or exponential.
+  static std::optional<Operand> lone_target(const FailureCase& failure) {
+    if (failure.kind() != ConstraintKind::kTypeConstraint || failure.loss == nullptr ||
+        !is_regression(failure.loss->kind) || failure.call().operand_count() != 1)
+      return std::nullopt;
+    const Operand operand = failure.call().operand(0);
+    const bool is_integer = operand.present() && operand.fact().kind == ValueKind::kTensor &&
+                            operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool);
+    if (!is_integer || failure.loss->target_source == ValueId::kAbsent) return std::nullopt;
+    const auto source = [&](ValueId value) { return origin_of(failure.analysis, value, Aspect::kDtype).value; };
+    return source(operand.value()) == source(failure.loss->target_source) ? std::optional(operand) : std::nullopt;
+  }
+
   /// The integer that meets a float in a regression loss, unless it is known to be the prediction.
   static std::optional<CastFix> target_cast(const FailureCase& failure) {
     const bool types =
