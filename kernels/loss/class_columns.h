@@ -127,8 +127,8 @@ TL_DEVICE TileView<T, kWidth> view_tile(const ClassParameters<T>& p, std::int64_
   return v;
 }
 
-/// Calls `take(logits, probabilities, index)` with strips of this thread's classes, kBatch at a time while they are
-/// aligned, then singly; `count` classes in all.
+/// Calls `take(logits, probabilities, index, batch)` with strips of this thread's classes, kBatch at a time where
+/// `batches` (all are aligned: `batch` is std::true_type), then singly (std::false_type); `count` classes in all.
 template <ClassTask kTask, int kWidth, typename T, typename Take>
 TL_DEVICE void walk_classes(const ClassParameters<T>& p, const TileView<T, kWidth>& v, std::int64_t count, bool batches,
                             const Take& take) {
@@ -147,7 +147,7 @@ TL_DEVICE void walk_classes(const ClassParameters<T>& p, const TileView<T, kWidt
         for (int c = 0; c < kBatch; ++c)
           t[c] = load_strip<T, kWidth>(v.probabilities + (index + c * v.step) * p.inner, true);
       }
-      take(x, t, index);
+      take(x, t, index, std::true_type{});
     }
   }
   TL_ROLLED
@@ -156,7 +156,7 @@ TL_DEVICE void walk_classes(const ClassParameters<T>& p, const TileView<T, kWidt
     S t[1] = {};
     if constexpr (kTask == ClassTask::kProbabilities)
       t[0] = load_strip<T, kWidth>(v.probabilities + index * p.inner, v.aligned);
-    take(x, t, index);
+    take(x, t, index, std::false_type{});
   }
 }
 
@@ -167,7 +167,7 @@ TL_DEVICE void absorb_tile(const ClassParameters<T>& p, const TileView<T, kWidth
   using C = Compute<T>;
   RunningClasses<C> running[kWidth];
   walk_classes<kTask, kWidth>(p, v, v.counted ? p.classes : 0, v.aligned,
-                              [&](const auto& x, const auto& t, std::int64_t index) {
+                              [&](const auto& x, const auto& t, std::int64_t index, auto) {
                                 absorb_strips<kTask, kWidth>(p, x, t, index, v.step, soft, running);
                               });
   TL_UNROLL
@@ -221,12 +221,13 @@ TL_DEVICE void write_tile(const ClassParameters<T>& p, const TileView<T, kWidth>
     if (r[k].label == kSkipped) skipped |= 1U << k;
   }
   const bool aligned = kWidth == 1 || reinterpret_cast<std::uintptr_t>(v.out) % 16 == 0;
-  const auto write = [&](const auto& x, const auto& t, std::int64_t index) {
+  const auto write = [&](const auto& x, const auto& t, std::int64_t index, auto batch) {
     constexpr int kCount = static_cast<int>(sizeof(x) / sizeof(x[0]));
     TL_UNROLL
     for (int c = 0; c < kCount; ++c) {
       const std::int64_t at = index + c * v.step;
-      output_strip<kTask, kWidth>(p, r, skipped, x[c], t[c], at, soft, v.out + at * p.inner, aligned);
+      output_strip<kTask, kWidth>(p, r, skipped, x[c], t[c], at, soft, v.out + at * p.inner,
+                                  decltype(batch)::value || aligned);
     }
   };
   if (v.counted) {
@@ -236,7 +237,7 @@ TL_DEVICE void write_tile(const ClassParameters<T>& p, const TileView<T, kWidth>
   TL_ROLLED
   for (std::int64_t index = v.index; index < p.classes; index += v.step) {  // all skipped: zeros
     const S nothing[1] = {};
-    write(nothing, nothing, index);
+    write(nothing, nothing, index, std::false_type{});
   }
 }
 

@@ -41,13 +41,13 @@ struct MergeCosine {
   }
 };
 
-/// Hands the vectors `unit`, `unit` + `step`... of two rows to `take(a, b, first element)`. Where both rows are
-/// aligned, two pairs are on their way at a time.
+/// Hands the vectors `unit`, `unit` + `step`... of two rows to `take(a, b, first element, batch)`: two pairs at a time
+/// where `batches` (rows, and what is written, are aligned: `batch` is std::true_type), then singly (std::false_type).
 template <typename T, typename Take>
 TL_DEVICE void walk_vectors(const T* first, const T* second, std::int64_t vectors, std::int64_t unit, std::int64_t step,
-                            bool aligned, const Take& take) {
+                            bool batches, bool aligned, const Take& take) {
   constexpr int kSize = Vector<T>::kSize;
-  if (aligned) {
+  if (batches) {
     TL_ROLLED
     for (; unit + step < vectors; unit += 2 * step) {
       Vector<T> a[2];
@@ -57,12 +57,13 @@ TL_DEVICE void walk_vectors(const T* first, const T* second, std::int64_t vector
       TL_UNROLL
       for (int i = 0; i < 2; ++i) b[i] = load_vector(second + (unit + i * step) * kSize, true);
       TL_UNROLL
-      for (int i = 0; i < 2; ++i) take(a[i], b[i], (unit + i * step) * kSize);
+      for (int i = 0; i < 2; ++i) take(a[i], b[i], (unit + i * step) * kSize, std::true_type{});
     }
   }
   TL_ROLLED
   for (; unit < vectors; unit += step)
-    take(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned), unit * kSize);
+    take(load_vector(first + unit * kSize, aligned), load_vector(second + unit * kSize, aligned), unit * kSize,
+         std::false_type{});
 }
 
 /// 1 - cos for target 1, max(0, cos - margin) for target -1; squared norms carry 1e-12 as in PyTorch. Sums in float64:
@@ -95,7 +96,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
       const double y = static_cast<double>(b);
       sums = {fma(x, y, sums.dot), fma(x, x, sums.first), fma(y, y, sums.second)};
     };
-    const auto take_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t) {
+    const auto take_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t, auto) {
       C a[kSize];
       C b[kSize];
       unpack(a_vector, a);
@@ -103,7 +104,7 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
       TL_UNROLL
       for (int i = 0; i < kSize; ++i) take(a[i], b[i]);
     };
-    walk_vectors(first, second, full, lane, p.lanes, aligned, take_vectors);
+    walk_vectors(first, second, full, lane, p.lanes, aligned, aligned, take_vectors);
     TL_ROLLED
     for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes)
       take(widen(load_global(first + i)), widen(load_global(second + i)));
@@ -142,17 +143,18 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) cosine_embedding(const CosineParame
     T* const second_out = p.second_gradient != nullptr ? p.second_gradient + start : nullptr;
     const bool first_aligned = reinterpret_cast<std::uintptr_t>(first_out) % 16 == 0;
     const bool second_aligned = reinterpret_cast<std::uintptr_t>(second_out) % 16 == 0;
-    const auto write_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t at) {
+    const auto write_vectors = [&](const Vector<T>& a_vector, const Vector<T>& b_vector, std::int64_t at, auto batch) {
       C a[kSize];
       C b[kSize];
       unpack(a_vector, a);
       unpack(b_vector, b);
       TL_UNROLL
       for (int i = 0; i < kSize; ++i) slopes(a[i], b[i], a[i], b[i]);
-      if (first_out != nullptr) store_vector(first_out + at, pack<T>(a), first_aligned);
-      if (second_out != nullptr) store_vector(second_out + at, pack<T>(b), second_aligned);
+      if (first_out != nullptr) store_vector(first_out + at, pack<T>(a), decltype(batch)::value || first_aligned);
+      if (second_out != nullptr) store_vector(second_out + at, pack<T>(b), decltype(batch)::value || second_aligned);
     };
-    walk_vectors(first, second, full, lane, p.lanes, aligned, write_vectors);
+    walk_vectors(first, second, full, lane, p.lanes, aligned && first_aligned && second_aligned, aligned,
+                 write_vectors);
     TL_ROLLED
     for (std::int64_t i = full * kSize + lane; i < length; i += p.lanes) {
       C a = widen(load_global(first + i));

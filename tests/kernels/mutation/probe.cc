@@ -1,6 +1,6 @@
-// What the mutation run executes: few instances, every synchronisation structure, several schedules. Prints the first
-// complaint and exits 1 on a result that differs from the serial reference or between schedules, or on anything the
-// emulator says.
+// What the mutation run executes: few instances, every synchronisation structure, several schedules; every result
+// against a serial reference. Prints the first complaint and exits 1 on a result that differs from the reference or
+// between schedules, or on anything the emulator says.   probe [KERNEL]: that kernel's part only.
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,9 @@ const Schedule kSchedules[] = {{Order::kInOrder, 1}, {Order::kRandom, 1},   {Ord
 template <typename T>
 struct Memory {
   std::vector<T> values;
-  Memory(std::size_t count, Access access, const char* name) : values(count + 16 / sizeof(T)) {
-    data = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(values.data()) + 15) / 16 * 16);
+  Memory(std::size_t count, Access access, const char* name, std::size_t shift = 0)
+      : values(count + shift + 16 / sizeof(T)) {
+    data = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(values.data()) + 15) / 16 * 16) + shift;
     size = count;
     emulator::register_buffer(data, count * sizeof(T), sizeof(T), access, name);
   }
@@ -55,99 +56,183 @@ std::vector<float> in_all_schedules(const char* name, const Run& run) {
     const std::vector<float> result = run();
     if (!emulator::report().clean()) fail(std::string(name) + ": " + emulator::report().first);
     if (first.empty()) first = result;
-    if (std::memcmp(result.data(), first.data(), result.size() * sizeof(float)) != 0)
+    if (result.size() != first.size() || std::memcmp(result.data(), first.data(), result.size() * sizeof(float)) != 0)
       fail(std::string(name) + ": results differ between schedules");
   }
   return first;
 }
 
-void check(const char* name, double got, double want) {
-  if (!(std::fabs(got - want) <= 1e-4 * std::fabs(want) + 1e-6))
+void check(const char* name, double got, double want, double scale = 1) {
+  if (!(std::fabs(got - want) <= 1e-4 * std::fabs(want) + 1e-6 * scale + 1e-7))
     fail(std::string(name) + ": " + std::to_string(got) + " for " + std::to_string(want));
 }
 
-void probe_reduction(const char* name, std::vector<std::int64_t> extents, std::vector<int> axes) {
+#if defined(PROBE_reduce_rows) || defined(PROBE_reduce_columns)
+// Element `i` of the input that belongs to result `r`, for [outer, reduced, inner] reduced over the middle.
+struct Middle {
+  std::int64_t outer, reduced, inner;
+  std::size_t at(std::int64_t r, std::int64_t i) const {
+    return static_cast<std::size_t>((r / inner * reduced + i) * inner + r % inner);
+  }
+};
+
+/// Reduces the middle of `shape`; `split`: units or steps of one split, 0 for the plan's own. `shift`: elements past
+/// alignment.
+void probe_reduction(const char* name, const Middle& shape, std::int64_t split, std::size_t shift = 0) {
   using Accumulator = Sum<float, Term::kValue>;
   ReductionParameters p;
-  fold_axes(extents.data(), static_cast<int>(extents.size()), axes.data(), static_cast<int>(axes.size()), &p.axes);
+  const std::int64_t extents[] = {shape.outer, shape.reduced, shape.inner};
+  const int axis = 1;
+  fold_axes(extents, 3, &axis, 1, &p.axes);
   plan_reduction(p.axes, 4, sizeof(float), &p.plan);
-  const std::int64_t total = p.axes.results() * p.axes.elements_each();
-  Memory<float> input(static_cast<std::size_t>(total), Access::kReadOnly, "input");
+  if (split > 0) {
+    const std::int64_t length =
+        p.axes.inner_reduced ? p.axes.outer_reduced * ((p.axes.inner + 3) / 4) : p.axes.outer_reduced;
+    p.plan.blocks /= p.plan.splits;
+    p.plan.split_length = split;
+    p.plan.splits = static_cast<unsigned>((length + split - 1) / split);
+    p.plan.blocks *= p.plan.splits;
+  }
+  const std::int64_t results = p.axes.results();
+  Memory<float> input(static_cast<std::size_t>(results * shape.reduced), Access::kReadOnly, "input", shift);
   for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<float>(i % 113) * 0.37F + 1.0F;
-  Memory<unsigned> workspace(p.plan.workspace_bytes / 4, Access::kWriteFirst, "workspace");
-  zero_tickets(workspace.data, p.plan.workspace_bytes, nullptr);
+  Memory<unsigned> workspace(kTicketBytes / 4 + static_cast<std::size_t>(results) * p.plan.splits, Access::kWriteFirst,
+                             "workspace");
+  zero_tickets(workspace.data, kTicketBytes, nullptr);
   p.input = input.data;
   p.tickets = tickets_of(workspace.data);
   p.partials = scratch_of(workspace.data);
   p.elements_each = p.axes.elements_each();
   const std::vector<float> result = in_all_schedules(name, [&] {
-    Memory<float> output(static_cast<std::size_t>(p.axes.results()), Access::kWriteFirst, "output");
+    Memory<float> output(static_cast<std::size_t>(results), Access::kWriteFirst, "output");
     p.output = output.data;
     launch_reduction<Accumulator>(p, nullptr);
     return std::vector<float>(output.data, output.data + output.size);
   });
-  double got = 0, want = 0;
-  for (const float x : result) got += static_cast<double>(x);
-  for (std::size_t i = 0; i < input.size; ++i) want += static_cast<double>(input.data[i]);
-  check(name, got, want);
-  for (std::size_t r = 0; r < result.size() && p.axes.inner_reduced && p.axes.outer_reduced == 1; ++r) {
-    double row = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(p.axes.inner); ++i)
-      row += static_cast<double>(input.data[r * static_cast<std::size_t>(p.axes.inner) + i]);
-    check(name, static_cast<double>(result[r]), row);
+  for (std::int64_t r = 0; r < results; ++r) {
+    double want = 0;
+    for (std::int64_t i = 0; i < shape.reduced; ++i) want += static_cast<double>(input.data[shape.at(r, i)]);
+    check(name, static_cast<double>(result[static_cast<std::size_t>(r)]), want);
   }
 }
 
-void probe_classes(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner,
-                   std::size_t part_bytes, unsigned blocks) {
+/// Segments: the outer and the inner axis are reduced.
+void probe_segments() {
+  using Accumulator = Sum<float, Term::kValue>;
+  ReductionParameters p;
+  const std::int64_t extents[] = {5, 3, 210};
+  const int axes[] = {0, 2};
+  fold_axes(extents, 3, axes, 2, &p.axes);
+  plan_reduction(p.axes, 4, sizeof(float), &p.plan);
+  Memory<float> input(5 * 3 * 210, Access::kReadOnly, "input");
+  for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<float>(i % 113) * 0.37F + 1.0F;
+  p.input = input.data;
+  p.elements_each = p.axes.elements_each();
+  const std::vector<float> result = in_all_schedules("segments", [&] {
+    Memory<float> output(3, Access::kWriteFirst, "output");
+    p.output = output.data;
+    launch_reduction<Accumulator>(p, nullptr);
+    return std::vector<float>(output.data, output.data + 3);
+  });
+  for (std::size_t r = 0; r < 3; ++r) {
+    double want = 0;
+    for (std::size_t i = 0; i < 5 * 210; ++i)
+      want += static_cast<double>(input.data[i / 210 * 630 + r * 210 + i % 210]);
+    check("segments", static_cast<double>(result[r]), want);
+  }
+}
+#endif
+
+#if defined(PROBE_class_rows) || defined(PROBE_class_columns)
+struct ClassProbe {
+  std::int64_t rows, classes, inner;
+  std::size_t part_bytes;
+  unsigned blocks;
+  ClassTask task = ClassTask::kIndices;
+  float smoothing = 0;
+  int capability = 90;
+  std::size_t shift = 0;
+};
+
+/// In place, since nothing else shows a logit that is read too late. Total and every gradient against float64.
+void probe_classes(const char* name, const ClassProbe& c) {
+  const std::int64_t inner = c.inner;
   ClassParameters<float> p;
-  plan_class_rows(rows, classes, 4, true, 90, part_bytes, &p.plan);
+  plan_class_rows(c.rows, c.classes, 4, true, c.capability, c.part_bytes, &p.plan);
   if (inner > 1) {
-    plan_class_columns(rows, classes, inner, 4, &p.plan);
+    plan_class_columns(c.rows, c.classes, inner, 4, &p.plan);
     p.by_inner = Divisor::of(inner);
   }
-  p.plan.blocks = blocks * p.plan.cluster;
-  const auto positions = static_cast<std::size_t>(rows * inner),
-             elements = positions * static_cast<std::size_t>(classes);
-  Memory<float> logits(elements, Access::kReadOnly, "logits");
-  for (std::size_t i = 0; i < elements; ++i) logits.data[i] = static_cast<float>(i * 7919 % 1000) * 0.01F;
+  p.plan.blocks = c.blocks * p.plan.cluster;
+  const auto positions = static_cast<std::size_t>(c.rows * inner), k = static_cast<std::size_t>(c.classes),
+             in = static_cast<std::size_t>(inner), elements = positions * k;
+  const auto logit = [](std::size_t i) { return static_cast<float>(i * 7919 % 1000) * 0.01F; };
+  const auto target = [](std::size_t i) { return static_cast<float>(i % 7) * 0.125F; };
+  const bool soft = c.task == ClassTask::kProbabilities;
+  Memory<float> probabilities(soft ? elements : 0, Access::kReadOnly, "probabilities", c.shift);
+  for (std::size_t i = 0; i < probabilities.size; ++i) probabilities.data[i] = target(i);
   Memory<std::int64_t> labels(positions, Access::kReadOnly, "labels");
   for (std::size_t i = 0; i < positions; ++i)
-    labels.data[i] = i % 5 == 2 ? -100 : static_cast<std::int64_t>(i * 31) % classes;
+    labels.data[i] = i % 5 == 2 ? -100 : i % 9 == 4 ? c.classes - 1 : static_cast<std::int64_t>(i * 31) % c.classes;
   Memory<double> partials(p.plan.blocks, Access::kWriteFirst, "partials");
   Memory<unsigned> ticket(1, Access::kReadWrite, "ticket");
   ticket.data[0] = 0;
-  p.logits = logits.data;
+  p.second = probabilities.data;
   p.labels.data = labels.data;
-  p.rows = rows;
-  p.classes = classes;
+  p.rows = c.rows;
+  p.classes = c.classes;
   p.inner = inner;
   p.partials = partials.data;
   p.ticket = ticket.data;
+  p.smoothing = c.smoothing;
+  p.even_share = c.smoothing / static_cast<float>(c.classes);
   const Geometry geometry = {p.plan.blocks, kThreads, p.plan.cluster, p.plan.shared_bytes};
   const std::vector<float> result = in_all_schedules(name, [&] {
-    Memory<float> output(elements, Access::kWriteFirst, "output"), total(1, Access::kWriteFirst, "total");
-    p.output = output.data;
+    Memory<float> logits(elements, Access::kReadWrite, "logits", c.shift), total(1, Access::kWriteFirst, "total");
+    Memory<float> losses(positions, Access::kWriteFirst, "losses");
+    for (std::size_t i = 0; i < elements; ++i) logits.data[i] = logit(i);
+    p.logits = logits.data;
+    p.output = logits.data;
     p.total = total.data;
-    launch(inner == 1 ? &class_rows<ClassTask::kIndices, float> : &class_columns<ClassTask::kIndices, float>, geometry,
-           nullptr, p);
-    std::vector<float> all(output.data, output.data + output.size);
+    p.losses = losses.data;
+    void (*const kernel)(ClassParameters<float>) =
+        soft ? (inner == 1 ? &class_rows<ClassTask::kProbabilities, float>
+                           : &class_columns<ClassTask::kProbabilities, float>)
+             : (inner == 1 ? &class_rows<ClassTask::kIndices, float> : &class_columns<ClassTask::kIndices, float>);
+    if (launch(kernel, geometry, nullptr, p) != Status::kOk) fail(std::string(name) + ": launch failed");
+    std::vector<float> all(logits.data, logits.data + logits.size);
+    all.insert(all.end(), losses.data, losses.data + positions);
     all.push_back(total.data[0]);
     return all;
   });
-  double want = 0;
+  double total = 0;
   for (std::size_t position = 0; position < positions; ++position) {
-    if (labels.data[position] < 0) continue;
-    const std::size_t in = static_cast<std::size_t>(inner), c = static_cast<std::size_t>(classes);
-    const std::size_t start = position / in * c * in + position % in;
-    double sum = 0;
-    for (std::size_t k = 0; k < c; ++k) sum += std::exp(static_cast<double>(logits.data[start + k * in]));
-    want +=
-        std::log(sum) - static_cast<double>(logits.data[start + static_cast<std::size_t>(labels.data[position]) * in]);
+    const std::size_t start = position / in * k * in + position % in;
+    const bool skipped = !soft && labels.data[position] < 0;
+    double sum = 0, mass = 0, loss = 0;
+    const auto share = [&](std::size_t i) {
+      const double own = soft ? static_cast<double>(target(start + i * in))
+                         : static_cast<std::int64_t>(i) == labels.data[position] ? 1.0
+                                                                                 : 0.0;
+      return (1 - static_cast<double>(c.smoothing)) * own + static_cast<double>(c.smoothing) / static_cast<double>(k);
+    };
+    for (std::size_t i = 0; i < k; ++i) sum += std::exp(static_cast<double>(logit(start + i * in)));
+    for (std::size_t i = 0; i < k && !skipped; ++i) {
+      mass += share(i);
+      loss += share(i) * (std::log(sum) - static_cast<double>(logit(start + i * in)));
+    }
+    for (std::size_t i = 0; i < k; ++i) {
+      const double want = skipped ? 0 : mass * std::exp(static_cast<double>(logit(start + i * in))) / sum - share(i);
+      check(name, static_cast<double>(result[start + i * in]), want, mass);
+    }
+    check(name, static_cast<double>(result[elements + position]), loss, mass);
+    total += loss;
   }
-  check(name, static_cast<double>(result.back()), want);
+  check(name, static_cast<double>(result.back()), total);
 }
+#endif
 
+#if defined(PROBE_softmax_gradient)
 void probe_softmax_gradient(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner) {
   ClassParameters<float> p;
   plan_class_rows(rows, classes, 4, false, 0, kPartBytes, &p.plan);
@@ -174,19 +259,32 @@ void probe_softmax_gradient(const char* name, std::int64_t rows, std::int64_t cl
     launch(&softmax_gradient<float>, {p.plan.blocks, kThreads, 1, 0}, nullptr, p);
     return std::vector<float>(output.data, output.data + output.size);
   });
-  double dot = 0;
-  const std::size_t in = static_cast<std::size_t>(inner);
-  for (std::size_t k = 0; k < static_cast<std::size_t>(classes); ++k)
-    dot += static_cast<double>(y.data[k * in]) * static_cast<double>(g.data[k * in]);
-  check(name, static_cast<double>(result[in]),
-        static_cast<double>(y.data[in]) * (static_cast<double>(g.data[in]) - dot));
+  const std::size_t in = static_cast<std::size_t>(inner), k = static_cast<std::size_t>(classes);
+  for (std::size_t position = 0; position < static_cast<std::size_t>(rows) * in; ++position) {
+    const std::size_t start = position / in * k * in + position % in;
+    double dot = 0, size = 0;
+    for (std::size_t i = 0; i < k; ++i) {
+      const double part = static_cast<double>(y.data[start + i * in]) * static_cast<double>(g.data[start + i * in]);
+      dot += part;
+      size += std::fabs(part);
+    }
+    for (std::size_t i = 0; i < k; ++i) {
+      const std::size_t at = start + i * in;
+      check(name, static_cast<double>(result[at]),
+            static_cast<double>(y.data[at]) * (static_cast<double>(g.data[at]) - dot), 1 + size);
+    }
+  }
 }
+#endif
 
-void probe_labels() {
+#if defined(PROBE_scan_labels)
+void probe_labels(unsigned blocks) {
   LabelParameters<float> p;
-  Memory<std::int64_t> labels(3000, Access::kReadOnly, "labels");
+  Memory<std::int64_t> labels(3001, Access::kReadOnly, "labels");
   for (std::size_t i = 0; i < labels.size; ++i) labels.data[i] = static_cast<std::int64_t>(i % 12) - 1;
-  Memory<double> summary(3, Access::kWriteFirst, "summary"), partials(9, Access::kWriteFirst, "partials");
+  labels.data[0] = 3;  // the first bad one is in a later place
+  labels.data[3000] = 10;
+  Memory<double> summary(3, Access::kWriteFirst, "summary"), partials(3 * blocks, Access::kWriteFirst, "partials");
   Memory<std::int64_t> report(2, Access::kWriteFirst, "report");
   Memory<unsigned> ticket(1, Access::kReadWrite, "ticket");
   ticket.data[0] = 0;
@@ -195,18 +293,121 @@ void probe_labels() {
   p.partials = reinterpret_cast<LabelSummary*>(partials.data);
   p.report = report.data;
   p.ticket = ticket.data;
-  p.positions = 3000;
+  p.positions = 3001;
   p.classes = 10;
-  p.blocks = 3;
+  p.blocks = blocks;
   const std::vector<float> result = in_all_schedules("labels", [&] {
-    launch(&scan_labels<float>, {3, kThreads, 1, 0}, nullptr, p);
+    launch(&scan_labels<float>, {blocks, kThreads, 1, 0}, nullptr, p);
     return std::vector<float>{static_cast<float>(summary.data[0]), static_cast<float>(report.data[0]),
                               static_cast<float>(report.data[1])};
   });
-  check("labels", static_cast<double>(result[0]), 2500);
+  check("labels", static_cast<double>(result[0]), 2501);
   check("labels", static_cast<double>(result[1]), 500);
+  check("labels", static_cast<double>(result[2]), 11);
 }
+#endif
 
+#if defined(PROBE_pointwise_loss)
+void probe_pointwise(const char* name, std::int64_t elements, std::int64_t split_length, std::size_t shift) {
+  PointwiseParameters<float> p;
+  const auto count = static_cast<std::size_t>(elements);
+  Memory<float> x(count, Access::kReadOnly, "x", shift), t(count, Access::kReadOnly, "t", shift),
+      weight(3, Access::kReadOnly, "weight"), upstream(1, Access::kReadOnly, "upstream");
+  for (std::size_t i = 0; i < count; ++i) {
+    x.data[i] = static_cast<float>(i % 13) * 0.25F;
+    t.data[i] = static_cast<float>(i % 7) * 0.5F - 1.0F;
+  }
+  for (std::size_t i = 0; i < 3; ++i) weight.data[i] = 1.0F + static_cast<float>(i);
+  upstream.data[0] = 0.5F;
+  p.input = x.data;
+  p.target = t.data;
+  p.weight = weight.data;
+  p.weight_period = Divisor::of(3);
+  p.upstream = upstream.data;
+  p.elements = elements;
+  p.split_length = split_length;
+  p.blocks = static_cast<unsigned>(std::max<std::int64_t>(1, (elements / 4 + split_length - 1) / split_length));
+  p.aligned = shift == 0;
+  Memory<double> partials(p.blocks, Access::kWriteFirst, "partials");
+  Memory<unsigned> ticket(1, Access::kReadWrite, "ticket");
+  ticket.data[0] = 0;
+  p.partials = partials.data;
+  p.ticket = ticket.data;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> losses(count, Access::kWriteFirst, "losses", shift),
+        gradient(count, Access::kWriteFirst, "gradient", shift), total(1, Access::kWriteFirst, "total");
+    p.losses = losses.data;
+    p.gradient = gradient.data;
+    p.total = total.data;
+    launch(&pointwise_loss<SquaredOp, float>, {p.blocks, kThreads, 1, 0}, nullptr, p);
+    std::vector<float> all(losses.data, losses.data + count);
+    all.insert(all.end(), gradient.data, gradient.data + count);
+    all.push_back(total.data[0]);
+    return all;
+  });
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double d = static_cast<double>(x.data[i]) - static_cast<double>(t.data[i]),
+                 w = 1.0 + static_cast<double>(i % 3);
+    check(name, static_cast<double>(result[i]), w * d * d);
+    check(name, static_cast<double>(result[count + i]), w * d);
+    sum += w * d * d;
+  }
+  check(name, static_cast<double>(result.back()), sum);
+}
+#endif
+
+#if defined(PROBE_negative_log_likelihood)
+void probe_likelihood(const char* name, std::int64_t rows, std::int64_t classes, std::int64_t inner,
+                      std::size_t shift) {
+  ClassParameters<float> p;
+  const auto positions = static_cast<std::size_t>(rows * inner), k = static_cast<std::size_t>(classes),
+             in = static_cast<std::size_t>(inner), elements = positions * k;
+  Memory<float> logits(elements, Access::kReadOnly, "logits");
+  Memory<std::int64_t> labels(positions, Access::kReadOnly, "labels");
+  for (std::size_t i = 0; i < elements; ++i) logits.data[i] = -static_cast<float>(i % 19) * 0.25F;
+  for (std::size_t i = 0; i < positions; ++i)
+    labels.data[i] = i % 5 == 2 ? -100 : static_cast<std::int64_t>(i * 31) % classes;
+  Memory<double> partials(2, Access::kWriteFirst, "partials");
+  Memory<unsigned> ticket(1, Access::kReadWrite, "ticket");
+  ticket.data[0] = 0;
+  p.logits = logits.data;
+  p.labels.data = labels.data;
+  p.partials = partials.data;
+  p.ticket = ticket.data;
+  p.rows = rows;
+  p.classes = classes;
+  p.inner = inner;
+  p.by_inner = Divisor::of(inner);
+  p.by_classes = Divisor::of(classes);
+  p.plan.blocks = 2;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> losses(positions, Access::kWriteFirst, "losses"),
+        gradient(elements, Access::kWriteFirst, "gradient", shift), total(1, Access::kWriteFirst, "total");
+    p.losses = losses.data;
+    p.output = gradient.data;
+    p.total = total.data;
+    launch(&negative_log_likelihood<float>, {2, kThreads, 1, 0}, nullptr, p);
+    std::vector<float> all(gradient.data, gradient.data + elements);
+    all.insert(all.end(), losses.data, losses.data + positions);
+    all.push_back(total.data[0]);
+    return all;
+  });
+  double sum = 0;
+  for (std::size_t position = 0; position < positions; ++position) {
+    const std::size_t start = position / in * k * in + position % in;
+    const std::int64_t label = labels.data[position];
+    for (std::size_t i = 0; i < k; ++i)
+      check(name, static_cast<double>(result[start + i * in]), static_cast<std::int64_t>(i) == label ? -1 : 0);
+    const double loss = label < 0 ? 0 : -static_cast<double>(logits.data[start + static_cast<std::size_t>(label) * in]);
+    check(name, static_cast<double>(result[elements + position]), loss);
+    sum += loss;
+  }
+  check(name, static_cast<double>(result.back()), sum);
+}
+#endif
+
+#if defined(PROBE_cosine_embedding)
 void probe_cosine(const char* name, std::int64_t length) {
   CosineParameters<float> p;
   const auto elements = static_cast<std::size_t>(5 * length);
@@ -231,10 +432,16 @@ void probe_cosine(const char* name, std::int64_t length) {
   const unsigned blocks = length > 512 ? 2 : 1;
   const std::vector<float> result = in_all_schedules(name, [&] {
     Memory<float> total(1, Access::kWriteFirst, "total"), gradient(elements, Access::kWriteFirst, "gradient");
+    Memory<float> second_gradient(elements, Access::kWriteFirst, "second gradient"),
+        losses(5, Access::kWriteFirst, "losses");
     p.total = total.data;
+    p.losses = losses.data;
     p.first_gradient = gradient.data;
+    p.second_gradient = second_gradient.data;
     launch(&cosine_embedding<float>, {blocks, kThreads, 1, 0}, nullptr, p);
     std::vector<float> all(gradient.data, gradient.data + gradient.size);
+    all.insert(all.end(), second_gradient.data, second_gradient.data + elements);
+    all.insert(all.end(), losses.data, losses.data + 5);
     all.push_back(total.data[0]);
     return all;
   });
@@ -247,33 +454,103 @@ void probe_cosine(const char* name, std::int64_t length) {
       aa += static_cast<double>(a.data[i] * a.data[i]);
       bb += static_cast<double>(b.data[i] * b.data[i]);
     }
-    want += 1 - dot / std::sqrt(aa * bb);
+    const double norm = std::sqrt(aa * bb), cosine = dot / norm;
+    for (std::size_t i = row * static_cast<std::size_t>(length); i < (row + 1) * static_cast<std::size_t>(length);
+         ++i) {
+      const double x = static_cast<double>(a.data[i]), y = static_cast<double>(b.data[i]);
+      check(name, static_cast<double>(result[i]), -(y / norm - cosine * x / aa));
+      check(name, static_cast<double>(result[elements + i]), -(x / norm - cosine * y / bb));
+    }
+    check(name, static_cast<double>(result[2 * elements + row]), 1 - cosine);
+    want += 1 - cosine;
   }
   check(name, static_cast<double>(result.back()), want);
 }
+#endif
 
 }  // namespace
 }  // namespace tensorlint::kernels
 
-int main() {
+int main(int argc, char** argv) {
   using namespace tensorlint::kernels;
-  probe_reduction("lanes", {19, 40}, {1});
-  probe_reduction("block", {3, 2100}, {1});
-  probe_reduction("row splits", {40000}, {0});
-  probe_reduction("columns", {50, 96}, {0});
-  probe_reduction("odd columns", {50, 7}, {0});
-  probe_reduction("column splits", {4300, 8}, {0});
-  probe_classes("class lanes", 70, 24, 1, kPartBytes, 3);
-  probe_classes("class block", 7, 600, 1, kPartBytes, 2);
-  probe_classes("class cluster", 7, 600, 1, 1024, 2);
-  probe_classes("class columns", 3, 20, 41, kPartBytes, 2);
-  probe_classes("class vector columns", 4, 20, 100, kPartBytes, 2);
-  probe_softmax_gradient("softmax gradient lanes", 5, 40, 1);
-  probe_softmax_gradient("softmax gradient block", 5, 700, 1);
-  probe_softmax_gradient("softmax gradient columns", 5, 20, 41);
-  probe_softmax_gradient("softmax gradient vector columns", 3, 20, 100);
-  probe_labels();
-  probe_cosine("cosine lanes", 60);
-  probe_cosine("cosine block", 700);
+  const std::string only = argc > 1 ? argv[1] : "";
+  const auto wanted = [&](const char* kernel) { return only.empty() || only == kernel; };
+#if defined(PROBE_reduce_rows)
+  if (wanted("reduce_rows")) {
+    probe_reduction("lanes", {19, 41, 1}, 0);
+    probe_reduction("block", {3, 5203, 1}, 0);
+    probe_reduction("misaligned block", {2, 2101, 1}, 0, 1);
+    probe_reduction("row splits, more than threads", {1, 1203, 1}, 1);
+    probe_reduction("splits of 3 rows", {3, 5000, 1}, 512);
+    probe_segments();
+  }
+#endif
+#if defined(PROBE_reduce_columns)
+  if (wanted("reduce_columns")) {
+    probe_reduction("columns", {1, 50, 96}, 0);
+    probe_reduction("odd columns", {1, 50, 7}, 0);
+    probe_reduction("column groups", {9, 5, 3}, 0);
+    probe_reduction("misaligned columns", {2, 40, 8}, 0, 1);
+    probe_reduction("column splits", {1, 1500, 8}, 700);
+    probe_reduction("splits of 3 sets of columns", {3, 330, 12}, 128);
+    probe_reduction("splits of 2 tiles", {1, 50, 160}, 16);
+  }
+#endif
+#if defined(PROBE_class_rows)
+  if (wanted("class_rows")) {
+    probe_classes("class lanes", {70, 26, 1, kPartBytes, 3});
+    probe_classes("class lanes of one vector", {30, 5, 1, kPartBytes, 1});
+    probe_classes("class block", {7, 4603, 1, kPartBytes, 2});
+    probe_classes("class block, misaligned, with smoothing",
+                  {4, 701, 1, kPartBytes, 2, ClassTask::kIndices, 0.1F, 90, 1});
+    probe_classes("streamed class block", {3, 4603, 1, 512, 2, ClassTask::kIndices, 0, 80});
+    probe_classes("class cluster", {7, 602, 1, 1024, 2});
+    probe_classes("class cluster, streamed", {3, 2050, 1, 16, 1});
+    probe_classes("class probabilities", {5, 603, 1, kPartBytes, 2, ClassTask::kProbabilities});
+    probe_classes("class row of 48 KiB", {1, 12288, 1, kPartBytes, 1});
+  }
+#endif
+#if defined(PROBE_class_columns)
+  if (wanted("class_columns")) {
+    probe_classes("class columns", {3, 21, 41, kPartBytes, 2});
+    probe_classes("class vector columns", {4, 67, 100, kPartBytes, 2});
+    probe_classes("class vector columns with smoothing", {2, 67, 12, kPartBytes, 1, ClassTask::kIndices, 0.1F});
+    probe_classes("class columns, misaligned", {2, 11, 8, kPartBytes, 1, ClassTask::kIndices, 0, 90, 1});
+    probe_classes("class columns of probabilities", {2, 67, 100, kPartBytes, 2, ClassTask::kProbabilities});
+  }
+#endif
+#if defined(PROBE_softmax_gradient)
+  if (wanted("softmax_gradient")) {
+    probe_softmax_gradient("softmax gradient lanes", 19, 42, 1);
+    probe_softmax_gradient("softmax gradient block", 5, 2701, 1);
+    probe_softmax_gradient("softmax gradient columns", 5, 67, 41);
+    probe_softmax_gradient("softmax gradient vector columns", 3, 67, 100);
+  }
+#endif
+#if defined(PROBE_scan_labels)
+  if (wanted("scan_labels")) {
+    probe_labels(3);
+    probe_labels(kThreads + 4);
+  }
+#endif
+#if defined(PROBE_cosine_embedding)
+  if (wanted("cosine_embedding")) {
+    probe_cosine("cosine lanes", 62);
+    probe_cosine("cosine block", 2703);
+  }
+#endif
+#if defined(PROBE_pointwise_loss)
+  if (wanted("pointwise_loss")) {
+    probe_pointwise("pointwise", 6151, 512, 0);
+    probe_pointwise("misaligned pointwise", 4099, 512, 1);
+    probe_pointwise("more blocks of pointwise than threads", 1103, 1, 0);
+  }
+#endif
+#if defined(PROBE_negative_log_likelihood)
+  if (wanted("negative_log_likelihood")) {
+    probe_likelihood("likelihood", 1100, 7, 1, 0);
+    probe_likelihood("misaligned likelihood of columns", 3, 7, 41, 1);
+  }
+#endif
   return 0;
 }

@@ -1,0 +1,74 @@
+"""kernels/gates/gates.py over SASS written by hand: which loops count, what their elements are, and that each gate fails where it should."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "kernels" / "gates"))
+import gates
+
+LOADS = [f"LDG.E.128 R{r}, desc[UR4][R2.64+{16 * i}]" for i, r in enumerate((4, 8, 12, 16))]
+USES = [f"FADD R20, R20, R{r}" for r in (4, 8, 12, 16)]
+STORES = [f"STG.E.128 desc[UR4][R30.64+{16 * i}], R40" for i in range(4)]
+
+
+def body(*instructions):
+    """A function with these in one loop, between a prologue and an exit."""
+    text = ["MOV R1, c[0x0][0x28]"]
+    loop = [*instructions, "@P0 BRA `(.L_x_0)"]
+    return [(None, t) for t in text] + [(".L_x_0", None)] + [(None, t) for t in loop] + [(None, "EXIT")]
+
+
+class Gates(unittest.TestCase):
+    def failures(self, name, *loops):
+        m = {"loops": [loop for instructions in loops for loop in gates.measure(name, body(*instructions))["loops"]]}
+        return gates.loop_gates(name, m)
+
+    def test_adjacent_loads_and_whole_stores_pass(self):
+        self.assertEqual(self.failures("softmax_gradient<float>", LOADS + USES, LOADS + USES + STORES), [])
+
+    def test_a_use_between_the_loads_fails(self):
+        mixed = [LOADS[0], USES[0], *LOADS[1:], *USES[1:]]
+        self.assertEqual(self.failures("reduce_rows<Sum<float, Term::kValue>>", mixed),
+                         ["reduce_rows<Sum<float, Term::kValue>>: 1 loads under way before the first use, 4 expected"])
+
+    def test_an_address_that_was_loaded_is_a_use(self):
+        chained = [LOADS[0], "LDG.E.128 R8, desc[UR4][R6.64]", *LOADS[2:], *USES]
+        self.assertEqual(gates.in_flight(chained), 1)
+
+    def test_a_register_pair_is_a_use_of_both(self):
+        self.assertEqual(gates.in_flight([*LOADS[:2], "DADD R30, R30, R10.64", *LOADS[2:]]), 2)
+
+    def test_an_exception_that_no_longer_is_one_fails(self):
+        name = "class_rows<ClassTask::kProbabilities, float>"
+        self.assertIn("4 loads under way before the first use, 2 expected", self.failures(name, LOADS + USES)[0])
+        self.assertEqual(self.failures(name, [*LOADS[:2], USES[0], *LOADS[2:], *USES[1:]]), [])
+
+    def test_a_split_store_fails(self):
+        split = STORES[:3] + [f"STG.E desc[UR4][R30.64+{4 * i}], R4{i}" for i in range(4)]
+        self.assertEqual(self.failures("softmax_gradient<float>", LOADS + USES + split),
+                         ["softmax_gradient<float>: 4 stores of less than 16 bytes in a loop with 4 128-bit loads"])
+
+    def test_stores_of_a_loop_without_batches_are_its_own_business(self):
+        self.assertEqual(self.failures("softmax_gradient<Half>", [LOADS[0], USES[0], "STG.E.U16 desc[UR4][R30.64], R40"]), [])
+
+    def test_elements_of_a_pointwise_loop_are_those_of_its_input(self):
+        # Two vectors of input, target and upstream each: 16 elements of two bytes.
+        six = [f"LDG.E.128 R{4 * i}, desc[UR4][R60.64+{16 * i}]" for i in range(6)]
+        m = gates.measure("pointwise_loss<SquaredOp, BFloat16>", body(*six, *["FMUL R50, R51, R52"] * 25))
+        self.assertEqual(m["loops"][0]["per_element"], 32 / 16)
+
+    def test_figures_are_of_both_passes_from_the_shortest_to_the_longest(self):
+        name = "class_columns<ClassTask::kIndices, BFloat16>"
+        loops = [LOADS + USES, LOADS + USES + ["FMUL R50, R51, R52"] * 32, LOADS + USES + STORES]
+        m = {"loops": [loop for instructions in loops for loop in gates.measure(name, body(*instructions))["loops"]]}
+        self.assertEqual(gates.main_passes(name, m), (9 / 32 + 13 / 32, 41 / 32 + 13 / 32))
+        self.assertIsNone(gates.main_passes(name, {"loops": m["loops"][:2]}))  # nothing writes
+
+    def test_a_loop_inside_a_loop_is_the_one_that_counts(self):
+        text = [(".L_x_1", None), (None, "MOV R1, R2"), *body(*LOADS, *USES)[1:-1], (None, "@P1 BRA `(.L_x_1)"), (None, "EXIT")]
+        self.assertEqual([len(loop) for loop in gates.loops_of(text)], [9])
+
+
+if __name__ == "__main__":
+    unittest.main()
