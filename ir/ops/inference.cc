@@ -30,9 +30,8 @@ const Constraint kSameType{"same_type", ConstraintKind::kMixedDtypes, "operands 
 const Constraint kTensorSize{"tensor_size", ConstraintKind::kShapes, "a tensor has less than 2^63 elements"};
 
 constexpr const Constraint* kSharedConstraints[] = {
-    &kKnownOperator,   &kInOpset,          &kOperandCount, &kResultCount, &kKnownAttribute,
-    &kAttributeOfKind, &kAttributePresent, &kAllowedType,  &kSameType,    &kAxisInRange,
-    &kBroadcastable,   &kRankAtLeast,      &kIsList,       &kTensorSize};
+    &kKnownOperator,    &kInOpset,     &kOperandCount, &kResultCount,   &kKnownAttribute, &kAttributeOfKind,
+    &kAttributePresent, &kAllowedType, &kSameType,     &kBroadcastable, &kIsList,         &kTensorSize};
 
 std::vector<OpEntry>& registry() {
   static std::vector<OpEntry> entries;

@@ -9,11 +9,8 @@
 namespace tensorlint {
 
 const Constraint kIsList{"is_list", ConstraintKind::kShapes, "an operand that lists axes, sizes or pads has 1 axis"};
-const Constraint kAxisInRange{"axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
                                 "extents are equal or 1, aligned at the last axis"};
-const Constraint kRankAtLeast{"rank_at_least", ConstraintKind::kShapes,
-                              "the operand has as many axes as the operator needs"};
 
 void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a,
                   Dim b, bool stretches) {

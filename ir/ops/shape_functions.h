@@ -17,14 +17,12 @@ using Dims = std::vector<Dim>;
 inline Dims unknown_dims(std::size_t rank, Unknown reason = Unknown::kNotTracked) { return Dims(rank, Dim(reason)); }
 inline Dims copy_dims(std::span<const Dim> dims) { return {dims.begin(), dims.end()}; }
 
-extern const Constraint kAxisInRange;    ///< -rank <= axis < rank
 extern const Constraint kBroadcastable;  ///< extents equal or 1, aligned at the last axis
-extern const Constraint kRankAtLeast;    ///< the operator needs more axes
 extern const Constraint kIsList;         ///< an operand that lists axes, sizes or pads has 1 axis
 
 /// The axis in [0, rank), or a failure of `constraint` naming `operand` and nullopt.
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
-                                  const Constraint& constraint = kAxisInRange);
+                                  const Constraint& constraint);
 
 /// "axis 1 of {0} is given twice", "axis -1 of {0} is axis 1 again": `before` is how it was written first.
 std::string repeated_axis(std::int64_t axis, std::int64_t before, int operand);

@@ -13,6 +13,7 @@
 
 #include "ir/ops/inference.h"
 #include "ir/ops/shape_functions.h"
+#include "tests/ops/broken_constraints.h"
 
 namespace tensorlint {
 
@@ -138,6 +139,7 @@ class Op {
     tensorlint::infer(call_, entry, outcome.raw);
     for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
     for (const Failure& failure : outcome.raw.failures) {
+      broken_constraints().emplace(failure.constraint->label);
       outcome.failures.push_back(std::string(failure.constraint->label) +
                                  (failure.certainty == Certainty::kMay ? "?" : ""));
       outcome.messages.push_back(failure.message);

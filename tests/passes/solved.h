@@ -10,6 +10,7 @@
 
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
+#include "tests/ops/broken_constraints.h"
 
 namespace tensorlint {
 
@@ -21,6 +22,7 @@ class Solved {
     EXPECT_TRUE(read) << (read ? "" : read.error().message);
     model_ = std::move(*read);
     analysis_ = analyse(model_, options);
+    note_broken(analysis_);
   }
 
   std::string fact(std::string_view name) const {

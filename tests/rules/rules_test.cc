@@ -20,6 +20,7 @@
 #include "ir/writers/text/writer.h"
 #include "passes/placement/placement.h"
 #include "passes/placement/runtime_cost.h"
+#include "tests/ops/broken_constraints.h"
 
 namespace tensorlint {
 namespace {
@@ -82,6 +83,7 @@ std::string listed(const Expected& codes) {
 /// A fixture with the comments `# placement: runtime` and `# provider: NAME` is checked as by these options.
 InputReport checked(const Model& model) {
   const Analysis analysis = analyse(model, {});
+  note_broken(analysis);
   PlacementOptions options;
   bool at_run_time = false;
   for (const Comment& comment : model.comments) {

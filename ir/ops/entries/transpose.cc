@@ -105,6 +105,16 @@ void expand(Inference& in) {
   if (indices) select_elements(in, 0, 0, *indices);
 }
 
+/// The whole number in a float operand of one element: how opset 1 gives `tiles` and `axis`.
+std::optional<std::int64_t> whole_number(const Inference& in, std::string_view operand) {
+  constexpr double kExact = 9007199254740992;  // 2^53: doubles up to it hold every whole number
+  const auto values = in.float_constants(operand);
+  if (!values || values->size() != 1) return std::nullopt;
+  const double value = values->front();
+  const bool whole = std::abs(value) <= kExact && value == std::floor(value);
+  return whole ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
+}
+
 void tile(Inference& in) {
   in.set_range(0, in.operand(0).range);
   const auto data = in.shape(0);
@@ -113,17 +123,16 @@ void tile(Inference& in) {
   Dims result = copy_dims(*data);
   if (in.call().schema->input_index("tiles") >= 0) {
     // Opset 1: one axis.
-    const auto axis = in.constant("axis");
+    const auto axis = whole_number(in, "axis");
     const auto normalised =
         axis ? normalise_axis(in, *axis, static_cast<int>(data->size()), 0, kTileAxis) : std::nullopt;
     if (!normalised) {
       in.set_shape(0, unknown_dims(data->size(), Unknown::kDataDependent));
       return;
     }
-    const auto tiles = in.elements("tiles");
+    const auto tiles = whole_number(in, "tiles");
     Dim& extent = result[static_cast<std::size_t>(*normalised)];
-    extent = tiles && tiles->size() == 1 && pool.bounds(tiles->front()).lo >= 0 ? pool.mul(extent, tiles->front())
-                                                                                : Dim(Unknown::kDataDependent);
+    extent = tiles && *tiles >= 0 ? pool.mul(extent, pool.constant(*tiles)) : Dim(Unknown::kDataDependent);
     in.set_shape(0, result);
     return;
   }
