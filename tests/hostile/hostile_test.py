@@ -3,7 +3,11 @@
 The promises are those of SECURITY.md: no crash, exit code 2 with one message for what cannot be read, no more than 64 MiB
 and 40 bytes for each byte of the file that is not weights, no more than a second of processor time for 64 KB.
 TENSORLINT_LARGE=1 adds the ten million nodes.
+
+Each case expects a text: the one that stands beside it, else exit code and rules as in hostile.expected.json, which a run
+with TENSORLINT_UPDATE=1 rewrites.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -14,6 +18,7 @@ import struct
 import tempfile
 import threading
 import unittest
+from typing import ClassVar
 
 import wire
 from wire import BOOL, FLOAT, INT64
@@ -23,6 +28,8 @@ BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 VERDICT = (CLEAN, FINDINGS)
+EXPECTED = pathlib.Path(__file__).with_name("hostile.expected.json")
+UPDATE = "TENSORLINT_UPDATE" in os.environ
 X = wire.value("x")
 
 
@@ -54,7 +61,33 @@ def simple(nodes, initializers=(), inputs=(X,), outputs=("y",), **more):
 
 
 class HostileTest(unittest.TestCase):
+    expected: ClassVar[dict[str, dict[str, str]]] = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+    seen: ClassVar[dict[str, dict[str, str]]] = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        if UPDATE:
+            EXPECTED.write_text(json.dumps({**cls.expected, **cls.seen}, indent=1, sort_keys=True) + "\n")
+
+    @contextlib.contextmanager
+    def subTest(self, msg="", **params):
+        before, self.case = self.case, ", ".join(f"{name}={ascii(value)[:60]}" for name, value in params.items())
+        with super().subTest(msg, **params):
+            yield
+        self.case = before
+
+    def expect(self, found):
+        """Exit code and rules of a check that has no text beside it, as they were: the n-th one of its subtest."""
+        test = self.id().rsplit(".", 1)[-1]
+        seen = self.seen.setdefault(test, {})
+        number = sum(key.startswith(f"{self.case} #") for key in seen) + 1
+        key = f"{self.case} #{number}"
+        seen[key] = found
+        if not UPDATE:
+            self.assertEqual(found, self.expected.get(test, {}).get(key), f"{test}, {key}: run with TENSORLINT_UPDATE=1 and review the diff")
+
     def setUp(self):
+        self.case = ""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
@@ -83,6 +116,8 @@ class HostileTest(unittest.TestCase):
         self.assertEqual(entry["status"], "checked", context)
         if says is not None:
             self.assertRegex(" | ".join(f"{finding['rule']}: {finding['message']}" for finding in document["findings"]), says)
+        else:
+            self.expect(f"exit code {result.code}: " + (", ".join(sorted({finding["rule"] for finding in document["findings"]})) or "no findings"))
         return document["findings"]
 
     # ---- what is no model
@@ -522,7 +557,7 @@ class HostileTest(unittest.TestCase):
             trace = wire.data(9, wire.data(1, "pkg.torch.onnx.stack_trace") + wire.data(2, f'File "{target}", line 1, in f\n    x'))
             node = wire.node("ReduceMean", ["x", "axes"], ["y"]) + trace
             with self.subTest(target=str(target)):
-                self.check(simple([node], [wire.integers("axes", [9])]), FINDINGS)
+                self.check(simple([node], [wire.integers("axes", [9])]), FINDINGS, "reduction-axis-out-of-range: axis 9 outside")
                 self.assertEqual(run(["check", self.folder / "m.onnx"]).code, FINDINGS)
 
     # ---- any byte
@@ -542,8 +577,14 @@ class HostileTest(unittest.TestCase):
                 (self.folder / f"m{number}.onnx").write_bytes(content)
             result = run(["check", "--format", "json", self.folder])
             self.assertIn(result.code, (CLEAN, FINDINGS, UNREADABLE), result.errors)
-            self.assertEqual(len(json.loads(result.output)["inputs"]), 300)
+            inputs = json.loads(result.output)["inputs"]
+            self.assertEqual(len(inputs), 300)
             self.assertNotIn(b"internal error", result.output)
+            for entry in inputs:
+                self.assertIn(entry["status"], ("checked", "failed"))
+                if entry["status"] == "failed":
+                    self.assertRegex(entry["error"], r"[a-z]{3}")
+            self.assertEqual({entry["status"] for entry in inputs}, {"checked", "failed"})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from wire import FLOAT
 
 # group, name, exit code, what the report says, how the model is made
 CASES: list[tuple] = []
+NOTHING = r'"findings": ?\[\]'
 
 
 def case(group, name, code, says):
@@ -42,24 +43,24 @@ def external(**entries):
 # ---- crashes of other tools
 
 
-@case("crash", "Slice with start 0, end and step INT64_MAX", CLEAN, ".")
+@case("crash", "Slice with start 0, end and step INT64_MAX", CLEAN, NOTHING)
 def slice_to_the_end(folder):
     return simple([wire.node("Slice", ["x", "start", "most", "axis", "most"], ["y"])],
                   [wire.integers("start", [0]), wire.integers("most", [MOST]), wire.integers("axis", [0])])
 
 
-@case("crash", "Div and Mod of INT64_MIN by -1", CLEAN, ".")
+@case("crash", "Div and Mod of INT64_MIN by -1", CLEAN, NOTHING)
 def divide_the_least(folder):
     return simple([wire.node("Div", ["least", "minus"], ["d"]), wire.node("Mod", ["least", "minus"], ["m"]), wire.node("Add", ["d", "m"], ["s"]),
                    wire.node("Reshape", ["x", "s"], ["y"])], [wire.integers("least", [LEAST]), wire.integers("minus", [-1])])
 
 
-@case("crash", "SplitToSequence with 0", FINDINGS, ".")
+@case("crash", "SplitToSequence with 0", FINDINGS, "have the size 0, it has to be positive")
 def split_by_zero(folder):
     return simple([wire.node("SplitToSequence", ["x", "zero"], ["s"], axis=1), wire.node("SequenceLength", ["s"], ["y"])], [wire.integers("zero", [0], scalar=True)])
 
 
-@case("crash", "a chain of 10,000 functions", CLEAN, ".")
+@case("crash", "a chain of 10,000 functions", CLEAN, NOTHING)
 def chain_of_calls(folder):
     functions = [wire.function(f"f{i}", ["a"], ["b"], [local(f"f{i + 1}", "a", "b") if i < 9999 else wire.node("Relu", ["a"], ["b"])]) for i in range(10_000)]
     return simple([local("f0", "x", "y")], functions=functions)
@@ -68,12 +69,12 @@ def chain_of_calls(folder):
 # ---- hangs of other tools
 
 
-@case("hang", "5,000 Unsqueezes", CLEAN, ".")
+@case("hang", "5,000 Unsqueezes", CLEAN, NOTHING)
 def unsqueezes(folder):
     return simple([wire.node("Unsqueeze", [f"v{i}" if i else "x", "zero"], [f"v{i + 1}"]) for i in range(5000)], [wire.integers("zero", [0])], outputs=["v5000"])
 
 
-@case("hang", "function calls that double, 2^64", CLEAN, ".")
+@case("hang", "function calls that double, 2^64", CLEAN, NOTHING)
 def doubling_calls(folder):
     functions = [wire.function("f0", ["a"], ["b"], [wire.node("Relu", ["a"], ["b"])])]
     functions += [wire.function(f"f{i}", ["a"], ["b"], [local(f"f{i - 1}", "a", "t"), local(f"f{i - 1}", "t", "b")]) for i in range(1, 65)]
@@ -85,12 +86,12 @@ def fifo(folder):
     os.mkfifo(folder / "m.onnx")
 
 
-@case("hang", "Einsum `....i`", FINDINGS, ".")
+@case("hang", "Einsum `....i`", FINDINGS, "equation of Einsum has")
 def einsum(folder):
     return simple([wire.node("Einsum", ["x"], ["y"], equation="....i")])
 
 
-@case("hang", "100,000 external tensors in one file", CLEAN, ".")
+@case("hang", "100,000 external tensors in one file", CLEAN, NOTHING)
 def many_external(folder):
     (folder / "data").write_bytes(bytes(64))
     tensors = [wire.tensor(f"w{i}", FLOAT, [4], external={"location": "data", "offset": "16", "length": "16"}) for i in range(100_000)]
@@ -106,18 +107,18 @@ def empty_messages(folder):
     return wire.model(wire.data(1, b"") * (8 << 20))
 
 
-@case("memory", "dims that claim 2^40", FINDINGS, ".")
+@case("memory", "dims that claim 2^40", FINDINGS, "takes 4398046511104 bytes, raw_data has 8")
 def claims(folder):
     return simple([wire.node("Add", ["x", "w"], ["y"])], [wire.tensor("w", FLOAT, [1 << 40], bytes(8))])
 
 
-@case("memory", "Concat chains that double", CLEAN, ".")
+@case("memory", "Concat chains that double", CLEAN, NOTHING)
 def doubling_concats(folder):
     shapes = [node for i in range(200) for node in [wire.node("Concat", [f"s{i}", f"s{i}"], [f"s{i + 1}"], axis=0)]]
     return simple([wire.node("Shape", ["x"], ["s0"]), *shapes, wire.node("ReduceProd", ["s200"], ["y"])])
 
 
-@case("memory", "Split with 2^40 outputs", FINDINGS, ".")
+@case("memory", "Split with 2^40 outputs", FINDINGS, "`num_outputs` is 1099511627776")
 def split(folder):
     return simple([wire.node("Split", ["x"], ["y", "z"], num_outputs=1 << 40)])
 
@@ -166,12 +167,12 @@ def deep(folder):
     return out + b"".join(parts) + wire.graph([wire.node("Relu", ["x"], ["y"])])
 
 
-@case("hand", "2^60 elements", CLEAN, ".")
+@case("hand", "2^60 elements", CLEAN, NOTHING)
 def elements(folder):
     return simple([wire.node("ConstantOfShape", ["big"], ["y"])], [wire.integers("big", [1 << 30, 1 << 30])])
 
 
-@case("hand", "escape codes in names", FINDINGS, ".")
+@case("hand", "escape codes in names", FINDINGS, "axis 9 outside")
 def escapes(folder):
     evil = "\x1b]0;owned\x07\x1b[2J\u202etxt"
     return simple([wire.node("ReduceMean", ["x", "axes"], [evil], name=evil)], [wire.integers("axes", [9])], outputs=[evil])
@@ -199,12 +200,12 @@ def recursion(folder):
     return simple([local("f0", "x", "y")], functions=[wire.function(f"f{i}", ["a"], ["b"], [local(f"f{1 - i}", "a", "b")]) for i in range(2)])
 
 
-@case("hand", "Tile chains that double, 2^400 elements", CLEAN, ".")
+@case("hand", "Tile chains that double, 2^400 elements", CLEAN, NOTHING)
 def tiles(folder):
     return simple([wire.node("Tile", [f"v{i}" if i else "x", "twos"], [f"v{i + 1}"]) for i in range(200)], [wire.integers("twos", [2, 2])], outputs=["v200"])
 
 
-@case("large", "10 million nodes", CLEAN, ".")
+@case("large", "10 million nodes", CLEAN, NOTHING)
 def ten_million(folder):
     count = 10_000_000
     relu_of = wire.data(1, wire.node("Relu", ["v00000000"], ["v00000000"])).replace(b"00000000", b"%08d")

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
