@@ -138,6 +138,27 @@ bool is_tensor_proto(std::string_view bytes) {
 
 }  // namespace
 
+std::string foreign_name(std::string_view path) {
+  struct Extension {
+    std::string_view extension, name, advice;
+  };
+  static constexpr Extension kExtensions[] = {
+      {".pt", "PyTorch checkpoint", kExportTorch},
+      {".pth", "PyTorch checkpoint", kExportTorch},
+      {".pt2", "PyTorch program", kExportTorch},
+      {".ckpt", "checkpoint", kExportTorch},
+      {".safetensors", "file of weights", kExportTorch},
+      {".pb", "TensorFlow graph", kConvertTensorFlow},
+      {".tflite", "TensorFlow Lite model", kConvertTensorFlow},
+      {".h5", "Keras model", kConvertTensorFlow},
+      {".keras", "Keras model", kConvertTensorFlow},
+  };
+  for (const Extension& known : kExtensions)
+    if (path.ends_with(known.extension))
+      return fmt::format("a {} file is usually a {}; {}", known.extension, known.name, known.advice);
+  return {};
+}
+
 std::string foreign_format(std::string_view bytes) {
   if (bytes.starts_with("PK\x03\x04"sv)) return zip_format(bytes);
   for (const Magic& magic : kMagics)

@@ -10,4 +10,8 @@ namespace tensorlint {
 /// that cannot be the beginning of an onnx.ModelProto.
 std::string foreign_format(std::string_view bytes);
 
+/// The same by a file's name, for what its bytes do not tell: "a .pt file is usually a PyTorch checkpoint; ...". Empty
+/// for other names.
+std::string foreign_name(std::string_view path);
+
 }  // namespace tensorlint

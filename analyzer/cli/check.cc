@@ -70,8 +70,7 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     return Error{fmt::format("report and baseline both go to {}", options.write_baseline), {}};
   if (is_model_name(options.write_baseline))
     return Error{
-        fmt::format("--write-baseline FILE wants a file of its own; {} is the name of a model", options.write_baseline),
-        {}};
+        fmt::format("--write-baseline needs a file of its own; {} is the name of a model", options.write_baseline), {}};
   return outputs;
 }
 

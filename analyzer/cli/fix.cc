@@ -82,7 +82,9 @@ int run_fix(const FixOptions& given) {
 
   const Result<ModelBytes> bytes = open_model(options.input);
   if (!bytes) return refuse(bytes.error().message);
-  if (!options.output.empty() && is_text_model(options.output) != bytes->is_text)
+  const bool to_stdout = options.output == "-";
+  if (to_stdout && options.diff) return refuse("--diff and `-o -` both write to standard output");
+  if (!options.output.empty() && !to_stdout && is_text_model(options.output) != bytes->is_text)
     return refuse("the result is written in the format of the input: .onnxtxt or binary");
   const std::string_view file = bytes->bytes;
   const Result<Model> model = bytes->read(options.input);
@@ -136,14 +138,20 @@ int run_fix(const FixOptions& given) {
   if (!plan.edits.empty())
     text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
   if (!outcome) text += "nothing to fix\n";
+  const std::span<const std::string_view> parts = outcome ? outcome->edited.parts() : std::span(&file, 1);
+  if (to_stdout) {  // the report makes room for the model
+    for (const std::string_view part : parts)
+      if (const auto error = write_stdout(part)) return refuse(error->message);
+    write_stderr(text);
+    return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
+  }
   std::error_code none;
   if (target.empty() || (!outcome && std::filesystem::equivalent(target, options.input, none))) {
     if (!target.empty()) text += fmt::format("{} stays as it is\n", people(target));
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
     const Result<std::string> copied =
-        write_model(outcome ? *outcome->model : *model, outcome ? outcome->edited.parts() : std::span(&file, 1), target,
-                    options.copy_data);
+        write_model(outcome ? *outcome->model : *model, parts, target, options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));

@@ -13,6 +13,7 @@
 #include <set>
 #include <system_error>
 
+#include "ir/foreign_format.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 
@@ -24,6 +25,8 @@ namespace fs = std::filesystem;
 void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
   std::vector<InputFile> found;
   std::vector<std::string> pending{folder};
+  std::string foreign;  // what to do about a file of another kind, the first by name
+  std::string foreign_file;
   while (!pending.empty()) {
     const std::string here = std::move(pending.back());
     pending.pop_back();
@@ -36,11 +39,17 @@ void expand_folder(const std::string& folder, std::vector<InputFile>& out) {
         pending.push_back(it->path().string());
       } else if (is_model_name(it->path().native()) && !it->is_directory(ignored)) {
         found.push_back({it->path().string(), {}});
+      } else if (std::string hint = foreign_name(it->path().native());
+                 !hint.empty() && (foreign.empty() || it->path().native() < foreign_file)) {
+        foreign = std::move(hint);
+        foreign_file = it->path().native();
       }
     }
     if (error) found.push_back({here, "cannot read the folder: " + error.message()});
   }
-  if (found.empty()) found.push_back({folder, "no .onnx or .onnxtxt file in the folder"});
+  if (found.empty())
+    found.push_back({folder, foreign.empty() ? "no .onnx or .onnxtxt file in the folder"
+                                             : "no .onnx or .onnxtxt file in the folder; " + foreign});
   std::ranges::sort(found, {}, &InputFile::path);
   std::ranges::move(found, std::back_inserter(out));
 }
@@ -153,7 +162,13 @@ Result<Model> load_model(const std::string& path) {
     const Result<ModelBytes> input = open_model(path);
     return input ? input->read(path) : input.error();
   }
-  return is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path);
+  Result<Model> model = is_text_model(path) ? read_onnx_text_file(path) : read_onnx_file(path);
+  std::error_code none;
+  if (!model && fs::is_regular_file(path, none))
+    if (const std::string hint = foreign_name(path);
+        !hint.empty() && !model.error().message.starts_with("not an ONNX model: the file is "))  // which says more
+      return Error{fmt::format("{}; {}", model.error().message, hint), model.error().position};
+  return model;
 }
 
 Result<Model> ModelBytes::read(const std::string& path) const {

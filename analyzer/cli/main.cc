@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/check.h"
@@ -47,16 +48,15 @@ void add_settings(CLI::App* command, SettingsOptions& settings) {
       ->add_option("--config", settings.config,
                    "configuration (default: the nearest tensorlint.toml at or above the model)")
       ->type_name("FILE");
-  command
-      ->add_option("--signatures", settings.signatures, "TOML file that says what operators of your own take and give")
+  command->add_option("--signatures", settings.signatures, "TOML file with the signatures of custom operators")
       ->type_name("FILE");
-  command->add_option("--input", declarations.inputs, "what an input is: NAME=dtype[dims]")
+  command->add_option("--input", declarations.inputs, "type of an input: 'ids=int64[B, 512]', 'x=float32'")
       ->allow_extra_args(false)
       ->type_name("NAME=TYPE");
-  command->add_option("--range", declarations.ranges, "values that an input may have: NAME=lo:hi")
+  command->add_option("--range", declarations.ranges, "values of an input: labels=0:9, p=0:")
       ->allow_extra_args(false)
       ->type_name("NAME=lo:hi");
-  command->add_option("--device", declarations.devices, "where tensors live: NAME, or VALUE=NAME for one value")
+  command->add_option("--device", declarations.devices, "device of all tensors, or of one value: cuda:0, mask=cpu")
       ->allow_extra_args(false)
       ->type_name("[VALUE=]NAME");
 }
@@ -71,17 +71,19 @@ void keep_memory() {
 #endif
 }
 
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  return fmt::format(
+      "unknown command `{}`{}", word,
+      or_help(suggestion(word, std::vector<std::string_view>(names.begin(), names.end())), "see `tensorlint --help`"));
+}
+
 /// What is wrong with the command line, and where to read how it is meant.
 std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   const CLI::App& command = parsed.empty() ? app : *parsed.front();
   const std::string help = fmt::format("see `tensorlint {}--help`", parsed.empty() ? "" : command.get_name() + " ");
-  if (parsed.empty() && !first.empty() && !first.starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
-    return fmt::format("there is no command `{}`{}", first,
-                       or_help(suggestion(first, std::vector<std::string_view>(names.begin(), names.end())), help));
-  }
   const bool is_option = parsed.empty() && first.starts_with('-');
   if (is_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = is_option ? std::vector{first} : command.remaining();
@@ -89,7 +91,7 @@ std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const
     const auto wrong =
         std::ranges::find_if(extras, [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
     if (wrong == extras.end())
-      return fmt::format("one argument too many: `{}`; {}", extras.empty() ? "" : extras.back(), help);
+      return fmt::format("unexpected argument `{}`; {}", extras.empty() ? "" : extras.back(), help);
     const std::string option = wrong->substr(0, wrong->find('='));
     std::vector<std::string> names;
     for (const CLI::Option* each : command.get_options())
@@ -101,38 +103,43 @@ std::string usage_fault(const CLI::App& app, const CLI::ParseError& error, const
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && said.starts_with('-')) {
     const std::string option = said.substr(0, said.find(':'));
     return fmt::format("{} {}; {}", option,
-                       said.find("At Most") == std::string::npos ? "wants a value" : "is given more than once", help);
+                       said.find("At Most") == std::string::npos ? "needs a value" : "is given more than once", help);
   }
   return fmt::format("{}; {}", said, help);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Finds dtype, shape, device and index-range bugs of tensor programs without running them.",
+  CLI::App app{"Finds dtype, shape, device and index-range bugs in tensor programs without running them.",
                "tensorlint"};
-  app.set_version_flag("--version", fmt::format("tensorlint {}", kVersion));
+  app.set_version_flag("-V,--version", fmt::format("tensorlint {}", kVersion), "print the version");
+  app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(1);
 
   const CLI::Validator whole_number(
       [](const std::string& text) {
         const bool good =
             !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
-        return good ? std::string() : fmt::format("a number from 0 to 999999999 is wanted, not `{}`", text);
+        return good ? std::string() : fmt::format("expected a number from 0 to 999999999, not `{}`", text);
       },
       "");
   CheckOptions check;
   std::string placement = "explicit";
   std::array<std::string, kUnbuiltOptions.size()> unbuilt_values;
   CLI::App* check_command = app.add_subcommand("check", "find bugs in models");
-  check_command->add_option("INPUT", check.inputs, "files, folders and globs")->required()->type_name("");
-  check_command->add_option("--format", check.formats, "text, json, each perhaps with =FILE")
+  check_command->add_option("INPUT", check.inputs, "files, folders, globs, or - for standard input")
+      ->required()
+      ->type_name("");
+  check_command
+      ->add_option("--format", check.formats,
+                   "text (default) or json; =FILE writes it to a file, for several formats at once")
       ->allow_extra_args(false)
       ->type_name("FORMAT");
-  check_command->add_option("-o", check.output, "file for the report")->type_name("FILE");
+  check_command->add_option("-o", check.output, "write the report to this file")->type_name("FILE");
   check_command
       ->add_option("--select", check.settings.select, "only these rules: names, codes, groups, separated by commas")
       ->allow_extra_args(false)
       ->type_name("RULE,...");
-  check_command->add_option("--ignore", check.settings.ignore, "not these rules")
+  check_command->add_option("--ignore", check.settings.ignore, "leave these rules out")
       ->allow_extra_args(false)
       ->type_name("RULE,...");
   check_command
@@ -150,7 +157,7 @@ int run(int argc, char** argv) {
       ->add_option("--target", check.settings.target,
                    "whose rules hold: onnxruntime (default), which sorts nodes by itself, or onnx")
       ->type_name("onnx|onnxruntime");
-  check_command->add_flag("--timings", check.timings, "say how long each step took");
+  check_command->add_flag("--timings", check.timings, "print how long each step took");
   check_command->add_option("--placement", placement, "explicit (default), or runtime")->type_name("MODE");
   check_command
       ->add_option("--provider", check.settings.providers,
@@ -160,18 +167,18 @@ int run(int argc, char** argv) {
   check_command
       ->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live")
       ->type_name("FILE");
-  check_command->add_option("--baseline", check.settings.baseline, "do not report what this file knows")
+  check_command->add_option("--baseline", check.settings.baseline, "report only findings that are not in this file")
       ->type_name("FILE");
-  check_command
-      ->add_option("--write-baseline", check.write_baseline, "write all findings to this file, as known from now on")
+  check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, for --baseline")
       ->type_name("FILE");
   add_settings(check_command, check.settings);
   for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
     check_command->add_option(kUnbuiltOptions[i], unbuilt_values[i], "not built yet");
 
   ShowOptions show;
-  CLI::App* show_command = app.add_subcommand("show", "print a model with the facts of every value");
-  show_command->add_option("MODEL", show.models, "an .onnx or .onnxtxt file; JSON of several: one document a line")
+  CLI::App* show_command = app.add_subcommand("show", "print a model with dtype, shape and range of every value");
+  show_command
+      ->add_option("MODEL", show.models, "models, or - for standard input; JSON of several is one document a line")
       ->required()
       ->type_name("");
   show_command->add_option("--format", show.format, "text (default) or json")->type_name("text|json");
@@ -187,8 +194,9 @@ int run(int argc, char** argv) {
 
   FixOptions fix;
   CLI::App* fix_command = app.add_subcommand("fix", "apply the fixes of a model's findings");
-  fix_command->add_option("INPUT", fix.input, "an .onnx file")->required()->type_name("");
-  fix_command->add_option("-o", fix.output, "where the fixed model goes")->type_name("OUT");
+  fix_command->add_option("INPUT", fix.input, "a model, or - for standard input")->required()->type_name("");
+  fix_command->add_option("-o", fix.output, "write the fixed model to this file; - for standard output")
+      ->type_name("OUT");
   fix_command->add_flag("--in-place", fix.in_place, "replace the model");
   fix_command->add_flag("--unsafe", fix.unsafe, "also fixes that may round, reorder or mean something else");
   fix_command->add_flag("--diff", fix.diff, "print what changes, as text");
@@ -200,10 +208,9 @@ int run(int argc, char** argv) {
 
   PlaceOptions place;
   CLI::App* place_command =
-      app.add_subcommand("place", "split a model between the cpu and an accelerator, every copy a node");
+      app.add_subcommand("place", "split a model between CPU and accelerator, with a node for every copy");
   place_command->add_option("INPUT", place.input, "an .onnx file")->required()->type_name("");
-  place_command
-      ->add_option("-o", place.output, "where the placed model goes; without it, only what it would cost is said")
+  place_command->add_option("-o", place.output, "write the placed model to this file; without it, only print the cost")
       ->type_name("OUT");
   place_command->add_flag("--copy-data", place.copy_data,
                           "copy the files that hold the model's weights to where it goes");
@@ -218,9 +225,9 @@ int run(int argc, char** argv) {
   add_settings(place_command, place.settings);
 
   WhyOptions why;
-  CLI::App* why_command = app.add_subcommand("why", "how the facts of a value came about");
-  why_command->add_option("MODEL", why.model, "an .onnx or .onnxtxt file")->required()->type_name("");
-  why_command->add_option("VALUE", why.value, "its name")->required()->type_name("");
+  CLI::App* why_command = app.add_subcommand("why", "explain how dtype, shape and range of a value were derived");
+  why_command->add_option("MODEL", why.model, "a model, or - for standard input")->required()->type_name("");
+  why_command->add_option("VALUE", why.value, "name of the value")->required()->type_name("");
   why_command->add_option("--depth", why.depth, "print a tree, this many nodes deep")
       ->check(whole_number)
       ->type_name("N");
@@ -230,8 +237,8 @@ int run(int argc, char** argv) {
   CLI::App* rules_command = app.add_subcommand("rules", "list all rules");
   rules_command->add_option("--format", rules.format, "text (default) or json")->type_name("text|json");
   std::string rule;
-  CLI::App* explain_command = app.add_subcommand("explain", "the page of a rule");
-  explain_command->add_option("RULE", rule, "its name or code")->required()->type_name("");
+  CLI::App* explain_command = app.add_subcommand("explain", "print the page of a rule");
+  explain_command->add_option("RULE", rule, "name or code of the rule")->required()->type_name("");
 
   std::array<CLI::App*, kUnbuiltCommands.size()> unbuilt_commands{};
   for (std::size_t i = 0; i < kUnbuiltCommands.size(); ++i) {
@@ -241,9 +248,19 @@ int run(int argc, char** argv) {
   }
 
   app.footer(
-      "Exit codes: 0 nothing found, 1 findings, 2 wrong usage or an input that could not be checked, 3 an error of "
-      "tensorlint's own.\n"
-      "Of a command: tensorlint COMMAND --help. Of a rule: tensorlint explain RULE.");
+      "Exit codes: 0 no findings, 1 findings, 2 wrong usage or an input that could not be checked, 3 internal error, "
+      "130 interrupted.\n"
+      "`tensorlint COMMAND --help` lists the options of a command, `tensorlint explain RULE` explains a rule.");
+
+  // Options that are not built yet are part of the contract, but help nobody.
+  for (CLI::App* command : app.get_subcommands({})) command->set_help_flag("-h,--help", "print this help");
+  for (const char* option : kUnbuiltOptions) check_command->get_option(option)->group("");
+
+  // Before the parser, for which `--help` after any word is a wish for help.
+  const std::string first = argc > 1 ? argv[1] : "-";
+  if (!first.starts_with('-') &&
+      std::ranges::none_of(app.get_subcommands({}), [&](const CLI::App* each) { return each->check_name(first); }))
+    return refuse(unknown_command(app, first));
 
   try {
     app.parse(argc, argv);
@@ -287,6 +304,23 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace tensorlint::cli
 
+namespace {
+
+/// `help` and `help COMMAND` as people know them from other programs, and `version`.
+std::vector<char*> with_familiar_words(int argc, char** argv) {
+  static char help[] = "--help", version[] = "--version";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc == 2 && std::string_view(argv[1]) == "version") words[1] = version;
+  if ((argc == 2 || argc == 3) && std::string_view(argv[1]) == "help") {
+    words[1] = help;
+    if (argc == 3) std::swap(words[1], words[2]);
+  }
+  words.push_back(nullptr);
+  return words;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   tensorlint::cli::reserve_standard_streams();
   tensorlint::cli::keep_memory();
@@ -296,7 +330,7 @@ int main(int argc, char** argv) {
     if (std::string_view(argv[i]) == "--")
       return tensorlint::cli::refuse("C++ inputs, and with them flags after `--`, are not built yet");
   try {
-    return tensorlint::cli::run(argc, argv);
+    return tensorlint::cli::run(argc, with_familiar_words(argc, argv).data());
   } catch (const std::exception& fault) {
     tensorlint::cli::write_stderr(fmt::format("tensorlint: internal error: {}\n", fault.what()));
     return tensorlint::cli::kExitInternal;

@@ -300,7 +300,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   const bool exists = ::stat(output.c_str(), &target) == 0;
   const HeldSignals held;
   if (exists && S_ISDIR(target.st_mode))
-    return Error{fmt::format("{} is a folder; a name for the model is wanted", output), {}};
+    return Error{fmt::format("{} is a folder; give a name for the model", output), {}};
 
   std::vector<Data> missing;
   std::uint64_t total = 0;

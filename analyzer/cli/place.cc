@@ -28,6 +28,8 @@ std::string copies_text(const Analysis& analysis, const RuntimeCost& cost) {
 }  // namespace
 
 int run_place(const PlaceOptions& options) {
+  if (options.input == "-" || options.output == "-")
+    return refuse("place reads and writes files, not standard streams");
   if (is_text_model(options.input)) return refuse("placing models in text is not built yet");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);

@@ -82,7 +82,7 @@ class ConfigReader {
 
   MaybeError read_text(const toml::node& node, std::string& out) const {
     const auto* text = node.as_string();
-    if (text == nullptr || text->get().empty()) return wrong(node.source(), "text is wanted here");
+    if (text == nullptr || text->get().empty()) return wrong(node.source(), "expected a string");
     out = text->get();
     return std::nullopt;
   }
@@ -96,7 +96,7 @@ class ConfigReader {
 
   MaybeError read_count(const toml::node& node, std::size_t& out) const {
     const auto* number = node.as_integer();
-    if (number == nullptr || number->get() < 0) return wrong(node.source(), "a number from 0 is wanted here");
+    if (number == nullptr || number->get() < 0) return wrong(node.source(), "expected a number from 0");
     out = static_cast<std::size_t>(number->get());
     return std::nullopt;
   }
@@ -140,7 +140,7 @@ class ConfigReader {
 
   MaybeError read_severities(const toml::node& node) {
     const toml::table* table = node.as_table();
-    if (table == nullptr) return wrong(node.source(), "a table `rule = \"severity\"` is wanted here");
+    if (table == nullptr) return wrong(node.source(), "expected a table `rule = \"severity\"`");
     for (const auto& [rule, value] : *table) {
       if (rules_matching(rule.str()).empty())
         return wrong(rule.source(),
@@ -165,7 +165,7 @@ class ConfigReader {
 
   MaybeError read_entries(const toml::node& node, std::vector<ConfigEntry>& out) const {
     const toml::table* table = node.as_table();
-    if (table == nullptr) return wrong(node.source(), "a table `value = \"...\"` is wanted here");
+    if (table == nullptr) return wrong(node.source(), "expected a table `value = \"...\"`");
     for (const auto& [name, value] : *table) {
       ConfigEntry entry{.name = std::string(name.str()), .text = {}, .line = value.source().begin.line};
       if (const MaybeError error = read_text(value, entry.text)) return error;

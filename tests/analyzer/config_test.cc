@@ -177,12 +177,12 @@ TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("igonre = []"), "tensorlint.toml:1:1: unknown key `igonre`; did you mean `ignore`?");
   EXPECT_EQ(error_of("\nignore = [\"dead-nod\"]"),
             "tensorlint.toml:2:11: no rule is called `dead-nod`; did you mean `dead-node`?");
-  EXPECT_EQ(error_of("ignore = 3"), "tensorlint.toml:1:10: text is wanted here");
+  EXPECT_EQ(error_of("ignore = 3"), "tensorlint.toml:1:10: expected a string");
   EXPECT_EQ(error_of("[severity]\ncycle = \"fatal\""),
             "tensorlint.toml:2:9: `fatal` is no severity; there are error, warning and info");
   EXPECT_EQ(error_of("[severity]\ncycel = \"info\""),
             "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
-  EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: a number from 0 is wanted here");
+  EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: expected a number from 0");
   EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""),
             "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
   EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""),

@@ -94,14 +94,14 @@ class CommandTest(unittest.TestCase):
                 self.assertEqual(result.stderr.count("\n"), 1)
 
     def test_usage_errors_say_what_was_meant(self):
-        for arguments, said in [(["chekc", OK], "there is no command `chekc`; did you mean `check`?"),
+        for arguments, said in [(["chekc", OK], "unknown command `chekc`; did you mean `check`?"),
                                 (["check", OK, "--fomat=json"], "check has no option `--fomat`; did you mean `--format`?"),
                                 (["--jobs", "3"], "tensorlint has no option `--jobs`; see `tensorlint --help`"),
-                                (["rules", "a", "b"], "one argument too many: `b`; see `tensorlint rules --help`"),
+                                (["rules", "a", "b"], "unexpected argument `b`; see `tensorlint rules --help`"),
                                 (["check"], "INPUT is required; see `tensorlint check --help`"),
-                                (["check", OK, "-o"], "-o wants a value"),
+                                (["check", OK, "-o"], "-o needs a value"),
                                 (["check", OK, "--jobs", "1", "--jobs", "2"], "--jobs is given more than once"),
-                                (["check", OK, "--max-findings", "-1"], "a number from 0 to 999999999 is wanted, not `-1`"),
+                                (["check", OK, "--max-findings", "-1"], "expected a number from 0 to 999999999, not `-1`"),
                                 (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
                                 (["check", OK, "--select", ""], "--select names no rule"),
                                 (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
@@ -109,7 +109,7 @@ class CommandTest(unittest.TestCase):
                                 (["fix", BAD, "--diff", "--device", "zz=cpu"], "has no value `zz` in its main graph"),
                                 (["place", ROOT / "samples/encoder_ok.onnx", "--range", "zz=0:1"], "has no value `zz` in its main graph"),
                                 (["why", OK, ""], "has no value ``; `tensorlint show` lists them"),
-                                (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; a name for the model is wanted")]:
+                                (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; give a name for the model")]:
             with self.subTest(arguments=arguments):
                 result = run(*arguments)
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
@@ -118,7 +118,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((nothing.returncode, nothing.stderr), (0, f"tensorlint: no rule is left for {BAD}: all that are selected are ignored too\n"))
         self.assertEqual(run().returncode, 2)
         self.assertIn("find bugs in models", run().stderr)
-        self.assertIn("Exit codes: 0 nothing found", run("--help").stdout)
+        self.assertIn("Exit codes: 0 no findings", run("--help").stdout)
         self.assertIn("--write-baseline FILE", run("check", "--help").stdout)
         self.assertEqual(run("explain", "tl-s201").stdout, run("explain", "TL-S201").stdout)
 

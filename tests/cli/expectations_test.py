@@ -79,7 +79,19 @@ class StandardInputTest(unittest.TestCase):
             text = (ROOT / BAD).read_bytes()
             refused = run("fix", "-", "-o", out, stdin=text)
             self.assertEqual((refused.returncode, out.read_bytes()), (2, other.read_bytes()), refused.stderr)
+        self.assertEqual(run("place", "-").stderr, "tensorlint: place reads and writes files, not standard streams\n")
         self.assertIn("--in-place needs a file", run("fix", "-", "--in-place", stdin=content).stderr)
+
+    def test_fix_writes_to_standard_output(self) -> None:
+        for name in ("samples/regression_bad.onnx", OK):
+            content = (ROOT / name).read_bytes()
+            with tempfile.TemporaryDirectory() as folder:
+                out = pathlib.Path(folder, "out" + pathlib.Path(name).suffix)
+                to_file = run("fix", name, "--unsafe", "-o", out)
+                piped = subprocess.run([BINARY, "fix", "-", "--unsafe", "-o", "-"], input=content, capture_output=True, check=False, timeout=60)
+                self.assertEqual((piped.stdout, piped.returncode), (out.read_bytes(), to_file.returncode))
+                self.assertEqual(piped.stderr.decode(), to_file.stdout[: to_file.stdout.rindex("wrote ")])
+        self.assertIn("both write to standard output", run("fix", BAD, "--diff", "-o", "-").stderr)
 
     def test_bad_standard_input(self) -> None:
         for content, said in [(b"", "standard input is empty"), (b"\x08\x0a\xff\xff", "at byte 2"), (b"<ir_version: 9", "(line 1, column 15)"), (b"\n \n", "at byte"),
@@ -138,6 +150,21 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual([line.split()[:3] for line in lines], [[rule["code"], rule["name"], rule["severity"]] for rule in document["rules"]])
         self.assertEqual({rule["group"] for rule in document["rules"]}, {path.name for path in (ROOT / "analyzer/rules").iterdir() if path.is_dir()})
         self.assertEqual(run("rules", "--format", "xml").returncode, 2)
+
+
+class FamiliarWordsTest(unittest.TestCase):
+    def test_help_and_version_as_words(self) -> None:
+        for words, option in [(["help"], ["--help"]), (["help", "check"], ["check", "--help"]), (["version"], ["--version"]), (["-V"], ["--version"]), (["show", "-h"], ["show", "--help"])]:
+            with self.subTest(words=words):
+                result = run(*words)
+                self.assertEqual((result.returncode, result.stdout), (0, run(*option).stdout))
+                self.assertTrue(result.stdout)
+        self.assertEqual(run("help", "nobody").returncode, 2)
+
+    def test_help_lists_what_can_be_used(self) -> None:
+        self.assertNotIn("--torch-version", run("check", "--help").stdout)
+        for command in ("check", "show", "fix", "why"):
+            self.assertIn("standard input", run(command, "--help").stdout)
 
 
 class ColourTest(unittest.TestCase):
@@ -234,6 +261,17 @@ class OtherFilesTest(unittest.TestCase):
                 self.assertIn(f"cannot check {path}: not an ONNX model: the file is {kind}", result.stdout)
                 self.assertIn(advice, result.stdout)
                 self.assertIn(kind, run("show", path).stderr)
+
+    def test_names_tell_what_bytes_do_not(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, said in [("net.pt", "a .pt file is usually a PyTorch checkpoint; export the model itself"), ("net.pb", "a .pb file is usually a TensorFlow graph; convert it")]:
+                path = pathlib.Path(folder, name)
+                path.write_bytes(b"\x12\x03abc")
+                self.assertIn(said, run("check", path).stdout)
+            missing = run("check", pathlib.Path(folder, "none.pt")).stdout
+            self.assertIn("No such file", missing)
+            self.assertNotIn("usually", missing)
+            self.assertIn("no .onnx or .onnxtxt file in the folder; a .pb file is usually", run("check", folder).stdout)
 
     def test_models_that_begin_alike_are_read(self) -> None:
         """No valid model is taken for something else: any version, producer or domain may come first."""
