@@ -41,7 +41,7 @@ class SafeFixesTest(unittest.TestCase):
         bad, out = str(self.folder / "bad.onnx"), self.folder / "out.onnx"
         onnx.save(model(TensorProto.INT64, False), bad)
         self.assertEqual(fixed_by_tool(bad, str(out)), (1, {}))
-        self.assertEqual(out.read_bytes(), pathlib.Path(bad).read_bytes())  # written all the same, as it was
+        self.assertEqual(out.read_bytes(), Path(bad).read_bytes())  # written all the same, as it was
 
     def test_nothing_is_left_and_no_value_changes_on_the_samples(self) -> None:
         measure = Measure()
