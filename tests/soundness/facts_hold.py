@@ -89,9 +89,12 @@ def parse(text):
         take("(")
         first = product() if name == "floor" else summed()
         take("/" if name == "floor" else ",")
-        second = summed()
+        result = (name, first, summed())
+        while name in ("min", "max", "broadcast") and peek(","):
+            at += 1
+            result = (name, result, summed())
         take(")")
-        return (name, first, second)
+        return result
 
     result = summed()
     if at != len(tokens):
