@@ -1,6 +1,11 @@
 #include "analyzer/cli/edited_model.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "analyzer/cli/inputs.h"
 #include "ir/readers/onnx/reader.h"
@@ -8,6 +13,64 @@
 #include "ir/writers/text/writer.h"
 
 namespace tensorlint::cli {
+namespace {
+
+constexpr std::size_t kLargeWeights = std::size_t{1} << 20;  // inference reads constants of up to 512 KiB
+
+/// raw_data of large tensors, in the order of their addresses.
+std::vector<std::string_view> large_weights(const Model& model) {
+  std::vector<std::string_view> weights;
+  const auto add = [&](const Tensor* tensor) {
+    if (tensor != nullptr && tensor->raw.size() >= kLargeWeights) weights.push_back(tensor->raw);
+  };
+  for (const Value& value : model.values) add(value.initializer);
+  for (const Attribute& attribute : model.attribute_list) {
+    add(attribute.tensor);
+    for (const Tensor* const tensor : attribute.tensors) add(tensor);
+  }
+  std::ranges::sort(weights, std::less<>(), [](std::string_view raw) { return raw.data(); });
+  return weights;
+}
+
+/// Bytes in pages that take memory only where they are written.
+class SparseBytes {
+ public:
+  explicit SparseBytes(std::size_t size) : size_(size) {
+    void* const pages =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages != MAP_FAILED) data_ = static_cast<char*>(pages);
+  }
+  SparseBytes(const SparseBytes&) = delete;
+  SparseBytes& operator=(const SparseBytes&) = delete;
+  ~SparseBytes() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+  bool ok() const { return data_ != nullptr; }
+  char* data() { return data_; }
+  std::string_view view() const { return {data_, size_}; }
+
+ private:
+  char* data_ = nullptr;
+  std::size_t size_;
+};
+
+/// Copies a part without what of it is in one of the ranges, which are sorted and do not overlap.
+void copy_between(std::string_view part, std::span<const std::string_view> ranges, char* to) {
+  const char *at = part.data(), *const end = at + part.size();
+  auto range = std::ranges::partition_point(
+      ranges, [&](std::string_view raw) { return !std::less<>()(at, raw.data() + raw.size()); });
+  while (at != end) {
+    const char* stop = end;
+    if (range != ranges.end() && std::less<>()(range->data(), end)) stop = std::max(at, range->data(), std::less<>());
+    std::copy(at, stop, to + (at - part.data()));
+    at = stop;
+    if (at == end) break;
+    at = std::min(range->data() + range->size(), end, std::less<>());
+    ++range;
+  }
+}
+
+}  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
                                const AnalysisOptions& options) {
@@ -18,6 +81,26 @@ Result<EditedModel> edit_model(std::string_view file, const Model& model, std::s
   out.bytes = std::make_shared<const std::string>(out.edited.joined());
   Result<Model> again =
       is_text ? read_onnx_text(*out.bytes, model.path) : read_onnx_bytes(*out.bytes, model.path, out.bytes);
+  if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
+  out.model = std::make_unique<Model>(std::move(*again));
+  out.analysis = std::make_unique<Analysis>(analyse(*out.model, options));
+  return out;
+}
+
+Result<EditedModel> check_edits(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
+                                const AnalysisOptions& options) {
+  Result<EditedBytes> edited = edit_onnx(file, model, edits);
+  if (!edited) return edited.error();
+  const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited->size()));
+  if (!bytes->ok()) return Error{"not enough memory for the edited model", {}};
+  const std::vector<std::string_view> weights = large_weights(model);
+  std::size_t at = 0;
+  for (const std::string_view part : edited->parts()) {
+    copy_between(part, weights, bytes->data() + at);
+    at += part.size();
+  }
+  EditedModel out{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};
+  Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
   if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
   out.model = std::make_unique<Model>(std::move(*again));
   out.analysis = std::make_unique<Analysis>(analyse(*out.model, options));

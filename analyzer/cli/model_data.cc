@@ -291,7 +291,7 @@ std::string list(const std::vector<Data>& files) {
 }  // namespace
 
 Result<std::string> write_model(const Model& model, std::span<const std::string_view> parts, const std::string& output,
-                                bool copy_data) {
+                                bool copy_data, const std::function<void(std::string_view)>& written) {
   struct ::stat folder_now{}, folder_before{}, target{};
   const std::string folder = folder_of(output);
   const bool moves = ::stat(folder.c_str(), &folder_now) != 0 ||
@@ -355,7 +355,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     }
   }
   if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};
-  if (auto error = write_file(behind_links(output, model), parts)) return *std::move(error);
+  if (auto error = write_file(behind_links(output, model), parts, written)) return *std::move(error);
   made.keep();
   return text;
 }

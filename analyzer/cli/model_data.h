@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,9 @@ namespace tensorlint::cli {
 /// come), what was made so far is taken away again. Returns a line for each file that was copied. Errors: `output` is
 /// one of the data files; data is missing there and not to be copied, or there with other bytes; data that cannot be
 /// read (see open_external_file) or written.
+///
+/// `written`: see write_file.
 Result<std::string> write_model(const Model& model, std::span<const std::string_view> parts, const std::string& output,
-                                bool copy_data);
+                                bool copy_data, const std::function<void(std::string_view)>& written = nullptr);
 
 }  // namespace tensorlint::cli

@@ -15,6 +15,8 @@
 namespace tensorlint::cli {
 namespace {
 
+constexpr std::size_t kPiece = std::size_t{4} << 20;
+
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ::ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -35,12 +37,21 @@ std::optional<Error> write_file(const std::string& path, std::string_view text) 
   return write_file(path, std::span(&text, 1));
 }
 
-std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts) {
+std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts,
+                                const std::function<void(std::string_view)>& written) {
   struct ::stat known{};
   const bool exists = ::stat(path.c_str(), &known) == 0;
   const bool is_special = exists && !S_ISREG(known.st_mode);
   const auto write_parts = [&](int descriptor) {
-    return std::ranges::all_of(parts, [&](std::string_view part) { return write_all(descriptor, part); });
+    return std::ranges::all_of(parts, [&](std::string_view part) {
+      while (!part.empty()) {
+        const std::string_view piece = part.substr(0, kPiece);
+        if (!write_all(descriptor, piece)) return false;
+        if (written) written(piece);
+        part.remove_prefix(piece.size());
+      }
+      return true;
+    });
   };
   if (is_special) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -53,9 +64,9 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
   if (descriptor < 0) return cannot_write(path);
   const ::mode_t mask = ::umask(0);
   ::umask(mask);
-  const bool written =
+  const bool complete =
       write_parts(descriptor) && ::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) == 0;
-  if (::close(descriptor) == 0 && written && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
+  if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
   ::unlink(temporary.c_str());
   return error;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +15,9 @@ namespace tensorlint::cli {
 std::optional<Error> write_file(const std::string& path, std::string_view text);
 
 /// The same of a file's bytes in parts; what stood there before keeps its permissions.
-std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts);
+/// `written` is called with each piece, of a few MB, that has been written: the caller may let go of its pages.
+std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts,
+                                const std::function<void(std::string_view)>& written = nullptr);
 
 std::optional<Error> write_stdout(std::string_view text);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
@@ -25,6 +27,14 @@ std::string copies_text(const Analysis& analysis, const RuntimeCost& cost) {
                      bytes.empty() ? "of sizes that are not known" : bytes + " bytes");
 }
 
+/// Lets go of the pages of a piece of the file; what is not of the file stays.
+void release(const onnx::FileBytes& file, std::string_view piece) {
+  const std::string_view whole = file.bytes();
+  if (std::less_equal<>()(whole.data(), piece.data()) &&
+      std::less_equal<>()(piece.data() + piece.size(), whole.data() + whole.size()))
+    file.release(piece);
+}
+
 }  // namespace
 
 int run_place(const PlaceOptions& options) {
@@ -44,7 +54,7 @@ int run_place(const PlaceOptions& options) {
   const Result<TransferPlan> plan = make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  const Result<EditedModel> placed = edit_model((*bytes)->bytes(), *model, plan->edits, settings->analysis);
+  const Result<EditedModel> placed = check_edits((*bytes)->bytes(), *model, plan->edits, settings->analysis);
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
   PlacementOptions explicit_options = settings->placement;
   explicit_options.providers.clear();
@@ -64,7 +74,8 @@ int run_place(const PlaceOptions& options) {
   text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));
   if (!options.output.empty()) {
     const Result<std::string> copied =
-        write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data);
+        write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data,
+                    [&](std::string_view piece) { release(**bytes, piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers,

@@ -86,6 +86,14 @@ std::string bounds_text(const Fact& fact) {
   return fmt::format(" in [{}, {}]", lo, hi);
 }
 
+std::vector<std::string_view> assumed_aspects(Taint taint) {
+  std::vector<std::string_view> aspects;
+  if (taint.has(Aspect::kDtype)) aspects.emplace_back("dtype");
+  if (taint.has(Aspect::kShape)) aspects.emplace_back("shape");
+  if (taint.has(Aspect::kValue)) aspects.emplace_back("values");
+  return aspects;
+}
+
 std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names) {
   FactStore& facts = analysis.facts();
   const FactId id = names.name(analysis.fact_id(value));
@@ -127,7 +135,9 @@ class ShowPrinter {
         placement_(placement),
         filter_(filter),
         locations_(model_),
-        names_(analysis.facts()) {}
+        names_(analysis.facts()) {
+    for (const NodeFailure& failure : analysis.failures()) failed_.insert(failure.node);
+  }
 
   std::string print() {
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
@@ -194,6 +204,10 @@ class ShowPrinter {
       for (const Unknown reason : new_unknowns(analysis_, value))
         fmt::format_to(std::back_inserter(out_), "  # ?: {}", to_text(reason));
     }
+    if (const auto assumed = assumed_aspects(analysis_.taint(value)); !assumed.empty())
+      fmt::format_to(
+          std::back_inserter(out_), "  # assumed {}: {}", fmt::join(assumed, " and "),
+          failed_.contains(model_.value(value).producer) ? "the node fails" : "depends on a node that fails");
     out_ += '\n';
   }
 
@@ -204,6 +218,7 @@ class ShowPrinter {
   LocationResolver locations_;
   ExtentNames names_;
   std::string out_;
+  std::set<NodeId> failed_;
 };
 
 }  // namespace

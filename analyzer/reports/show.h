@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "analyzer/findings/source_location.h"
 #include "analyzer/reports/unknowns.h"
@@ -14,6 +16,9 @@ std::string bounds_text(const Fact& fact);
 
 /// Type, and contents where the tensor is small or else the range: "int64[2] = {1, N}", "float32[N] >= 0".
 std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names);
+
+/// "dtype", "shape", "values": what of a value is a best guess after a node that fails.
+std::vector<std::string_view> assumed_aspects(Taint taint);
 
 /// The dotted path of the torch.nn.Module of a node: from the exporter's scopes, else from the node's name; empty when
 /// neither gives it.

@@ -39,8 +39,9 @@ class FactPrinter {
  public:
   FactPrinter(FactStore& facts, bool all_symbols) : facts_(facts), all_symbols_(all_symbols) {}
 
-  Json print(const Fact& fact, const std::vector<std::string>& device_names) {
+  Json print(const Fact& fact, const std::vector<std::string>& device_names, Taint taint) {
     Json json = print(fact);
+    if (const auto assumed = assumed_aspects(taint); !assumed.empty()) json["assumed"] = assumed;
     if (!json.contains("dtype")) return json;
     json["device"] = Json::array();
     for (const std::string& name : device_names) json["device"].push_back(identifier(name));
@@ -180,7 +181,8 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
     const Value& value = model.values[id];
     if (value.name == NameId::kEmpty || !node_printer.is_shown(static_cast<ValueId>(id))) continue;
     values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] =
-        printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)));
+        printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)),
+                      analysis.taint(static_cast<ValueId>(id)));
   }
   Json graphs = Json::array();
   for (std::size_t g = 1; g < model.graphs.size(); ++g) {

@@ -85,6 +85,37 @@ class ShowTest(unittest.TestCase):
                 self.assertIn(line, lines)
         self.assertEqual(self.show_json()["values"]["ends"]["contents"], [2**63 - 1])  # numbers stay numbers
 
+    def test_what_is_assumed_after_a_failure_is_marked(self) -> None:
+        path = self.write("bad.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\n'
+                          "g (float[2, 3] x, float[4] y) => (c, d) { [add] a = Add (x, y) b = Relu (a) c = Exp (b) d = Neg (x) }\n")
+        lines = run("show", path).stdout.splitlines()
+        marked = {line.split(":")[0].strip(): line.split("# ")[1] for line in lines if "assumed" in line}
+        self.assertEqual(marked, {"a": "assumed shape: the node fails", "b": "assumed shape: depends on a node that fails",
+                                  "c": "assumed shape: depends on a node that fails"})
+        document = json.loads(run("show", path, "--format", "json").stdout)
+        self.assertEqual({name: fact.get("assumed") for name, fact in document["values"].items()},
+                         {"x": None, "y": None, "a": ["shape"], "b": ["shape"], "c": ["shape"], "d": None})
+        self.assertEqual(problems(document, json.loads((ROOT / "docs/schema/show.schema.json").read_text())), [])
+
+    def test_formulas_in_names_and_in_json(self) -> None:
+        path = self.write("names.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\n'
+                          'g (float["a + 1", "b + 1"] x, float["batch size", 3] y) => (flat, rows) <int64[1] all = {-1}> '
+                          "{ flat = Reshape (x, all) rows = Reshape (y, all) }\n")
+        values = json.loads(run("show", path, "--format", "json").stdout)["values"]
+        self.assertEqual(values["x"]["shape"], ["a + 1", "b + 1"])
+        self.assertEqual(values["flat"]["shape"], ["a + a*b + b + 1"])
+        self.assertEqual(values["y"]["shape"], ["batch size", 3])
+        self.assertEqual(values["rows"]["shape"], ['3*"batch size"'])
+        # 64 long names make a formula of thousands of characters: it is whole, or null, never cut.
+        terms = " ".join(f"float[{'n' * 300}{i}, 1] x{i}," for i in range(15)).rstrip(",")
+        joined = ", ".join(f"x{i}" for i in range(15))
+        path = self.write("long.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\n'
+                          f"g ({terms}) => (z) {{ some = Concat <axis = 0> (x0, x1, x2) z = Concat <axis = 0> ({joined}) }}\n")
+        values = json.loads(run("show", path, "--format", "json").stdout)["values"]
+        self.assertEqual(values["some"]["shape"][0].count("n" * 300), 3)
+        self.assertNotIn("...", values["some"]["shape"][0])
+        self.assertEqual(values["z"]["shape"], [None, 1])
+
     def test_node_filter(self) -> None:
         self.assertEqual(self.show("--node", "*layers.0*"), ["main", "  /encoder/layers.0/cut (Slice)", "    <- x: float32[N, 3]", "    <- starts: int64[1] = {0}",
                                                               "    <- ends: int64[1] = {INT64_MAX}", "    <- first: int64[1] = {1}", "    part: float32[N, 3]"])
