@@ -46,7 +46,7 @@ TL_DEVICE typename Monoid::State combine_block(typename Monoid::State state, con
 /// before is visible. The ticket is zero again afterwards. `flag`: shared, one element.
 template <typename Flag>
 TL_DEVICE bool arrives_last(unsigned* ticket, unsigned count, const Flag& flag) {
-  block_barrier();
+  block_barrier();  // what any thread wrote before happens before the fence of thread 0
   if (thread_in_block() == 0) {
     fence();
     const bool last = atomic_increment(ticket) == count - 1;

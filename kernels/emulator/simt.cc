@@ -41,6 +41,7 @@ struct Stamp {
 struct Cell {
   Stamp write;
   Stamp read;
+  Stamp other_read;  // the last by another thread than that of `read` and not ordered before it
   bool initialized = false;
   bool many_readers = false;  // by more than one warp or block since the last write
 };
@@ -418,6 +419,8 @@ void track(Cell& cell, bool write, bool needs_initialized, const char* space, co
     complain(machine.report.races, describe(cell.write, "write"));
   } else if (write && cell.read.launch != 0 && !ordered(cell.read)) {
     complain(machine.report.races, describe(cell.read, "read"));
+  } else if (write && cell.other_read.launch != 0 && !ordered(cell.other_read)) {
+    complain(machine.report.races, describe(cell.other_read, "read"));
   } else if (write && cell.many_readers && cell.read.launch == machine.launch_id &&
              cell.read.block == machine.self->block->id && cell.read.epoch == machine.self->block->epoch) {
     complain(machine.report.races, describe(cell.read, "read (one of several)"));
@@ -425,6 +428,7 @@ void track(Cell& cell, bool write, bool needs_initialized, const char* space, co
   if (write) {
     cell.write = stamp_now();
     cell.read = Stamp{};
+    cell.other_read = Stamp{};
     cell.many_readers = false;
     cell.initialized = true;
     return;
@@ -436,6 +440,8 @@ void track(Cell& cell, bool write, bool needs_initialized, const char* space, co
   }
   const bool fresh = cell.read.launch != machine.launch_id || ordered(cell.read);
   cell.many_readers = fresh ? false : cell.many_readers || !same_warp(cell.read);
+  const bool own = cell.read.thread == machine.self->thread && cell.read.block == machine.self->block->id;
+  if (!fresh && !own) cell.other_read = cell.read;
   cell.read = stamp_now();
 }
 

@@ -11,8 +11,8 @@
 // "Ordered" is happens-before: program order; block and cluster barriers; warp barriers, by a clock per lane (a shuffle
 // passes a value on but orders no memory); and
 // across blocks only what a thread had fenced before its atomic, seen by a thread that fenced after its own. Exact for
-// these primitives, except that of several readers of one cell in one warp and epoch only the last is remembered. Not
-// emulated: weaker hardware orders than that rule, timing, bank conflicts, bits of approximate instructions.
+// these primitives, except that of several readers of one cell in one warp and epoch only the last two are remembered.
+// Not emulated: weaker hardware orders than that rule, timing, bank conflicts, bits of approximate instructions.
 
 #include <cstddef>
 #include <cstdint>

@@ -79,9 +79,12 @@ PATTERNS = [
 # Loops over run-time counts: one round too many. Unrolled ones have constant counts.
 LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
 
-# Mutants that change no result and break no rule, by kind, file and the text of their line, and why.
+# Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {
-    ("alignment", "kernels/loss/class_rows.h", "v.out"): "zeros of a skipped row: the probe's logits and outputs are one memory, misaligned rows among them",
+    ("clamp", "kernels/loss/class_rows.h", "part.begin + p.plan.part < units"):
+        ("the end of the whole vectors is clamped too, and the incomplete one after them has no elements then", None),
+    ("block barrier", "kernels/common/combine.h", "what any thread wrote"):
+        ("thread 0 itself wrote the block's partial", ["reduce_rows", "scan_labels", *WITH_TOTAL]),
 }
 
 
@@ -153,9 +156,9 @@ def build_and_run(mutant, emulator, folder):
     return verdicts
 
 
-def equivalent(mutant):
-    return next((why for (kind, file, code), why in EQUIVALENT.items()
-                 if mutant["kind"] == kind and mutant["file"] == file and code in mutant["code"]), None)
+def equivalent(mutant, kernel):
+    return next((why for (kind, file, code), (why, kernels) in EQUIVALENT.items()
+                 if mutant["kind"] == kind and mutant["file"] == file and code in mutant["code"] and (kernels is None or kernel in kernels)), None)
 
 
 def report(wanted, verdicts):
@@ -166,8 +169,8 @@ def report(wanted, verdicts):
         if by_kernel is None:
             print(f"invalid    {mutant['kind']:16} {where}: does not compile", flush=True)
             continue
-        why = equivalent(mutant)
         for kernel, verdict in by_kernel.items():
+            why = equivalent(mutant, kernel)
             word = "killed" if verdict else "equivalent" if why else "SURVIVED"
             contradicted = contradicted or bool(why and verdict)
             print(f"{word:10} {mutant['kind']:16} {where} in {kernel}: {verdict[:120] or why or mutant['code']}", flush=True)
