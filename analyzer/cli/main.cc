@@ -167,6 +167,11 @@ int run(int argc, char** argv) {
   check_command
       ->add_option("--placement-file", check.settings.placement_file, "TOML file that says where nodes and values live")
       ->type_name("FILE");
+  check_command
+      ->add_option(
+          "--source-root", check.settings.source_root,
+          "folder of the programs that models were exported from, where it is not the working folder or theirs")
+      ->type_name("DIR");
   check_command->add_option("--baseline", check.settings.baseline, "report only findings that are not in this file")
       ->type_name("FILE");
   check_command->add_option("--write-baseline", check.write_baseline, "write all findings to this file, for --baseline")

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "analyzer/cli/output.h"
@@ -98,6 +100,9 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
           {}};
     }
   }
+  std::error_code unknown;
+  if (!options.source_root.empty() && !std::filesystem::is_directory(options.source_root, unknown))
+    return Error{fmt::format("--source-root: {} is not a folder", options.source_root), {}};
   for (const std::string& name : options.providers) {
     auto provider = provider_named(name);
     if (!provider) return provider.error();
@@ -205,6 +210,7 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   const std::string& placement_file = options_.placement_file.empty() ? file.placement_file : options_.placement_file;
   if (!placement_file.empty()) settings.placement.rules = placement_files_.at(placement_file);
 
+  settings.selection.read_sources_below(options_.source_root);
   const auto& select = options_.select.empty() ? file.select : options_.select;
   for_each_word(select, [&](std::string_view word) { settings.selection.select(word); });
   for (const auto* ignore : {&file.ignore, &options_.ignore})

@@ -26,6 +26,7 @@ struct SettingsOptions {
   std::optional<std::string> fail_on;
   std::optional<std::size_t> max_findings;
   std::string config, baseline, placement_file, signatures;  ///< files; empty: not given
+  std::string source_root;                                   ///< folder; empty: not given
   std::vector<std::string> providers;                        ///< names of built-in tables, or files
   std::string target = "onnxruntime";                        ///< or onnx: whose rules hold
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then

@@ -9,6 +9,14 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// The exporter's trace has lines without it, the program itself has it, and which of them is at hand differs by
+/// machine.
+std::string_view without_indentation(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view()
+                                         : line.substr(first, line.find_last_not_of(" \t") - first + 1);
+}
+
 /// FNV-1a, 64 bits: the same on every machine, which std::hash is not.
 class Hash {
  public:
@@ -49,7 +57,7 @@ std::string fingerprint(const Finding& finding) {
   hash.add(finding.module);
   // The line of a model in text is made of the same names; the user's own line stays as it was written.
   const bool in_program = finding.place.known() && finding.place.file != finding.path;
-  hash.add(in_program ? std::string_view(finding.place.source) : std::string_view());
+  hash.add(in_program ? without_indentation(finding.place.source) : std::string_view());
   return fmt::format("{:016x}", hash.value());
 }
 

@@ -2,22 +2,27 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <system_error>
 
-#include "ir/readers/onnx/file_bytes.h"
+#include "analyzer/findings/escape.h"
 
 namespace tensorlint {
 namespace {
 
 constexpr std::size_t kMaxFrames = 256;
-/// A program's source is small. The limit keeps a model from making us read something else.
-constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{4} << 20;
+/// What a finding keeps of a line: twice what is shown of it. A whole model in text may be one line.
+constexpr std::size_t kMaxKept = 2 * kShownLength;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// Cut between characters of UTF-8.
+std::string kept(std::string_view line) {
+  std::size_t end = std::min(line.size(), kMaxKept);
+  while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
+  return std::string(line.substr(0, end));
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -111,12 +116,11 @@ const LocationResolver::NodeLocation& LocationResolver::of(NodeId node) {
   found.module = innermost_module(metadata(node, "pkg.torch.onnx.name_scopes"));
   const std::vector<StackFrame> frames = parse_stack_trace(metadata(node, "pkg.torch.onnx.stack_trace"));
   if (const StackFrame* frame = users_frame(frames)) {
-    found.place = {
-        .file = std::string(frame->file), .line = frame->line, .column = 0, .source = std::string(frame->source)};
+    found.place = {.file = std::string(frame->file), .line = frame->line, .column = 0, .source = kept(frame->source)};
     // The trace keeps the code as it was at export; a file that has changed since would show another line.
-    const std::string_view now = source_line(frame->file, frame->line, false);
+    const std::string_view now = sources_.program_line(frame->file, frame->line);
     if (frame->source.empty() || trimmed(now) == frame->source) {
-      found.place.source = now;
+      found.place.source = kept(now);
       const std::size_t indent = now.find_first_not_of(" \t");
       if (indent != std::string_view::npos) found.place.column = static_cast<std::uint32_t>(indent + 1);
     }
@@ -138,33 +142,7 @@ SourceLocation LocationResolver::in_text(const Position& position) {
   return {.file = model_.path,
           .line = position.line,
           .column = position.column,
-          .source = std::string(source_line(model_.path, position.line, true))};
-}
-
-std::string_view LocationResolver::source_line(std::string_view file, std::uint32_t line, bool is_model) {
-  const std::vector<std::string_view>& lines = source(file, is_model).lines;
-  return line >= 1 && line <= lines.size() ? lines[line - 1] : std::string_view();
-}
-
-const LocationResolver::Source& LocationResolver::source(std::string_view file, bool is_model) {
-  if (const auto known = sources_.find(file); known != sources_.end()) return known->second;
-  Source& source = sources_[std::string(file)];
-  // A stack trace may name any file of the machine: only Python programs are worth showing.
-  if (file.find('\0') != std::string_view::npos || (!is_model && !file.ends_with(".py"))) return source;
-  std::filesystem::path path(file);
-  std::error_code error;
-  if (!is_model && path.is_relative() && !std::filesystem::exists(path, error))
-    path = std::filesystem::path(model_.path).parent_path() / path;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kMaxSourceBytes) return source;
-  const auto bytes = onnx::FileBytes::open(path.string());
-  if (!bytes) return source;
-  source.owner = *bytes;
-  std::string_view text = (*bytes)->bytes();
-  while (!text.empty()) source.lines.push_back(take_line(text));
-  for (std::string_view& line : source.lines)
-    if (line.ends_with('\r')) line.remove_suffix(1);
-  return source;
+          .source = kept(sources_.model_line(position.line))};
 }
 
 }  // namespace tensorlint

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/findings/finding.h"
+#include "analyzer/findings/source_files.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint {
@@ -32,7 +32,9 @@ bool is_library_file(std::string_view file);
 /// Where nodes and values of one model were written. Reads metadata and sources only when asked.
 class LocationResolver {
  public:
-  explicit LocationResolver(const Model& model) : model_(model) {}
+  /// `source_root`: where programs are read besides the model's folder and the working folder; empty for none.
+  explicit LocationResolver(const Model& model, const std::string& source_root = {})
+      : model_(model), sources_(model.path, source_root) {}
 
   struct NodeLocation {
     SourceLocation place;
@@ -48,18 +50,12 @@ class LocationResolver {
   std::string_view metadata(NodeId node, std::string_view key);
 
  private:
-  struct Source {
-    std::shared_ptr<const void> owner;
-    std::vector<std::string_view> lines;
-  };
-  std::string_view source_line(std::string_view file, std::uint32_t line, bool is_model);
-  const Source& source(std::string_view file, bool is_model);
   const std::vector<MetadataEntry>& entries(NodeId node);
 
   const Model& model_;
   std::map<NodeId, NodeLocation> places_;
   std::map<NodeId, std::vector<MetadataEntry>> metadata_;
-  std::map<std::string, Source, std::less<>> sources_;
+  SourceFiles sources_;
 };
 
 }  // namespace tensorlint

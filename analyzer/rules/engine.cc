@@ -238,7 +238,7 @@ std::optional<Severity> RuleSelection::severity(std::string_view code) const {
 
 RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement,
                       const RuntimeCost* cost) {
-  LocationResolver places(analysis.model());
+  LocationResolver places(analysis.model(), selection.source_root());
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   const std::vector<LossSite> losses = find_losses(analysis);

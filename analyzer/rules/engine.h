@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class RuleSelection {
   void suppress(Suppression suppression) { suppressions_.push_back(std::move(suppression)); }
   /// Keeps up to `limit` findings of one rule instead of Reporter::kMaxFindingsPerRule: for those who compare them all.
   void keep(std::size_t limit) { limit_ = limit; }
+  /// Where the lines of the user's program are read besides the model's folder and the working folder.
+  void read_sources_below(std::string folder) { source_root_ = std::move(folder); }
 
   bool allows(const RuleInfo& rule) const { return allows(rule.code); }
   bool allows(std::string_view code) const {
@@ -45,6 +48,7 @@ class RuleSelection {
   std::optional<Severity> severity(std::string_view code) const;
   const std::vector<Suppression>& suppressions() const { return suppressions_; }
   std::size_t limit() const { return limit_; }
+  const std::string& source_root() const { return source_root_; }
 
  private:
   struct Override {
@@ -56,6 +60,7 @@ class RuleSelection {
   std::map<std::string_view, Override> severities_;
   std::vector<Suppression> suppressions_;
   std::size_t limit_ = Reporter::kMaxFindingsPerRule;
+  std::string source_root_;
 };
 
 struct RuleResults {

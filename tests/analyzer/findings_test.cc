@@ -1,11 +1,21 @@
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "analyzer/findings/escape.h"
 #include "analyzer/findings/finding.h"
+#include "analyzer/findings/fingerprint.h"
+#include "analyzer/findings/source_files.h"
 #include "analyzer/findings/source_location.h"
 
 namespace tensorlint {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(Escape, MakesWhatCannotBeSeenVisible) {
   const std::pair<std::string_view, std::string_view> cases[] = {
@@ -80,6 +90,104 @@ TEST(LocationResolver, TakesNothingFromWhatIsNoTrace) {
   std::string endless;
   for (int i = 0; i < 100'000; ++i) endless += "File \"x.py\", line 1, in f\n";
   EXPECT_LE(parse_stack_trace(endless).size(), 256U);
+}
+
+class SourceFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "sources.XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    write("project/models/m.onnx", "x");
+    write("project/models/beside.py", "one\ntwo\r\n\nfour");
+    write("project/sub/train.py", "def train():\n");
+    write("elsewhere/secret.py", "password = 1\n");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  std::string line(const std::string& file, std::uint32_t number, const std::string& root = {}) const {
+    return std::string(SourceFiles(at("project/models/m.onnx"), root).program_line(file, number));
+  }
+  fs::path folder_;
+};
+
+TEST_F(SourceFilesTest, GiveLinesWithoutTheirEnds) {
+  EXPECT_EQ(line("beside.py", 1), "one");
+  EXPECT_EQ(line("beside.py", 2), "two");
+  EXPECT_EQ(line("beside.py", 3), "");
+  EXPECT_EQ(line("beside.py", 4), "four");
+  for (const std::uint32_t none : {0U, 5U, 64U, 65U, 4'000'000'000U}) EXPECT_EQ(line("beside.py", none), "");
+  std::string text;
+  for (int i = 1; i <= 1000; ++i) text += std::to_string(i) + "\n";
+  write("project/models/long.py", text);
+  for (const std::uint32_t number : {1U, 63U, 64U, 65U, 128U, 129U, 999U, 1000U})
+    EXPECT_EQ(line("long.py", number), std::to_string(number));
+  EXPECT_EQ(line("long.py", 1001), "");
+}
+
+TEST_F(SourceFilesTest, AreReadBelowTheModelTheWorkingFolderAndTheRootOnly) {
+  EXPECT_EQ(line(at("project/models/beside.py"), 1), "one");
+  EXPECT_EQ(line(at("elsewhere/secret.py"), 1), "");
+  EXPECT_EQ(line(at("project/models/../../elsewhere/secret.py"), 1), "");
+  EXPECT_EQ(line("../../elsewhere/secret.py", 1), "");
+  EXPECT_EQ(line("../sub/train.py", 1), "");
+  EXPECT_EQ(line("tests/readme_test.py", 1).substr(0, 3), "\"\"\"");  // tests run in the repository's root
+  fs::create_symlink("../../elsewhere/secret.py", folder_ / "project/models/innocent.py");
+  fs::create_symlink("../../elsewhere", folder_ / "project/models/folder");
+  EXPECT_EQ(line("innocent.py", 1), "");
+  EXPECT_EQ(line("folder/secret.py", 1), "");
+  write("project/models/notes.txt", "no program");
+  EXPECT_EQ(line("notes.txt", 1), "");
+  EXPECT_EQ(line(std::string("beside.py\0.py", 13), 1), "");
+  fs::create_directory(folder_ / "project/models/package.py");
+  ASSERT_EQ(::mkfifo(at("project/models/fifo.py").c_str(), 0600), 0);
+  EXPECT_EQ(line("package.py", 1), "");
+  EXPECT_EQ(line("fifo.py", 1), "");
+
+  EXPECT_EQ(line(at("project/sub/train.py"), 1), "");
+  EXPECT_EQ(line(at("project/sub/train.py"), 1, at("project")), "def train():");
+  EXPECT_EQ(line("/home/ci/checkout/sub/train.py", 1, at("project")), "def train():");
+  EXPECT_EQ(line("/home/ci/checkout/sub/train.py", 1, at("project") + "/"), "def train():");
+  EXPECT_EQ(line("/home/ci/checkout/sub/train.py", 1), "");
+  EXPECT_EQ(line("/home/../../elsewhere/secret.py", 1, at("project")), "");
+  EXPECT_EQ(line("beside.py", 1, at("elsewhere")), "one");
+  EXPECT_EQ(line("beside.py", 1, "no such folder"), "one");
+}
+
+TEST_F(SourceFilesTest, AreReadOnceAndNotWithoutLimit) {
+  write("project/models/large.py", std::string(std::size_t{3} << 20, 'a'));
+  SourceFiles files(at("project/models/m.onnx"), {});
+  const std::string_view first = files.program_line("large.py", 1);
+  EXPECT_EQ(first.size(), std::size_t{3} << 20);
+  std::string name = "large.py";
+  for (int i = 0; i < 100; ++i) {
+    name = "./" + name;
+    EXPECT_EQ(files.program_line(name, 1).data(), first.data());
+  }
+  fs::create_hard_link(folder_ / "project/models/large.py", folder_ / "project/models/same.py");
+  EXPECT_EQ(files.program_line("same.py", 1).data(), first.data());
+  std::size_t read = 1;
+  for (int i = 0; i < 10; ++i) {
+    const std::string other = "copy" + std::to_string(i) + ".py";
+    fs::copy_file(folder_ / "project/models/large.py", folder_ / "project/models" / other);
+    read += files.program_line(other, 1).empty() ? 0 : 1;
+  }
+  EXPECT_EQ(read, 5U);  // 16 MiB
+  write("project/models/huge.py", std::string((std::size_t{4} << 20) + 1, 'a'));
+  EXPECT_EQ(line("huge.py", 1), "");
+}
+
+TEST(Fingerprint, DoesNotDependOnWhereTheLineWasRead) {
+  Finding finding;
+  finding.place = {.file = "train.py", .line = 3, .column = 0, .source = "    y = f(x)"};
+  const std::string indented = fingerprint(finding);
+  finding.place.source = "y = f(x)";
+  EXPECT_EQ(fingerprint(finding), indented);
+  finding.place.source = "y = g(x)";
+  EXPECT_NE(fingerprint(finding), indented);
 }
 
 TEST(Findings, AreSortedByFileNodeAndCodeAndSaidOnce) {

@@ -8,6 +8,9 @@ import sys
 import tempfile
 import unittest
 
+import onnx
+import onnx.parser
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from json_schema import problems
@@ -221,6 +224,34 @@ class CommandTest(unittest.TestCase):
         self.assertIn("mse_loss", line)
         text = run("check", "samples/regression_bad.onnx").stdout
         self.assertIn(line.strip(), text)
+
+    def traced(self, file, line, source):
+        """A model whose only mistake was written at `line` of `file`, as the exporter says it."""
+        model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[N, 4] x) => (y) { y = ReduceMean <axes = [5]> (x) }')
+        trace = f'File "{file}", line {line}, in forward\n    {source}\n'
+        model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
+        return self.write("models/traced.onnx", model.SerializeToString())
+
+    def test_sources_are_read_below_known_folders(self):
+        program = self.write("programs/deep/train.py", "import torch\n" + "    y = x.mean(5)  # here\n")
+        model = self.traced(program, 2, "")
+        self.assertNotIn("# here", run("check", model).stdout)
+        for root in [self.folder, self.folder / "programs", program.parent]:
+            self.assertIn("y = x.mean(5)  # here", run("check", model, "--source-root", root).stdout)
+        self.assertIn("y = x.mean(5)  # here", run("check", model, cwd=self.folder).stdout)
+        self.traced("/home/ci/checkout/deep/train.py", 2, "")
+        self.assertIn("y = x.mean(5)  # here", run("check", model, "--source-root", self.folder / "programs").stdout)
+        self.traced("/home/ci/checkout/deep/train.py", 2, "y = x.mean(6)")  # the program has changed since
+        self.assertIn("y = x.mean(6)", run("check", model, "--source-root", self.folder / "programs").stdout)
+        result = run("check", model, "--source-root", program)
+        self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint: --source-root: {program} is not a folder\n"))
+
+    def test_a_long_line_is_kept_short(self):
+        """Memory: the line was kept whole in each of a thousand findings."""
+        nodes = "".join(f"[n{i}] y{i} = ReduceMean <axes = [5]> (x) " for i in range(1000))
+        model = self.write("line.onnxtxt", f'<ir_version: 8, opset_import: ["": 13]> g (float[N, 4] x) => (y0) {{ {nodes} }}')
+        result = run("check", "--format", "json", "--timings", model)
+        self.assertLess(json.loads(result.stdout)["inputs"][0]["peak_rss_bytes"], (64 << 20) + 40 * model.stat().st_size)
 
     def test_output_files(self):
         target = self.folder / "report.json"

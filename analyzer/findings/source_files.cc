@@ -1,0 +1,116 @@
+#include "analyzer/findings/source_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+
+#include "ir/readers/onnx/file_bytes.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A program's source is small, and so are all of them together.
+constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20, kMaxBytes = std::size_t{16} << 20;
+constexpr std::uint32_t kBlock = 64;
+constexpr std::ptrdiff_t kMaxParts = 64;
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  return std::distance(folder.begin(), folder.end()) < std::distance(path.begin(), path.end()) &&
+         std::equal(folder.begin(), folder.end(), path.begin());
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+}  // namespace
+
+SourceFiles::SourceFiles(const std::string& model_path, const std::string& source_root)
+    : model_(model_path), source_root_(source_root) {
+  const fs::path folder = model_.parent_path();
+  for (const fs::path& root : {source_root_, fs::path("."), folder.empty() ? fs::path(".") : folder}) {
+    std::error_code error;
+    const fs::path real = root.empty() ? root : fs::canonical(root, error);
+    // Below the root of the file system lies the whole machine: nobody means that by working there.
+    if (!error && real.has_relative_path()) roots_.push_back(real);
+  }
+}
+
+std::string_view SourceFiles::program_line(std::string_view file, std::uint32_t line) {
+  auto known = by_name_.find(file);
+  if (known == by_name_.end()) {
+    const fs::path path = find(file);
+    known = by_name_.emplace(file, path.empty() ? nullptr : read(path)).first;
+  }
+  return known->second == nullptr ? std::string_view() : known->second->line(line);
+}
+
+std::string_view SourceFiles::model_line(std::uint32_t line) {
+  const auto [known, is_new] = by_name_.try_emplace(std::string(), nullptr);  // no program has that name
+  if (is_new) known->second = read(model_);
+  return known->second == nullptr ? std::string_view() : known->second->line(line);
+}
+
+fs::path SourceFiles::find(std::string_view file) const {
+  if (file.find('\0') != std::string_view::npos || !file.ends_with(".py")) return {};
+  const fs::path path(file);
+  if (!source_root_.empty()) {
+    const fs::path parts = path.relative_path();
+    auto first = parts.begin();
+    for (auto left = std::min(std::distance(parts.begin(), parts.end()), kMaxParts); left > 0; --left, ++first) {
+      fs::path candidate = source_root_;
+      for (auto part = first; part != parts.end(); ++part) candidate /= *part;
+      if (fs::path found = below_a_root(candidate); !found.empty()) return found;
+    }
+  }
+  if (fs::path found = below_a_root(path); !found.empty() || path.is_absolute()) return found;
+  return below_a_root(model_.parent_path() / path);
+}
+
+/// The file itself, all links followed; empty where there is none below a root.
+fs::path SourceFiles::below_a_root(const fs::path& path) const {
+  std::error_code error;
+  fs::path real = fs::canonical(path, error);
+  const bool allowed =
+      !error && std::ranges::any_of(roots_, [&](const fs::path& root) { return is_below(real, root); });
+  return allowed ? real : fs::path();
+}
+
+const SourceFiles::File* SourceFiles::read(const fs::path& path) {
+  struct ::stat status{};
+  if (::stat(path.c_str(), &status) != 0) return nullptr;
+  const auto [known, is_new] = files_.try_emplace({status.st_dev, status.st_ino});
+  File& file = known->second;
+  if (!is_new) return &file;
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size > kMaxFileBytes || size > kMaxBytes - bytes_) return &file;
+  const auto bytes = onnx::FileBytes::open(path.string());
+  if (!bytes || (*bytes)->bytes().size() > kMaxFileBytes) return &file;  // it may have grown since
+  file.owner = *bytes;
+  file.text = (*bytes)->bytes();
+  bytes_ += std::min(file.text.size(), kMaxBytes - bytes_);
+  std::uint32_t count = 0;
+  for (std::string_view rest = file.text; !rest.empty(); take_line(rest))
+    if (count++ % kBlock == 0) file.blocks.push_back(static_cast<std::uint32_t>(file.text.size() - rest.size()));
+  return &file;
+}
+
+std::string_view SourceFiles::File::line(std::uint32_t number) const {
+  if (number == 0 || (number - 1) / kBlock >= blocks.size()) return {};
+  std::string_view rest = text.substr(blocks[(number - 1) / kBlock]), line;
+  for (std::uint32_t skipped = 0; skipped <= (number - 1) % kBlock; ++skipped) {
+    if (rest.empty()) return {};
+    line = take_line(rest);
+  }
+  return line;
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tensorlint {
+
+/// Lines of the files that findings point to: the model's own, when it is text, and Python programs that its stack
+/// traces name. A trace may name any file of the machine, and what is read ends up in reports. So programs are read
+/// only below the model's folder, the working folder and the source root that the user gave, links followed first.
+class SourceFiles {
+ public:
+  /// `source_root`: empty for none; programs of other machines are looked for below it by the end of their path.
+  SourceFiles(const std::string& model_path, const std::string& source_root);
+
+  /// Without its line end; empty where there is no such line or it may not be read. Lines are numbered from 1.
+  std::string_view program_line(std::string_view file, std::uint32_t line);
+  std::string_view model_line(std::uint32_t line);
+
+ private:
+  /// One file; a line is found from the beginning of its block of kBlock lines.
+  struct File {
+    std::string_view line(std::uint32_t number) const;
+    std::shared_ptr<const void> owner;
+    std::string_view text;
+    std::vector<std::uint32_t> blocks;  ///< where each block begins
+  };
+  std::filesystem::path find(std::string_view file) const;
+  std::filesystem::path below_a_root(const std::filesystem::path& path) const;
+  const File* read(const std::filesystem::path& path);
+
+  std::filesystem::path model_, source_root_;
+  std::vector<std::filesystem::path> roots_;
+  std::map<std::string, const File*, std::less<>> by_name_;  ///< null: not to be had
+  std::map<std::pair<std::uint64_t, std::uint64_t>, File>
+      files_;  ///< by device and inode: one file may have many names
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace tensorlint
