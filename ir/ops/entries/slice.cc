@@ -143,21 +143,25 @@ void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bou
   if (content_of(in, 0) == nullptr) return;
   DimPool& pool = in.dims();
   const std::vector<std::int64_t> extents = *constant_extents(pool, data);
-  std::vector<std::int64_t> part = extents, first(extents.size(), 0), step(extents.size(), 1);
+  struct Walk {
+    std::int64_t first = 0, step = 1;
+  };
+  std::vector<std::int64_t> part = extents;
+  std::vector<Walk> walks(extents.size());
   for (std::size_t i = 0; i < bounds.axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(bounds.axes[i]);
     const auto s = pool.as_constant(bounds.starts[i]), e = pool.as_constant(bounds.ends[i]),
                t = pool.as_constant(bounds.steps[i]);
     if (!s || !e || !t || *t == 0 || ends_where_engines_disagree(e, *t)) return;
-    std::tie(first[axis], part[axis]) = constant_slice(extents[axis], *s, *e, *t);
-    step[axis] = part[axis] > 1 ? *t : 0;  // a huge step is taken at most never
+    std::tie(walks[axis].first, part[axis]) = constant_slice(extents[axis], *s, *e, *t);
+    walks[axis].step = part[axis] > 1 ? *t : 0;  // a huge step is taken at most never
   }
   const std::vector<std::size_t> strides = strides_of(extents);
   std::vector<std::size_t> indices;
   for_each_index(part, [&](std::span<const std::int64_t> index) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < index.size(); ++i)
-      at += static_cast<std::size_t>(first[i] + index[i] * step[i]) * strides[i];
+      at += static_cast<std::size_t>(walks[i].first + index[i] * walks[i].step) * strides[i];
     indices.push_back(at);
   });
   select_elements(in, 0, 0, indices);

@@ -72,7 +72,9 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   std::vector<GraphId> graphs;
   std::vector<const TypeDecl*> types;
   Cursor fields = cursor(message);
+  const bool is_long = message.size() >= kWeights;
   while (fields.next()) {
+    if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
     if (const AttributeKind kind = kind_of_field(field); kind != AttributeKind::kUndefined) {
       if (is_message(kind) && (present & bit(kind)) != 0) twice = kind;
@@ -99,14 +101,22 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
         break;
       case 7:
         if (fields.type() == WireType::length_delimited) {
-          Cursor packed = fields.inside(fields.view("AttributeProto.floats"));
+          const std::string_view list = fields.view("AttributeProto.floats");
+          will_read(list);
+          Cursor packed = fields.inside(list);
           while (!packed.at_end()) floats_.push_back(packed.packed_number());
         } else {
           floats_.push_back(fields.number("AttributeProto.floats"));
         }
         break;
       case 8:
-        append_integers(fields, "AttributeProto.ints", ints_);
+        if (fields.type() == WireType::length_delimited) {
+          const std::string_view list = fields.view("AttributeProto.ints");
+          will_read(list);
+          for (Cursor packed = fields.inside(list); !packed.at_end();) ints_.push_back(packed.packed_integer());
+        } else {
+          ints_.push_back(fields.integer("AttributeProto.ints"));
+        }
         break;
       case 9:
         strings_.push_back(fields.view("AttributeProto.strings"));

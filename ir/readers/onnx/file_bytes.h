@@ -14,7 +14,7 @@
 
 namespace tensorlint::onnx {
 
-/// The bytes of a file that other programs may be writing: read into memory up to 64 MiB, mapped when larger.
+/// The bytes of a file that other programs may be writing: read into memory up to 1 MiB, mapped when larger.
 ///
 /// A file cut short under a mapping raises SIGBUS at the first touch of a lost page. While a mapping lives, a handler
 /// puts a page of zeros there and marks the mapping, so that reading goes on and check_unchanged() tells: no jump over
@@ -22,7 +22,7 @@ namespace tensorlint::onnx {
 /// handler that was there before.
 class FileBytes {
  public:
-  static constexpr std::uint64_t kReadLimit = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kReadLimit = std::uint64_t{1} << 20;
 
   /// Errors: not there, not permitted, not a regular file (a FIFO or device is never waited for), empty, changed while
   /// being read. `read_limit`: size in bytes up to which the file is read rather than mapped.
@@ -36,6 +36,10 @@ class FileBytes {
   /// Forgets which pages of a mapping lie in memory, for a part that is mostly weights: systems map whole blocks of
   /// their cache around a touched byte. The bytes stay readable.
   void release(std::string_view part) const;
+  /// From now on a page of a mapping that is not in memory is read alone, whatever the system would read around it.
+  void read_page_by_page() const;
+  /// Has the system begin to read a part of a mapping; does not wait. What is in memory costs little.
+  void will_need(std::string_view part) const;
   /// Size and modification time are still those of the time when it was opened, and no page of a mapping was lost.
   std::optional<Error> check_unchanged() const;
 
@@ -50,6 +54,31 @@ class FileBytes {
   std::unique_ptr<char, void (*)(void*)> memory_{nullptr, nullptr};
   struct Guard;
   Guard* guard_ = nullptr;  ///< set: data_ is a mapping
+};
+
+/// Reads a mapping ahead of a walk over its fields: where fields are dense in windows that double, as the system's own
+/// reading ahead does, and not at all where the walk leaps over weights. The system cannot tell these apart, reads
+/// around each touched page (up to megabytes) and so reads the weights; reading single pages only is slow where fields
+/// are dense.
+class ReadAhead {
+ public:
+  /// A mapping that is read page by page; null: bytes in memory.
+  explicit ReadAhead(const FileBytes* mapping);
+
+  /// The walk goes on at `place`, which may be the end of the file.
+  void at(const char* place) {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(place) - start_;
+    if (offset - begin_ >= size_) [[unlikely]]
+      go_on(offset);
+  }
+
+ private:
+  void go_on(std::size_t offset);
+
+  const FileBytes* mapping_;
+  std::uintptr_t start_ = 0;                ///< of the mapping; the others are offsets
+  std::size_t begin_ = 0, size_ = 0;        ///< where nothing is to be done
+  std::size_t asked_end_ = 0, window_ = 0;  ///< what was asked for last
 };
 
 }  // namespace tensorlint::onnx

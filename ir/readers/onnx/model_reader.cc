@@ -10,13 +10,18 @@ namespace {
 constexpr int kMaxGraphDepth = 64;
 constexpr std::size_t kMaxOpsetImports = 1024;
 constexpr std::int64_t kOldestIrVersion = 3;
-constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{8}
+constexpr std::ptrdiff_t kReleasedAtOnce = std::ptrdiff_t{2}
                                            << 20;  // so few calls cost nothing, so little memory counts
 
 }  // namespace
 
 Reader::Reader(std::string_view file, std::string path, const FileBytes* mapping)
-    : file_(file), start_(file.data()), released_(start_), mapping_(mapping) {
+    : file_(file),
+      start_(file.data()),
+      released_(start_),
+      weights_end_(start_ + file.size()),
+      mapping_(mapping),
+      ahead_(mapping) {
   model().path = std::move(path);
 }
 
@@ -36,7 +41,7 @@ void Reader::read_model_fields() {
   std::vector<std::string_view> functions;
   Cursor fields = cursor(file_);
   try {
-    while (fields.next()) {
+    for (; ahead_.at(fields.position()), fields.next();) {
       switch (fields.field()) {
         case 1:
           model().ir_version = fields.integer("ModelProto.ir_version");
@@ -163,7 +168,7 @@ void Reader::graph_fields(const Pending& pending) {
   const char* last_node = nullptr;
   const auto self = [&]() -> Graph& { return model().graphs[static_cast<std::size_t>(pending.id)]; };
   Cursor fields = cursor(pending.bytes);
-  while (fields.next()) {
+  for (; ahead_.at(fields.position()), fields.next();) {
     switch (fields.field()) {
       case 1:
         fields.view("GraphProto.node");
@@ -216,7 +221,7 @@ void Reader::function_fields(const Pending& pending) {
   std::vector<OpsetImport> imports;
   std::vector<Attribute> defaults;
   Cursor fields = cursor(pending.bytes);
-  while (fields.next()) {
+  for (; ahead_.at(fields.position()), fields.next();) {
     switch (fields.field()) {
       case 1:
         self().name = builder_.name(fields.view("FunctionProto.name"));
@@ -282,6 +287,8 @@ void Reader::function_fields(const Pending& pending) {
 
 void Reader::initializers(const Pending& pending, const char* first, const char* last) {
   if (first == nullptr) return;
+  const bool has_weights = weights_end_ > first && weights_end_ <= last;
+  if (has_weights) release_weights();
   released_ = first;
   for (Cursor fields = cursor({first, static_cast<std::size_t>(last - first)}); fields.next();) {
     if (fields.field() != 5 && fields.field() != 15) {
@@ -304,12 +311,24 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
     budget_.charge(kValueCost);
     check_budget(message.data());
   }
+  if (has_weights) release_weights();
 }
 
 void Reader::weights_end(const char* place) {
-  if (mapping_ == nullptr || place - released_ < kReleasedAtOnce) return;
+  weights_end_ = place;
+  if (place - released_ >= kReleasedAtOnce) release_weights();
+}
+
+void Reader::release_weights() {
+  const char* const place = weights_end_;
+  if (mapping_ == nullptr || place <= released_) return;
   mapping_->release({released_, static_cast<std::size_t>(place - released_)});
   released_ = place;
+}
+
+std::string_view Reader::apart(std::string_view part) {
+  budget_.charge(part.size());
+  return builder_.copy(part);
 }
 
 void Reader::nodes(const Pending& pending, std::uint32_t field, const char* first, const char* last) {
@@ -339,20 +358,21 @@ void Reader::node(std::string_view message, const Pending& pending) {
   attributes_.clear();
   budget_.pay(message.size() + 2);  // 2: the least that its header takes
   const Holder holder{pending.id, static_cast<NodeId>(model().nodes.size()), pending.depth, pending.in_function};
+  const bool amid_weights = is_amid_weights(message);
   NameId name = NameId::kEmpty, op = NameId::kEmpty, domain = NameId::kEmpty, overload = NameId::kEmpty;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
       case 1:
-        operands_.push_back(builder_.name(fields.view("NodeProto.input")));
+        operands_.push_back(name_of(fields.view("NodeProto.input"), amid_weights));
         break;
       case 2:
-        results_.push_back(builder_.name(fields.view("NodeProto.output")));
+        results_.push_back(name_of(fields.view("NodeProto.output"), amid_weights));
         break;
       case 3:
-        name = builder_.label(fields.view("NodeProto.name"));
+        name = builder_.label(amid_weights ? apart(fields.view("NodeProto.name")) : fields.view("NodeProto.name"));
         break;
       case 4:
-        op = builder_.name(fields.view("NodeProto.op_type"));
+        op = name_of(fields.view("NodeProto.op_type"), amid_weights);
         break;
       case 5:
         attribute(fields.view("NodeProto.attribute"), holder, attributes_);

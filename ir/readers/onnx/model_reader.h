@@ -19,6 +19,8 @@ namespace tensorlint::onnx {
 
 inline constexpr std::size_t kWeights = std::size_t{64} << 10;  // a tensor of at least so many bytes is weights
 
+inline constexpr std::size_t kWorthAsking = std::size_t{8} << 10;  // two pages: less is read when it is touched
+
 /// Reads one model. Private to this folder: users call read_onnx_file.
 class Reader {
  public:
@@ -62,6 +64,21 @@ class Reader {
 
   /// Called at the end of weights: lets go of the pages since the last call, or since the walk began at `released_`.
   void weights_end(const char* place);
+  void release_weights();
+
+  /// What lies inside weights or right after some. When it is looked at again later, systems map whole blocks of the
+  /// file around it, up to 2 MiB: names and small contents are kept apart instead.
+  bool is_amid_weights(std::string_view message) const {
+    return mapping_ != nullptr &&
+           (message.size() >= kWeights || static_cast<std::size_t>(message.data() - weights_end_) < kWeights);
+  }
+  std::string_view apart(std::string_view part);
+  NameId name_of(std::string_view name, bool amid_weights) { return builder_.name(amid_weights ? apart(name) : name); }
+
+  /// Of a list or a tensor, what is looked at whole and not passed over.
+  void will_read(std::string_view part) const {
+    if (mapping_ != nullptr && part.size() >= kWorthAsking) mapping_->will_need(part);
+  }
 
   void fault(StructureFault fault) {
     budget_.charge(kFaultCost + fault.message.size());
@@ -110,7 +127,9 @@ class Reader {
   std::string_view file_;
   const char* start_;
   const char* released_;
+  const char* weights_end_;  ///< where weights ended last
   const FileBytes* mapping_;
+  ReadAhead ahead_;
   ModelBuilder builder_;
   std::deque<Pending> pending_;
   MemoryBudget budget_;

@@ -36,6 +36,7 @@ Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::sha
 Result<Model> read_onnx_file(const std::string& path) {
   Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
   if (!file) return file.error();
+  (*file)->read_page_by_page();
   Result<Model> model = read_bytes((*file)->bytes(), path, *file, file->get());
   // Bytes that moved while they were walked explain any other fault.
   if (auto changed = (*file)->check_unchanged()) return *std::move(changed);

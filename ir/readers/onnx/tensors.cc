@@ -10,6 +10,9 @@
 namespace tensorlint::onnx {
 namespace {
 
+constexpr std::size_t kKeptContents = std::size_t{8} << 10;       // 1,024 elements of 8 bytes are looked at
+constexpr std::size_t kScannedIntegers = std::size_t{512} << 10;  // as fact_of_tensor does: 64 Ki int64
+
 /// Throws where the last number of a packed field is cut: no parser of the format takes such a message.
 void check_packed(const Cursor& fields, std::uint32_t field, std::string_view packed) {
   const std::size_t width = field == 4 ? 4 : field == 10 ? 8 : 0;
@@ -30,8 +33,11 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   std::vector<char> pieces;  // data given in several pieces, joined as if packed
   int second_field = 0;
   bool is_segment = false;
+  const bool amid_weights = is_amid_weights(message);
   Cursor fields = cursor(message);
+  const bool is_long = message.size() >= kWeights;
   while (fields.next()) {
+    if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
     switch (field) {
       case 1:
@@ -84,7 +90,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         check_budget(fields.field_start());
         break;
       case 8:
-        self.name = builder_.name(fields.view("TensorProto.name"));
+        self.name = name_of(fields.view("TensorProto.name"), amid_weights);
         break;
       case 9:
         self.raw = fields.view("TensorProto.raw_data");
@@ -117,6 +123,15 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   budget_.charge(8 * tensor_dims_.size());
   self.dims = builder_.keep_ints(tensor_dims_);
   self.strings = builder_.keep_strings(tensor_strings_);
+
+  // Packed varints are counted, and the range of not too many integers is taken: never that of float weights.
+  if (self.typed_field == 5 || self.typed_field == 7 || self.typed_field == 11) will_read(self.typed);
+  if (self.raw.size() <= kScannedIntegers && is_known_dtype(self.dtype_code) &&
+      DTypeSet::integers().contains(static_cast<DType>(self.dtype_code)))
+    will_read(self.raw);
+
+  if (amid_weights && self.raw.size() <= kKeptContents) self.raw = apart(self.raw);
+  if (amid_weights && self.typed.size() <= kKeptContents) self.typed = apart(self.typed);
 
   const std::string_view name = model().text(self.name);
   std::optional<std::string> problem;
