@@ -125,6 +125,7 @@ int run_check(const CheckOptions& options) {
   const auto outputs = parse_outputs(options);
   if (!outputs) return refuse(outputs.error().message);
   SettingsOptions settings_options = options.settings;
+  settings_options.quiet = options.quiet;
   settings_options.keep_all = !options.write_baseline.empty();
   auto settings = Settings::make(settings_options);
   if (!settings) return refuse(settings.error().message);

@@ -178,7 +178,7 @@ Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& in
 }
 
 void Settings::announce(const Config& config) {
-  if (!announced_.insert(config.path).second || announced_.size() > kMaxAnnounced + 1) return;
+  if (options_.quiet || !announced_.insert(config.path).second || announced_.size() > kMaxAnnounced + 1) return;
   write_stderr(announced_.size() > kMaxAnnounced
                    ? std::string("tensorlint: more configuration files are used\n")
                    : fmt::format("tensorlint: using {}\n", escape_for_people(config.path, 2000)));

@@ -29,6 +29,7 @@ struct SettingsOptions {
   std::string source_root;                                   ///< folder; empty: not given
   std::vector<std::string> providers;                        ///< names of built-in tables, or files
   std::string target = "onnxruntime";                        ///< or onnx: whose rules hold
+  bool quiet = false;                                        ///< a configuration that was found is not named
   bool keep_all = false;  ///< all findings are wanted, since a baseline is written of them; none is read then
 };
 

@@ -188,6 +188,7 @@ class ConfigurationTest(unittest.TestCase):
         self.write("tensorlint.toml", "ignore = 'shape'")
         for arguments in [["check", "models"], ["show", "models/m.onnxtxt"], ["why", "models/m.onnxtxt", "y"], ["fix", "models/m.onnxtxt", "--diff"]]:
             self.assertEqual(self.run_tool(*arguments).stderr, "tensorlint: using tensorlint.toml\n")
+        self.assertEqual(self.run_tool("check", "models", "-q").stderr, "")
         self.write("mine.toml", "ignore = 'shape'")
         self.assertEqual(self.run_tool("check", "models", "--config", "mine.toml").stderr, "")
         for number in range(30):
