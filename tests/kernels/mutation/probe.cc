@@ -504,10 +504,10 @@ int main(int argc, char** argv) {
   if (wanted("class_rows")) {
     probe_classes("class lanes", {70, 26, 1, kPartBytes, 3});
     probe_classes("class lanes of one vector", {30, 5, 1, kPartBytes, 1});
-    probe_classes("class block", {7, 4603, 1, kPartBytes, 2});
+    probe_classes("class block", {7, 3603, 1, kPartBytes, 2});
     probe_classes("class block, misaligned, with smoothing",
                   {4, 701, 1, kPartBytes, 2, ClassTask::kIndices, 0.1F, 90, 1});
-    probe_classes("streamed class block", {3, 4603, 1, 512, 2, ClassTask::kIndices, 0, 80});
+    probe_classes("streamed class block", {3, 3603, 1, 512, 2, ClassTask::kIndices, 0, 80});
     probe_classes("class cluster", {7, 602, 1, 1024, 2});
     probe_classes("class cluster, streamed", {3, 2050, 1, 16, 1});
     probe_classes("class probabilities", {5, 603, 1, kPartBytes, 2, ClassTask::kProbabilities});
