@@ -18,7 +18,7 @@ def tensor(dtype="float32", shape=None, bounds=(None, None), **more):
 class Expressions(unittest.TestCase):
     def test_values(self):
         for text, value in [("2*N + 1", 9), ("-N + 3", -1), ("floor((N + 2)/3)", 2), ("mod(N, 3)", 1), ("min(N, 2)*N", 8), ("max(N - 9, 0)", 0),
-                            ("broadcast(N, M)", 4), ("N*M - 2", 2), ("floor(N/(M + 1))", 2), ("?7 + 1", 6)]:
+                            ("broadcast(N, M)", 4), ("broadcast(M, N, M)", 4), ("min(N, 3, M + 1)", 2), ("N*M - 2", 2), ("floor(N/(M + 1))", 2), ("?7 + 1", 6)]:
             self.assertEqual(value_of(parse(text), {"N": 4, "M": 1, "?7": 5}), value, text)
 
 
