@@ -239,7 +239,7 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
     }
     folder = Descriptor(::openat(folder.number(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.ok())
-      return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is no folder", escape_for_people(name))
+      return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is not a folder", escape_for_people(name))
                                                 : std::strerror(errno);
   }
   std::string temporary;
@@ -337,7 +337,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
                              list(missing), size_text(total)),
                  {}};
   if (!missing.empty() && exists && !S_ISREG(target.st_mode))
-    return Error{fmt::format("{} is no regular file, so nothing can be copied beside it", output), {}};
+    return Error{fmt::format("{} is not a regular file, so nothing can be copied next to it", output), {}};
 
   const Descriptor root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Made made(root);

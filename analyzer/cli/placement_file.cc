@@ -17,7 +17,7 @@ Result<PlacementRule> read_row(const std::string& path, const toml::table& row) 
   for (const auto& [key, node] : row) {
     const auto text = node.value<std::string>();
     if (!node.is_string() || !text)
-      return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
+      return toml_error(path, node.source(), fmt::format("`{}` is not a string", std::string_view(key)));
     if (key == "device") {
       const auto device = canonical_device(*text);
       if (!device)
@@ -52,9 +52,9 @@ Result<std::vector<PlacementRule>> read_placement_file(const std::string& path) 
       return toml_error(path, node.source(),
                         fmt::format("unknown key `{}`; a placement file has rows [[place]]", std::string_view(key)));
     const toml::array* rows = node.as_array();
-    if (rows == nullptr) return toml_error(path, node.source(), "`place` is no list of rows; write [[place]]");
+    if (rows == nullptr) return toml_error(path, node.source(), "`place` is not a list of tables: write [[place]]");
     for (const toml::node& row : *rows) {
-      if (!row.is_table()) return toml_error(path, row.source(), "a row of `place` is no table; write [[place]]");
+      if (!row.is_table()) return toml_error(path, row.source(), "an entry of `place` is not a table: write [[place]]");
       auto rule = read_row(path, *row.as_table());
       if (!rule) return rule.error();
       rules.push_back(std::move(*rule));

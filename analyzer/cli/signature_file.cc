@@ -11,12 +11,12 @@ namespace {
 
 Result<std::vector<std::string>> read_types(const std::string& path, std::string_view key, const toml::node& node) {
   const toml::array* list = node.as_array();
-  if (list == nullptr) return toml_error(path, node.source(), fmt::format("`{}` is no list of types", key));
+  if (list == nullptr) return toml_error(path, node.source(), fmt::format("`{}` is not a list of types", key));
   std::vector<std::string> types;
   for (const toml::node& item : *list) {
     const auto text = item.value<std::string>();
     if (!item.is_string() || !text)
-      return toml_error(path, item.source(), fmt::format("`{}` holds what is no text", key));
+      return toml_error(path, item.source(), fmt::format("`{}` has an entry that is not a string", key));
     types.push_back(*text);
   }
   return types;
@@ -30,7 +30,7 @@ std::optional<Error> read_row(const std::string& path, const toml::table& row, S
     if (key == "domain" || key == "name") {
       const auto text = node.value<std::string>();
       if (!node.is_string() || !text)
-        return toml_error(path, node.source(), fmt::format("`{}` is no text", std::string_view(key)));
+        return toml_error(path, node.source(), fmt::format("`{}` is not a string", std::string_view(key)));
       (key == "domain" ? domain : name) = *text;
     } else if (key == "inputs" || key == "outputs") {
       auto types = read_types(path, key, node);
@@ -66,7 +66,8 @@ Result<Signatures> read_signature_file(const std::string& path) {
           path, node.source(),
           fmt::format("unknown key `{}`; a file of signatures has rows [[operator]]", std::string_view(key)));
     for (const toml::node& row : *rows) {
-      if (!row.is_table()) return toml_error(path, row.source(), "a row of `operator` is no table; write [[operator]]");
+      if (!row.is_table())
+        return toml_error(path, row.source(), "an entry of `operator` is not a table: write [[operator]]");
       if (auto error = read_row(path, *row.as_table(), signatures)) return std::move(*error);
     }
   }

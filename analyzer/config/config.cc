@@ -106,7 +106,7 @@ class ConfigReader {
     if (const MaybeError error = read_text(node, text)) return error;
     const auto severity = severity_named(text);
     if (!severity)
-      return wrong(node.source(), fmt::format("`{}` is no severity; there are error, warning and info", text));
+      return wrong(node.source(), fmt::format("`{}` is not a severity: expected error, warning or info", text));
     out = *severity;
     return std::nullopt;
   }
@@ -155,9 +155,9 @@ class ConfigReader {
   template <typename Read>
   MaybeError read_rows(const toml::node& node, Read read) {
     const toml::array* rows = node.as_array();
-    if (rows == nullptr) return wrong(node.source(), "rows in double brackets, [[...]], are wanted here");
+    if (rows == nullptr) return wrong(node.source(), "expected tables in double brackets: [[...]]");
     for (const toml::node& row : *rows) {
-      if (!row.is_table()) return wrong(row.source(), "rows in double brackets, [[...]], are wanted here");
+      if (!row.is_table()) return wrong(row.source(), "expected tables in double brackets: [[...]]");
       if (const MaybeError error = read(*row.as_table())) return error;
     }
     return std::nullopt;
@@ -232,7 +232,7 @@ class ConfigReader {
       }
       if (error) return error;
     }
-    if (rules.empty()) return wrong(row.source(), "a row [[suppress]] says with `rule` what is not to be reported");
+    if (rules.empty()) return wrong(row.source(), "a [[suppress]] entry needs `rule`: what not to report");
     if (suppression.reason.empty())
       return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));

@@ -13,7 +13,7 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (error) return Error{"cannot be read: " + error.message(), {}};
-  if (!fs::is_regular_file(status)) return Error{"is no regular file", {}};
+  if (!fs::is_regular_file(status)) return Error{"is not a regular file", {}};
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{"cannot be opened", {}};
   std::string text;

@@ -198,7 +198,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     const std::string unknown = unknown_lines(analysis, current, current == value);
     text += unknown;
     met_at.resize(names.symbols().size(), current);
-    if (analysis.taint(current) != Taint()) text += "  part of that is a guess: something that it depends on fails\n";
+    if (analysis.taint(current) != Taint()) text += "  partly assumed: an operand comes from a node that fails\n";
     if (self.origin != ValueOrigin::kNode) {
       text += fmt::format("  it is {}\n", word_for(model, current));
       continue;

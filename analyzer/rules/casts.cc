@@ -73,8 +73,21 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
   return edits;
 }
 
+void remove_with_last_reader(const Analysis& analysis, NodeId node, NodeId reader, std::vector<GraphEdit>& edits) {
+  const Model& model = analysis.model();
+  for (const ValueId result : model.results(model.node(node))) {
+    if (result == ValueId::kAbsent) continue;
+    const auto users = analysis.users(result);
+    const bool is_output = std::ranges::any_of(model.graphs, [&](const Graph& graph) {
+      return std::ranges::find(graph.outputs, result) != graph.outputs.end();
+    });
+    if (is_output || std::ranges::any_of(users, [&](NodeId user) { return user != reader; })) return;
+  }
+  edits.push_back(RemoveNode{node});
+}
+
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix) {
-  // A Cast that made integers of floats has dropped what is behind their points: casting back may not be what is meant.
+  // A Cast that made integers of floats has truncated their fractions: casting back may not be what is meant.
   const NodeId began = origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
   bool exact = is_exact_in(fix.operand.fact().range, fix.to);
   if (began != NodeId::kNone && NodeCall(failure.analysis, began).is("Cast")) {
@@ -86,6 +99,7 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
         std::vector<GraphEdit> edits;
         redirect_operands(failure.model(), failure.at.node, fix.operand.value(),
                           std::string(failure.model().name_of(before.value())), edits);
+        remove_with_last_reader(failure.analysis, began, failure.at.node, edits);
         finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
                     Applicability::kUnsafe, std::move(edits));
       }

@@ -20,6 +20,9 @@ std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId va
 /// Inserts a Squeeze of the last axis of a value right before a node, for all operands of the node that are this value.
 std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value);
 
+/// Takes away a node that only `reader` read, which now reads something else.
+void remove_with_last_reader(const Analysis& analysis, NodeId node, NodeId reader, std::vector<GraphEdit>& edits);
+
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix);
 

@@ -59,6 +59,68 @@ std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) 
   return {};
 }
 
+std::string_view aspect_word(Aspect aspect) {
+  return aspect == Aspect::kDtype ? "dtype" : aspect == Aspect::kShape ? "shape" : "values";
+}
+
+/// A name of an extent that an exporter made up, which tells its reader nothing: `s77` and `u0` of torch.export,
+/// `unk__214` of tf2onnx, `p2o.DynamicDimension.1` of paddle2onnx.
+bool is_made_up(std::string_view symbol) {
+  const std::size_t end = symbol.find_last_not_of("0123456789");
+  if (end == std::string_view::npos || end + 1 == symbol.size()) return false;
+  const std::string_view stem = symbol.substr(0, end + 1);
+  return stem == "s" || stem == "u" || stem == "unk__" || stem.ends_with("DynamicDimension.");
+}
+
+/// "s77 is axis 0 of `x`", once a finding, of the extents that the exporter has named.
+void explain_symbols(const Analysis& analysis, const Fact& fact, Finding& finding) {
+  constexpr std::size_t kMaxExplained = 4;
+  FactStore& facts = analysis.facts();
+  const DimPool& pool = facts.dims();
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return;
+  std::vector<Dim> symbols;
+  for (const Dim dim : facts.dims_of(fact.shape))
+    for (const Dim symbol : pool.symbols(dim))
+      if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
+  if (symbols.size() > kMaxExplained) symbols.resize(kMaxExplained);
+  for (const Dim symbol : symbols) {
+    if (!is_made_up(pool.to_text(symbol))) continue;
+    for (const ValueId input : analysis.model().graph(GraphId::kMain).inputs) {
+      if (input == ValueId::kAbsent || analysis.fact(input).kind != ValueKind::kTensor ||
+          analysis.fact(input).shape == ShapeId::kUnranked)
+        continue;
+      const auto dims = facts.dims_of(analysis.fact(input).shape);
+      const auto at = std::find(dims.begin(), dims.end(), symbol);
+      if (at == dims.end()) continue;
+      std::string text = escape_for_people(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
+                                                       quoted_for_people(analysis.model().name_of(input))));
+      const bool is_said = std::any_of(finding.notes.begin(), finding.notes.end(),
+                                       [&](const Note& note) { return note.message == text; });
+      if (!is_said) finding.notes.push_back({.message = std::move(text), .node = {}, .place = {}});
+      break;
+    }
+  }
+}
+
+bool is_torch(std::string_view file) {
+  return file.starts_with("torch/") || file.find("/torch/") != std::string_view::npos;
+}
+
+/// The library code that a line of the user's own calls and that the operation is in: the innermost frame below the
+/// user's, that of another library than PyTorch where there is one. Null where the user wrote the operation itself.
+const StackFrame* library_frame(const std::vector<StackFrame>& frames) {
+  const StackFrame* own = users_frame(frames);
+  if (own == nullptr || own == &frames.back()) return nullptr;
+  const StackFrame* found = nullptr;
+  for (const StackFrame* frame = own + 1; frame <= &frames.back(); ++frame) {
+    // What PyTorch calls modules, traces and exports with is in every trace.
+    const bool is_machinery = frame->file.starts_with('<') || frame->file.ends_with("torch/nn/modules/module.py") ||
+                              (is_torch(frame->file) && frame->file.find("torch/nn/") == std::string_view::npos);
+    if (!is_machinery && (found == nullptr || !is_torch(frame->file) || is_torch(found->file))) found = frame;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
@@ -161,15 +223,20 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
-  const std::string name = quoted_for_people(analysis.model().name_of(source));
+  std::string name = quoted_for_people(analysis.model().name_of(source));
+  if (origin.node == NodeId::kNone)
+    name = fmt::format("{} {}", origin_word(analysis.model().value(source).origin), name);
+  // Where the value that the message names only hands on what another one began with.
+  if (source != operand.value())
+    name = fmt::format("{} gets its {} from {}, which", operand.name(), aspect_word(aspect), name);
+  if (aspect == Aspect::kShape && origin.node != NodeId::kNone) explain_symbols(analysis, operand.fact(), *finding_);
   if (origin.node != NodeId::kNone)
     return note_at(origin.node,
                    fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
   const std::string_view verb = aspect == Aspect::kValue ? "has" : "is";
-  finding_->notes.push_back(
-      {.message = fmt::format("{} {} {} {}", origin_word(analysis.model().value(source).origin), name, verb, what),
-       .node = {},
-       .place = reporter_.locations().of_value(source)});
+  finding_->notes.push_back({.message = fmt::format("{} {} {}", name, verb, what),
+                             .node = {},
+                             .place = reporter_.locations().of_value(source)});
   return *this;
 }
 
@@ -226,6 +293,14 @@ FindingBuilder Reporter::report(Severity severity, NodeId node, std::string mess
   const LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place;
   finding->module = found.module;
+  const std::vector<StackFrame> frames = parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));
+  if (const StackFrame* frame = library_frame(frames))
+    finding->notes.push_back({.message = "in this library code, called from there",
+                              .node = {},
+                              .place = {.file = std::string(frame->file),
+                                        .line = frame->line,
+                                        .column = 0,
+                                        .source = std::string(frame->source)}});
   return {finding, *this};
 }
 

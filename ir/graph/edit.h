@@ -14,7 +14,7 @@ namespace tensorlint {
 
 struct NewAttribute {
   std::string name;
-  AttributeKind kind = AttributeKind::kInt;  ///< kInt, kFloat, kString, kInts
+  AttributeKind kind = AttributeKind::kInt;  ///< kInt, kFloat, kString, kInts; kUndefined: SetAttribute removes it
   std::int64_t i = 0;
   float f = 0;
   std::string s{};

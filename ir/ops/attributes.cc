@@ -10,7 +10,7 @@ std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const
   const auto code = in.int_attribute(name);
   if (!code) return std::nullopt;
   if (!is_known_dtype(*code)) {
-    in.fail(constraint, {}, fmt::format("`{}` of {} is {}, which is no dtype", name, in.call().name, *code));
+    in.fail(constraint, {}, fmt::format("`{}` of {} is {}, which is not a dtype", name, in.call().name, *code));
     return std::nullopt;
   }
   const auto dtype = static_cast<DType>(*code);

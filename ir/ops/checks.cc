@@ -43,7 +43,7 @@ bool check_list(Inference& in, int operand) {
   if (!shape || shape->size() == 1) return true;
   if (in.failed()) return false;  // no list, since it is another operand's place: of the wrong dtype, too
   in.fail(kIsList, {operand},
-          fmt::format("{{{}}} of shape {} has rank {}, {} needs a list, of rank 1", operand,
+          fmt::format("{{{}}} of shape {} has rank {}, {} expects a list of rank 1", operand,
                       shape_text(in.dims(), *shape), shape->size(), in.call().name));
   return false;
 }

@@ -111,7 +111,7 @@ Result<SignatureType> make_type(std::string_view whole, bool result) {
   }
   const std::size_t open = text.find('[');
   if (open == std::string_view::npos || !text.ends_with(']'))
-    return wrong("is no type; write float32[N, 3], T[N], T[...]");
+    return wrong("is not a type: write float32[N, 3], T[N] or T[...]");
   const std::string_view dtypes = trimmed(text.substr(0, open)),
                          dims = trimmed(text.substr(open + 1, text.size() - open - 2));
   const std::vector<std::string_view> names = parts_of(dtypes, '|');

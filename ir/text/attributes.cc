@@ -42,7 +42,7 @@ bool Reader::attributes(std::vector<Attribute>& list, const Scope& scope) {
       return false;
     list.push_back(attribute);
   } while (lexer_.accept(','));
-  return expect('>', "or `,` behind an attribute");
+  return expect('>', "or `,` after an attribute");
 }
 
 bool Reader::attribute_name(Attribute& attribute, const Scope& scope) {
@@ -130,7 +130,7 @@ bool Reader::attribute_list(Attribute& attribute, const Scope& scope) {
   if (!tensors.empty()) attribute.tensors = builder_.keep(std::move(tensors));
   if (!graphs.empty()) attribute.graphs = builder_.keep(std::move(graphs));
   if (!types.empty()) attribute.types = builder_.keep(std::move(types));
-  return expect(']', "or `,` behind an item");
+  return expect(']', "or `,` after an item");
 }
 
 /// One value; `wanted` is kUndefined where the value itself tells its kind.

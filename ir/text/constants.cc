@@ -39,7 +39,7 @@ bool Reader::sparse_constant(const Type& type, Position position, const Scope& s
     if (!constant(part, part_name, start, scope, first ? sparse.values : sparse.indices)) return false;
     if (first && !expect(',', "before the indices of a sparse tensor")) return false;
   }
-  return expect('}', "behind the indices of a sparse tensor");
+  return expect('}', "after the indices of a sparse tensor");
 }
 
 bool Reader::numeric_dims(const Type& type, Position position, std::span<const std::int64_t>& out) {
@@ -96,7 +96,7 @@ bool Reader::elements(Tensor& tensor, const Scope& scope) {
       strings.push_back(text);
       if (!charge(kItemCost)) return false;
     } while (lexer_.accept(','));
-    if (!expect('}', "or `,` behind an element")) return false;
+    if (!expect('}', "or `,` after an element")) return false;
     count = strings.size();
     tensor.strings = builder_.keep_strings(strings);
   } else {
@@ -114,7 +114,7 @@ bool Reader::elements(Tensor& tensor, const Scope& scope) {
       word |= pattern << word_bits;
       for (word_bits += bits; word_bits >= 8; word_bits -= 8, word >>= 8) raw += static_cast<char>(word & 0xff);
     } while (lexer_.accept(','));
-    if (!expect('}', "or `,` behind an element")) return false;
+    if (!expect('}', "or `,` after an element")) return false;
     if (word_bits != 0) raw += static_cast<char>(word & 0xff);
     if (dtype == DType::kComplex64 || dtype == DType::kComplex128) {
       if (count % 2 != 0) return fail(tensor.position, "a complex element has two numbers: real and imaginary part");

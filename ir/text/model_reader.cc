@@ -65,7 +65,7 @@ bool Reader::header() {
       const Token key = lexer_.peek();
       if (key.kind != TokenKind::kIdentifier) return unexpected("a field of the model (ir_version, opset_import, ...)");
       lexer_.advance();
-      if (!expect(':', "behind the field's name")) return false;
+      if (!expect(':', "after the field's name")) return false;
       Model& model = builder_.model();
       std::string_view unused_text;
       std::int64_t unused_number = 0;
@@ -91,7 +91,7 @@ bool Reader::header() {
                                 found(key)));
       if (!fine) return false;
     } while (lexer_.accept(','));
-    if (!expect('>', "or `,` behind a field of the model")) return false;
+    if (!expect('>', "or `,` after a field of the model")) return false;
   }
   builder_.add_opset_imports(std::move(imports));
   return true;
@@ -106,7 +106,7 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
     if (imports.size() == kMaxOpsetImports)
       return fail(domain.position, fmt::format("more than {} opset imports", kMaxOpsetImports));
     std::string_view text;
-    if (!charge(kItemCost) || !string(text, "a domain in quotes") || !expect(':', "behind the domain") ||
+    if (!charge(kItemCost) || !string(text, "a domain in quotes") || !expect(':', "after the domain") ||
         !integer(import.version, "the version of the opset"))
       return false;
     import.domain = builder_.name(text == "ai.onnx" ? std::string_view() : text);
@@ -118,7 +118,7 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
                .position = domain.position});
     imports.push_back(import);
   } while (lexer_.accept(','));
-  return expect(']', "or `,` behind an opset import");
+  return expect(']', "or `,` after an opset import");
 }
 
 bool Reader::metadata(std::vector<MetadataEntry>& entries) {
@@ -126,12 +126,12 @@ bool Reader::metadata(std::vector<MetadataEntry>& entries) {
   if (lexer_.accept(']')) return true;
   do {
     MetadataEntry entry;
-    if (!charge(kItemCost) || !string(entry.key, "a key in quotes") || !expect(':', "behind the key") ||
+    if (!charge(kItemCost) || !string(entry.key, "a key in quotes") || !expect(':', "after the key") ||
         !string(entry.value, "a value in quotes"))
       return false;
     entries.push_back(entry);
   } while (lexer_.accept(','));
-  return expect(']', "or `,` behind an entry");
+  return expect(']', "or `,` after an entry");
 }
 
 bool Reader::function() {
@@ -144,7 +144,7 @@ bool Reader::function() {
       const Token key = lexer_.peek();
       if (key.kind != TokenKind::kIdentifier) return unexpected("a field of the function (domain, opset_import, ...)");
       lexer_.advance();
-      if (!expect(':', "behind the field's name")) return false;
+      if (!expect(':', "after the field's name")) return false;
       std::string_view text;
       if (key.text == "opset_import") {
         std::vector<OpsetImport> imports;
@@ -159,7 +159,7 @@ bool Reader::function() {
                     fmt::format("expected domain, overload, opset_import or doc_string, found {}", found(key)));
       }
     } while (lexer_.accept(','));
-    if (!expect('>', "or `,` behind a field of the function")) return false;
+    if (!expect('>', "or `,` after a field of the function")) return false;
   }
   if (!name(made.name, "the function's name")) return false;
   builder_.add_graph(std::move(made));
@@ -178,7 +178,7 @@ bool Reader::function() {
       else
         graph.attribute_names.push_back(attribute.name);
     } while (lexer_.accept(','));
-    if (!expect('>', "or `,` behind a parameter")) return false;
+    if (!expect('>', "or `,` after a parameter")) return false;
   }
   return whole_graph(scope);
 }
@@ -229,7 +229,7 @@ bool Reader::inputs(const Scope& scope) {
     if (declared == nullptr) return fail(position, "an input with a default needs a type");
     if (!initializer(type, *declared, input, position, scope)) return false;
   } while (lexer_.accept(','));
-  return expect(')', "or `,` behind an input");
+  return expect(')', "or `,` after an input");
 }
 
 bool Reader::outputs(const Scope& scope) {
@@ -243,7 +243,7 @@ bool Reader::outputs(const Scope& scope) {
     if (!name(output, "an output's name") || !charge(kValueCost)) return false;
     builder_.add_output(scope.graph, output, declared);
   } while (lexer_.accept(','));
-  return expect(')', "or `,` behind an output");
+  return expect(')', "or `,` after an output");
 }
 
 /// Initializers and types of values, between angle brackets.
@@ -265,7 +265,7 @@ bool Reader::declarations(const Scope& scope) {
       return fail(position, "a function has no initializers");
     if (!initializer(type, *declared, value, position, scope)) return false;
   } while (lexer_.accept(','));
-  return expect('>', "or `,` behind a declaration");
+  return expect('>', "or `,` after a declaration");
 }
 
 bool Reader::initializer(const Type& type, const TypeDecl& declared, NameId value, Position position,
@@ -292,7 +292,7 @@ bool Reader::node(const Scope& scope) {
   NameId label{}, domain{}, op{}, overload{};
   if (lexer_.accept('[')) {
     if (at_name() && !name(label, "a node's name")) return false;
-    if (!expect(']', "behind the node's name")) return false;
+    if (!expect(']', "after the node's name")) return false;
   } else if (!at_name() && !lexer_.peek().is('=') && !lexer_.peek().is(',')) {
     return unexpected("a node or `}`");
   }
@@ -301,9 +301,9 @@ bool Reader::node(const Scope& scope) {
   attributes_.clear();
   const Scope inside{
       .graph = scope.graph, .node = static_cast<NodeId>(builder_.model().nodes.size()), .depth = scope.depth};
-  if (!name_list(results_, '=') || !expect('=', "or `,` behind a result") || !operator_name(domain, op, overload) ||
+  if (!name_list(results_, '=') || !expect('=', "or `,` after a result") || !operator_name(domain, op, overload) ||
       !attributes(attributes_, inside) || !expect('(', "before the operands") || !name_list(operands_, ')') ||
-      !expect(')', "or `,` behind an operand"))
+      !expect(')', "or `,` after an operand"))
     return false;
   if (attributes_.empty() && !attributes(attributes_, inside)) return false;
   builder_.add_node(scope.graph, domain, op, overload, label, operands_, results_, attributes_, position, 0);

@@ -31,7 +31,7 @@ bool Reader::shape(bool& ranked) {
     dims_.push_back(dim);
     if (!charge(2 * sizeof(DimDecl))) return false;
   } while (lexer_.accept(','));
-  return expect(']', "or `,` behind a dim");
+  return expect(']', "or `,` after a dim");
 }
 
 bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
@@ -54,8 +54,8 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     if (outers.size() == kMaxDepth) return fail(token.position, fmt::format("types nest more than {} deep", kMaxDepth));
     lexer_.advance();
     Outer outer{.kind = sequence ? TypeKind::kSequence : optional ? TypeKind::kOptional : TypeKind::kMap, .key = 0};
-    if (!expect('(', "behind the kind of a type")) return false;
-    if (map && (!dtype(outer.key, "the type of a map's key") || !expect(',', "behind the type of a map's key")))
+    if (!expect('(', "after the kind of a type")) return false;
+    if (map && (!dtype(outer.key, "the type of a map's key") || !expect(',', "after the type of a map's key")))
       return false;
     outers.push_back(outer);
   }
@@ -66,20 +66,20 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     if (word.text == "sparse_tensor") {
       lexer_.advance();
       out.leaf.kind = TypeKind::kSparseTensor;
-      if (!expect('(', "behind the kind of a type") ||
+      if (!expect('(', "after the kind of a type") ||
           !dtype(out.leaf.element_code, "the element type of a sparse tensor") || !shape(out.leaf.ranked) ||
-          !expect(')', "behind the type of a sparse tensor"))
+          !expect(')', "after the type of a sparse tensor"))
         return false;
     } else if (word.text == "opaque") {
       lexer_.advance();
       out.leaf.kind = TypeKind::kOpaque;
-      if (!expect('(', "behind the kind of a type")) return false;
+      if (!expect('(', "after the kind of a type")) return false;
       if (!lexer_.accept(')')) {
         NameId part{};
         do {
           if (!name(part, "the name of an opaque type")) return false;
         } while (lexer_.accept('.') || lexer_.accept(','));
-        if (!expect(')', "behind the name of an opaque type")) return false;
+        if (!expect(')', "after the name of an opaque type")) return false;
       }
     } else {
       out.leaf.kind = TypeKind::kTensor;
@@ -97,7 +97,7 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     made = leaf;
   }
   for (auto outer = outers.rbegin(); outer != outers.rend(); ++outer) {
-    if (!expect(')', "behind the inner type")) return false;
+    if (!expect(')', "after the inner type")) return false;
     TypeDecl* around = builder_.new_type();
     around->kind = outer->kind;
     around->element_code = outer->key;

@@ -70,7 +70,7 @@ void Solver::visit_graph(GraphId id) {
     current_[index(initializer)] = {seeds_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
   for (const NodeId node : nodes.cyclic) {
-    out_.reasons_.try_emplace(node, "stands on a cycle, or depends on one");
+    out_.reasons_.try_emplace(node, "is on a cycle, or depends on one");
     for (const ValueId result : model_.results(model_.node(node)))
       if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, everything_tainted()};
   }

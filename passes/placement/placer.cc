@@ -35,8 +35,7 @@ bool Placer::run() {
   if (needs_another_pass_) return false;
   if (store_.is_full()) {
     out_.limits_.clear();
-    out_.limits_.emplace_back(NodeId::kNone,
-                              "the choices of this model are too many to be told apart: devices are not checked");
+    out_.limits_.emplace_back(NodeId::kNone, "this model has too many choices to distinguish: devices are not checked");
     return true;
   }
   out_.failures_ = records_.failures(traits_);

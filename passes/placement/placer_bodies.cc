@@ -131,7 +131,7 @@ void Placer::note_number_use(ValueId value) {
 }
 
 void Placer::limit_choices(NodeId id) {
-  limit(id, fmt::format("more than {} choices are open: this condition is not told apart from others",
+  limit(id, fmt::format("more than {} choices are open: this condition is not distinguished from others",
                         Symbols::kMaxVariables));
 }
 

@@ -49,7 +49,7 @@ std::string parse_types(std::string_view text, ProviderKernel& kernel) {
     const std::size_t comma = rest.find(',');
     const std::string_view name = rest.substr(0, comma);
     const auto dtype = dtype_named(name);
-    if (!dtype) return fmt::format("`{}` is no dtype", name);
+    if (!dtype) return fmt::format("`{}` is not a dtype", name);
     dtypes = dtypes | *dtype;
     rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
   }

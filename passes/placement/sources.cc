@@ -272,7 +272,7 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
     for (const ValueId value : list)
       if (value != ValueId::kAbsent && model.name_of(value) == spec.tensor) tensor = value;
   if (tensor == ValueId::kAbsent)
-    return fmt::format("a sharding names `{}`, which is no operand or result of the node", spec.tensor);
+    return fmt::format("a sharding names `{}`, which is neither an operand nor a result of the node", spec.tensor);
   const auto is_device = [&](std::int64_t index) { return index >= 0 && index < configuration.device_count; };
   for (const auto& [key, group] : spec.groups) {
     std::vector<std::int64_t> sorted = group;

@@ -179,20 +179,20 @@ TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
             "tensorlint.toml:2:11: no rule is called `dead-nod`; did you mean `dead-node`?");
   EXPECT_EQ(error_of("ignore = 3"), "tensorlint.toml:1:10: expected a string");
   EXPECT_EQ(error_of("[severity]\ncycle = \"fatal\""),
-            "tensorlint.toml:2:9: `fatal` is no severity; there are error, warning and info");
+            "tensorlint.toml:2:9: `fatal` is not a severity: expected error, warning or info");
   EXPECT_EQ(error_of("[severity]\ncycel = \"info\""),
             "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
   EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: expected a number from 0");
   EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""),
             "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
   EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""),
-            "tensorlint.toml:1:1: a row [[suppress]] says with `rule` what is not to be reported");
+            "tensorlint.toml:1:1: a [[suppress]] entry needs `rule`: what not to report");
   EXPECT_EQ(error_of("[[suppress]]\nrules = \"cycle\""),
             "tensorlint.toml:2:1: unknown key `rules` of a row [[suppress]]; did you mean `rule`?");
   EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""),
             "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
   EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""),
-            "tensorlint.toml:1:1: rows in double brackets, [[...]], are wanted here");
+            "tensorlint.toml:1:1: expected tables in double brackets: [[...]]");
   EXPECT_TRUE(error_of("select = [").starts_with("tensorlint.toml:1:")) << error_of("select = [");
   EXPECT_TRUE(error_of(std::string(20, '[')).starts_with("tensorlint.toml:1:3: "));
 }

@@ -44,7 +44,7 @@ class WhyTest(unittest.TestCase):
 
     def test_the_origin_of_a_dtype_is_named(self) -> None:
         result = why(str(SAMPLES / "regression_bad.onnx"), "val_3")
-        self.assertIn("part of that is a guess: something that it depends on fails", result.stdout)
+        self.assertIn("partly assumed: an operand comes from a node that fails", result.stdout)
 
     def test_what_failed_is_said_where_it_failed(self) -> None:
         said = why(str(SAMPLES / "refine_loop_bad.onnx"), "div").stdout

@@ -1,6 +1,7 @@
 """What safe fixes do to faulty models: `safe_fixes.py MODEL...` or `safe_fixes.py --list FILE` (one path a line).
 
-Each model with a finding that offers a safe fix is fixed; the fixed model must have no finding of that rule at that node.
+Each model with a finding that offers a safe fix is fixed; the fixed model must have no finding of that rule at that node, and none
+that the model did not have before. Without errors left it must pass onnx.checker, and onnxruntime must load what it loaded before.
 Where onnxruntime runs a model before and after, both give the same values. `--list` may name a twin without the fault."""
 
 import argparse
@@ -91,13 +92,27 @@ class Measure:
                 return
             self.rules.update(rules)
             self.counts["fixed"] += 1
-            left = {key(finding) for finding in findings(out)}
+            after = findings(out)
+            left = {key(finding) for finding in after}
+            known = Counter((*key(finding), finding["value"]) for finding in before)
+            for rule, graph, node, value in Counter((*key(finding), finding["value"]) for finding in after) - known:
+                self.wrong.append(f"{path}: the fix adds {rule} at {node or graph} ({value})")
+            if not any(finding["severity"] == "error" for finding in after):
+                self.checker(path, out)
             for finding in offered:
                 if finding["rule"] in rules and key(finding) in left:
                     self.wrong.append(f"{path}: {finding['rule']} is still there at {finding['node']}")
             self.values(path, out, "as before")
             if twin is not None:
                 self.values(twin, out, "as the twin")
+
+    def checker(self, path: str, fixed: str) -> None:
+        import onnx
+
+        try:
+            onnx.checker.check_model(fixed, full_check=True)
+        except Exception as error:  # every reason is the same to us
+            self.wrong.append(f"{path}: the checker refuses the fixed model: {str(error).splitlines()[0]}")
 
     def values(self, other: str, fixed: str, what: str) -> None:
         import numpy as np
@@ -108,6 +123,8 @@ class Measure:
             self.counts[f"values {what}: no inputs to give"] += 1
             return
         a, b = outputs(fixed, given), outputs(other, given)
+        if a is None and b is not None:
+            self.wrong.append(f"{other}: onnxruntime runs it, but not the fixed model")
         if a is None or b is None:
             self.counts[f"values {what}: not run by both"] += 1
         elif agree(a, b, np):

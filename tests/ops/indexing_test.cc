@@ -163,7 +163,7 @@ TEST(Lists, HaveOneAxis) {
   EXPECT_EQ(Op("ReduceSum", 13).in("float32[1, 4]").scalar(0).infer().failures, Labels{"is_list"});
   EXPECT_EQ(Op("Pad", 13).in("float32[4]").constant({0, 1}, "int64[1, 2]").infer().failures, Labels{"is_list"});
   EXPECT_EQ(Op("Slice", 13).in("float32[4]").in("int64[]").constant({2}).infer().messages[0],
-            "{1} of shape [] has rank 0, Slice needs a list, of rank 1");
+            "{1} of shape [] has rank 0, Slice expects a list of rank 1");
   EXPECT_EQ(Op("Reshape", 13).constant({2, 2}).in("float32[1, 4]").infer().failures,
             Labels{"allowed_type"});                                                            // swapped: said once
   EXPECT_EQ(Op("Unsqueeze", 13).in("float32[4]").scalar(0).infer().result(), "float32[1, 4]");  // onnxruntime takes it

@@ -49,7 +49,7 @@ class BadInputTest(unittest.TestCase):
         self.assertEqual(self.check("--placement-file", str(self.folder)).returncode, 2)
         pipe = self.folder / "pipe.toml"
         os.mkfifo(pipe)
-        self.assertIn("pipe.toml: is no regular file", self.check("--placement-file", str(pipe)).stderr)
+        self.assertIn("pipe.toml: is not a regular file", self.check("--placement-file", str(pipe)).stderr)
 
     def test_a_row_that_matches_nothing_is_a_warning(self) -> None:
         rows = self.folder / "place.toml"

@@ -26,7 +26,7 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   for (const char* opsets : {"13", "0+", "-3+", "12-6", "x+", "99999999999999999999+"})
     EXPECT_EQ(error_of(std::string("provider p\ndevice cpu\nRelu ") + opsets),
               std::string("t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not `") + opsets + "`");
-  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ T=float33\n"), "t.txt:3: `float33` is no dtype");
+  EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ T=float33\n"), "t.txt:3: `float33` is not a dtype");
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ float32\n"),
             "t.txt:3: `float32` is not of the form T=float32,float16");
 }

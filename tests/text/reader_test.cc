@@ -311,7 +311,7 @@ TEST(TextReader, KeepsComments) {
 TEST(TextReader, SaysWhereAndWhat) {
   EXPECT_EQ(error_of(""), "1:1: expected the graph's name, found the end of the text");
   EXPECT_EQ(error_of("<ir_version: x>"), "1:14: expected an integer, found `x`");
-  EXPECT_EQ(error_of("g (float x => ()"), "1:12: expected `)` or `,` behind an input, found `=>`");
+  EXPECT_EQ(error_of("g (float x => ()"), "1:12: expected `)` or `,` after an input, found `=>`");
   EXPECT_EQ(error_of("g () => () {\n  y = Relu x\n}"), "2:12: expected `(` before the operands, found `x`");
   EXPECT_EQ(error_of("g () => () {\n  y = Relu (x)\n"), "3:1: expected a node or `}`, found the end of the text");
   EXPECT_EQ(error_of("g () => () { y = A <s = \"abc> () }"),
@@ -336,9 +336,9 @@ TEST(TextReader, SaysWhereAndWhat) {
   EXPECT_EQ(error_of("g () => () { y = A () } g $"),
             "1:27: expected `(` before the inputs, found a character that the syntax does not know");
   EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x } > }"),
-            "1:51: expected `)` or `,` behind an operand, found `}`");
+            "1:51: expected `)` or `,` after an operand, found `}`");
   EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x) }"),
-            "1:53: expected `>` or `,` behind an attribute, found the end of the text");
+            "1:53: expected `>` or `,` after an attribute, found the end of the text");
   EXPECT_EQ(error_of("g () => () { y = A () <b = h () => (z) { z = B (x)"),
             "1:51: expected a node or `}`, found the end of the text");
 }

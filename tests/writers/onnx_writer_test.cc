@@ -262,6 +262,27 @@ TEST(OnnxWriter, SeveralEditsOfOneNodeMeet) {
   EXPECT_EQ(got.graph().node(0).input(1), "second");
 }
 
+SetAttribute removal(NodeId node, std::string name) {
+  return {node, {.name = std::move(name), .kind = AttributeKind::kUndefined}};
+}
+
+TEST(OnnxWriter, AttributesGo) {
+  Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
+  ::onnx::ModelProto before;
+  ASSERT_TRUE(before.ParseFromString(loaded.bytes));
+  int node = 0;
+  while (node < before.graph().node_size() && before.graph().node(node).attribute_size() == 0) ++node;
+  ASSERT_LT(node, before.graph().node_size());
+  const std::string name = before.graph().node(node).attribute(0).name();
+  const std::vector<GraphEdit> edits = {removal(NodeId(node), name), removal(NodeId(node), "none")};
+  const auto edited = edit_onnx(loaded.bytes, loaded.model, edits);
+  ASSERT_TRUE(edited.ok()) << edited.error().message;
+  ::onnx::ModelProto got;
+  ASSERT_TRUE(got.ParseFromString(edited->joined()));
+  before.mutable_graph()->mutable_node(node)->mutable_attribute()->DeleteSubrange(0, 1);
+  EXPECT_EQ(got.SerializeAsString(), before.SerializeAsString());
+}
+
 TEST(OnnxWriter, UnknownFieldsStand) {
   Loaded loaded = load(fs::path(TENSORLINT_SOURCE_DIR) / "samples/regression_bad.onnx");
   const std::string unknown("\xa2\x06\x03xyz", 6);  // field 100, three bytes

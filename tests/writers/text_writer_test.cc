@@ -80,6 +80,28 @@ TEST(TextWriter, OperandsAndAttributesChangeInPlace) {
   EXPECT_NE(again.find("y = Clip <axes = 3, axis = 4> (t, low, shift)\n"), std::string::npos) << again;
 }
 
+SetAttribute removal(NodeId node, std::string name) {
+  return {node, {.name = std::move(name), .kind = AttributeKind::kUndefined}};
+}
+
+TEST(TextWriter, AttributesGo) {
+  const std::string text =
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N, 3] x) => (y, z)\n{\n"
+      "  y = ReduceSum <axes = [1], keepdims = 0, noop_with_empty_axes = 0> (x)\n  z = Squeeze <axes = [0]> (x)\n}\n";
+  const auto sum = [&](std::vector<GraphEdit> edits) {
+    const std::string made = edited(text, edits);
+    return made.substr(made.find("  y"), made.find("  z") - made.find("  y"));
+  };
+  EXPECT_EQ(sum({removal(NodeId{0}, "axes")}), "  y = ReduceSum <keepdims = 0, noop_with_empty_axes = 0> (x)\n");
+  EXPECT_EQ(sum({removal(NodeId{0}, "noop_with_empty_axes")}), "  y = ReduceSum <axes = [1], keepdims = 0> (x)\n");
+  EXPECT_EQ(sum({removal(NodeId{0}, "noop_with_empty_axes"), removal(NodeId{0}, "axes")}),
+            "  y = ReduceSum <keepdims = 0> (x)\n");
+  EXPECT_EQ(sum({removal(NodeId{0}, "nothing")}),
+            "  y = ReduceSum <axes = [1], keepdims = 0, noop_with_empty_axes = 0> (x)\n");
+  EXPECT_NE(edited(text, {removal(NodeId{1}, "axes"), SetOperand{NodeId{1}, 1, "a"}}).find("  z = Squeeze (x, a)\n"),
+            std::string::npos);
+}
+
 TEST(TextWriter, ResultsGetOtherNamesAndNodesStandAtTheEnd) {
   const NewNode last{"", "Neg", "", {"a"}, {"y"}, {}};
   EXPECT_NE(edited(kModel, {SetResult{NodeId{1}, 0, "a"}, InsertNode{NodeId::kNone, last}})

@@ -9,7 +9,7 @@ class AccidentalFloat64 : public Rule {
  public:
   AccidentalFloat64()
       : Rule({"TL-D110", "accidental-float64", "dtype", Severity::kInfo,
-              "a model of float32 that goes on in float64"}) {}
+              "a float32 model that computes in float64 from some node on"}) {}
 
   bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
     return domain.empty() && name == "Cast";
@@ -24,9 +24,8 @@ class AccidentalFloat64 : public Rule {
     // A single number costs nothing.
     if (operand.fact().shape == ShapeId::kUnranked || call.facts().dims_of(operand.fact().shape).empty()) return;
     if (is_in_failure(call.analysis(), call.result()) || !out.first("cast")) return;
-    out.report(call.id(),
-               fmt::format("{} goes on in float64, at twice the memory and on most GPUs a fraction of the speed",
-                           operand.name()))
+    out.report(call.id(), fmt::format("{} becomes float64: twice the memory, and on most GPUs a fraction of the speed",
+                                      operand.name()))
         .fix(fmt::format("leave {} in float32", operand.name()));
   }
 };

@@ -18,7 +18,7 @@ class IntegerRequiresGrad : public Rule {
       if (!parameter.fact().dtypes.proves(DTypeSet::integers() | DType::kBool)) continue;
       out.report_value(value, fmt::format("parameter {} is {}: only floating-point numbers have gradients",
                                           parameter.name(), parameter.fact().dtypes.to_text()))
-          .fix("make it floating, or no parameter");
+          .fix("make it a floating-point tensor, or do not train it");
     }
   }
 };

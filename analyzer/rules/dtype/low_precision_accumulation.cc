@@ -35,7 +35,7 @@ class LowPrecisionAccumulation : public Rule {
     out.report(call.id(), fmt::format("the sum of {} elements of {} in {} is beyond float16, which ends at 65504",
                                       *count, data.name(), range.to_text()))
         .origin(data, Aspect::kDtype)
-        .fix("sum in float32: cast before the reduction, and back behind it");
+        .fix("sum in float32: cast before the reduction and back after it");
   }
 
  private:

@@ -9,7 +9,7 @@ class ReductionOnIntegers : public Rule {
  public:
   ReductionOnIntegers()
       : Rule({"TL-D106", "reduction-on-integers", "dtype", Severity::kInfo,
-              "a mean of integers, which drops what is behind the point"}) {}
+              "a mean of integers, which truncates the fraction"}) {}
 
   bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
     return domain.empty() && name == "ReduceMean";
@@ -20,7 +20,7 @@ class ReductionOnIntegers : public Rule {
     if (!data.present() || data.fact().kind != ValueKind::kTensor || data.taint().has(Aspect::kDtype) ||
         !data.fact().dtypes.proves(DTypeSet::integers()))
       return;
-    out.report(call.id(), fmt::format("the mean of {} is {} too: what is behind the point is lost", data.name(),
+    out.report(call.id(), fmt::format("the mean of {} is {}: its fraction is truncated", data.name(),
                                       data.fact().dtypes.to_text()))
         .origin(data, Aspect::kDtype)
         .fix(fmt::format("cast {} to a floating dtype first", data.name()));

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -5,6 +8,7 @@
 
 #include "analyzer/config/suggestion.h"
 #include "analyzer/findings/escape.h"
+#include "analyzer/rules/graph/moved_attributes.h"
 #include "analyzer/rules/structure_faults.h"
 #include "ir/ops/schema.h"
 
@@ -22,6 +26,7 @@ class BadAttribute : public Rule {
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
+    if (report_moved(failure, out)) return;
     std::string message = failure.message();
     const OpSchema* schema = failure.has_node() ? failure.call().op().schema : nullptr;
     if (schema != nullptr && std::string_view(failure.failure().constraint->label) == "known_attribute") {
@@ -37,6 +42,33 @@ class BadAttribute : public Rule {
       }
     }
     word(failure, std::move(message), out);
+  }
+
+  /// All attributes of a node that are operands by now are one mistake.
+  bool report_moved(const FailureCase& failure, Reporter& out) const {
+    const bool is_unknown = std::string_view(failure.failure().constraint->label) == "known_attribute";
+    if (!failure.has_node() || !is_unknown) return false;
+    const NodeCall call = failure.call();
+    const std::vector<MovedAttribute> moved = moved_attributes(call);
+    const auto is_in_message = [message = failure.message()](const MovedAttribute& one) {
+      return message.find(quoted_for_people(one.attribute->name)) != std::string::npos;
+    };
+    if (std::ranges::none_of(moved, is_in_message)) return false;
+    if (!out.first(fmt::format("moved {}", static_cast<std::uint32_t>(call.id())))) return true;
+    std::string names;
+    int since = 0;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      names += (i == 0 ? "" : i + 1 == moved.size() ? " and " : ", ") + quoted_for_people(moved[i].attribute->name);
+      since = std::max(since, moved[i].since);
+    }
+    const bool one = moved.size() == 1;
+    word(failure,
+         fmt::format("{} of {} {} since opset {}, not {}", names, call.op_name(),
+                     one ? "is an operand" : "are operands", since, one ? "an attribute" : "attributes"),
+         out)
+        .fix(fmt::format("pass {} as {}", names, one ? "an operand" : "operands"), Applicability::kSafe,
+             move_to_operands(call, moved));
+    return true;
   }
 
   void check_model(ModelView& view, Reporter& out) const override {

@@ -1,4 +1,4 @@
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/graph/body_notes.h"
 
 namespace tensorlint {
 namespace {
@@ -11,6 +11,17 @@ class BranchTypesDiffer : public Rule {
 
   int claim(const FailureCase& failure) const override {
     return failure.kind() == ConstraintKind::kBranchTypes ? kGeneric : 0;
+  }
+
+  void report(const FailureCase& failure, Reporter& out) const override {
+    FindingBuilder finding = word(failure, failure.message(), out);
+    const NodeCall call = failure.call();
+    for (std::size_t i = 0; i < call.node().result_count; ++i) {
+      const ValueId from_then = body_output(call, "then_branch", i), from_else = body_output(call, "else_branch", i);
+      if (!have_other_types(failure.analysis, from_then, from_else)) continue;
+      note_body_output(finding, failure.analysis, "then_branch", from_then);
+      note_body_output(finding, failure.analysis, "else_branch", from_else);
+    }
   }
 };
 

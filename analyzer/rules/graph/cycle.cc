@@ -198,8 +198,8 @@ class Cycle : public Rule {
                                      : fmt::format("the node needs {}, which is computed from its own result", value));
       std::size_t noted = 0;
       for (const NodeId node : path)
-        if (node != use.user && noted++ < kNotedNodes) finding.note_at(node, "stands on the cycle");
-      if (noted > kNotedNodes) finding.note(fmt::format("{} more nodes stand on the cycle", noted - kNotedNodes));
+        if (node != use.user && noted++ < kNotedNodes) finding.note_at(node, "is on the cycle");
+      if (noted > kNotedNodes) finding.note(fmt::format("{} more nodes are on the cycle", noted - kNotedNodes));
     }
   }
 

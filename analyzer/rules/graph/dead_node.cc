@@ -33,7 +33,8 @@ class DeadNode : public Rule {
         left_behind.push_back(id);
       else
         out.report(id, "no result of the node is used")
-            .fix("remove the node, and what only feeds it", Applicability::kSafe, removal(view.analysis(), id, live));
+            .fix("remove the node and everything that only feeds it", Applicability::kSafe,
+                 removal(view.analysis(), id, live));
     }
     if (!left_behind.empty()) report_left_behind(view.analysis(), left_behind, live, out);
   }
@@ -58,7 +59,8 @@ class DeadNode : public Rule {
       if (i > 0 && i <= kNoted) finding.note_at(nodes[i], "nor of this one");
       std::ranges::move(removal(analysis, nodes[i], live), std::back_inserter(edits));
     }
-    finding.fix(more == 0 ? "remove the node, and what only feeds it" : "remove these nodes, and what only feeds them",
+    finding.fix(more == 0 ? "remove the node and everything that only feeds it"
+                          : "remove these nodes and everything that only feeds them",
                 Applicability::kSafe, std::move(edits));
   }
 

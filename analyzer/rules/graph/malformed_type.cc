@@ -8,7 +8,7 @@ namespace {
 
 class MalformedType : public Rule {
  public:
-  MalformedType() : Rule({"TL-G620", "malformed-type", "graph", Severity::kError, "a declared type that is none"}) {}
+  MalformedType() : Rule({"TL-G620", "malformed-type", "graph", Severity::kError, "a declared type that is invalid"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     report_faults(view, out,

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +26,23 @@ class UndefinedValue : public Rule {
     const auto meant = [&](ValueId value, GraphId graph) {
       return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
     };
-    for (std::size_t n = 0; n < model.nodes.size(); ++n)
-      for (const ValueId value : model.operands(model.nodes[n]))
-        if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
-          out.report(static_cast<NodeId>(n),
-                     fmt::format("nothing defines {}{}", quoted_for_people(model.name_of(value)),
-                                 meant(value, model.nodes[n].graph)))
-              .value(value);
+    for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+      const std::span<const ValueId> operands = model.operands(model.nodes[n]);
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const ValueId value = operands[i];
+        if (!is_undefined(model, value) || !out.first(fmt::format("{}", static_cast<std::uint32_t>(value)))) continue;
+        const NodeCall call(view.analysis(), static_cast<NodeId>(n));
+        const std::vector<std::string> unused = unused_alike(view, call, i);
+        const std::string name = quoted_for_people(model.name_of(value));
+        const std::string hint = unused.size() == 1 ? fmt::format("; {} is used by nothing", unused.front())
+                                                    : meant(value, model.nodes[n].graph);
+        FindingBuilder finding = out.report(call.id(), fmt::format("nothing defines {}{}", name, hint)).value(value);
+        if (unused.size() > 1)
+          finding.note(fmt::format("{} are used by nothing", fmt::join(unused, ", ")));
+        else if (unused.size() == 1)
+          finding.fix(fmt::format("one name for both: {} is read where {} is given", name, unused.front()));
+      }
+    }
     for (std::size_t g = 0; g < model.graphs.size(); ++g)
       for (const ValueId value : model.graphs[g].outputs)
         if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
@@ -41,13 +54,43 @@ class UndefinedValue : public Rule {
 
  private:
   static constexpr int kMaxSuggestions = 4;  // each compares a name with up to kMaxCandidates
-  static constexpr std::size_t kMaxCandidates = 5000, kLongest = 64;
+  static constexpr std::size_t kMaxCandidates = 5000, kLongest = 64, kMaxUnused = 3;
 
   /// A name without its digits: exporters number what they name, so that `val_16` is no slip of `val_6`.
   static std::string without_digits(std::string_view name) {
     std::string text(name);
     std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
     return text;
+  }
+
+  /// "input `image`": what the node can see, nothing uses and the operand could be, the graph's inputs first; nothing
+  /// where there are too many to tell anything.
+  static std::vector<std::string> unused_alike(ModelView& view, const NodeCall& call, std::size_t operand) {
+    const Model& model = view.model();
+    const OpSchema* schema = call.op().schema;
+    const bool has_formal = schema != nullptr && !schema->inputs.empty();
+    const FormalParameter* formal =
+        has_formal ? &schema->inputs[std::min(operand, schema->inputs.size() - 1)] : nullptr;
+    const auto fits = [&](ValueId value) {
+      const Fact& fact = view.analysis().fact(value);
+      return formal == nullptr || fact.kind != ValueKind::kTensor ||
+             !(fact.dtypes & schema->types[formal->type].allowed.tensor).empty();
+    };
+    std::vector<std::string> found;
+    const auto add = [&](std::span<const ValueId> values, std::string_view kind) {
+      for (const ValueId value : values)
+        if (value != ValueId::kAbsent && !view.used()[static_cast<std::size_t>(value)] && fits(value) &&
+            found.size() <= kMaxUnused)
+          found.push_back(fmt::format("{} {}", kind, quoted_for_people(model.name_of(value))));
+    };
+    for (GraphId graph = call.node().graph; graph != GraphId::kNone; graph = model.graph(graph).parent)
+      // The inputs of a Loop's body are often not used: its iteration and condition have to be there.
+      if (graph == GraphId::kMain || model.graph(graph).kind == GraphKind::kFunction)
+        add(model.graph(graph).inputs, "input");
+    if (found.empty())
+      for (GraphId graph = call.node().graph; graph != GraphId::kNone; graph = model.graph(graph).parent)
+        add(model.graph(graph).initializers, "initializer");
+    return found.size() > kMaxUnused ? std::vector<std::string>() : found;
   }
 
   /// "; did you mean `x`?" with a value that can be seen from the graph.

@@ -48,7 +48,7 @@ class UseBeforeDefinition : public Rule {
  public:
   UseBeforeDefinition()
       : Rule({"TL-G607", "use-before-definition", "graph", Severity::kWarning,
-              "a node that stands above the node that makes its operand"}) {}
+              "a node that comes before the node that computes its operand"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     const Analysis& analysis = view.analysis();

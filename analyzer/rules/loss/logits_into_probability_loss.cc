@@ -22,10 +22,10 @@ class LogitsIntoProbabilityLoss : public Rule {
       if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) continue;
       const Operand prediction(analysis, loss.prediction);
       const bool indices = loss.kind == LossKind::kNegativeLogLikelihood;
-      out.report(loss.meeting, fmt::format("{} takes {}, {} is what {} gives", to_text(loss.kind),
+      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", to_text(loss.kind),
                                            logarithms ? "logarithms of probabilities" : "probabilities",
                                            prediction.name(), NodeCall(analysis, maker).op_name()))
-          .note_at(maker, fmt::format("{} is made here and may be any number", prediction.name()))
+          .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
           .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
                : logarithms ? "put a LogSoftmax in between"
                             : "put a Sigmoid in between, or use binary cross-entropy with logits");

@@ -26,16 +26,23 @@ class LossDetachedFromParameters : public Rule {
           is_trained(loss.target))
         continue;
       const Operand prediction(analysis, loss.prediction);
-      FindingBuilder finding = out.report(
-          loss.meeting,
-          fmt::format("no parameter has a part in {} in a way that can be differentiated: nothing is learnt from {}",
-                      prediction.name(), to_text(loss.kind)));
+      FindingBuilder finding = out.report(loss.meeting, fmt::format("no gradient of {} reaches a parameter through {}",
+                                                                    to_text(loss.kind), prediction.name()));
       if (const NodeId cut = last_cut(analysis, loss.prediction); cut != NodeId::kNone)
-        finding.note_at(cut, "gradients end here, at numbers that are no floating-point ones");
+        finding.note_at(cut, stop_text(analysis, cut));
     }
   }
 
  private:
+  /// "the gradient stops here: `labels` is int64"
+  static std::string stop_text(const Analysis& analysis, NodeId cut) {
+    for (const ValueId result : analysis.model().results(analysis.model().node(cut)))
+      if (result != ValueId::kAbsent)
+        return fmt::format("the gradient stops here: {} is {}", Operand(analysis, result).name(),
+                           analysis.fact(result).dtypes.to_text());
+    return "the gradient stops here";
+  }
+
   static bool carries_gradients(const Analysis& analysis, ValueId value) {
     const Fact& fact = analysis.fact(value);
     return fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::integers() | DType::kBool);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "analyzer/rules/casts.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint {
@@ -30,10 +31,10 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     if (!call.is(binary ? "Sigmoid" : "Softmax")) return;
     const Operand prediction(analysis, loss.prediction);
     out.report(loss.meeting,
-               fmt::format("{} applies {} to {}, which {} has made probabilities already", to_text(loss.kind),
+               fmt::format("{} applies {} to {}, which {} has already turned into probabilities", to_text(loss.kind),
                            binary ? "a sigmoid" : "softmax", prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("hand {} to the loss", call.operand(0).name()), Applicability::kUnsafe,
+        .fix(fmt::format("pass {} to the loss", call.operand(0).name()), Applicability::kUnsafe,
              hand_over(analysis, loss, call));
   }
 
@@ -58,6 +59,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     for (std::uint32_t i = 0; i < operands.size(); ++i)
       if (operands[i] == loss.prediction)
         edits.push_back(SetOperand{loss.meeting, i, std::string(model.name_of(normaliser.operand(0).value()))});
+    if (!edits.empty()) remove_with_last_reader(analysis, normaliser.id(), loss.meeting, edits);
     return edits;
   }
 

@@ -26,8 +26,8 @@ class UnusedParameter : public Rule {
       FindingBuilder finding =
           out.report_value(value, fmt::format("no output depends on parameter {}: it gets no gradient",
                                               Operand(view.analysis(), value).name()));
-      if (!users.empty()) finding.note_at(users.front(), "used here, where nothing comes of it");
-      finding.fix("use it, or take it away: training in parallel waits for its gradient");
+      if (!users.empty()) finding.note_at(users.front(), "used here, but no output depends on this node");
+      finding.fix("use it or remove it: distributed training waits for its gradient");
     }
   }
 };

@@ -7,7 +7,7 @@ class DuplicateAxis : public Rule {
  public:
   DuplicateAxis()
       : Rule({"TL-S209", "duplicate-axis", "shape", Severity::kError,
-              "the same axis twice where each may stand once"}) {}
+              "the same axis given twice where each may occur once"}) {}
 
   int claim(const FailureCase& failure) const override {
     return failure.kind() == ConstraintKind::kDuplicateAxis ? kGeneric : 0;

@@ -44,7 +44,7 @@ class ProbabilityOutOfRange : public Rule {
                            prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
         .certainty(Certainty::kMay,
                    fmt::format("{} has {} among its elements", prediction.name(), below ? "-0.5" : "1.5"))
-        .note_at(maker, fmt::format("{} is made here", prediction.name()))
+        .note_at(maker, fmt::format("{} is computed here", prediction.name()))
         .fix("use a Sigmoid");
   }
 };

@@ -155,7 +155,7 @@ void cast(Inference& in) {
     asked = fmt::format("dtype code {}", attribute->i);
   }
   if (!to) {
-    in.fail(kCastTarget, {}, fmt::format("`to` of Cast asks for {}, which is no dtype", asked));
+    in.fail(kCastTarget, {}, fmt::format("`to` of Cast asks for {}, which is not a dtype", asked));
   } else if (!allowed.contains(*to)) {
     in.fail(kCastTarget, {},
             fmt::format("Cast of opset {} gives {}, `to` asks for {}", in.opset(), allowed.to_text(), to_text(*to)));

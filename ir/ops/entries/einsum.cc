@@ -43,7 +43,7 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
       i += 2;
     } else if (c == ',' || text.substr(i, 2) == "->") {
       if (after_arrow && i < text.size())
-        return error = c == ',' ? "has a comma behind `->`" : "has `->` twice", std::nullopt;
+        return error = c == ',' ? "has a comma after `->`" : "has `->` twice", std::nullopt;
       (after_arrow ? equation.result.emplace() : equation.terms.emplace_back()) = std::move(term);
       term = {};
       if (c == '-') {

@@ -42,7 +42,7 @@ Dim divided(Inference& in, Dim extent, Dim parts, std::size_t axis) {
   const Dim any = pool.fresh(in.call().site, 0xffff'ffffU, Unknown::kNotTracked);
   if (pool.never_equal(extent, pool.mul(parts, any)))
     in.fail(kBlockDivides, {0},
-            fmt::format("extent {} of axis {} of {{0}} is no multiple of {}", pool.to_text(extent), axis,
+            fmt::format("extent {} of axis {} of {{0}} is not a multiple of {}", pool.to_text(extent), axis,
                         pool.to_text(parts)));
   return pool.floor_div(extent, parts);
 }

@@ -65,7 +65,7 @@ void dft(Inference& in) {
     return in.set_shape(0, result);
   }
   if (*axis < -rank || *axis >= rank - 1 || *axis == -1) {
-    in.fail(kSignalAxis, {0}, fmt::format("axis {} is no signal axis of {{0}} of rank {}", *axis, rank));
+    in.fail(kSignalAxis, {0}, fmt::format("axis {} is not a signal axis of {{0}} of rank {}", *axis, rank));
     for (std::size_t i = 0; i + 1 < result.size(); ++i) result[i] = Dim(Unknown::kTainted);
     return in.set_shape(0, result);
   }

@@ -19,7 +19,7 @@ void optimizer(Inference& in, std::size_t groups) {
   if (in.operand_count() < 2 || tensors % groups != 0) {
     in.fail(
         kOptimizerCount, {},
-        fmt::format("{} takes groups of {} tensors behind rate and step, {} given", in.call().name, groups, tensors));
+        fmt::format("{} takes groups of {} tensors after rate and step, {} given", in.call().name, groups, tensors));
     return;
   }
   const std::size_t count = tensors / groups;

@@ -93,7 +93,7 @@ void Reader::read_model_fields() {
       fault.message = "not an ONNX model: " + fault.message;
     throw;
   }
-  if (!has_graph) throw WireFault{"not an ONNX model: there is no graph in it", 0};
+  if (!has_graph) throw WireFault{"not an ONNX model: it has no graph", 0};
   if (!has_version) throw WireFault{"the model has no ir_version", 0};
   if (model().ir_version < kOldestIrVersion)
     throw WireFault{fmt::format("IR version {}: only 3 and later are understood", model().ir_version), 0};

@@ -19,8 +19,9 @@ struct MessageEdit {
   std::map<std::uint64_t, std::string> before_child;                       // by offset of the child's payload
   std::set<std::uint64_t> dropped_children;                                // by offset of the child's payload
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> replace;  // (field, occurrence) -> payload
-  std::map<std::string, std::string, std::less<>> attributes;  // of a node, by name -> payload of the AttributeProto
-  std::set<std::string, std::less<>> dropped_value_infos;      // of a graph or function, by name
+  /// Of a node, by name: the payload of the AttributeProto, nullopt to take it away.
+  std::map<std::string, std::optional<std::string>, std::less<>> attributes;
+  std::set<std::string, std::less<>> dropped_value_infos;  // of a graph or function, by name
   std::uint32_t value_info_field = 0;
   std::string append;
 };
@@ -159,7 +160,7 @@ class Splicer {
         if (!attributes.empty() && field->number == wire::kNodeAttribute) {
           if (const auto set = attributes.find(name_of(*field)); set != attributes.end()) {
             out.keep(file_.substr(kept, field->begin - kept));
-            emit(out, field->number, set->second);
+            if (set->second) emit(out, field->number, *set->second);
             kept = field->end;
             attributes.erase(set);
             continue;
@@ -183,7 +184,8 @@ class Splicer {
     }
     out.keep(file_.substr(kept, end - kept));
     if (edit == nullptr) return true;
-    for (auto& [name, payload] : attributes) emit(out, wire::kNodeAttribute, std::move(payload));
+    for (auto& [name, payload] : attributes)
+      if (payload) emit(out, wire::kNodeAttribute, *std::move(payload));
     out.add(edit->append);
     return children == edit->before_child.size() && dropped == edit->dropped_children.size();
   }
@@ -289,7 +291,9 @@ class EditPlan {
   }
 
   std::optional<Error> plan(const SetAttribute& set) {
-    messages_[model_.node(set.node).position.offset].attributes[set.attribute.name] = encoded(set.attribute);
+    auto& payload = messages_[model_.node(set.node).position.offset].attributes[set.attribute.name];
+    payload.reset();
+    if (set.attribute.kind != AttributeKind::kUndefined) payload = encoded(set.attribute);
     return std::nullopt;
   }
 
@@ -333,7 +337,8 @@ class EditPlan {
       return std::nullopt;
     }
     const Tensor* tensor = model_.value(entry.initializer).initializer;
-    if (tensor == nullptr) return Error{fmt::format("`{}` is no initializer", model_.name_of(entry.initializer)), {}};
+    if (tensor == nullptr)
+      return Error{fmt::format("`{}` is not an initializer", model_.name_of(entry.initializer)), {}};
     messages_[tensor->position.offset].append += metadata_entry(wire::kTensorMetadata, entry.key, entry.value);
     return std::nullopt;
   }
@@ -373,7 +378,7 @@ class EditPlan {
   std::optional<Error> plan(const RemoveInitializer& removal) {
     const Value& value = model_.value(removal.value);
     if (value.initializer == nullptr)
-      return Error{fmt::format("`{}` is no constant of a graph", model_.name_of(removal.value)), {}};
+      return Error{fmt::format("`{}` is not a constant of a graph", model_.name_of(removal.value)), {}};
     messages_[model_.graph(value.graph).position.offset].dropped_children.insert(value.initializer->position.offset);
     return std::nullopt;
   }

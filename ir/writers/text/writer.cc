@@ -129,6 +129,10 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const SetAttribute& set) {
+    if (set.attribute.kind == AttributeKind::kUndefined) {
+      removed_attributes_[set.node].insert(set.attribute.name);
+      return std::nullopt;
+    }
     const auto node = places_.find(set.node);
     if (!node) return lost();
     const auto known = std::ranges::find(node->attributes, set.attribute.name, &text::AttributeText::name);
@@ -154,7 +158,7 @@ class TextEditor {
   std::optional<Error> plan(const RemoveInitializer& removal) {
     const Value& value = model_.value(removal.value);
     if (value.initializer == nullptr)
-      return Error{fmt::format("`{}` is no constant of a graph", model_.name_of(removal.value)), {}};
+      return Error{fmt::format("`{}` is not a constant of a graph", model_.name_of(removal.value)), {}};
     graphs_[value.graph].dropped.emplace(std::string(model_.name_of(removal.value)), true);
     return std::nullopt;
   }
@@ -283,6 +287,8 @@ class TextEditor {
       const std::string list = text::names_code(added);
       splices_.push_back({{last, node->operands_end}, comma ? ", " + list : list});
     }
+    for (const auto& [id, names] : removed_attributes_)
+      if (auto error = remove_attributes(id, names)) return error;
     for (const auto& [id, attributes] : new_attributes_) {
       const auto node = places_.find(id);
       if (!node) return lost();
@@ -295,6 +301,37 @@ class TextEditor {
     }
     for (const auto& [id, changes] : graphs_)
       if (auto error = finish_graph(id, changes.added, changes.dropped)) return error;
+    return std::nullopt;
+  }
+
+  /// With the list's brackets where none stays; an attribute that is not there is gone already.
+  std::optional<Error> remove_attributes(NodeId id, const std::set<std::string>& names) {
+    const auto node = places_.find(id);
+    if (!node) return lost();
+    const auto& all = node->attributes;
+    const auto goes = [&](const text::AttributeText& attribute) { return names.contains(attribute.name); };
+    if (std::ranges::none_of(all, goes)) return std::nullopt;
+    if (std::ranges::all_of(all, goes) && !new_attributes_.contains(id)) {
+      splices_.push_back({{node->behind_operator, *node->attributes_end + 1}, {}});
+      return std::nullopt;
+    }
+    if (std::ranges::all_of(all, goes))
+      return Error{fmt::format("all attributes of `{}` are replaced by others", model_.label(id)), {}};
+    std::optional<std::size_t> kept_end;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!goes(all[i])) {
+        kept_end = all[i].span.end;
+        continue;
+      }
+      // Up to the next one that stays; where none follows, from the last one that stays.
+      std::size_t next = i;
+      while (next < all.size() && goes(all[next])) ++next;
+      if (next < all.size())
+        splices_.push_back({{all[i].span.begin, all[next].span.begin}, {}});
+      else
+        splices_.push_back({{*kept_end, all.back().span.end}, {}});
+      i = next - 1;
+    }
     return std::nullopt;
   }
 
@@ -343,6 +380,7 @@ class TextEditor {
   std::vector<Splice> splices_;
   std::map<NodeId, std::map<std::uint32_t, std::string>> grown_;
   std::map<NodeId, std::vector<std::string>> new_attributes_;
+  std::map<NodeId, std::set<std::string>> removed_attributes_;
   std::map<GraphId, GraphChanges> graphs_;
   std::map<std::size_t, std::string> header_;  // by place
   std::map<std::string, std::string> new_fields_;

@@ -1,0 +1,48 @@
+#include "analyzer/rules/graph/body_notes.h"
+
+#include <fmt/format.h>
+
+#include "analyzer/findings/escape.h"
+
+namespace tensorlint {
+namespace {
+
+/// "float32", "sequence"; empty where it is not known.
+std::string kind_text(const Analysis& analysis, ValueId value) {
+  const Fact& fact = analysis.fact(value);
+  if (fact.kind != ValueKind::kTensor) return fact.kind == ValueKind::kUnknown ? "" : std::string(to_text(fact.kind));
+  return fact.dtypes.size() == 1 ? fact.dtypes.to_text() : "";
+}
+
+}  // namespace
+
+ValueId body_output(const NodeCall& call, std::string_view name, std::size_t index) {
+  const Attribute* attribute = call.attribute(name);
+  if (attribute == nullptr || attribute->graph == GraphId::kNone) return ValueId::kAbsent;
+  const auto& outputs = call.model().graph(attribute->graph).outputs;
+  return index < outputs.size() ? outputs[index] : ValueId::kAbsent;
+}
+
+bool have_other_types(const Analysis& analysis, ValueId a, ValueId b) {
+  if (a == ValueId::kAbsent || b == ValueId::kAbsent) return false;
+  const std::string x = kind_text(analysis, a), y = kind_text(analysis, b);
+  return !x.empty() && !y.empty() && x != y;
+}
+
+void note_body_output(FindingBuilder& finding, const Analysis& analysis, std::string_view body, ValueId output) {
+  const std::string what = output == ValueId::kAbsent ? std::string() : kind_text(analysis, output);
+  if (what.empty()) return;
+  const Model& model = analysis.model();
+  const Origin origin = origin_of(analysis, output, Aspect::kDtype);
+  const std::string given = quoted_for_people(model.name_of(output));
+  const ValueId source = origin.value == ValueId::kAbsent ? output : origin.value;
+  const std::string link = source == output ? given + ", which"
+                                            : fmt::format("{}, which has its dtype from {}, which", given,
+                                                          quoted_for_people(model.name_of(source)));
+  if (origin.node != NodeId::kNone)
+    finding.note_at(origin.node, fmt::format("`{}` gives {} becomes {} here", body, link, what));
+  else
+    finding.note(fmt::format("`{}` gives {} is {}", body, link, what));
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,161 @@
+#include "analyzer/rules/graph/moved_attributes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace tensorlint {
+namespace {
+
+constexpr int kConstantTakesNumbers = 12;  // value_int, value_ints, value_float of Constant came with opset 12
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// `K` is what `k` was, `constant_value` what `value` was.
+bool continues(std::string_view operand, std::string_view attribute) {
+  const std::string name = lower(operand), before = lower(attribute);
+  return name == before || name.ends_with("_" + before);
+}
+
+std::optional<std::uint32_t> operand_for(const OpSchema& schema, std::string_view attribute) {
+  for (std::size_t i = 0; i < schema.inputs.size(); ++i)
+    if (continues(schema.inputs[i].name, attribute)) return static_cast<std::uint32_t>(i);
+  return std::nullopt;
+}
+
+/// The opset from which on the operator takes the attribute as an operand; 0 where no older version has the attribute.
+int moved_since(const OpSchema& schema, std::string_view attribute) {
+  bool was_attribute = false;
+  for (int opset = 1; opset <= schema.since_version; ++opset) {
+    const OpSchema* version = find_schema(schema.domain, schema.name, opset);
+    if (version == nullptr || version->since_version != opset) continue;
+    if (version->attribute(attribute) != nullptr) was_attribute = true;
+    if (was_attribute && version->attribute(attribute) == nullptr && operand_for(*version, attribute)) return opset;
+  }
+  return 0;
+}
+
+/// The nodes and constants that make one operand of an attribute.
+class OperandMaker {
+ public:
+  OperandMaker(const NodeCall& call, std::vector<GraphEdit>& edits) : call_(call), edits_(edits) {}
+
+  /// False where the attribute has no constant of its own.
+  bool make(const MovedAttribute& moved) {
+    const Attribute& attribute = *moved.attribute;
+    const std::string_view node = call_.model().name_of(call_.result());
+    name_ = unused_name(call_.model(), fmt::format("{}_{}", node, attribute.name));
+    switch (attribute.kind) {
+      case AttributeKind::kInts:
+        return attribute.ints.size() <= kLongest && integers({attribute.ints.begin(), attribute.ints.end()}, true);
+      case AttributeKind::kInt:
+        // TopK takes its `K` as a list of one, the other operators a scalar.
+        return integers({attribute.i}, call_.is("TopK"));
+      case AttributeKind::kFloat:
+        return number(attribute.f, moved.operand);
+      default:
+        return false;
+    }
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  static constexpr std::size_t kLongest = 64;
+
+  void constant(NewAttribute value, std::string result) {
+    insert({"", "Constant", "", {}, {std::move(result)}, {std::move(value)}});
+  }
+  void insert(NewNode node) {
+    edits_.push_back(InsertNode{.before = call_.id(), .node = std::move(node), .graph = call_.node().graph});
+  }
+
+  bool integers(std::vector<std::int64_t> elements, bool list) {
+    if (call_.op().opset >= kConstantTakesNumbers) {
+      if (list)
+        constant({.name = "value_ints", .kind = AttributeKind::kInts, .ints = std::move(elements)}, name_);
+      else
+        constant({.name = "value_int", .kind = AttributeKind::kInt, .i = elements.front()}, name_);
+      return true;
+    }
+    if (call_.model().graph(call_.node().graph).kind == GraphKind::kFunction) return false;
+    std::vector<std::int64_t> dims;
+    if (list) dims.push_back(static_cast<std::int64_t>(elements.size()));
+    edits_.push_back(AddInitializer{call_.node().graph, name_, std::move(dims), std::move(elements)});
+    return true;
+  }
+
+  /// A scalar of the dtype that the operand has to have: that of operand 0 where they share a type variable.
+  bool number(float value, std::uint32_t operand) {
+    const auto& formals = call_.op().schema->inputs;
+    DType dtype = DType::kFloat32;
+    if (formals[operand].type == formals[0].type) {
+      const auto single = call_.operand(0).fact().dtypes.single();
+      if (!single) return false;
+      dtype = *single;
+    }
+    if (call_.op().opset >= kConstantTakesNumbers) {
+      const std::string raw = dtype == DType::kFloat32 ? name_ : unused_name(call_.model(), name_ + "_float32");
+      constant({.name = "value_float", .kind = AttributeKind::kFloat, .f = value}, raw);
+      if (dtype != DType::kFloat32) cast(raw, dtype);
+      return true;
+    }
+    if (std::trunc(value) != value || std::fabs(value) > 1e15F) return false;
+    const std::string result = name_;
+    name_ += "_int64";
+    if (!integers({static_cast<std::int64_t>(value)}, false)) return false;
+    const std::string raw = std::exchange(name_, result);
+    cast(raw, dtype);
+    return true;
+  }
+
+  void cast(const std::string& from, DType to) {
+    const NewAttribute target{.name = "to", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(to)};
+    insert({"", "Cast", "", {from}, {name_}, {target}});
+  }
+
+  const NodeCall& call_;
+  std::vector<GraphEdit>& edits_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::vector<MovedAttribute> moved_attributes(const NodeCall& call) {
+  const OpSchema* schema = call.op().schema;
+  std::vector<MovedAttribute> moved;
+  if (schema == nullptr || schema->deprecated || call.op().function != GraphId::kNone) return moved;
+  for (const Attribute& attribute : call.model().attributes(call.node())) {
+    if (schema->attribute(attribute.name) != nullptr) continue;
+    const auto operand = operand_for(*schema, attribute.name);
+    if (!operand) continue;
+    if (const int since = moved_since(*schema, attribute.name); since > 0)
+      moved.push_back({&attribute, *operand, since});
+  }
+  // A file may sort attributes by name; operands are added in their order.
+  std::ranges::sort(moved, {}, &MovedAttribute::operand);
+  return moved;
+}
+
+std::vector<GraphEdit> move_to_operands(const NodeCall& call, const std::vector<MovedAttribute>& moved) {
+  std::vector<GraphEdit> edits;
+  if (call.result() == ValueId::kAbsent) return {};
+  for (const MovedAttribute& one : moved) {
+    OperandMaker maker(call, edits);
+    if (call.operand(one.operand).present() || !one.attribute->reference.empty() || !maker.make(one)) return {};
+    edits.push_back(SetOperand{call.id(), one.operand, maker.name()});
+    edits.push_back(
+        SetAttribute{call.id(), {.name = std::string(one.attribute->name), .kind = AttributeKind::kUndefined}});
+  }
+  return edits;
+}
+
+}  // namespace tensorlint
