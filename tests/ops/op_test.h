@@ -13,6 +13,7 @@
 
 #include "ir/ops/inference.h"
 #include "ir/ops/shape_functions.h"
+#include "ir/ops/signatures.h"
 #include "tests/ops/broken_constraints.h"
 
 namespace tensorlint {
@@ -128,23 +129,14 @@ class Op {
   Op& results(std::uint32_t count) { return call_.result_count = count, *this; }
 
   Outcome infer() {
-    taints_.resize(operands_.size());
-    call_.operands = operands_;
-    call_.operand_taints = taints_;
-    call_.attributes = attributes_;
     const OpEntry* entry = find_entry(call_.domain, call_.name, call_.opset);
     EXPECT_NE(entry, nullptr) << "no entry for " << call_.name;
     EXPECT_NE(call_.schema, nullptr) << "no schema for " << call_.name;
-    Outcome outcome;
-    tensorlint::infer(call_, entry, outcome.raw);
-    for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
-    for (const Failure& failure : outcome.raw.failures) {
-      broken_constraints().emplace(failure.constraint->label);
-      outcome.failures.push_back(std::string(failure.constraint->label) +
-                                 (failure.certainty == Certainty::kMay ? "?" : ""));
-      outcome.messages.push_back(failure.message);
-    }
-    return outcome;
+    return outcome_of([&](InferenceResult& result) { tensorlint::infer(call_, entry, result); });
+  }
+  /// As a user's signature says, of an operator that has no entry.
+  Outcome infer_as(const Signature& signature) {
+    return outcome_of([&](InferenceResult& result) { infer_signature(signature, call_, result); });
   }
 
   /// Facts and contents of a result, for what the text does not show.
@@ -194,6 +186,24 @@ class Op {
   }
 
  private:
+  template <typename Infer>
+  Outcome outcome_of(Infer infer) {
+    taints_.resize(operands_.size());
+    call_.operands = operands_;
+    call_.operand_taints = taints_;
+    call_.attributes = attributes_;
+    Outcome outcome;
+    infer(outcome.raw);
+    for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
+    for (const Failure& failure : outcome.raw.failures) {
+      broken_constraints().emplace(failure.constraint->label);
+      outcome.failures.push_back(std::string(failure.constraint->label) +
+                                 (failure.certainty == Certainty::kMay ? "?" : ""));
+      outcome.messages.push_back(failure.message);
+    }
+    return outcome;
+  }
+
   Attribute& add(std::string_view name, AttributeKind kind) {
     Attribute& attribute = attributes_.emplace_back();
     attribute.name = name;
