@@ -49,19 +49,21 @@ class LossyCast : public Rule {
       if (!number || *number == std::numeric_limits<std::int64_t>::max() ||
           *number == std::numeric_limits<std::int32_t>::max())
         continue;
-      const auto value = static_cast<double>(*number);
-      if (is_exact_in({value, value, false}, to) || is_exact_significand(*number, to)) continue;
+      if (is_exact_significand(*number, to)) continue;
       return fmt::format("{}", *number);
     }
     return std::nullopt;
   }
 
-  /// Larger than the integers that are all exact, and exact all the same: an even number, a multiple of four, ...
+  /// One of the integers that are all exact, or a larger one that is exact all the same: an even number, a multiple of
+  /// four, ...
   static bool is_exact_significand(std::int64_t number, DType to) {
     constexpr double kLargestHalf = 65504;
     if (number == std::numeric_limits<std::int64_t>::min()) return true;
     if (to == DType::kFloat16 && std::abs(static_cast<double>(number)) > kLargestHalf) return false;
     while (number != 0 && number % 2 == 0) number /= 2;
+    constexpr std::int64_t kAllExactInDouble = std::int64_t{1} << 53;
+    if (number > kAllExactInDouble || number < -kAllExactInDouble) return false;
     const auto odd = static_cast<double>(number);
     return is_exact_in({odd, odd, false}, to);
   }
