@@ -46,8 +46,8 @@ TEST(Signatures, NamesOfVariables) {
 }
 
 TEST(Signatures, WrongTexts) {
-  EXPECT_EQ(error_of({"float32"}, {}), "`float32` is no type; write float32[N, 3], T[N], T[...]");
-  EXPECT_EQ(error_of({"float32[N"}, {}), "`float32[N` is no type; write float32[N, 3], T[N], T[...]");
+  EXPECT_EQ(error_of({"float32"}, {}), "`float32` is not a type: write float32[N, 3], T[N] or T[...]");
+  EXPECT_EQ(error_of({"float32[N"}, {}), "`float32[N` is not a type: write float32[N, 3], T[N] or T[...]");
   EXPECT_EQ(error_of({"float32|what[N]"}, {}), "`float32|what[N]` has the unknown dtype `what`");
   EXPECT_EQ(error_of({"what[N]"}, {}),
             "`what[N]` begins with `what`, which is neither a dtype nor a type variable (a name in capitals)");
