@@ -117,7 +117,7 @@ class CopyDataTest(unittest.TestCase):
         elsewhere = self.folder / "elsewhere"
         elsewhere.mkdir()
         (self.out / "deep").symlink_to(elsewhere)
-        self.assertIn("`deep` is no folder", self.copy(expect=2))
+        self.assertIn("`deep` is not a folder", self.copy(expect=2))
         (self.out / "deep").unlink()
         (self.out / "deep").write_text("a file")
         self.copy(expect=2)

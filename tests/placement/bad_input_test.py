@@ -36,9 +36,9 @@ class BadInputTest(unittest.TestCase):
             ('[[place]]\ndevice = "cpu"\n', "the row has none of nodes, values, modules"),
             ('[[place]]\ndevice = "gpu five"\nnodes = "*"\n', "`gpu five` names no device"),
             ('[[place]]\ndevice = "cuda:-1"\nnodes = "*"\n', "`cuda:-1` names no device"),
-            ("[[place]]\ndevice = 3\nnodes = '*'\n", "`device` is no text"),
-            ('place = "cpu"\n', "`place` is no list of rows"),
-            ("place = [1]\n", "a row of `place` is no table"),
+            ("[[place]]\ndevice = 3\nnodes = '*'\n", "`device` is not a string"),
+            ('place = "cpu"\n', "`place` is not a list of tables"),
+            ("place = [1]\n", "an entry of `place` is not a table"),
         ]:
             with self.subTest(text):
                 rows.write_text(text)
@@ -68,7 +68,7 @@ class BadInputTest(unittest.TestCase):
     def test_providers(self) -> None:
         table = self.folder / "npu.txt"
         table.write_text("provider npu\ndevice npu:0\nAdd 7-\n")
-        for name, said in [("gpu", "there is no provider `gpu`"), (str(table), "npu.txt:3: after `Add` comes a range of opsets"), (str(self.folder), "no regular file")]:
+        for name, said in [("gpu", "there is no provider `gpu`"), (str(table), "npu.txt:3: after `Add` comes a range of opsets"), (str(self.folder), "not a regular file")]:
             with self.subTest(name):
                 done = self.check("--placement", "runtime", "--provider", name)
                 self.assertEqual(done.returncode, 2)
@@ -114,7 +114,7 @@ class BadInputTest(unittest.TestCase):
             ("name", {}, "refers to the device configuration `three`"),
             ("count", {}, "says that it has 3 devices and names 2"),
             ("twice", {}, "`two` is defined twice"),
-            ("", {"tensor": "z"}, "names `z`, which is no operand or result"),
+            ("", {"tensor": "z"}, "names `z`, which is neither an operand nor a result"),
             ("", {"devices": [2]}, "has device 2, `two` has 2"),
             ("", {"devices": [-1]}, "has device -1, `two` has 2"),
             ("", {"devices": [-5], "groups": {-5: [0, 7]}}, "group -5 of the sharding of `x` has device 7"),
