@@ -33,12 +33,13 @@ class Groups {
   std::vector<std::size_t> parents_;
 };
 
-/// The line of the program that made the node. Lines of a model in text are single nodes; a line of a library is shared
-/// by unrelated modules (torch/nn/modules/linear.py by every Linear), so there instances of one module have to agree.
+/// The line of the program that made the node, and the node's operator: `x @ w + b` may be wrong twice. Lines of a
+/// model in text are single nodes; a line of a library is shared by unrelated modules (torch/nn/modules/linear.py by
+/// every Linear), so there instances of one module have to agree.
 std::string line_key(const Finding& finding) {
   if (!finding.place.known() || finding.place.line == 0 || finding.place.file == finding.path) return {};
   const std::string module = is_library_file(finding.place.file) ? without_numbers(finding.module) : std::string();
-  return fmt::format("{}:{} {}", finding.place.line, finding.place.file, module);
+  return fmt::format("{}:{} {} {}", finding.place.line, finding.place.file, finding.op, module);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 /// Hints of one rule shown per input; the rest is counted. Errors and warnings are all shown.
 constexpr std::size_t kShownHints = 5;
 /// Other places of a finding that are named; JSON has all of them.
+constexpr std::size_t kShownMessages = 3;
 constexpr std::size_t kShownPlaces = 3;
 constexpr std::size_t kSourceLength = 160;
 constexpr std::size_t kMessageLength = 2000;
@@ -164,6 +165,27 @@ class TextReport {
     }
     line("   and {} more place{}: {}{}", finding.also.size(), finding.also.size() == 1 ? "" : "s", text,
          shown.size() < finding.also.size() ? ", ..." : "");
+    add_other_messages(finding);
+  }
+
+  /// What is said of other places in other words: names and numbers of layers may differ, what is wrong should not.
+  void add_other_messages(const Finding& finding) {
+    std::set<std::string> known{without_names(finding.message)};
+    for (const Finding& place : finding.also) {
+      if (!known.insert(without_names(place.message)).second) continue;
+      if (known.size() > kShownMessages + 1) return line("   and in other words at further places: see --format json");
+      line("   there: {}", escape_for_people(place.message, kMessageLength));
+    }
+  }
+
+  static std::string without_names(std::string_view message) {
+    std::string text;
+    bool is_name = false;
+    for (const char c : message) {
+      if (c == '`') is_name = !is_name;
+      if (!is_name) text += c;
+    }
+    return text;
   }
 
   static std::string node_text(const Finding& finding) {

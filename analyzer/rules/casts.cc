@@ -19,6 +19,18 @@ std::optional<DType> float_of(const Operand& operand) {
   return dtype && DTypeSet::floats().contains(*dtype) ? dtype : std::nullopt;
 }
 
+/// The operator takes tensors of this dtype wherever the node reads the value.
+bool takes(const NodeCall& call, ValueId value, DType dtype) {
+  const OpSchema* schema = call.op().schema;
+  if (schema == nullptr || schema->inputs.empty()) return true;
+  for (std::size_t i = 0; i < call.operand_count(); ++i) {
+    if (call.operand(i).value() != value) continue;
+    const FormalParameter& formal = schema->inputs[std::min(i, schema->inputs.size() - 1)];
+    if (!schema->types[formal.type].allowed.tensor.contains(dtype)) return false;
+  }
+  return true;
+}
+
 /// A new name for what becomes of a value before a node; it differs from node to node, so that fixes can be combined.
 std::string name_before(const Model& model, NodeId before, ValueId value, std::string_view what) {
   return unused_name(model, fmt::format("{}_{}_{}", model.name_of(value), what, static_cast<std::uint32_t>(before)));
@@ -41,7 +53,8 @@ std::optional<CastFix> cast_to_float(const FailureCase& failure) {
   if (!discrete) return std::nullopt;
   const NodeCall call = failure.call();
   for (std::size_t i = 0; i < call.operand_count(); ++i)
-    if (const auto dtype = float_of(call.operand(i))) return CastFix{*discrete, *dtype};
+    if (const auto dtype = float_of(call.operand(i)); dtype && takes(call, discrete->value(), *dtype))
+      return CastFix{*discrete, *dtype};
   return std::nullopt;
 }
 

@@ -54,6 +54,18 @@ OpsetNeeds::OpsetNeeds(const Analysis& analysis) : model_(analysis.model()) {
     std::int64_t& known = needed_[{model_.graph(node.graph).opsets, model_.op(node).domain}];
     known = std::max(known, needed);
   }
+  // A node that the needed opset would break shows that the model is not written for it.
+  for (const Node& node : model_.nodes) {
+    if (needed_.empty()) return;
+    const Operator& op = model_.op(node);
+    const auto found = needed_.find({model_.graph(node.graph).opsets, op.domain});
+    if (found == needed_.end() || op.function != GraphId::kNone || op.schema == nullptr) continue;
+    const OpSchema* then = find_schema(model_.text(op.domain), model_.text(op.name), static_cast<int>(found->second));
+    const auto attributes = model_.attributes(node);
+    if (then != op.schema && fits(*op.schema, node, attributes) &&
+        (then == nullptr || then->deprecated || !fits(*then, node, attributes)))
+      needed_.erase(found);
+  }
 }
 
 std::int64_t OpsetNeeds::explaining(const NodeFailure& failure) const {

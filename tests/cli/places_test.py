@@ -103,6 +103,27 @@ class PlacesTest(unittest.TestCase):
 
     # ---- one source line, one constant, one cause
 
+    def test_two_operators_of_one_line_are_two_mistakes(self) -> None:
+        nodes = []
+        for head, bias in [(0, "b7"), (1, "b7"), (2, "b9")]:
+            module = f"heads.{head}.linear"
+            nodes.append(node("MatMul", ["x", "w"], [f"p{head}"], f"product_{head}", 40, module))
+            nodes.append(node("Add", ["z", bias], [f"s{head}"], f"sum_{head}", 40, module))
+        weights = [numpy_helper.from_array(np.zeros(shape, np.float32), name)
+                   for name, shape in [("w", (17, 8)), ("b7", (7,)), ("b9", (9,))]]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 16]),
+                                               helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 8])],
+                                  [helper.make_tensor_value_info(f"{of}{head}", TensorProto.FLOAT, None)
+                                   for head in range(3) for of in "ps"], weights)
+        path = self.folder / "line.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+        report = json.loads(subprocess.run([BINARY, "check", "--format", "json", str(path)], capture_output=True).stdout)
+        self.assertEqual([(finding["op"], len(finding["also"])) for finding in report["findings"]], [("MatMul", 2), ("Add", 2)])
+        # The text says what else is wrong at the places of one line.
+        text = subprocess.run([BINARY, "check", str(path)], capture_output=True, text=True).stdout
+        self.assertEqual(text.count("there: "), 1, text)
+        self.assertIn("9", text.partition("there: ")[2].partition("\n")[0])
+
     def test_the_pruned_sample(self):
         """Six views of one wrong shape, and two more that fail only for these."""
         finding = self.assert_one(self.check(ROOT / "samples/encoder_bad.onnx"), "reshape-changes-element-count", "error", 6)
