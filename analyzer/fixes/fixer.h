@@ -18,9 +18,9 @@ struct FixPlan {
   std::size_t conflicting = 0;  ///< findings whose fix changes what another one changes; a second run mends them
 };
 
-/// Takes the first fix with edits of each place of each finding, safe ones only unless `unsafe`. The first finding wins where two
-/// change the same operand or attribute, or one changes what another takes away or moves. `findings` are of `model` and
-/// must outlive the plan.
+/// Takes the first fix with edits of each place of each finding, safe ones only unless `unsafe`. The first finding wins
+/// where two change the same operand or attribute, or one changes what another takes away or moves. `findings` are of
+/// `model` and must outlive the plan.
 FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe);
 
 /// Drops the value_info of intermediate values that a fix has made wrong: declared types that contradict what is

@@ -24,7 +24,8 @@ class IntegerOperandsInLoss : public Rule {
     const Analysis& analysis = view.analysis();
     for (const LossSite& loss : view.losses()) {
       if (loss.meeting == NodeId::kNone || !is_regression(loss.kind) || !takes_mean(analysis.model(), loss) ||
-          !computes_integers(analysis, loss)) continue;
+          !computes_integers(analysis, loss))
+        continue;
       const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
       out.report(loss.meeting,
                  fmt::format("{} of {} and {}, both {}: it needs floating-point operands", to_text(loss.kind),
