@@ -5,13 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/ops/inference.h"
@@ -40,15 +43,31 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Labels as they stand in the sources: those of the solver's own constraints are in no registry.
+/// The label of `Constraint kName{"label", ...`, whose name begins at `at`; empty for anything else.
+std::string label_of_definition(std::string_view text, std::size_t at) {
+  const auto skip = [&](std::string_view characters) {
+    at = std::min(text.find_first_not_of(characters, at), text.size());
+  };
+  if (at >= text.size() || text[at] != 'k') return {};
+  while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_')) ++at;
+  skip(" \n");
+  if (at >= text.size() || text[at] != '{') return {};
+  skip("{ \n");
+  if (at >= text.size() || text[at] != '"') return {};
+  return std::string(text.substr(at + 1, text.find('"', at + 1) - at - 1));
+}
+
+/// Labels as they are defined in the sources: those of the solver's own constraints are in no registry.
 std::multiset<std::string> labels_in_sources() {
-  static const std::regex definition("\\bConstraint\\s+k\\w+\\s*\\{\\s*\"([^\"]+)\"");
+  constexpr std::string_view kWord = "Constraint ";
   std::multiset<std::string> labels;
   for (const char* folder : {"ir", "passes", "analyzer"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(TENSORLINT_SOURCE_DIR) / folder)) {
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
       const std::string text = read_file(entry.path());
-      for (std::sregex_iterator at(text.begin(), text.end(), definition), end; at != end; ++at) labels.insert((*at)[1]);
+      for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at + 1))
+        if (std::string label = label_of_definition(text, at + kWord.size()); !label.empty())
+          labels.insert(std::move(label));
     }
   }
   return labels;
