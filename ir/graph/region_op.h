@@ -14,6 +14,8 @@ enum class RegionKind : std::uint8_t { kNone, kCall, kIf, kLoop, kScan, kSequenc
 
 RegionKind region_kind(const Model& model, const Operator& op);
 
+inline bool is_loop(RegionKind kind) { return kind == RegionKind::kLoop || kind == RegionKind::kScan; }
+
 /// How a node that runs graphs connects its operands and results with the inputs and outputs of these graphs: the one
 /// place that knows these layouts.
 ///
@@ -39,8 +41,6 @@ struct RegionOp {
   GraphId body() const { return graphs[0]; }
   std::size_t graph_count() const { return kind == RegionKind::kNone ? 0 : kind == RegionKind::kIf ? 2 : 1; }
   bool has_graphs() const { return graphs[0] != GraphId::kNone && (graph_count() < 2 || graphs[1] != GraphId::kNone); }
-  bool is_loop() const { return kind == RegionKind::kLoop || kind == RegionKind::kScan; }
-
   std::size_t carried_operand(std::size_t i) const { return control_operands + i; }
   std::size_t carried_input(std::size_t i) const { return control_inputs + i; }
   std::size_t carried_output(std::size_t i) const { return control_outputs + i; }

@@ -60,7 +60,7 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
     if (sources_.node(producer) != DeviceSources::kUnplaced || is_transfer(model, op)) return {value, producer};
     ValueId source = ValueId::kAbsent;
     const RegionOp region = region_op(model, node);
-    if (region.kind == RegionKind::kIf || region.is_loop()) {
+    if (region.kind == RegionKind::kIf || is_loop(region.kind)) {
       const std::size_t output = region.output_of_result(self.result_index);
       for (std::size_t g = 0; g < region.graph_count() && source == ValueId::kAbsent; ++g) {
         if (region.graphs[g] == GraphId::kNone) continue;

@@ -34,8 +34,7 @@ NodeId outermost_loop(const Model& model, NodeId node, ValueId value) {
        graph != model.value(value).graph && model.graph(graph).kind == GraphKind::kSubgraph;
        graph = model.graph(graph).parent) {
     const NodeId owner = model.graph(graph).owner;
-    const RegionKind kind = region_kind(model, model.op(model.node(owner)));
-    if (kind == RegionKind::kLoop || kind == RegionKind::kScan) before = owner;
+    if (is_loop(region_kind(model, model.op(model.node(owner))))) before = owner;
   }
   return before;
 }

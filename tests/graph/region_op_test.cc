@@ -99,7 +99,7 @@ main (float[2] a) => (x) { x = local.f (a) }
   ASSERT_TRUE(call.has_graphs());
   EXPECT_EQ(call.operand_of_input(0), Index(0));
   EXPECT_EQ(call.operand_of_input(1), Index());  // left out by the call
-  EXPECT_FALSE(call.is_loop());
+  EXPECT_FALSE(is_loop(call.kind));
 
   const RegionOp map = region_of(R"(
 main (seq(float[2]) s, float[2] a) => (seq(float[2]) x)

@@ -45,7 +45,7 @@ class UnsupportedOnDevice : public Rule {
       const auto id = static_cast<NodeId>(n);
       if (cannot_be_captured != NodeId::kNone && id > cannot_be_captured) break;
       const RegionKind kind = region_kind(model, model.op(model.nodes[n]));
-      if (kind != RegionKind::kIf && kind != RegionKind::kLoop && kind != RegionKind::kScan) continue;
+      if (kind != RegionKind::kIf && !is_loop(kind)) continue;
       cannot_be_captured = id;
       why = "the host decides what it runs";
       break;
