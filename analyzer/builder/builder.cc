@@ -12,8 +12,8 @@
 
 #include "analyzer/builder/state.h"
 #include "analyzer/builder/to_model.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/engine.h"
+#include "base/escape.h"
 #include "ir/writers/onnx/model_writer.h"
 
 namespace tensorlint::builder {

@@ -11,7 +11,7 @@
 
 #include "analyzer/builder/to_model.h"
 #include "analyzer/rules/engine.h"
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 #include "passes/placement/device_name.h"
 
 namespace tensorlint::builder {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analyzer/version.h"
+#include "ir/graph/model_builder.h"
 
 namespace tensorlint::builder {
 namespace {

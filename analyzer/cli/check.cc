@@ -14,13 +14,13 @@
 #include "analyzer/cli/batch.h"
 #include "analyzer/cli/checker.h"
 #include "analyzer/cli/inputs.h"
-#include "analyzer/cli/output.h"
 #include "analyzer/cli/settings.h"
 #include "analyzer/config/config.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
 #include "analyzer/reports/text.h"
+#include "base/escape.h"
+#include "base/output.h"
 
 namespace tensorlint::cli {
 namespace {

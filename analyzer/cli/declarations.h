@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
 

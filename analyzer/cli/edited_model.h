@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "ir/graph/edit.h"
-#include "ir/result.h"
 #include "ir/writers/onnx/writer.h"
 #include "passes/dataflow/analysis.h"
 

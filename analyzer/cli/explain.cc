@@ -6,9 +6,9 @@
 #include <cctype>
 
 #include "analyzer/cli/check.h"
-#include "analyzer/cli/output.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/rules/rule.h"
+#include "base/output.h"
+#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 

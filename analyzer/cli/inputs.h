@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_bytes.h"
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/readers/onnx/file_bytes.h"
-#include "ir/result.h"
 
 namespace tensorlint::cli {
 

@@ -17,13 +17,13 @@
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/explain.h"
 #include "analyzer/cli/fix.h"
-#include "analyzer/cli/output.h"
 #include "analyzer/cli/place.h"
 #include "analyzer/cli/rules.h"
 #include "analyzer/cli/show.h"
 #include "analyzer/cli/why.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/version.h"
+#include "base/output.h"
+#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {

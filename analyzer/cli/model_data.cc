@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/cli/output.h"
-#include "analyzer/config/small_file.h"
-#include "analyzer/findings/escape.h"
-#include "ir/descriptor.h"
+#include "base/descriptor.h"
+#include "base/escape.h"
+#include "base/output.h"
+#include "base/small_file.h"
 #include "ir/readers/onnx/external_data.h"
 
 namespace tensorlint::cli {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 
 namespace tensorlint::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/result.h"
+#include "base/result.h"
 #include "passes/placement/sources.h"
 
 namespace tensorlint::cli {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/cli/check.h"
-#include "analyzer/cli/output.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/version.h"
+#include "base/output.h"
 
 namespace tensorlint::cli {
 namespace {

@@ -7,13 +7,13 @@
 #include <system_error>
 #include <utility>
 
-#include "analyzer/cli/output.h"
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
-#include "analyzer/config/small_file.h"
-#include "analyzer/config/suggestion.h"
-#include "analyzer/findings/escape.h"
-#include "ir/glob.h"
+#include "base/escape.h"
+#include "base/glob.h"
+#include "base/output.h"
+#include "base/small_file.h"
+#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "analyzer/config/baseline.h"
 #include "analyzer/config/config.h"
 #include "analyzer/rules/engine.h"
-#include "ir/result.h"
+#include "base/result.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
 

@@ -6,9 +6,9 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/inputs.h"
-#include "analyzer/cli/output.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/reports/show.h"
+#include "base/escape.h"
+#include "base/output.h"
 
 namespace tensorlint::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "ir/ops/signatures.h"
-#include "ir/result.h"
 
 namespace tensorlint::cli {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 
 namespace tensorlint::cli {
 

@@ -8,9 +8,9 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/cli/inputs.h"
-#include "analyzer/cli/output.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/reports/why.h"
+#include "base/output.h"
+#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analyzer/config/small_file.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/findings/grouping.h"
 #include "analyzer/version.h"
+#include "base/escape.h"
+#include "base/small_file.h"
 
 namespace tensorlint {
 namespace {

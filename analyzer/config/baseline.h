@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/findings/finding.h"
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace tensorlint {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "analyzer/config/small_file.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/config/toml_file.h"
 #include "analyzer/rules/engine.h"
+#include "base/small_file.h"
+#include "base/suggestion.h"
 
 namespace tensorlint {
 namespace {

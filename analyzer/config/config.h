@@ -12,7 +12,7 @@
 #include "analyzer/findings/fail_on.h"
 #include "analyzer/findings/finding.h"
 #include "analyzer/rules/suppression.h"
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace tensorlint {
 

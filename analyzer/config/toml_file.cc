@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/config/small_file.h"
+#include "base/small_file.h"
 
 namespace tensorlint {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 // toml++ parses what its own assertions do not hold for ("[[[" asks for a key where there is none) and then says what
 // is wrong with it. So they are off in every build, also as the promises to the optimizer that NDEBUG would make of

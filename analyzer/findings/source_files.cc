@@ -6,7 +6,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
 
 namespace tensorlint {
 namespace {

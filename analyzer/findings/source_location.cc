@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

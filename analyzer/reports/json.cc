@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/version.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -11,9 +11,9 @@
 #include <set>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/source_location.h"
-#include "ir/glob.h"
+#include "base/escape.h"
+#include "base/glob.h"
 
 namespace tensorlint {
 namespace {

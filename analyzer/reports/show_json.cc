@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/reports/show.h"
+#include "base/escape.h"
 #include "ir/facts/dim_names.h"
 #include "passes/losses/loss_sites.h"
 

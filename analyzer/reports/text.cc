@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

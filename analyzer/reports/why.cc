@@ -7,11 +7,11 @@
 #include <span>
 #include <string_view>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/source_location.h"
 #include "analyzer/reports/show.h"
 #include "analyzer/reports/unknowns.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
 

@@ -7,11 +7,11 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/grouping.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
 #include "analyzer/rules/opset_needs.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

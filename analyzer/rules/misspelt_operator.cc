@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "analyzer/config/suggestion.h"
-#include "ir/ops/contrib_schemas.h"
+#include "base/suggestion.h"
+#include "ir/schema/contrib_schemas.h"
 
 namespace tensorlint {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/causes.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "analyzer/findings/finding.h"
 #include "analyzer/findings/source_location.h"
-#include "ir/application.h"
+#include "ir/call/application.h"
 #include "ir/ops/inference.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/loss_sites.h"

@@ -1,6 +1,6 @@
 #include "analyzer/rules/structure_faults.h"
 
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "analyzer/config/suggestion.h"
 #include "analyzer/rules/engine.h"
-#include "ir/glob.h"
+#include "base/glob.h"
+#include "base/suggestion.h"
 
 namespace tensorlint {
 namespace {

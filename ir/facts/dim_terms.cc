@@ -2,8 +2,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/hash.h"
 #include "ir/facts/dim_impl.h"
-#include "ir/facts/hash.h"
 
 namespace tensorlint {
 namespace {

@@ -8,7 +8,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 
 namespace tensorlint {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/application.h"
+#include "ir/call/application.h"
 
 namespace tensorlint {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/ops/inference.h"
-#include "ir/result.h"
 
 namespace tensorlint {
 

@@ -109,7 +109,7 @@ bool Reader::opsets(std::vector<OpsetImport>& imports, GraphId graph) {
     if (!charge(kItemCost) || !string(text, "a domain in quotes") || !expect(':', "after the domain") ||
         !integer(import.version, "the version of the opset"))
       return false;
-    import.domain = builder_.name(text == "ai.onnx" ? std::string_view() : text);
+    import.domain = builder_.name(normalised_domain(text));
     for (const OpsetImport& known : imports)
       if (known.domain == import.domain)
         fault({.kind = Kind::kDuplicateOpsetImport,

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "ir/graph/model.h"
-#include "ir/result.h"
+#include "base/result.h"
+#include "ir/graph/model_builder.h"
 #include "ir/text/lexer.h"
 #include "ir/text/numbers.h"
 #include "ir/text/words.h"

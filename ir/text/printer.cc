@@ -47,12 +47,12 @@ class ElementReader {
     }
     bits_ = static_cast<unsigned>(bit_width(dtype_));
     if (dtype_ == DType::kComplex64 || dtype_ == DType::kComplex128) bits_ /= 2;
-    const bool words = tensor.typed_field == 4 || tensor.typed_field == 10;
+    const bool words = tensor.typed_field == TypedField::kFloat || tensor.typed_field == TypedField::kDouble;
     const bool floating = dtype_ == DType::kFloat32 || dtype_ == DType::kComplex64;
     const bool wide = dtype_ == DType::kFloat64 || dtype_ == DType::kComplex128;
     if (tensor.has_raw) {
       bytes_ = tensor.raw;
-    } else if (words && (tensor.typed_field == 4 ? floating : wide)) {
+    } else if (words && (tensor.typed_field == TypedField::kFloat ? floating : wide)) {
       bytes_ = tensor.typed;
     } else if (!words && !floating && !wide) {
       unpack(tensor.typed);

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <memory>
 
-#include "ir/descriptor.h"
-#include "ir/foreign_format.h"
+#include "base/descriptor.h"
+#include "ir/readers/foreign_format.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint {

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 
 namespace tensorlint {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 /// The words of the text syntax, for reader and printer alike.
 namespace tensorlint::text {

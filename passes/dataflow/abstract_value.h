@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "ir/application.h"
+#include "ir/call/application.h"
 #include "ir/facts/fact.h"
 
 namespace tensorlint {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/application.h"
+#include "ir/call/application.h"
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
 #include "ir/ops/inference.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 
 namespace tensorlint {
 namespace {

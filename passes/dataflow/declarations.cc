@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint {

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "ir/application.h"
+#include "base/hash.h"
+#include "base/name_table.h"
+#include "ir/call/application.h"
 #include "ir/facts/fact.h"
-#include "ir/facts/hash.h"
 #include "ir/graph/model.h"
-#include "ir/graph/name_table.h"
 #include "passes/dataflow/attributes.h"
 
 namespace tensorlint {

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint {

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/hash.h"
 #include "ir/facts/dim_names.h"
-#include "ir/facts/hash.h"
 #include "ir/ops/contents.h"
 
 namespace tensorlint {

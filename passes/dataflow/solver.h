@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/application.h"
+#include "ir/call/application.h"
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
 #include "ir/ops/inference.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 
 namespace tensorlint {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/graph/edit.h"
-#include "ir/result.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/sources.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 #include "ir/types/dtype.h"
 #include "passes/dataflow/analysis.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "ir/glob.h"
+#include "base/glob.h"
 #include "passes/placement/device_name.h"
 #include "passes/placement/transfer.h"
 

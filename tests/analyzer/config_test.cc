@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "analyzer/config/baseline.h"
-#include "analyzer/config/suggestion.h"
 #include "analyzer/findings/fingerprint.h"
-#include "ir/glob.h"
+#include "base/glob.h"
+#include "base/suggestion.h"
 
 namespace tensorlint {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <string>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/finding.h"
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/findings/source_files.h"
 #include "analyzer/findings/source_location.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -1,11 +1,11 @@
 #include <string>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/findings/input_report.h"
 #include "analyzer/reports/json.h"
 #include "analyzer/reports/show.h"
 #include "analyzer/reports/text.h"
 #include "analyzer/rules/engine.h"
+#include "base/escape.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "passes/placement/placement.h"

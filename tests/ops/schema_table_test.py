@@ -5,4 +5,4 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-sys.exit(subprocess.call([sys.executable, str(root / "ir/ops/tools/generate_schemas.py"), "--check"]))
+sys.exit(subprocess.call([sys.executable, str(root / "ir/schema/tools/generate_schemas.py"), "--check"]))

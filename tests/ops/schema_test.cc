@@ -1,4 +1,4 @@
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 #include <gtest/gtest.h>
 #include <onnx.pb.h>

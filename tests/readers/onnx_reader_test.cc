@@ -10,7 +10,7 @@
 #include <functional>
 #include <limits>
 
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
 #include "tests/readers/temp_folder.h"
 #include "tests/readers/wire_writer.h"
 

@@ -1,4 +1,5 @@
 #include "ir/text/printer.h"
+#include "ir/graph/model_builder.h"
 
 #include <gtest/gtest.h>
 
@@ -121,7 +122,7 @@ TEST(TextPrinter, PrintsTheModelsOfTheRepository) {
 
 // A binary model's typed fields: what the packed bytes of each field mean as elements.
 TEST(TextPrinter, PrintsTypedFields) {
-  const auto elements_of = [](std::int32_t code, std::int64_t count, int field, std::string_view bytes) {
+  const auto elements_of = [](std::int32_t code, std::int64_t count, TypedField field, std::string_view bytes) {
     ModelBuilder builder;
     builder.add_opset_imports({});
     Graph graph;
@@ -139,15 +140,16 @@ TEST(TextPrinter, PrintsTypedFields) {
     return text.substr(start, text.find('}', start) + 1 - start);
   };
   using namespace std::string_view_literals;
-  EXPECT_EQ(elements_of(7, 2, 7, "\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{5, -1}");
-  EXPECT_EQ(elements_of(3, 2, 5, "\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{5, -1}");
-  EXPECT_EQ(elements_of(2, 1, 5, "\xff\x01"sv), "{255}");
-  EXPECT_EQ(elements_of(10, 1, 5, "\x80\x78"sv), "{15360}");
-  EXPECT_EQ(elements_of(22, 3, 5, "\x78\x0f"sv), "{-8, 7, -1}");
-  EXPECT_EQ(elements_of(13, 1, 11, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{18446744073709551615}");
-  EXPECT_EQ(elements_of(1, 1, 4, "\x00\x00\x80\x3f"sv), "{1}");
-  EXPECT_EQ(elements_of(1, 1, 5, "\x01"sv), "{}");                   // data in a field of another type
-  EXPECT_EQ(elements_of(1, 2, 4, "\x00\x00\x80\x3f\x00"sv), "{1}");  // a cut element
+  EXPECT_EQ(elements_of(7, 2, TypedField::kInt64, "\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{5, -1}");
+  EXPECT_EQ(elements_of(3, 2, TypedField::kInt32, "\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv), "{5, -1}");
+  EXPECT_EQ(elements_of(2, 1, TypedField::kInt32, "\xff\x01"sv), "{255}");
+  EXPECT_EQ(elements_of(10, 1, TypedField::kInt32, "\x80\x78"sv), "{15360}");
+  EXPECT_EQ(elements_of(22, 3, TypedField::kInt32, "\x78\x0f"sv), "{-8, 7, -1}");
+  EXPECT_EQ(elements_of(13, 1, TypedField::kUint64, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv),
+            "{18446744073709551615}");
+  EXPECT_EQ(elements_of(1, 1, TypedField::kFloat, "\x00\x00\x80\x3f"sv), "{1}");
+  EXPECT_EQ(elements_of(1, 1, TypedField::kInt32, "\x01"sv), "{}");                   // data in a field of another type
+  EXPECT_EQ(elements_of(1, 2, TypedField::kFloat, "\x00\x00\x80\x3f\x00"sv), "{1}");  // a cut element
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/writers/onnx/model_writer.h"
 #include "tests/writers/normal_form.h"

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/config/suggestion.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/graph/moved_attributes.h"
 #include "analyzer/rules/structure_faults.h"
-#include "ir/ops/schema.h"
+#include "base/escape.h"
+#include "base/suggestion.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 namespace {

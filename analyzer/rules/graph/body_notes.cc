@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/structure_faults.h"
-#include "ir/facts/hash.h"
+#include "base/escape.h"
+#include "base/hash.h"
 
 namespace tensorlint {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/misspelt_operator.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

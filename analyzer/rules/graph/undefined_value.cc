@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/config/suggestion.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
+#include "base/suggestion.h"
 
 namespace tensorlint {
 namespace {

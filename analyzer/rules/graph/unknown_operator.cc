@@ -3,11 +3,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/config/suggestion.h"
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/misspelt_operator.h"
 #include "analyzer/rules/rule.h"
-#include "ir/ops/schema.h"
+#include "base/escape.h"
+#include "base/suggestion.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 namespace {

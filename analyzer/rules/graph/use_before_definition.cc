@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/rule.h"
+#include "base/escape.h"
 #include "passes/dataflow/order.h"
 
 namespace tensorlint {

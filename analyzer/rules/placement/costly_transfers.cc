@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -1,5 +1,5 @@
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 #include "passes/placement/host_operands.h"
 #include "passes/placement/transfer.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/wording.h"
+#include "base/escape.h"
 #include "ir/graph/region_op.h"
 
 namespace tensorlint {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/findings/escape.h"
 #include "analyzer/rules/placement/transfers.h"
+#include "base/escape.h"
 
 namespace tensorlint {
 namespace {

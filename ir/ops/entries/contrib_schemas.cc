@@ -1,9 +1,9 @@
 // Registers the schemas of onnxruntime's contrib operators. Not complete: releases differ, and so do builds.
-#include "ir/ops/contrib_schemas.h"
+#include "ir/schema/contrib_schemas.h"
 
 #include <cassert>
 
-#include "ir/ops/schema_builder.h"
+#include "ir/schema/schema_builder.h"
 
 namespace tensorlint {
 namespace {

@@ -2,8 +2,8 @@
 // Transfer.
 #include <fmt/format.h>
 
-#include "ir/ops/schema_builder.h"
 #include "ir/ops/shape_functions.h"
+#include "ir/schema/schema_builder.h"
 
 namespace tensorlint {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ir/ops/inference.h"
-#include "ir/ops/schema.h"
 #include "ir/ops/tools/probe.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 namespace {

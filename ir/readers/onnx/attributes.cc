@@ -81,25 +81,25 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
       present |= bit(kind);
     }
     switch (field) {
-      case 1:
+      case wire::kAttributeName:
         self.name = fields.view("AttributeProto.name");
         break;
-      case 2:
+      case wire::kAttributeFloat:
         self.f = fields.number("AttributeProto.f");
         break;
-      case 3:
+      case wire::kAttributeInt:
         self.i = fields.integer("AttributeProto.i");
         break;
-      case 4:
+      case wire::kAttributeString:
         self.s = fields.view("AttributeProto.s");
         break;
-      case 5:
+      case wire::kAttributeTensor:
         self.tensor = tensor(fields.view("AttributeProto.t"), holder.graph, holder.node);
         break;
-      case 6:
+      case wire::kAttributeGraph:
         self.graph = queue_subgraph(fields.view("AttributeProto.g"), holder);
         break;
-      case 7:
+      case wire::kAttributeFloats:
         if (fields.type() == WireType::length_delimited) {
           const std::string_view list = fields.view("AttributeProto.floats");
           will_read(list);
@@ -109,7 +109,7 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
           floats_.push_back(fields.number("AttributeProto.floats"));
         }
         break;
-      case 8:
+      case wire::kAttributeInts:
         if (fields.type() == WireType::length_delimited) {
           const std::string_view list = fields.view("AttributeProto.ints");
           will_read(list);
@@ -118,28 +118,28 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
           ints_.push_back(fields.integer("AttributeProto.ints"));
         }
         break;
-      case 9:
+      case wire::kAttributeStrings:
         strings_.push_back(fields.view("AttributeProto.strings"));
         break;
-      case 10:
+      case wire::kAttributeTensors:
         tensors.push_back(tensor(fields.view("AttributeProto.tensors"), holder.graph, holder.node));
         break;
-      case 11:
+      case wire::kAttributeGraphs:
         graphs.push_back(queue_subgraph(fields.view("AttributeProto.graphs"), holder));
         break;
-      case 14:
+      case wire::kAttributeTypeProto:
         self.type = type(fields.view("AttributeProto.tp"), holder.graph, holder.node);
         break;
-      case 15:
+      case wire::kAttributeTypeProtos:
         types.push_back(type(fields.view("AttributeProto.type_protos"), holder.graph, holder.node));
         break;
-      case 20:
+      case wire::kAttributeType:
         kind_code = fields.integer32("AttributeProto.type");
         break;
-      case 21:
+      case wire::kAttributeReference:
         self.reference = fields.view("AttributeProto.ref_attr_name");
         break;
-      case 22:
+      case wire::kAttributeSparseTensor:
         self.sparse = sparse_tensor(fields.view("AttributeProto.sparse_tensor"), holder.graph, holder.node);
         break;
       default:

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/descriptor.h"
+#include "base/descriptor.h"
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 
 namespace tensorlint {
 

@@ -43,31 +43,31 @@ void Reader::read_model_fields() {
   try {
     for (; ahead_.at(fields.position()), fields.next();) {
       switch (fields.field()) {
-        case 1:
+        case wire::kModelIrVersion:
           model().ir_version = fields.integer("ModelProto.ir_version");
           has_version = true;
           break;
-        case 2:
+        case wire::kModelProducerName:
           model().producer_name = fields.view("ModelProto.producer_name");
           break;
-        case 3:
+        case wire::kModelProducerVersion:
           model().producer_version = fields.view("ModelProto.producer_version");
           break;
-        case 7:
+        case wire::kModelGraph:
           if (has_graph) fields.fail("a second `ModelProto.graph`");
           graph = fields.view("ModelProto.graph");
           has_graph = true;
           break;
-        case 8:
+        case wire::kModelOpsetImport:
           opset_import(fields.view("ModelProto.opset_import"), GraphId::kMain, imports);
           break;
-        case 14:
+        case wire::kModelMetadata:
           model().metadata.push_back(metadata_entry(fields.inside(fields.view("ModelProto.metadata_props"))));
           budget_.charge(3 * sizeof(MetadataEntry));
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
           break;
-        case 26:
+        case wire::kModelConfiguration:
           model().device_configurations.push_back(
               device_configuration(fields.inside(fields.view("ModelProto.configuration"))));
           budget_.charge(sizeof(DeviceConfiguration) * 3 +
@@ -75,7 +75,7 @@ void Reader::read_model_fields() {
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
           check_budget(fields.field_start());
           break;
-        case 25:
+        case wire::kModelFunction:
           functions.push_back(fields.view("ModelProto.functions"));
           budget_.charge(3 * sizeof(std::string_view));
           budget_.pay(static_cast<std::uint64_t>(fields.position() - fields.field_start()));
@@ -121,12 +121,12 @@ void Reader::opset_import(std::string_view message, GraphId graph, std::vector<O
   OpsetImport import;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1: {
+      case wire::kOpsetDomain: {
         const std::string_view domain = fields.view("OperatorSetIdProto.domain");
         import.domain = domain == "ai.onnx" ? NameId::kEmpty : builder_.name(domain);
         break;
       }
-      case 2:
+      case wire::kOpsetVersion:
         import.version = fields.integer("OperatorSetIdProto.version");
         break;
       default:
@@ -170,34 +170,34 @@ void Reader::graph_fields(const Pending& pending) {
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     switch (fields.field()) {
-      case 1:
+      case wire::kGraphNode:
         fields.view("GraphProto.node");
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
-      case 5:
-      case 15:
+      case wire::kGraphInitializer:
+      case wire::kGraphSparseInitializer:
         if (fields.view("GraphProto.initializer").size() >= kWeights) weights_end(fields.position());
         if (first_initializer == nullptr) first_initializer = fields.field_start();
         last_initializer = fields.position();
         continue;
-      case 2:
+      case wire::kGraphName:
         self().name = builder_.name(fields.view("GraphProto.name"));
         break;
-      case 11: {
+      case wire::kGraphInput: {
         const std::string_view message = fields.view("GraphProto.input");
         const ValueInfo info = value_info(message, pending.id);
         builder_.add_input(pending.id, info.name, info.type, at(message));
         budget_.charge(kValueCost);
         break;
       }
-      case 12: {
+      case wire::kGraphOutput: {
         const ValueInfo info = value_info(fields.view("GraphProto.output"), pending.id);
         builder_.add_output(pending.id, info.name, info.type);
         budget_.charge(kDeclarationCost);
         break;
       }
-      case 13: {
+      case wire::kGraphValueInfo: {
         const ValueInfo info = value_info(fields.view("GraphProto.value_info"), pending.id);
         builder_.add_value_info(pending.id, info.name, info.type);
         budget_.charge(kDeclarationCost);
@@ -223,49 +223,49 @@ void Reader::function_fields(const Pending& pending) {
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     switch (fields.field()) {
-      case 1:
+      case wire::kFunctionName:
         self().name = builder_.name(fields.view("FunctionProto.name"));
         break;
-      case 4: {
+      case wire::kFunctionInput: {
         const std::string_view name = fields.view("FunctionProto.input");
         builder_.add_input(pending.id, builder_.name(name), nullptr, at(name));
         budget_.charge(kValueCost);
         break;
       }
-      case 5:
+      case wire::kFunctionOutput:
         builder_.add_output(pending.id, builder_.name(fields.view("FunctionProto.output")), nullptr);
         budget_.charge(kDeclarationCost);
         break;
-      case 6:
+      case wire::kFunctionAttribute:
         self().attribute_names.push_back(fields.view("FunctionProto.attribute"));
         budget_.charge(3 * sizeof(std::string_view));
         break;
-      case 7:
+      case wire::kFunctionNode:
         fields.view("FunctionProto.node");
         if (first_node == nullptr) first_node = fields.field_start();
         last_node = fields.position();
         continue;
-      case 9:
+      case wire::kFunctionOpsetImport:
         opset_import(fields.view("FunctionProto.opset_import"), pending.id, imports);
         budget_.charge(3 * sizeof(OpsetImport));
         break;
-      case 10:
+      case wire::kFunctionDomain:
         self().domain = builder_.name(fields.view("FunctionProto.domain"));
         break;
-      case 11: {
+      case wire::kFunctionAttributeProto: {
         const std::string_view message = fields.view("FunctionProto.attribute_proto");
         budget_.pay(message.size());
         attribute(message, {pending.id, NodeId::kNone, pending.depth, true}, defaults);
         budget_.take_back(message.size());
         break;
       }
-      case 12: {
+      case wire::kFunctionValueInfo: {
         const ValueInfo info = value_info(fields.view("FunctionProto.value_info"), pending.id);
         builder_.add_value_info(pending.id, info.name, info.type);
         budget_.charge(kDeclarationCost);
         break;
       }
-      case 13:
+      case wire::kFunctionOverload:
         self().overload = builder_.name(fields.view("FunctionProto.overload"));
         break;
       default:
@@ -302,7 +302,7 @@ void Reader::initializers(const Pending& pending, const char* first, const char*
     if (fields.field() == 5) {
       named = tensor(message, pending.id, NodeId::kNone, &has_metadata);
       builder_.add_initializer(pending.id, named->name, named, nullptr);
-      if (has_metadata) note_metadata(pending.id, named->name, kTensorMetadata, message);
+      if (has_metadata) note_metadata(pending.id, named->name, wire::kTensorMetadata, message);
     } else {
       const SparseTensor* const sparse = sparse_tensor(message, pending.id, NodeId::kNone);
       named = sparse->values;
@@ -362,31 +362,31 @@ void Reader::node(std::string_view message, const Pending& pending) {
   NameId name = NameId::kEmpty, op = NameId::kEmpty, domain = NameId::kEmpty, overload = NameId::kEmpty;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1:
+      case wire::kNodeInput:
         operands_.push_back(name_of(fields.view("NodeProto.input"), amid_weights));
         break;
-      case 2:
+      case wire::kNodeOutput:
         results_.push_back(name_of(fields.view("NodeProto.output"), amid_weights));
         break;
-      case 3:
+      case wire::kNodeName:
         name = builder_.label(amid_weights ? apart(fields.view("NodeProto.name")) : fields.view("NodeProto.name"));
         break;
-      case 4:
+      case wire::kNodeOpType:
         op = name_of(fields.view("NodeProto.op_type"), amid_weights);
         break;
-      case 5:
+      case wire::kNodeAttribute:
         attribute(fields.view("NodeProto.attribute"), holder, attributes_);
         break;
-      case 7:
+      case wire::kNodeDomain:
         domain = builder_.name(fields.view("NodeProto.domain"));
         break;
-      case 8:
+      case wire::kNodeOverload:
         overload = builder_.name(fields.view("NodeProto.overload"));
         break;
-      case 9:
+      case wire::kNodeMetadata:
         skip_metadata(fields, "NodeProto.metadata_props");
         break;
-      case kNodeDeviceConfigurations:
+      case wire::kNodeDeviceConfigurations:
         fields.view("NodeProto.device_configurations");
         model().has_node_device_configurations = true;
         break;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph/model.h"
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
+#include "ir/graph/model_builder.h"
 #include "ir/readers/onnx/memory_budget.h"
 #include "ir/readers/onnx/provenance.h"
 #include "ir/readers/onnx/wire.h"

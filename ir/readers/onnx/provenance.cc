@@ -25,13 +25,13 @@ ShardingSpec::Shards shards_of(Cursor fields) {
   ShardingSpec::Shards shards;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1:
+      case wire::kShardedDimAxis:
         shards.axis = fields.integer("ShardedDimProto.axis");
         break;
-      case 2: {
+      case wire::kShardedDimSimple: {
         std::int64_t count = 0;
         for (Cursor part = fields.inside(fields.view("ShardedDimProto.simple_sharding")); part.next();) {
-          if (part.field() == 3) {
+          if (part.field() == wire::kSimpleShardedDimCount) {
             count = part.integer("SimpleShardedDimProto.num_shards");
           } else {
             part.skip();
@@ -52,18 +52,18 @@ ShardingSpec sharding_spec(Cursor fields) {
   ShardingSpec spec;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1:
+      case wire::kShardingSpecTensor:
         spec.tensor = fields.view("ShardingSpecProto.tensor_name");
         break;
-      case 2:
+      case wire::kShardingSpecDevice:
         append_integers(fields, "ShardingSpecProto.device", spec.devices);
         break;
-      case 3: {
+      case wire::kShardingSpecGroups: {
         auto& [key, values] = spec.groups.emplace_back();
         for (Cursor entry = fields.inside(fields.view("ShardingSpecProto.index_to_device_group_map")); entry.next();) {
-          if (entry.field() == 1) {
+          if (entry.field() == wire::kGroupKey) {
             key = entry.integer("IntIntListEntryProto.key");
-          } else if (entry.field() == 2) {
+          } else if (entry.field() == wire::kGroupValue) {
             append_integers(entry, "IntIntListEntryProto.value", values);
           } else {
             entry.skip();
@@ -71,7 +71,7 @@ ShardingSpec sharding_spec(Cursor fields) {
         }
         break;
       }
-      case 4:
+      case wire::kShardingSpecDims:
         spec.axes.push_back(shards_of(fields.inside(fields.view("ShardingSpecProto.sharded_dim"))));
         break;
       default:
@@ -87,10 +87,10 @@ NodeDeviceConfiguration node_device_configuration(Cursor fields) {
   try {
     while (fields.next()) {
       switch (fields.field()) {
-        case 1:
+        case wire::kNodeDeviceConfigurationId:
           configuration.configuration = fields.view("NodeDeviceConfigurationProto.configuration_id");
           break;
-        case 2:
+        case wire::kNodeDeviceConfigurationShardingSpec:
           configuration.specs.push_back(
               sharding_spec(fields.inside(fields.view("NodeDeviceConfigurationProto.sharding_spec"))));
           break;
@@ -106,21 +106,63 @@ NodeDeviceConfiguration node_device_configuration(Cursor fields) {
   return configuration;
 }
 
+/// The numbers of fields as bits.
+template <typename... Fields>
+constexpr std::uint64_t bits(Fields... fields) {
+  return ((std::uint64_t{1} << fields) | ...);
+}
+
+// What Model holds of each message: all other fields are carried over as they stand.
+constexpr std::uint64_t kHeldOfModel =
+    bits(wire::kModelIrVersion, wire::kModelProducerName, wire::kModelProducerVersion, wire::kModelGraph,
+         wire::kModelOpsetImport, wire::kModelMetadata, wire::kModelFunction);
+constexpr std::uint64_t kHeldOfGraph =
+    bits(wire::kGraphNode, wire::kGraphName, wire::kGraphInitializer, wire::kGraphInput, wire::kGraphOutput,
+         wire::kGraphValueInfo, wire::kGraphSparseInitializer);
+constexpr std::uint64_t kHeldOfFunction =
+    bits(wire::kFunctionName, wire::kFunctionInput, wire::kFunctionOutput, wire::kFunctionAttribute,
+         wire::kFunctionNode, wire::kFunctionOpsetImport, wire::kFunctionDomain, wire::kFunctionAttributeProto,
+         wire::kFunctionValueInfo, wire::kFunctionOverload);
+constexpr std::uint64_t kHeldOfNode =
+    bits(wire::kNodeInput, wire::kNodeOutput, wire::kNodeName, wire::kNodeOpType, wire::kNodeAttribute,
+         wire::kNodeDomain, wire::kNodeOverload, wire::kNodeMetadata);
+constexpr std::uint64_t kHeldOfTensor = bits(
+    wire::kTensorDims, wire::kTensorDataType, wire::kTensorFloatData, wire::kTensorInt32Data, wire::kTensorStringData,
+    wire::kTensorInt64Data, wire::kTensorName, wire::kTensorRawData, wire::kTensorDoubleData, wire::kTensorUint64Data,
+    wire::kTensorExternalData, wire::kTensorDataLocation, wire::kTensorMetadata);
+
+std::uint64_t held_by_model(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kModel:
+      return kHeldOfModel;
+    case MessageKind::kGraph:
+      return kHeldOfGraph;
+    case MessageKind::kFunction:
+      return kHeldOfFunction;
+    case MessageKind::kNode:
+      return kHeldOfNode;
+    case MessageKind::kTensor:
+      return kHeldOfTensor;
+  }
+  return 0;
+}
+
 class FileProvenance final : public Provenance {
  public:
   FileProvenance(std::string_view file, std::vector<MetadataSpan> spans, MetadataKeys keys)
       : file_(file), spans_(std::move(spans)), keys_(keys) {}
 
   std::vector<MetadataEntry> node_metadata(const Node& node) const override {
-    return metadata_of(file_.substr(node.position.offset, node.byte_length), kNodeMetadata);
+    return metadata_of(file_.substr(node.position.offset, node.byte_length), wire::kNodeMetadata);
   }
   std::vector<MetadataEntry> value_metadata(ValueId value) const override {
     return metadata_at(value, [](std::uint32_t) { return true; });
   }
   std::vector<MetadataEntry> initializer_metadata(ValueId value) const override {
-    return metadata_at(value, [](std::uint32_t field) { return field == kTensorMetadata; });
+    return metadata_at(value, [](std::uint32_t field) { return field == wire::kTensorMetadata; });
   }
-  std::string other_fields(Position message, std::uint64_t byte_length, std::uint64_t held) const override {
+  std::string other_fields(MessageKind kind, Position message, std::uint64_t byte_length) const override {
+    const std::uint64_t held = held_by_model(kind);
     std::string bytes;
     const std::string_view fields = file_.substr(message.offset, byte_length);
     for (Cursor cursor(fields, file_.data()); cursor.next();) {
@@ -135,7 +177,7 @@ class FileProvenance final : public Provenance {
     std::vector<NodeDeviceConfiguration> found;
     const std::string_view message = file_.substr(node.position.offset, node.byte_length);
     for (Cursor cursor(message, message.data()); cursor.next();) {
-      if (cursor.field() == kNodeDeviceConfigurations) {
+      if (cursor.field() == wire::kNodeDeviceConfigurations) {
         found.push_back(node_device_configuration(cursor.inside(cursor.view("device_configurations"))));
       } else {
         cursor.skip();
@@ -176,10 +218,10 @@ MetadataEntry metadata_entry(Cursor cursor) {
   MetadataEntry entry;
   while (cursor.next()) {
     switch (cursor.field()) {
-      case 1:
+      case wire::kEntryKey:
         entry.key = cursor.view("StringStringEntryProto.key");
         break;
-      case 2:
+      case wire::kEntryValue:
         entry.value = cursor.view("StringStringEntryProto.value");
         break;
       default:
@@ -194,13 +236,13 @@ DeviceConfiguration device_configuration(Cursor fields) {
   DeviceConfiguration configuration;
   while (fields.next()) {
     switch (fields.field()) {
-      case 1:
+      case wire::kDeviceConfigurationName:
         configuration.name = fields.view("DeviceConfigurationProto.name");
         break;
-      case 2:
+      case wire::kDeviceConfigurationDeviceCount:
         configuration.device_count = fields.integer32("DeviceConfigurationProto.num_devices");
         break;
-      case 3:
+      case wire::kDeviceConfigurationDevice:
         configuration.devices.push_back(fields.view("DeviceConfigurationProto.device"));
         break;
       default:

@@ -12,10 +12,6 @@
 
 namespace tensorlint::onnx {
 
-/// Fields of NodeProto, ValueInfoProto and TensorProto that are read again when someone asks.
-inline constexpr std::uint32_t kNodeMetadata = 9, kNodeDeviceConfigurations = 10, kValueInfoMetadata = 4,
-                               kTensorMetadata = 16;
-
 /// A piece of the file that holds metadata_props of a value: found again only when someone asks.
 struct MetadataSpan {
   std::uint32_t value = 0;

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "ir/foreign_format.h"
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
+#include "ir/readers/foreign_format.h"
 #include "ir/readers/onnx/model_reader.h"
 #include "ir/readers/onnx/wire.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 
 namespace tensorlint {
 

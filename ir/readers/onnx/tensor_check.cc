@@ -8,43 +8,42 @@
 namespace tensorlint::onnx {
 namespace {
 
-constexpr int kFloatData = 4, kInt32Data = 5, kStringData = 6, kInt64Data = 7, kDoubleData = 10, kUint64Data = 11;
-
-std::string_view field_name(int field) {
+std::string_view name_of(TypedField field) {
   switch (field) {
-    case kFloatData:
+    case TypedField::kNone:
+      return "no field";
+    case TypedField::kFloat:
       return "float_data";
-    case kInt32Data:
+    case TypedField::kInt32:
       return "int32_data";
-    case kStringData:
-      return "string_data";
-    case kInt64Data:
+    case TypedField::kInt64:
       return "int64_data";
-    case kDoubleData:
+    case TypedField::kDouble:
       return "double_data";
-    default:
+    case TypedField::kUint64:
       return "uint64_data";
   }
+  return {};
 }
 
-/// The field that typed data of a dtype belongs in (onnx.proto, TensorProto).
-int field_of(DType dtype) {
+/// The field that typed data of a dtype belongs in (onnx.proto, TensorProto); kNone for strings, which have their own.
+TypedField field_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
     case DType::kComplex64:
-      return kFloatData;
+      return TypedField::kFloat;
     case DType::kFloat64:
     case DType::kComplex128:
-      return kDoubleData;
+      return TypedField::kDouble;
     case DType::kInt64:
-      return kInt64Data;
+      return TypedField::kInt64;
     case DType::kUint32:
     case DType::kUint64:
-      return kUint64Data;
+      return TypedField::kUint64;
     case DType::kString:
-      return kStringData;
+      return TypedField::kNone;
     default:
-      return kInt32Data;
+      return TypedField::kInt32;
   }
 }
 
@@ -88,17 +87,17 @@ std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view n
     return fmt::format("dims {} of {} overflow", dims_text(tensor), label());
 
   const bool has_strings = !tensor.strings.empty();
+  const bool has_typed = tensor.typed_field != TypedField::kNone;
+  const std::string_view field = has_strings ? "string_data" : name_of(tensor.typed_field);
   if (tensor.external) {
     if (dtype == DType::kString)
       return fmt::format("{} holds strings in external data, which ONNX does not allow", label());
-    if (!tensor.raw.empty() || tensor.typed_field != 0 || has_strings)
+    if (!tensor.raw.empty() || has_typed || has_strings)
       return fmt::format("{} has data inside the file and in external data", label());
     return std::nullopt;
   }
   if (tensor.has_raw) {
-    if (tensor.typed_field != 0 || has_strings)
-      return fmt::format("{} has two data fields: raw_data and {}", label(),
-                         field_name(has_strings ? kStringData : tensor.typed_field));
+    if (has_typed || has_strings) return fmt::format("{} has two data fields: raw_data and {}", label(), field);
     if (dtype == DType::kString) return fmt::format("{} holds strings in raw_data, which ONNX does not allow", label());
     const std::uint64_t wanted = packed_bytes(dtype, *count).value_or(0);
     if (tensor.raw.size() != wanted)
@@ -106,28 +105,27 @@ std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view n
                          wanted, tensor.raw.size());
     return std::nullopt;
   }
-  if (has_strings && tensor.typed_field != 0)
-    return fmt::format("{} has two data fields: string_data and {}", label(), field_name(tensor.typed_field));
-  const int field = has_strings ? kStringData : tensor.typed_field;
-  if (field == 0) {
+  if (has_strings && has_typed)
+    return fmt::format("{} has two data fields: string_data and {}", label(), name_of(tensor.typed_field));
+  if (!has_strings && !has_typed) {
     if (*count == 0) return std::nullopt;
     return fmt::format("{} of {} {} has no data", label(), to_text(dtype), dims_text(tensor));
   }
-  if (field != field_of(dtype))
-    return fmt::format("{} of {} has its data in {} instead of {}", label(), to_text(dtype), field_name(field),
-                       field_name(field_of(dtype)));
+  if (has_strings != (dtype == DType::kString) || tensor.typed_field != field_of(dtype))
+    return fmt::format("{} of {} has its data in {} instead of {}", label(), to_text(dtype), field,
+                       dtype == DType::kString ? "string_data" : name_of(field_of(dtype)));
 
   std::uint64_t present = 0;
-  std::uint64_t width = 0;
-  switch (field) {
-    case kStringData:
+  switch (tensor.typed_field) {
+    case TypedField::kNone:
       present = tensor.strings.size();
       break;
-    case kFloatData:
-      width = 4;
+    // The reader refuses fields that end within a number.
+    case TypedField::kFloat:
+      present = tensor.typed.size() / 4;
       break;
-    case kDoubleData:
-      width = 8;
+    case TypedField::kDouble:
+      present = tensor.typed.size() / 8;
       break;
     default:
       // A varint ends at the byte without the high bit.
@@ -135,13 +133,10 @@ std::optional<std::string> tensor_fault(const Tensor& tensor, std::string_view n
           tensor.typed.begin(), tensor.typed.end(), [](char byte) { return static_cast<signed char>(byte) >= 0; }));
       break;
   }
-  if (width != 0) {
-    present = tensor.typed.size() / width;  // the reader refuses fields that end within a number
-  }
   const std::uint64_t wanted = entries_of(dtype, *count);
   if (present != wanted)
     return fmt::format("{} of {} {} takes {} entries, {} has {}", label(), to_text(dtype), dims_text(tensor), wanted,
-                       field_name(field), present);
+                       field, present);
   return std::nullopt;
 }
 

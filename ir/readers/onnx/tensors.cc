@@ -15,10 +15,20 @@ constexpr std::size_t kScannedIntegers = std::size_t{512} << 10;  // as fact_of_
 
 /// Throws where the last number of a packed field is cut: no parser of the format takes such a message.
 void check_packed(const Cursor& fields, std::uint32_t field, std::string_view packed) {
-  const std::size_t width = field == 4 ? 4 : field == 10 ? 8 : 0;
+  const std::size_t width = field == wire::kTensorFloatData ? 4 : field == wire::kTensorDoubleData ? 8 : 0;
   const bool is_cut =
       width != 0 ? packed.size() % width != 0 : !packed.empty() && static_cast<signed char>(packed.back()) < 0;
   if (is_cut) fields.fail(fmt::format("truncated: the last number packed into field {} is cut", field));
+}
+
+TypedField typed_field_of(std::uint32_t number) {
+  for (const TypedField field : {TypedField::kFloat, TypedField::kInt32, TypedField::kInt64, TypedField::kDouble})
+    if (wire::number_of(field) == number) return field;
+  return TypedField::kUint64;
+}
+
+bool is_varints(TypedField field) {
+  return field == TypedField::kInt32 || field == TypedField::kInt64 || field == TypedField::kUint64;
 }
 
 }  // namespace
@@ -31,7 +41,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   tensor_dims_.clear();
   tensor_strings_.clear();
   std::vector<char> pieces;  // data given in several pieces, joined as if packed
-  int second_field = 0;
+  std::uint32_t second_field = 0;
   bool is_segment = false;
   const bool amid_weights = is_amid_weights(message);
   Cursor fields = cursor(message);
@@ -40,21 +50,21 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
     if (is_long) ahead_.at(fields.field_start());
     const std::uint32_t field = fields.field();
     switch (field) {
-      case 1:
+      case wire::kTensorDims:
         append_integers(fields, "TensorProto.dims", tensor_dims_);
         break;
-      case 2:
+      case wire::kTensorDataType:
         self.dtype_code = fields.integer32("TensorProto.data_type");
         break;
-      case 3:
+      case wire::kTensorSegment:
         fields.view("TensorProto.segment");
         is_segment = true;
         break;
-      case 4:
-      case 5:
-      case 7:
-      case 10:
-      case 11: {
+      case wire::kTensorFloatData:
+      case wire::kTensorInt32Data:
+      case wire::kTensorInt64Data:
+      case wire::kTensorDoubleData:
+      case wire::kTensorUint64Data: {
         std::string_view piece;
         bool is_packed = fields.type() == WireType::length_delimited;
         if (is_packed) {
@@ -62,19 +72,20 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
           check_packed(fields, field, piece);
           budget_.take_back(piece.size());
         } else {
-          fields.expect(field == 4    ? WireType::fixed32
-                        : field == 10 ? WireType::fixed64
-                                      : WireType::varint,
+          fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
+                        : field == wire::kTensorDoubleData ? WireType::fixed64
+                                                           : WireType::varint,
                         "TensorProto.data");
           piece = fields.scalar_bytes();
         }
         if (piece.empty()) break;
-        if (self.typed_field != 0 && self.typed_field != static_cast<int>(field)) {
-          second_field = static_cast<int>(field);
+        const TypedField typed = typed_field_of(field);
+        if (self.typed_field != TypedField::kNone && self.typed_field != typed) {
+          second_field = field;
           break;
         }
-        if (self.typed_field == 0) {
-          self.typed_field = static_cast<int>(field);
+        if (self.typed_field == TypedField::kNone) {
+          self.typed_field = typed;
           if (is_packed) {
             self.typed = piece;
             break;
@@ -84,21 +95,21 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         pieces.insert(pieces.end(), piece.begin(), piece.end());
         break;
       }
-      case 6:
+      case wire::kTensorStringData:
         tensor_strings_.push_back(fields.view("TensorProto.string_data"));
         budget_.charge(kStringCost);
         check_budget(fields.field_start());
         break;
-      case 8:
+      case wire::kTensorName:
         self.name = name_of(fields.view("TensorProto.name"), amid_weights);
         break;
-      case 9:
+      case wire::kTensorRawData:
         self.raw = fields.view("TensorProto.raw_data");
         self.has_raw = true;
         budget_.take_back(self.raw.size());
         if (self.raw.size() >= kWeights) weights_end(fields.position());
         break;
-      case 13: {
+      case wire::kTensorExternalData: {
         const MetadataEntry entry = metadata_entry(fields.inside(fields.view("TensorProto.external_data")));
         if (entry.key == "location") self.location = entry.value;
         // A value that is left out is an empty one.
@@ -107,10 +118,10 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         if (entry.key == "length") self.length_text = value;
         break;
       }
-      case 14:
+      case wire::kTensorDataLocation:
         self.external = fields.integer32("TensorProto.data_location") == 1;
         break;
-      case 16:
+      case wire::kTensorMetadata:
         skip_metadata(fields, "TensorProto.metadata_props");
         if (has_metadata != nullptr) *has_metadata = true;
         break;
@@ -125,7 +136,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   self.strings = builder_.keep_strings(tensor_strings_);
 
   // Packed varints are counted, and the range of not too many integers is taken: never that of float weights.
-  if (self.typed_field == 5 || self.typed_field == 7 || self.typed_field == 11) will_read(self.typed);
+  if (is_varints(self.typed_field)) will_read(self.typed);
   if (self.raw.size() <= kScannedIntegers && is_known_dtype(self.dtype_code) &&
       DTypeSet::integers().contains(static_cast<DType>(self.dtype_code)))
     will_read(self.raw);
@@ -139,8 +150,8 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   if (is_segment) {
     problem = fmt::format("tensor `{}` is stored in segments, which nothing supports", name);
   } else if (second_field != 0) {
-    problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name, self.typed_field,
-                          second_field);
+    problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name,
+                          wire::number_of(self.typed_field), second_field);
   } else {
     problem = tensor_fault(self, name);
   }
@@ -160,13 +171,13 @@ const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId grap
   std::vector<std::int64_t> dims;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1:
+      case wire::kSparseValues:
         self.values = tensor(fields.view("SparseTensorProto.values"), graph, node, has_metadata);
         break;
-      case 2:
+      case wire::kSparseIndices:
         self.indices = tensor(fields.view("SparseTensorProto.indices"), graph, node);
         break;
-      case 3:
+      case wire::kSparseDims:
         append_integers(fields, "SparseTensorProto.dims", dims);
         break;
       default:

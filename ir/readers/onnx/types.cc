@@ -15,13 +15,13 @@ Reader::ValueInfo Reader::value_info(std::string_view message, GraphId graph) {
   ValueInfo info;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case 1:
+      case wire::kValueInfoName:
         info.name = builder_.name(fields.view("ValueInfoProto.name"));
         break;
-      case 2:
+      case wire::kValueInfoType:
         info.type = type(fields.view("ValueInfoProto.type"), graph, NodeId::kNone);
         break;
-      case 4:
+      case wire::kValueInfoMetadata:
         skip_metadata(fields, "ValueInfoProto.metadata_props");
         info.has_metadata = true;
         break;
@@ -30,24 +30,24 @@ Reader::ValueInfo Reader::value_info(std::string_view message, GraphId graph) {
         break;
     }
   }
-  if (info.has_metadata) note_metadata(graph, info.name, kValueInfoMetadata, message);
+  if (info.has_metadata) note_metadata(graph, info.name, wire::kValueInfoMetadata, message);
   return info;
 }
 
 std::span<const DimDecl> Reader::shape(std::string_view message) {
   dims_.clear();
   for (Cursor fields = cursor(message); fields.next();) {
-    if (fields.field() != 1) {
+    if (fields.field() != wire::kShapeDim) {
       fields.skip();
       continue;
     }
     DimDecl dim;
     for (Cursor inner = fields.inside(fields.view("TensorShapeProto.dim")); inner.next();) {
       switch (inner.field()) {
-        case 1:  // of a oneof the last one given counts
+        case wire::kDimValue:  // of a oneof the last one given counts
           dim = {.extent = inner.integer("Dimension.dim_value"), .has_extent = true};
           break;
-        case 2:
+        case wire::kDimParam:
           dim = {.name = builder_.name(inner.view("Dimension.dim_param"))};
           break;
         default:
@@ -82,22 +82,22 @@ const TypeDecl* Reader::type(std::string_view message, GraphId graph, NodeId nod
     for (Cursor fields = cursor(message); fields.next();) {
       TypeKind kind = TypeKind::kNone;
       switch (fields.field()) {
-        case 1:
+        case wire::kTypeTensor:
           kind = TypeKind::kTensor;
           break;
-        case 4:
+        case wire::kTypeSequence:
           kind = TypeKind::kSequence;
           break;
-        case 5:
+        case wire::kTypeMap:
           kind = TypeKind::kMap;
           break;
-        case 7:
+        case wire::kTypeOpaque:
           kind = TypeKind::kOpaque;
           break;
-        case 8:
+        case wire::kTypeSparseTensor:
           kind = TypeKind::kSparseTensor;
           break;
-        case 9:
+        case wire::kTypeOptional:
           kind = TypeKind::kOptional;
           break;
         default:

@@ -12,6 +12,8 @@
 #include <protozero/types.hpp>
 #include <protozero/varint.hpp>
 
+#include "ir/protobuf/onnx_fields.h"
+
 namespace tensorlint::onnx {
 
 /// Bytes that are no well-formed message. Thrown inside the reader only; read_onnx_* turn it into an Error.

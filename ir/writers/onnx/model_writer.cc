@@ -14,31 +14,6 @@ constexpr int kMaxGraphDepth = 64;     // the reader's own limit
 constexpr std::size_t kCopied = 4096;  // tensor data above this stay where they are
 constexpr std::int64_t kExternal = 1;  // TensorProto.DataLocation.EXTERNAL
 
-/// The numbers of fields as the bits that Provenance::other_fields asks for.
-template <typename... Fields>
-constexpr std::uint64_t bits(Fields... fields) {
-  return ((std::uint64_t{1} << fields) | ...);
-}
-
-// What Model holds of each message: all other fields are carried over as they stand.
-constexpr std::uint64_t kHeldOfModel =
-    bits(wire::kModelIrVersion, wire::kModelProducerName, wire::kModelProducerVersion, wire::kModelGraph,
-         wire::kModelOpsetImport, wire::kModelMetadata, wire::kModelFunction);
-constexpr std::uint64_t kHeldOfGraph =
-    bits(wire::kGraphNode, wire::kGraphName, wire::kGraphInitializer, wire::kGraphInput, wire::kGraphOutput,
-         wire::kGraphValueInfo, wire::kGraphSparseInitializer);
-constexpr std::uint64_t kHeldOfFunction =
-    bits(wire::kFunctionName, wire::kFunctionInput, wire::kFunctionOutput, wire::kFunctionAttribute,
-         wire::kFunctionNode, wire::kFunctionOpsetImport, wire::kFunctionDomain, wire::kFunctionAttributeProto,
-         wire::kFunctionValueInfo, wire::kFunctionOverload);
-constexpr std::uint64_t kHeldOfNode =
-    bits(wire::kNodeInput, wire::kNodeOutput, wire::kNodeName, wire::kNodeOpType, wire::kNodeAttribute,
-         wire::kNodeDomain, wire::kNodeOverload, wire::kNodeMetadata);
-constexpr std::uint64_t kHeldOfTensor = bits(
-    wire::kTensorDims, wire::kTensorDataType, wire::kTensorFloatData, wire::kTensorInt32Data, wire::kTensorStringData,
-    wire::kTensorInt64Data, wire::kTensorName, wire::kTensorRawData, wire::kTensorDoubleData, wire::kTensorUint64Data,
-    wire::kTensorExternalData, wire::kTensorDataLocation, wire::kTensorMetadata);
-
 /// A message under construction: its bytes, and views that belong in between.
 class Message {
  public:
@@ -105,7 +80,7 @@ class ModelWriter {
       if (model_.graphs[g].kind == GraphKind::kFunction)
         out.message(wire::kModelFunction, function(static_cast<GraphId>(g)));
     if (model_.provenance != nullptr)
-      out.fields(model_.provenance->other_fields({}, std::numeric_limits<std::uint64_t>::max(), kHeldOfModel));
+      out.fields(model_.provenance->other_fields(MessageKind::kModel, {}, std::numeric_limits<std::uint64_t>::max()));
     if (too_deep_) return Error{fmt::format("graphs are nested deeper than {}", kMaxGraphDepth), {}};
     if (out.size() > std::numeric_limits<std::int32_t>::max())
       return Error{fmt::format("the model takes {} bytes, a binary file holds 2 GiB at most", out.size()), {}};
@@ -140,9 +115,9 @@ class ModelWriter {
     return model_.provenance == nullptr ? std::vector<MetadataEntry>() : model_.provenance->initializer_metadata(value);
   }
 
-  void carry_over(Position message, std::uint32_t byte_length, std::uint64_t held, Message& out) const {
+  void carry_over(MessageKind kind, Position message, std::uint32_t byte_length, Message& out) const {
     if (model_.provenance != nullptr && byte_length != 0)
-      out.fields(model_.provenance->other_fields(message, byte_length, held));
+      out.fields(model_.provenance->other_fields(kind, message, byte_length));
   }
 
   void opset_imports(std::uint32_t field, std::span<const OpsetImport> imports, Message& out) const {
@@ -174,7 +149,7 @@ class ModelWriter {
                   value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_result(value, id)));
     }
     value_infos(self, id, wire::kGraphValueInfo, out);
-    carry_over(self.position, self.byte_length, kHeldOfGraph, out);
+    carry_over(MessageKind::kGraph, self.position, self.byte_length, out);
     return out;
   }
 
@@ -249,7 +224,7 @@ class ModelWriter {
       if (is_result(value, id) && type_of(value) != nullptr)
         out.message(wire::kFunctionValueInfo, value_info(value, type_of(value)));
     out.text_if(wire::kFunctionOverload, text(self.overload));
-    carry_over(self.position, self.byte_length, kHeldOfFunction, out);
+    carry_over(MessageKind::kFunction, self.position, self.byte_length, out);
     return out;
   }
 
@@ -268,7 +243,7 @@ class ModelWriter {
     out.text_if(wire::kNodeDomain, text(op.domain));
     out.text_if(wire::kNodeOverload, text(op.overload));
     if (model_.provenance != nullptr) metadata(wire::kNodeMetadata, model_.provenance->node_metadata(self), out);
-    carry_over(self.position, self.byte_length, kHeldOfNode, out);
+    carry_over(MessageKind::kNode, self.position, self.byte_length, out);
     return out;
   }
 
@@ -332,7 +307,7 @@ class ModelWriter {
     for (const std::int64_t dim : self.dims) out.number(wire::kTensorDims, dim);
     out.number(wire::kTensorDataType, self.dtype_code);
     // Typed fields are packed: their bytes are one length-delimited field, whatever they hold.
-    if (self.typed_field != 0) out.data(static_cast<std::uint32_t>(self.typed_field), self.typed);
+    if (self.typed_field != TypedField::kNone) out.data(wire::number_of(self.typed_field), self.typed);
     for (const std::string_view text : self.strings) out.text(wire::kTensorStringData, text);
     out.text_if(wire::kTensorName, text(self.name));
     if (self.has_raw) out.data(wire::kTensorRawData, self.raw);
@@ -343,7 +318,7 @@ class ModelWriter {
       metadata(wire::kTensorExternalData, entries, out);
       out.number(wire::kTensorDataLocation, kExternal);
     }
-    carry_over(self.position, self.byte_length, kHeldOfTensor, out);
+    carry_over(MessageKind::kTensor, self.position, self.byte_length, out);
     return out;
   }
 

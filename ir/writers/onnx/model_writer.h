@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/result.h"
 #include "ir/graph/model.h"
-#include "ir/result.h"
 #include "ir/writers/onnx/writer.h"
 
 namespace tensorlint {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/graph/edit.h"
-#include "ir/result.h"
 
 namespace tensorlint {
 

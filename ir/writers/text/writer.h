@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/result.h"
 #include "ir/graph/edit.h"
-#include "ir/result.h"
 #include "ir/writers/onnx/writer.h"
 
 namespace tensorlint {

@@ -1,20 +1,18 @@
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 #include <algorithm>
 #include <array>
 #include <tuple>
 
-#include "ir/ops/schema_builder.h"
+#include "ir/schema/schema_builder.h"
 
 namespace tensorlint {
 namespace {
 
-std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
-
 /// All versions of one operator, oldest first.
 std::span<const OpSchema> versions(std::string_view domain, std::string_view name) {
   const auto key = [](const OpSchema& schema) { return std::tie(schema.domain, schema.name); };
-  domain = canonical(domain);
+  domain = normalised_domain(domain);
   const auto found = std::ranges::equal_range(all_schemas(), std::tie(domain, name), std::ranges::less(), key);
   if (found.empty()) return handwritten_versions(domain, name);
   return {found.begin(), found.end()};
@@ -26,6 +24,10 @@ int index_of(std::span<const FormalParameter> parameters, std::string_view name)
 }
 
 }  // namespace
+
+std::string_view normalised_domain(std::string_view domain) {
+  return domain == "ai.onnx" ? std::string_view() : domain;
+}
 
 std::string_view to_text(AttributeKind kind) {
   static constexpr std::array<std::string_view, 15> kNames = {
@@ -51,7 +53,7 @@ const OpSchema* find_schema(std::string_view domain, std::string_view name, int 
   };
   const OpSchema* found = in_force(versions(domain, name));
   // Runtimes write some operators into opsets of ai.onnx older than ONNX's own version of these.
-  return found != nullptr ? found : in_force(handwritten_versions(canonical(domain), name));
+  return found != nullptr ? found : in_force(handwritten_versions(normalised_domain(domain), name));
 }
 
 const OpSchema* find_any_version(std::string_view domain, std::string_view name) {
@@ -60,7 +62,7 @@ const OpSchema* find_any_version(std::string_view domain, std::string_view name)
 }
 
 int newest_opset(std::string_view domain) {
-  const auto found = std::ranges::find(known_domains(), canonical(domain), &DomainOpset::domain);
+  const auto found = std::ranges::find(known_domains(), normalised_domain(domain), &DomainOpset::domain);
   return found == known_domains().end() ? newest_handwritten_opset(domain) : found->newest;
 }
 

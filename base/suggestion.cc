@@ -1,4 +1,4 @@
-#include "analyzer/config/suggestion.h"
+#include "base/suggestion.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/facts/hash.h"
+#include "base/hash.h"
 
 namespace tensorlint {
 

@@ -1,4 +1,4 @@
-#include "ir/glob.h"
+#include "base/glob.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 

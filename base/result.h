@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "ir/graph/position.h"
+#include "base/position.h"
 
 namespace tensorlint {
 

@@ -1,4 +1,4 @@
-#include "analyzer/cli/output.h"
+#include "base/output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

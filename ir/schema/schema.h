@@ -92,6 +92,9 @@ struct DomainOpset {
   int newest;
 };
 
+/// "ai.onnx" and "" are one domain: the latter.
+std::string_view normalised_domain(std::string_view domain);
+
 /// All domains of the table, sorted by name.
 std::span<const DomainOpset> known_domains();
 

@@ -1,6 +1,6 @@
-"""Writes ir/ops/generated/contrib_schemas.cc from the operator schemas that onnxruntime reports.
+"""Writes ir/schema/generated/contrib_schemas.cc from the operator schemas that onnxruntime reports.
 
-    python ir/ops/tools/generate_contrib_schemas.py [--check]
+    python ir/schema/tools/generate_contrib_schemas.py [--check]
 
 --check compares instead of writing and exits 1 where the file is stale. Domains beyond ONNX's own that models on disk
 hold: com.microsoft (what onnxruntime's optimizers and quantizers emit), and what onnxruntime adds to ai.onnx itself.
@@ -79,9 +79,9 @@ def generate():
         texts = spec(schema)
         if texts is not None:
             rows.append((schema.domain, *key, texts))
-    text = f"""// Generated, do not edit: made by ir/ops/tools/generate_contrib_schemas.py from onnxruntime {onnxruntime.__version__}.
+    text = f"""// Generated, do not edit: made by ir/schema/tools/generate_contrib_schemas.py from onnxruntime {onnxruntime.__version__}.
 // clang-format off
-#include "ir/ops/contrib_schemas.h"
+#include "ir/schema/contrib_schemas.h"
 
 namespace tensorlint {{
 namespace {{

@@ -1,6 +1,6 @@
-// Generated, do not edit: made by ir/ops/tools/generate_schemas.py from onnx 1.23.2.
+// Generated, do not edit: made by ir/schema/tools/generate_schemas.py from onnx 1.23.2.
 // clang-format off
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 namespace {

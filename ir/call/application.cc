@@ -1,4 +1,4 @@
-#include "ir/application.h"
+#include "ir/call/application.h"
 
 namespace tensorlint {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/ops/schema_builder.h"
+#include "ir/schema/schema_builder.h"
 
 #include <algorithm>
 #include <cassert>

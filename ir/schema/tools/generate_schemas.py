@@ -16,7 +16,7 @@ import onnx
 from onnx import AttributeProto, defs, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-DEFAULT_OUTPUT = ROOT / "ir" / "ops" / "generated" / "onnx_schemas.cc"
+DEFAULT_OUTPUT = ROOT / "ir" / "schema" / "generated" / "onnx_schemas.cc"
 
 UNBOUNDED = 65535
 CONTAINERS = ("tensor", "sequence", "optional_tensor", "optional_sequence", "sparse_tensor")
@@ -33,7 +33,7 @@ def element_bit(name):
 
 
 def type_set(type_strings):
-    """The fields of TypeSet of ir/ops/schema.h in their order: dtype bits, then flags."""
+    """The fields of TypeSet of ir/schema/schema.h in their order: dtype bits, then flags."""
     result = dict.fromkeys((*CONTAINERS, "map", "sequence_map"), 0)
     patterns = (
         ("tensor", r"tensor\((\w+)\)"),
@@ -223,9 +223,9 @@ def generate():
     domain_rows = "".join(f"    {{{c_string(domain)}, {opset}}},\n" for domain, opset in sorted(newest.items()))
 
     return (
-        f"// Generated, do not edit: made by ir/ops/tools/generate_schemas.py from onnx {onnx.__version__}.\n"
+        f"// Generated, do not edit: made by ir/schema/tools/generate_schemas.py from onnx {onnx.__version__}.\n"
         "// clang-format off\n"
-        '#include "ir/ops/schema.h"\n\n'
+        '#include "ir/schema/schema.h"\n\n'
         "namespace tensorlint {\n"
         "namespace {\n\n"
         "using namespace std::string_view_literals;\n"
@@ -263,7 +263,7 @@ def main():
             print("...")
             break
         print(line[:200])
-    print(f"{arguments.output} is stale: run ir/ops/tools/generate_schemas.py and commit the result")
+    print(f"{arguments.output} is stale: run ir/schema/tools/generate_schemas.py and commit the result")
     return 1
 
 

@@ -1,4 +1,4 @@
-#include "analyzer/findings/escape.h"
+#include "base/escape.h"
 
 #include <fmt/format.h>
 

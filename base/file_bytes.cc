@@ -1,4 +1,4 @@
-#include "ir/readers/onnx/file_bytes.h"
+#include "base/file_bytes.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Generated, do not edit: made by ir/ops/tools/generate_contrib_schemas.py from onnxruntime 1.31.1.
+// Generated, do not edit: made by ir/schema/tools/generate_contrib_schemas.py from onnxruntime 1.31.1.
 // clang-format off
-#include "ir/ops/contrib_schemas.h"
+#include "ir/schema/contrib_schemas.h"
 
 namespace tensorlint {
 namespace {

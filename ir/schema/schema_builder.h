@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/schema.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint {
 

@@ -1,4 +1,4 @@
-#include "analyzer/config/small_file.h"
+#include "base/small_file.h"
 
 #include <filesystem>
 #include <fstream>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "ir/result.h"
+#include "base/result.h"
 
 namespace tensorlint {
 

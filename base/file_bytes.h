@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/descriptor.h"
-#include "ir/result.h"
+#include "base/descriptor.h"
+#include "base/result.h"
 
 namespace tensorlint::onnx {
 

@@ -1,4 +1,4 @@
-#include "ir/foreign_format.h"
+#include "ir/readers/foreign_format.h"
 
 #include <fmt/format.h>
 
