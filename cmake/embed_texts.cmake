@@ -1,13 +1,13 @@
-# embed_texts(SOURCE FUNCTION FOLDER EXTENSION): sets SOURCE to a C++ source, made when it is built, that defines
-# `std::string_view tensorlint::FUNCTION(std::string_view name)`: the text of FOLDER/name.EXTENSION, empty where there is none.
+# embed_texts(SOURCE NAMESPACE FUNCTION FOLDER EXTENSION): sets SOURCE to a C++ source, made when it is built, that defines
+# `std::string_view NAMESPACE::FUNCTION(std::string_view name)`: the text of FOLDER/name.EXTENSION, empty where there is none.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(EMBED_TEXTS_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
-  function(embed_texts source function folder extension)
+  function(embed_texts source namespace function folder extension)
     file(GLOB texts CONFIGURE_DEPENDS ${folder}/*.${extension})
     set(output ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
     add_custom_command(
       OUTPUT ${output}
-      COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DEXTENSION=${extension} -DFUNCTION=${function} -DOUTPUT=${output} -P ${EMBED_TEXTS_SCRIPT}
+      COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DEXTENSION=${extension} -DNAMESPACE=${namespace} -DFUNCTION=${function} -DOUTPUT=${output} -P ${EMBED_TEXTS_SCRIPT}
       DEPENDS ${texts} ${EMBED_TEXTS_SCRIPT}
       COMMENT "${function}.cc from ${folder}")
     set(${source} ${output} PARENT_SCOPE)
@@ -26,7 +26,7 @@ foreach(file ${texts})
 endforeach()
 file(WRITE ${OUTPUT} "#include <string_view>
 
-namespace tensorlint {
+namespace ${NAMESPACE} {
 namespace {
 
 struct Text {
@@ -44,5 +44,5 @@ std::string_view ${FUNCTION}(std::string_view name) {
   return {};
 }
 
-}  // namespace tensorlint
+}  // namespace ${NAMESPACE}
 ")

@@ -19,7 +19,9 @@
 namespace tensorlint::builder {
 namespace {
 
-std::string_view to_text(Severity severity) { return tensorlint::to_text(static_cast<tensorlint::Severity>(severity)); }
+std::string_view to_text(Severity severity) {
+  return tensorlint::findings::to_text(static_cast<tensorlint::findings::Severity>(severity));
+}
 
 std::string lined(const Place& place) {
   return place.file.empty() ? std::string() : fmt::format("{}:{}: ", place.file, place.line);
@@ -102,7 +104,7 @@ std::optional<std::int64_t> Value::extent(std::int64_t axis) const {
 
 std::vector<std::string> Value::devices() const {
   if (state_ == nullptr) return {};
-  const tensorlint::Placement& placement = state_->placement();
+  const tensorlint::placement::Placement& placement = state_->placement();
   const State::Item& item = state_->item(*this);
   return placement.devices(state_->latest->model.find_value(state_->latest->graphs[item.graph], item.name));
 }
@@ -369,9 +371,10 @@ Value Builder::output(Value value, std::string_view name, Location at) {
 const std::vector<Finding>& Builder::findings() const { return state_->findings; }
 
 std::vector<Finding> Builder::check() const {
-  const tensorlint::Placement& placement = state_->placement();
+  const tensorlint::placement::Placement& placement = state_->placement();
   std::vector<Finding> findings;
-  for (const tensorlint::Finding& finding : run_rules(*state_->latest->analysis, {}, &placement).findings)
+  for (const tensorlint::findings::Finding& finding :
+       rules::run_rules(*state_->latest->analysis, {}, &placement).findings)
     findings.push_back(state_->to_public(finding));
   return findings;
 }

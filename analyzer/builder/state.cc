@@ -50,7 +50,7 @@ State::State(Options given, Location at)
     : options(std::move(given)), own_store(std::make_unique<FactStore>()), store(own_store.get()) {
   if (options.opset < 7 || options.opset > newest_opset(""))
     misuse(at, fmt::format("opset {} is not one of 7 to {}", options.opset, newest_opset("")));
-  const auto device = canonical_device(options.default_device);
+  const auto device = placement::canonical_device(options.default_device);
   if (!device) misuse(at, fmt::format("`{}` is not a device; write cpu, cuda:0, ...", options.default_device));
   if (options.graph_name.empty()) misuse(at, "the graph needs a name");
   options.default_device = *device;
@@ -61,7 +61,7 @@ void State::misuse(Location at, const std::string& message) { throw Misuse(at, m
 
 std::string State::canonical(std::string_view device, Location at) const {
   if (device.empty()) return {};
-  const auto name = canonical_device(device);
+  const auto name = placement::canonical_device(device);
   if (!name) misuse(at, fmt::format("`{}` is not a device; write cpu, cuda:0, ...", device));
   return *name;
 }
@@ -147,8 +147,8 @@ Value State::add_constant(Data data, std::string_view given, std::string_view de
                          .result_count = 1,
                          .facts = store,
                          .site = mix(kSite, items.size()) | 1};
-  InferenceResult result;
-  infer(call, find_entry("", "Constant", options.opset), result);
+  ops::InferenceResult result;
+  ops::infer(call, ops::find_entry("", "Constant", options.opset), result);
   item.fact = result.results[0];
   const std::uint32_t index = add_item(std::move(item));
   constants.push_back(index);
@@ -253,7 +253,7 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
 void State::infer_step(std::uint32_t index) {
   const Step& step = steps[index];
   const std::int64_t opset = version(step.domain);
-  const OpEntry* entry = find_entry(step.domain, step.op, opset);
+  const ops::OpEntry* entry = ops::find_entry(step.domain, step.op, opset);
   std::vector<FactId> operands;
   std::vector<Taint> taints;
   for (const std::uint32_t operand : step.operands) {
@@ -272,8 +272,8 @@ void State::infer_step(std::uint32_t index) {
                          .result_count = static_cast<std::uint32_t>(step.results.size()),
                          .facts = store,
                          .site = mix(mix(kSite, index), 1) | 1};
-  InferenceResult result;
-  infer(call, entry, result);
+  ops::InferenceResult result;
+  ops::infer(call, entry, result);
   for (std::size_t r = 0; r < step.results.size(); ++r) {
     items[step.results[r]].fact = result.results[r];
     items[step.results[r]].taint = result.taints[r];
@@ -282,7 +282,7 @@ void State::infer_step(std::uint32_t index) {
   if (uses_devices) guess_device(step, call.schema, entry);
 }
 
-void State::guess_device(const Step& step, const OpSchema* schema, const OpEntry* entry) {
+void State::guess_device(const Step& step, const OpSchema* schema, const ops::OpEntry* entry) {
   std::string device = step.device;
   if (step.domain == "tensorlint" && step.op == "Transfer") {
     for (const Attr& attribute : step.attributes)
@@ -300,7 +300,7 @@ void State::guess_device(const Step& step, const OpSchema* schema, const OpEntry
       if (device != other) pending_failure = true;  // the rules decide
     }
   }
-  if (entry != nullptr && entry->has(OpTrait::kShapeOf)) device = "cpu";
+  if (entry != nullptr && entry->has(ops::OpTrait::kShapeOf)) device = "cpu";
   for (const std::uint32_t result : step.results) items[result].guessed_device = device.empty() ? "cpu" : device;
 }
 
@@ -341,7 +341,7 @@ const State::Snapshot& State::snapshot() {
   if (latest != nullptr && latest_edits == edits) return *latest;
   auto made = std::make_unique<Snapshot>();
   made->model = to_model(*this, /*declare_types=*/false, &made->graphs);
-  made->analysis = std::make_unique<Analysis>(analyse(made->model, {}));
+  made->analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(made->model, {}));
   for (Item& item : items) {
     const ValueId value = made->model.find_value(made->graphs[item.graph], item.name);
     item.fact = value == ValueId::kAbsent ? FactId::kTop : made->analysis->fact_id(value);
@@ -354,10 +354,10 @@ const State::Snapshot& State::snapshot() {
   return *latest;
 }
 
-const tensorlint::Placement& State::placement() {
+const tensorlint::placement::Placement& State::placement() {
   snapshot();
   if (latest->placement == nullptr)
-    latest->placement = std::make_unique<tensorlint::Placement>(place(*latest->analysis, {}));
+    latest->placement = std::make_unique<tensorlint::placement::Placement>(placement::place(*latest->analysis, {}));
   return *latest->placement;
 }
 
@@ -368,13 +368,14 @@ void State::finish_call(std::uint32_t first, bool look_closely) {
 }
 
 void State::report_from(std::uint32_t first) {
-  const tensorlint::Placement& placed = placement();
-  const RuleResults results = run_rules(*latest->analysis, {}, &placed);
+  const tensorlint::placement::Placement& placed = placement();
+  const rules::RuleResults results = rules::run_rules(*latest->analysis, {}, &placed);
   std::vector<Finding> found;
-  for (const tensorlint::Finding& finding : results.findings) {
+  for (const tensorlint::findings::Finding& finding : results.findings) {
     const auto step = step_by_name.find(finding.node);
     // What nothing uses may be used by the next call: only mistakes of the call itself are told here.
-    if (step == step_by_name.end() || step->second < first || finding.severity == tensorlint::Severity::kInfo) continue;
+    if (step == step_by_name.end() || step->second < first || finding.severity == tensorlint::findings::Severity::kInfo)
+      continue;
     if (!said.insert(fmt::format("{} {}", finding.code, finding.node)).second) continue;
     found.push_back(to_public(finding));
   }
@@ -384,14 +385,14 @@ void State::report_from(std::uint32_t first) {
     for (const Finding& finding : found) options.on_finding(finding);
 }
 
-Finding State::to_public(const tensorlint::Finding& found) const {
-  const auto place_at = [](const tensorlint::SourceLocation& place) {
+Finding State::to_public(const tensorlint::findings::Finding& found) const {
+  const auto place_at = [](const tensorlint::findings::SourceLocation& place) {
     return Place{place.file, place.line, place.column, place.source};
   };
   Finding out{.code = std::string(found.code),
               .rule = std::string(found.rule),
               .severity = static_cast<Severity>(found.severity),
-              .must = found.certainty == Certainty::kMust,
+              .must = found.certainty == ops::Certainty::kMust,
               .message = found.message,
               .node = found.node,
               .op = found.op,
@@ -402,13 +403,13 @@ Finding State::to_public(const tensorlint::Finding& found) const {
               .fixes = {}};
   if (const auto step = step_by_name.find(found.node); step != step_by_name.end())
     out.place = place_of(steps[step->second].at);
-  for (const tensorlint::Note& note : found.notes) {
+  for (const tensorlint::findings::Note& note : found.notes) {
     const auto step = step_by_name.find(note.node);
     out.notes.push_back(
         {note.message, step == step_by_name.end() ? place_at(note.place) : place_of(steps[step->second].at)});
   }
   if (!found.witness.empty()) out.notes.push_back({found.witness, {}});
-  for (const tensorlint::Fix& fix : found.fixes) out.fixes.push_back(fix.message);
+  for (const tensorlint::findings::Fix& fix : found.fixes) out.fixes.push_back(fix.message);
   return out;
 }
 

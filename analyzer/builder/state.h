@@ -100,7 +100,7 @@ struct State {
   // ---- facts and findings
   FactStore& facts() { return *store; }
   void infer_step(std::uint32_t step);
-  void guess_device(const Step& step, const OpSchema* schema, const OpEntry* entry);
+  void guess_device(const Step& step, const OpSchema* schema, const ops::OpEntry* entry);
   /// The rules' findings about the steps from `first` on, said once.
   void report_from(std::uint32_t first);
   /// After the steps of one call: reports when something failed or may be wrong in a way that only rules see.
@@ -109,14 +109,14 @@ struct State {
   struct Snapshot {
     Model model;
     std::vector<GraphId> graphs;  ///< by body
-    std::unique_ptr<Analysis> analysis;
-    std::unique_ptr<tensorlint::Placement> placement;
+    std::unique_ptr<dataflow::Analysis> analysis;
+    std::unique_ptr<tensorlint::placement::Placement> placement;
   };
   /// The analysis of the graph as it is; the facts of all values are its facts from now on.
   const Snapshot& snapshot();
-  const tensorlint::Placement& placement();
+  const tensorlint::placement::Placement& placement();
   const std::vector<std::string>& lines_of(std::string_view file) const;
-  Finding to_public(const tensorlint::Finding& found) const;
+  Finding to_public(const tensorlint::findings::Finding& found) const;
   Place place_of(const Location& at) const;
 
   Options options;

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/version.h"
+#include "base/version.h"
 #include "ir/graph/model_builder.h"
 
 namespace tensorlint::builder {

@@ -74,9 +74,9 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   return outputs;
 }
 
-int exit_code(const std::vector<InputReport>& reports) {
+int exit_code(const std::vector<findings::InputReport>& reports) {
   int code = kExitClean;
-  for (const InputReport& report : reports) {
+  for (const findings::InputReport& report : reports) {
     if (!report.checked) return kExitNotChecked;
     const auto worst = report.counts.worst();
     if (worst && report.fail_on.fails(*worst)) code = kExitFindings;
@@ -86,14 +86,14 @@ int exit_code(const std::vector<InputReport>& reports) {
 
 /// Writes the reports of `files` inputs, and the baseline; the exit code.
 int conclude(const CheckOptions& options, const std::vector<Output>& outputs, const Settings& settings,
-             const Checker& checker, std::size_t files, const std::vector<InputReport>& reports,
-             const std::optional<Baseline>& written) {
+             const Checker& checker, std::size_t files, const std::vector<findings::InputReport>& reports,
+             const std::optional<config::Baseline>& written) {
   for (const Output& output : outputs) {
     const bool colour = output.file.empty() && wants_colour();
     const std::string text =
         output.format == "json"
-            ? check_json(reports, options.timings)
-            : check_text(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
+            ? reports::check_json(reports, options.timings)
+            : reports::check_text(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
     const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
     if (error) return refuse(error->message);
   }
@@ -129,7 +129,7 @@ int run_check(const CheckOptions& options) {
   settings_options.keep_all = !options.write_baseline.empty();
   auto settings = Settings::make(settings_options);
   if (!settings) return refuse(settings.error().message);
-  std::optional<Baseline> written;
+  std::optional<config::Baseline> written;
   if (!options.write_baseline.empty()) written.emplace(options.write_baseline);
   const std::vector<InputFile> files = expand_inputs(options.inputs);
   for (const InputFile& file : files) {
@@ -143,13 +143,14 @@ int run_check(const CheckOptions& options) {
     if (is_input(options.write_baseline))
       return refuse(fmt::format("the baseline is not written over the input {}", file.path));
   }
-  std::vector<std::shared_ptr<const Config>> configs;
+  std::vector<std::shared_ptr<const config::Config>> configs;
   for (const InputFile& file : files) {
     auto config = settings->config_for(file.path);
     if (!config) return refuse(config.error().message);
     if (configs.empty() || configs.back() != *config) {  // files of one folder have one
       const InputSettings of = settings->of(file.path, *config);
-      if (std::ranges::none_of(all_rules(), [&](const Rule* rule) { return of.selection.allows(rule->info()); }))
+      if (std::ranges::none_of(rules::all_rules(),
+                               [&](const rules::Rule* rule) { return of.selection.allows(rule->info()); }))
         write_stderr(fmt::format("tensorlint: no rule is left for {}: all that are selected are ignored too\n",
                                  escape_for_people(file.path, 2000)));
     }
@@ -157,7 +158,7 @@ int run_check(const CheckOptions& options) {
   }
   const InterruptWatch watch;
   Checker checker(options, *settings, written ? &*written : nullptr);
-  const std::vector<InputReport> reports = checker.run(files, configs);
+  const std::vector<findings::InputReport> reports = checker.run(files, configs);
   const int code = conclude(options, *outputs, *settings, checker, files.size(), reports, written);
   if (checker.was_abandoned()) std::_Exit(code);
   return code;

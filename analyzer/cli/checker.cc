@@ -34,20 +34,20 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-void keep_most_severe(std::vector<Finding>& findings, std::size_t limit) {
+void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limit) {
   std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+                   [](const findings::Finding& a, const findings::Finding& b) { return a.severity > b.severity; });
   findings.resize(limit);
-  sort_and_deduplicate(findings);
+  findings::sort_and_deduplicate(findings);
 }
 
 }  // namespace
 
-std::vector<InputReport> Checker::run(const std::vector<InputFile>& files,
-                                      const std::vector<std::shared_ptr<const Config>>& configs) {
+std::vector<findings::InputReport> Checker::run(const std::vector<InputFile>& files,
+                                                const std::vector<std::shared_ptr<const config::Config>>& configs) {
   // Shared with threads that may be abandoned, which then write to inputs that are not done.
-  const auto shared = std::make_shared<std::vector<InputReport>>(files.size());
-  std::vector<InputReport>& reports = *shared;
+  const auto shared = std::make_shared<std::vector<findings::InputReport>>(files.size());
+  std::vector<findings::InputReport>& reports = *shared;
   const BatchResult batch =
       run_batch({files.size(), options_.jobs, options_.quiet},
                 [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
@@ -57,14 +57,14 @@ std::vector<InputReport> Checker::run(const std::vector<InputFile>& files,
     suppressions_.report_unused(configs, reports);
     return std::move(reports);
   }
-  std::vector<InputReport> done;
+  std::vector<findings::InputReport> done;
   for (std::size_t i = 0; i < files.size(); ++i)
     if (batch.done[i]) done.push_back(std::move(reports[i]));
   return done;
 }
 
-InputReport Checker::check(const InputFile& file, const std::shared_ptr<const Config>& config) {
-  InputReport report;
+findings::InputReport Checker::check(const InputFile& file, const std::shared_ptr<const config::Config>& config) {
+  findings::InputReport report;
   report.path = file.path;
   report.error = file.error;
   if (!file.error.empty()) return report;
@@ -81,7 +81,7 @@ InputReport Checker::check(const InputFile& file, const std::shared_ptr<const Co
   return report;
 }
 
-void Checker::check_model(const InputSettings& settings, InputReport& report) {
+void Checker::check_model(const InputSettings& settings, findings::InputReport& report) {
   Clock::time_point start = Clock::now();
   const auto lap = [&start] {
     const double seconds = seconds_since(start);
@@ -95,18 +95,18 @@ void Checker::check_model(const InputSettings& settings, InputReport& report) {
     return;
   }
   names_.note(*model, settings_.declared(), settings);
-  const Analysis analysis = analyse(*model, settings.analysis);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, settings.analysis);
   report.seconds.infer = lap();
-  const Placement placement = place(analysis, settings.placement);
-  std::optional<RuntimeCost> cost;
+  const placement::Placement placement = placement::place(analysis, settings.placement);
+  std::optional<placement::RuntimeCost> cost;
   if (options_.runtime_placement) {
-    cost = runtime_cost(analysis, settings.placement);
+    cost = placement::runtime_cost(analysis, settings.placement);
     report.cost_unknown = cost->unknown;
     if (!cost->cases.empty())
-      report.cost.emplace(to_transfer_cost(analysis, cost->cheapest(analysis.facts())),
-                          to_transfer_cost(analysis, cost->dearest(analysis.facts())));
+      report.cost.emplace(rules::to_transfer_cost(analysis, cost->cheapest(analysis.facts())),
+                          rules::to_transfer_cost(analysis, cost->dearest(analysis.facts())));
   }
-  RuleResults results = run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
+  rules::RuleResults results = rules::run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
   report.seconds.rules = lap();
   report.nodes = model->nodes.size();
   report.counts = results.counts;
@@ -121,25 +121,25 @@ void Checker::check_model(const InputSettings& settings, InputReport& report) {
     report.hidden = suppressed + results.left_out;
     if (settings.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
   }
-  report.places = count_places(report.findings) + report.omitted() + results.omitted_places;
+  report.places = findings::count_places(report.findings) + report.omitted() + results.omitted_places;
   if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
   report.checked = true;
 }
 
-void Checker::compare_with_baseline(const InputSettings& settings, InputReport& report) {
-  const SeverityCounts before = count(report.findings);
+void Checker::compare_with_baseline(const InputSettings& settings, findings::InputReport& report) {
+  const findings::SeverityCounts before = findings::count(report.findings);
   if (written_ != nullptr) {
     const std::lock_guard lock(written_mutex_);
     written_->add(report.path, report.findings);
-    report.in_baseline = count_places(report.findings);
+    report.in_baseline = findings::count_places(report.findings);
     report.findings.clear();
   } else if (settings.baseline != nullptr) {
-    const Baseline::Known known = settings.baseline->take_out(report.path, report.findings);
+    const config::Baseline::Known known = settings.baseline->take_out(report.path, report.findings);
     report.in_baseline = known.found;
     report.gone = known.gone;
   }
   report.counts -= before;
-  report.counts += count(report.findings);
+  report.counts += findings::count(report.findings);
 }
 
 }  // namespace tensorlint::cli

@@ -20,13 +20,13 @@ namespace tensorlint::cli {
 class Checker {
  public:
   /// `written`: the baseline that takes all findings; null: none is written.
-  Checker(const CheckOptions& options, const Settings& settings, Baseline* written)
+  Checker(const CheckOptions& options, const Settings& settings, config::Baseline* written)
       : options_(options), settings_(settings), written_(written) {}
 
   /// Reports in the order of the files; after an interruption only of those that were checked. `configs`: of each file,
   /// null for none.
-  std::vector<InputReport> run(const std::vector<InputFile>& files,
-                               const std::vector<std::shared_ptr<const Config>>& configs);
+  std::vector<findings::InputReport> run(const std::vector<InputFile>& files,
+                                         const std::vector<std::shared_ptr<const config::Config>>& configs);
 
   bool was_interrupted() const { return interrupted_; }
   /// Threads still work for this checker, which therefore must not come to its end.
@@ -35,14 +35,14 @@ class Checker {
   const DeclaredNames& names() const { return names_; }
 
  private:
-  InputReport check(const InputFile& file, const std::shared_ptr<const Config>& config);
-  void check_model(const InputSettings& settings, InputReport& report);
-  void compare_with_baseline(const InputSettings& settings, InputReport& report);
+  findings::InputReport check(const InputFile& file, const std::shared_ptr<const config::Config>& config);
+  void check_model(const InputSettings& settings, findings::InputReport& report);
+  void compare_with_baseline(const InputSettings& settings, findings::InputReport& report);
 
   const CheckOptions& options_;
   const Settings& settings_;
   std::mutex written_mutex_;
-  Baseline* written_;
+  config::Baseline* written_;
   std::atomic<bool> internal_error_{false};
   bool interrupted_ = false;
   bool abandoned_ = false;

@@ -44,7 +44,7 @@ bool is_dim(std::string_view text) {
   return !number || std::from_chars(text.data(), text.data() + text.size(), extent).ec == std::errc();
 }
 
-bool parse_type(std::string_view text, InputDeclaration& out) {
+bool parse_type(std::string_view text, dataflow::InputDeclaration& out) {
   const std::size_t open = text.find('[');
   const std::string_view dtype = trimmed(text.substr(0, open));
   if (!dtype.empty()) {
@@ -87,8 +87,8 @@ bool parse_range(std::string_view text, Range& out) {
 
 }  // namespace
 
-Result<AnalysisOptions> parse_declarations(const Declarations& declarations) {
-  AnalysisOptions options;
+Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations) {
+  dataflow::AnalysisOptions options;
   for (const std::string& text : declarations.inputs) {
     const auto part = split(text);
     if (!part || !parse_type(part->text, options.values[std::string(part->name)]))
@@ -102,7 +102,7 @@ Result<AnalysisOptions> parse_declarations(const Declarations& declarations) {
   }
   for (const std::string& text : declarations.devices) {
     const auto part = split(text);
-    const auto device = canonical_device(part ? part->text : std::string_view(text));
+    const auto device = placement::canonical_device(part ? part->text : std::string_view(text));
     if (!device) return wrong("--device", text, "NAME or VALUE=NAME with a device such as cpu or cuda:0");
     if (part) {
       options.values[std::string(part->name)].device = *device;
@@ -113,8 +113,8 @@ Result<AnalysisOptions> parse_declarations(const Declarations& declarations) {
   return options;
 }
 
-PlacementOptions placement_options(const AnalysisOptions& options) {
-  PlacementOptions placement;
+placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& options) {
+  placement::PlacementOptions placement;
   placement.default_device = options.default_device;
   for (const auto& [name, declaration] : options.values)
     if (!declaration.device.empty()) placement.values[name] = declaration.device;

@@ -17,10 +17,10 @@ struct Declarations {
 };
 
 /// Errors: text that is none of these forms; names the option and the text.
-Result<AnalysisOptions> parse_declarations(const Declarations& declarations);
+Result<dataflow::AnalysisOptions> parse_declarations(const Declarations& declarations);
 
 /// The devices among the declarations.
-PlacementOptions placement_options(const AnalysisOptions& options);
+placement::PlacementOptions placement_options(const dataflow::AnalysisOptions& options);
 
 /// Names that are declared but that the model's main graph does not have.
 std::vector<std::string> unknown_names(const Declarations& declarations, const Model& model);

@@ -4,7 +4,7 @@
 
 namespace tensorlint::cli {
 
-void DeclaredNames::note(const Model& model, const AnalysisOptions& options, const InputSettings& settings) {
+void DeclaredNames::note(const Model& model, const dataflow::AnalysisOptions& options, const InputSettings& settings) {
   if (options.values.empty() && settings.names.empty()) return;
   const auto has = [&](const std::string& name) { return model.find_value(GraphId::kMain, name) != ValueId::kAbsent; };
   const std::lock_guard lock(mutex_);

@@ -15,7 +15,7 @@ namespace tensorlint::cli {
 class DeclaredNames {
  public:
   /// `options`: values that options declare.
-  void note(const Model& model, const AnalysisOptions& options, const InputSettings& settings);
+  void note(const Model& model, const dataflow::AnalysisOptions& options, const InputSettings& settings);
 
   /// A name that an option declares and that some model has.
   bool is_known(const std::string& name) const { return known_.contains(name); }

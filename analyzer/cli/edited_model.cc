@@ -73,7 +73,7 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
 }  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                               const AnalysisOptions& options) {
+                               const dataflow::AnalysisOptions& options) {
   const bool is_text = is_text_model(model.path, file);
   Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
@@ -83,12 +83,12 @@ Result<EditedModel> edit_model(std::string_view file, const Model& model, std::s
       is_text ? read_onnx_text(*out.bytes, model.path) : read_onnx_bytes(*out.bytes, model.path, out.bytes);
   if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
   out.model = std::make_unique<Model>(std::move(*again));
-  out.analysis = std::make_unique<Analysis>(analyse(*out.model, options));
+  out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, options));
   return out;
 }
 
 Result<EditedModel> check_edits(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                                const AnalysisOptions& options) {
+                                const dataflow::AnalysisOptions& options) {
   Result<EditedBytes> edited = edit_onnx(file, model, edits);
   if (!edited) return edited.error();
   const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited->size()));
@@ -103,7 +103,7 @@ Result<EditedModel> check_edits(std::string_view file, const Model& model, std::
   Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
   if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
   out.model = std::make_unique<Model>(std::move(*again));
-  out.analysis = std::make_unique<Analysis>(analyse(*out.model, options));
+  out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, options));
   return out;
 }
 

@@ -13,18 +13,18 @@
 namespace tensorlint::cli {
 
 int run_explain(const std::string& name) {
-  const Rule* rule = find_rule(name);
+  const rules::Rule* rule = rules::find_rule(name);
   if (rule == nullptr) {  // TL-D101 and tl-d101, since people write both
     std::string code = name;
     std::ranges::transform(code, code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    rule = find_rule(code);
+    rule = rules::find_rule(code);
   }
   if (rule == nullptr) {
-    const std::string meant = suggestion(name, rule_words());
+    const std::string meant = suggestion(name, rules::rule_words());
     return refuse(
         fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
   }
-  const auto error = write_stdout(rule_page(rule->info().name));
+  const auto error = write_stdout(rules::rule_page(rule->info().name));
   return error ? refuse(error->message) : kExitClean;
 }
 

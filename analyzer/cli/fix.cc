@@ -44,7 +44,7 @@ std::string people_lines(std::string_view text) {
 }
 
 /// Where a finding is, in a sentence; nothing for one about the whole model.
-std::string place_of(const Finding& finding) {
+std::string place_of(const findings::Finding& finding) {
   if (!finding.node.empty()) return fmt::format(" at node {}", people(finding.node));
   return finding.graph.empty() ? "" : fmt::format(" in graph {}", people(finding.graph));
 }
@@ -58,11 +58,11 @@ std::string plural_fixes(std::size_t count) {
 }
 
 /// Carries the edits out and takes away the declarations that they made wrong.
-Result<EditedModel> apply(std::string_view file, const Model& model, const Analysis& before,
-                          std::vector<GraphEdit> edits, const AnalysisOptions& options) {
+Result<EditedModel> apply(std::string_view file, const Model& model, const dataflow::Analysis& before,
+                          std::vector<GraphEdit> edits, const dataflow::AnalysisOptions& options) {
   Result<EditedModel> outcome = edit_model(file, model, edits, options);
   if (!outcome) return outcome;
-  const std::vector<GraphEdit> stale = drop_stale_declarations(before, *outcome->analysis);
+  const std::vector<GraphEdit> stale = fixes::drop_stale_declarations(before, *outcome->analysis);
   if (stale.empty()) return outcome;
   edits.insert(edits.end(), stale.begin(), stale.end());
   return edit_model(file, model, edits, options);
@@ -93,13 +93,13 @@ int run_fix(const FixOptions& given) {
 
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  const Analysis analysis = analyse(*model, settings->analysis);
-  const auto findings_of = [&](const Analysis& of) {
-    const Placement placement = place(of, settings->placement);
-    return run_rules(of, settings->selection, &placement);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+  const auto findings_of = [&](const dataflow::Analysis& of) {
+    const placement::Placement placement = placement::place(of, settings->placement);
+    return rules::run_rules(of, settings->selection, &placement);
   };
-  RuleResults left = findings_of(analysis);
-  FixPlan plan = plan_fixes(*model, left.findings, options.unsafe);
+  rules::RuleResults left = findings_of(analysis);
+  fixes::FixPlan plan = fixes::plan_fixes(*model, left.findings, options.unsafe);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
   std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
@@ -108,7 +108,8 @@ int run_fix(const FixOptions& given) {
   for (int round = 0; round < kMaxRounds && !plan.edits.empty(); ++round) {
     for (std::size_t i = 0; i < plan.fixed.size(); ++i)
       fixed.push_back(fmt::format("fixed {}{}: {} ({})\n", plan.fixed[i]->rule, place_of(*plan.fixed[i]),
-                                  people(plan.fixes_used[i]->message), to_text(plan.fixes_used[i]->applicability)));
+                                  people(plan.fixes_used[i]->message),
+                                  findings::to_text(plan.fixes_used[i]->applicability)));
     Result<EditedModel> next =
         outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
                 : apply(file, *model, analysis, plan.edits, settings->analysis);
@@ -116,7 +117,7 @@ int run_fix(const FixOptions& given) {
     base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
     left = findings_of(*outcome->analysis);
-    plan = plan_fixes(*outcome->model, left.findings, options.unsafe);
+    plan = fixes::plan_fixes(*outcome->model, left.findings, options.unsafe);
   }
   if (bytes->file != nullptr)
     if (const auto changed = bytes->file->check_unchanged()) return refuse(changed->message);
@@ -125,12 +126,12 @@ int run_fix(const FixOptions& given) {
   if (options.diff && outcome) {
     const std::string& fixed = target.empty() ? options.input : target;
     text += people_lines(
-        unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
+        reports::unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
   }
   for (const std::string& line : fixed) text += line;
-  for (const Finding& finding : left.findings)
-    if (finding.severity != Severity::kInfo)
-      text += fmt::format("left: {} [{} {}]{}: {}\n", to_text(finding.severity), finding.code, finding.rule,
+  for (const findings::Finding& finding : left.findings)
+    if (finding.severity != findings::Severity::kInfo)
+      text += fmt::format("left: {} [{} {}]{}: {}\n", findings::to_text(finding.severity), finding.code, finding.rule,
                           place_of(finding), people(finding.message));
   if (plan.unsafe_left > 0)
     text +=

@@ -13,7 +13,7 @@
 #include <set>
 #include <system_error>
 
-#include "ir/readers/foreign_format.h"
+#include "base/foreign_format.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 

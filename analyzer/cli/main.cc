@@ -21,9 +21,9 @@
 #include "analyzer/cli/rules.h"
 #include "analyzer/cli/show.h"
 #include "analyzer/cli/why.h"
-#include "analyzer/version.h"
 #include "base/output.h"
 #include "base/suggestion.h"
+#include "base/version.h"
 
 namespace tensorlint::cli {
 namespace {

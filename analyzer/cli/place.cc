@@ -19,10 +19,10 @@
 namespace tensorlint::cli {
 namespace {
 
-std::string copies_text(const Analysis& analysis, const RuntimeCost& cost) {
+std::string copies_text(const dataflow::Analysis& analysis, const placement::RuntimeCost& cost) {
   if (!cost.unknown.empty()) return "copies that are not counted: " + cost.unknown;
-  const CopyCost& most = cost.dearest(analysis.facts()).cost;
-  const std::string bytes = bytes_text(analysis, most.bytes);
+  const placement::CopyCost& most = cost.dearest(analysis.facts()).cost;
+  const std::string bytes = rules::bytes_text(analysis, most.bytes);
   return fmt::format("{} {} a run, {}", most.copies, most.copies == 1 ? "copy" : "copies",
                      bytes.empty() ? "of sizes that are not known" : bytes + " bytes");
 }
@@ -50,16 +50,16 @@ int run_place(const PlaceOptions& options) {
 
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  const Analysis analysis = analyse(*model, settings->analysis);
-  const Result<TransferPlan> plan = make_transfers_explicit(analysis, settings->placement);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+  const Result<placement::TransferPlan> plan = placement::make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
   const Result<EditedModel> placed = check_edits((*bytes)->bytes(), *model, plan->edits, settings->analysis);
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
-  PlacementOptions explicit_options = settings->placement;
+  placement::PlacementOptions explicit_options = settings->placement;
   explicit_options.providers.clear();
-  const Placement placement = place(*placed->analysis, explicit_options);
-  const NodeFailure* const failure = placed->analysis->fatal_failure();
+  const placement::Placement placement = placement::place(*placed->analysis, explicit_options);
+  const dataflow::NodeFailure* const failure = placed->analysis->fatal_failure();
   if (failure != nullptr || !placement.failures().empty()) {
     const NodeId node = failure != nullptr ? failure->node : placement.failures()[0].node;
     return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written",
@@ -67,8 +67,8 @@ int run_place(const PlaceOptions& options) {
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
-  const RuntimeCost chosen = runtime_cost(*placed->analysis, explicit_options),
-                    usual = runtime_cost(analysis, settings->placement);
+  const placement::RuntimeCost chosen = placement::runtime_cost(*placed->analysis, explicit_options),
+                               usual = placement::runtime_cost(analysis, settings->placement);
   std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator,
                                  plan->on_cpu, copies_text(*placed->analysis, chosen));
   text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));

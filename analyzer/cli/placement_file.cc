@@ -11,17 +11,18 @@ namespace tensorlint::cli {
 namespace {
 
 /// One row `[[place]]`.
-Result<PlacementRule> read_row(const std::string& path, const toml::table& row) {
-  PlacementRule rule;
+Result<placement::PlacementRule> read_row(const std::string& path, const toml::table& row) {
+  placement::PlacementRule rule;
   rule.line = row.source().begin.line;
   for (const auto& [key, node] : row) {
     const auto text = node.value<std::string>();
     if (!node.is_string() || !text)
-      return toml_error(path, node.source(), fmt::format("`{}` is not a string", std::string_view(key)));
+      return config::toml_error(path, node.source(), fmt::format("`{}` is not a string", std::string_view(key)));
     if (key == "device") {
-      const auto device = canonical_device(*text);
+      const auto device = placement::canonical_device(*text);
       if (!device)
-        return toml_error(path, node.source(), fmt::format("`{}` names no device; write cpu, cuda:0, ...", *text));
+        return config::toml_error(path, node.source(),
+                                  fmt::format("`{}` names no device; write cpu, cuda:0, ...", *text));
       rule.device = *device;
     } else if (key == "nodes") {
       rule.nodes = *text;
@@ -30,31 +31,34 @@ Result<PlacementRule> read_row(const std::string& path, const toml::table& row) 
     } else if (key == "modules") {
       rule.modules = *text;
     } else {
-      return toml_error(
+      return config::toml_error(
           path, node.source(),
           fmt::format("unknown key `{}`; a row has device, nodes, values, modules", std::string_view(key)));
     }
   }
-  if (rule.device.empty()) return toml_error(path, row.source(), "the row names no device");
+  if (rule.device.empty()) return config::toml_error(path, row.source(), "the row names no device");
   if (rule.nodes.empty() && rule.values.empty() && rule.modules.empty())
-    return toml_error(path, row.source(), "the row has none of nodes, values, modules");
+    return config::toml_error(path, row.source(), "the row has none of nodes, values, modules");
   return rule;
 }
 
 }  // namespace
 
-Result<std::vector<PlacementRule>> read_placement_file(const std::string& path) {
-  const auto file = read_toml_file(path);
+Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path) {
+  const auto file = config::read_toml_file(path);
   if (!file) return file.error();
-  std::vector<PlacementRule> rules;
+  std::vector<placement::PlacementRule> rules;
   for (const auto& [key, node] : *file) {
     if (key != "place")
-      return toml_error(path, node.source(),
-                        fmt::format("unknown key `{}`; a placement file has rows [[place]]", std::string_view(key)));
+      return config::toml_error(
+          path, node.source(),
+          fmt::format("unknown key `{}`; a placement file has rows [[place]]", std::string_view(key)));
     const toml::array* rows = node.as_array();
-    if (rows == nullptr) return toml_error(path, node.source(), "`place` is not a list of tables: write [[place]]");
+    if (rows == nullptr)
+      return config::toml_error(path, node.source(), "`place` is not a list of tables: write [[place]]");
     for (const toml::node& row : *rows) {
-      if (!row.is_table()) return toml_error(path, row.source(), "an entry of `place` is not a table: write [[place]]");
+      if (!row.is_table())
+        return config::toml_error(path, row.source(), "an entry of `place` is not a table: write [[place]]");
       auto rule = read_row(path, *row.as_table());
       if (!rule) return rule.error();
       rules.push_back(std::move(*rule));

@@ -10,6 +10,6 @@ namespace tensorlint::cli {
 
 /// Reads a placement file (docs/placement-file.md). Errors, with the place: no such file, no TOML, unknown keys, a row
 /// without a device or without a glob, a name that is no device.
-Result<std::vector<PlacementRule>> read_placement_file(const std::string& path);
+Result<std::vector<placement::PlacementRule>> read_placement_file(const std::string& path);
 
 }  // namespace tensorlint::cli

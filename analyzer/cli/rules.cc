@@ -7,8 +7,8 @@
 
 #include "analyzer/cli/check.h"
 #include "analyzer/rules/rule.h"
-#include "analyzer/version.h"
 #include "base/output.h"
+#include "base/version.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -16,10 +16,11 @@ namespace {
 std::string rules_text() {
   std::string text;
   std::size_t width = 0;
-  for (const Rule* rule : all_rules()) width = std::max(width, rule->info().name.size());
-  for (const Rule* rule : all_rules()) {
-    const RuleInfo& info = rule->info();
-    text += fmt::format("{}  {:<{}}  {:<7}  {}\n", info.code, info.name, width, to_text(info.severity), info.summary);
+  for (const rules::Rule* rule : rules::all_rules()) width = std::max(width, rule->info().name.size());
+  for (const rules::Rule* rule : rules::all_rules()) {
+    const rules::RuleInfo& info = rule->info();
+    text += fmt::format("{}  {:<{}}  {:<7}  {}\n", info.code, info.name, width, findings::to_text(info.severity),
+                        info.summary);
   }
   return text;
 }
@@ -27,12 +28,12 @@ std::string rules_text() {
 std::string rules_json() {
   using Json = nlohmann::ordered_json;
   Json rules = Json::array();
-  for (const Rule* rule : all_rules()) {
-    const RuleInfo& info = rule->info();
+  for (const rules::Rule* rule : rules::all_rules()) {
+    const rules::RuleInfo& info = rule->info();
     rules.push_back({{"name", info.name},
                      {"code", info.code},
                      {"group", info.group},
-                     {"severity", to_text(info.severity)},
+                     {"severity", findings::to_text(info.severity)},
                      {"summary", info.summary}});
   }
   const Json document = {

@@ -39,29 +39,29 @@ void for_each_word(const std::vector<std::string>& texts, Visit visit) {
 
 constexpr std::size_t kMaxProviderTable = std::size_t{4} << 20;
 
-Result<std::shared_ptr<const ProviderTable>> provider_named(const std::string& name) {
-  if (auto known = built_in_provider(name)) return known;
+Result<std::shared_ptr<const placement::ProviderTable>> provider_named(const std::string& name) {
+  if (auto known = placement::built_in_provider(name)) return known;
   const auto text = read_small_file(name, kMaxProviderTable);
   if (!text)
     return Error{
         fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are cuda and cpu",
                     name, text.error().message),
         {}};
-  auto table = parse_provider(*text, name);
+  auto table = placement::parse_provider(*text, name);
   if (!table) return table.error();
-  return std::make_shared<const ProviderTable>(std::move(*table));
+  return std::make_shared<const placement::ProviderTable>(std::move(*table));
 }
 
-std::string assigned(const ConfigEntry& entry) {
+std::string assigned(const config::ConfigEntry& entry) {
   return entry.name.empty() ? entry.text : fmt::format("{}={}", entry.name, entry.text);
 }
 
 /// What the options of the same names would say.
-void add_declarations(const ConfigDeclarations& from, Declarations& to) {
-  for (const ConfigEntry& entry : from.inputs) to.inputs.push_back(assigned(entry));
-  for (const ConfigEntry& entry : from.ranges) to.ranges.push_back(assigned(entry));
+void add_declarations(const config::ConfigDeclarations& from, Declarations& to) {
+  for (const config::ConfigEntry& entry : from.inputs) to.inputs.push_back(assigned(entry));
+  for (const config::ConfigEntry& entry : from.ranges) to.ranges.push_back(assigned(entry));
   if (from.device) to.devices.push_back(assigned(*from.device));
-  for (const ConfigEntry& entry : from.devices) to.devices.push_back(assigned(entry));
+  for (const config::ConfigEntry& entry : from.devices) to.devices.push_back(assigned(entry));
 }
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
@@ -77,7 +77,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   if (!declared) return declared.error();
   settings.declared_ = std::move(*declared);
   if (options.fail_on) {
-    settings.fail_on_ = FailOn::named(*options.fail_on);
+    settings.fail_on_ = findings::FailOn::named(*options.fail_on);
     if (!settings.fail_on_)
       return Error{fmt::format("--fail-on takes error, warning, info or never, not `{}`", *options.fail_on), {}};
   }
@@ -91,10 +91,10 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   for (const auto* words : {&options.select, &options.ignore}) {
     std::string unknown;
     for_each_word(*words, [&](std::string_view word) {
-      if (unknown.empty() && rules_matching(word).empty()) unknown = word;
+      if (unknown.empty() && rules::rules_matching(word).empty()) unknown = word;
     });
     if (!unknown.empty()) {
-      const std::string meant = suggestion(unknown, rule_words());
+      const std::string meant = suggestion(unknown, rules::rule_words());
       return Error{
           fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant),
           {}};
@@ -111,44 +111,44 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   if (!options.signatures.empty()) {
     auto signatures = read_signature_file(options.signatures);
     if (!signatures) return signatures.error();
-    settings.signatures_ = std::make_shared<const Signatures>(std::move(*signatures));
+    settings.signatures_ = std::make_shared<const ops::Signatures>(std::move(*signatures));
   }
-  Config files;  // those that options name; empty for none
+  config::Config files;  // those that options name; empty for none
   files.baseline = options.baseline;
   files.placement_file = options.placement_file;
   if (auto error = settings.accept(files)) return std::move(*error);
   if (!options.config.empty()) {
-    auto config = read_config(options.config);
+    auto config = config::read_config(options.config);
     if (!config) return config.error();
-    settings.given_ = std::make_shared<const Config>(std::move(*config));
+    settings.given_ = std::make_shared<const config::Config>(std::move(*config));
     if (auto error = settings.accept(*settings.given_)) return std::move(*error);
   }
   return settings;
 }
 
-std::optional<Error> Settings::accept(const Config& config) {
-  const auto check = [&](const ConfigEntry& entry, std::vector<std::string> Declarations::* list,
+std::optional<Error> Settings::accept(const config::Config& config) {
+  const auto check = [&](const config::ConfigEntry& entry, std::vector<std::string> Declarations::* list,
                          std::string_view form) -> std::optional<Error> {
     Declarations one;
     (one.*list).push_back(assigned(entry));
     if (parse_declarations(one)) return std::nullopt;
     return Error{fmt::format("{}:{}: `{}` is not of the form {}", config.path, entry.line, entry.text, form), {}};
   };
-  for (const ConfigDeclarations& declarations : config.declarations) {
-    for (const ConfigEntry& entry : declarations.inputs)
+  for (const config::ConfigDeclarations& declarations : config.declarations) {
+    for (const config::ConfigEntry& entry : declarations.inputs)
       if (auto error = check(entry, &Declarations::inputs, "dtype[dims]")) return error;
-    for (const ConfigEntry& entry : declarations.ranges)
+    for (const config::ConfigEntry& entry : declarations.ranges)
       if (auto error = check(entry, &Declarations::ranges, "lo:hi with lo <= hi")) return error;
-    for (const ConfigEntry& entry : declarations.devices)
+    for (const config::ConfigEntry& entry : declarations.devices)
       if (auto error = check(entry, &Declarations::devices, "of a device, such as cpu or cuda:0")) return error;
     if (declarations.device)
       if (auto error = check(*declarations.device, &Declarations::devices, "of a device, such as cpu or cuda:0"))
         return error;
   }
   if (!config.baseline.empty() && !options_.keep_all && !baselines_.contains(config.baseline)) {
-    auto baseline = Baseline::read(config.baseline);
+    auto baseline = config::Baseline::read(config.baseline);
     if (!baseline) return baseline.error();
-    baselines_[config.baseline] = std::make_shared<const Baseline>(std::move(*baseline));
+    baselines_[config.baseline] = std::make_shared<const config::Baseline>(std::move(*baseline));
   }
   if (!config.placement_file.empty() && !placement_files_.contains(config.placement_file)) {
     auto rules = read_placement_file(config.placement_file);
@@ -159,16 +159,16 @@ std::optional<Error> Settings::accept(const Config& config) {
 }
 
 /// Rules that the command line allows and the configuration does not run all the same, to count what it hides.
-void Settings::leave_out(RuleSelection& selection) const {
-  RuleSelection command_line;
+void Settings::leave_out(rules::RuleSelection& selection) const {
+  rules::RuleSelection command_line;
   for_each_word(options_.select, [&](std::string_view word) { command_line.select(word); });
   for_each_word(options_.ignore, [&](std::string_view word) { command_line.ignore(word); });
-  for (const Rule* rule : all_rules())
+  for (const rules::Rule* rule : rules::all_rules())
     if (command_line.allows(rule->info()) && !selection.allows(rule->info()))
       selection.count_left_out(rule->info().code);
 }
 
-Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& input) {
+Result<std::shared_ptr<const config::Config>> Settings::config_for(const std::string& input) {
   if (given_ != nullptr) return given_;
   auto config = finder_.config_for(input);
   if (config && *config != nullptr)
@@ -177,27 +177,27 @@ Result<std::shared_ptr<const Config>> Settings::config_for(const std::string& in
   return config;
 }
 
-void Settings::announce(const Config& config) {
+void Settings::announce(const config::Config& config) {
   if (options_.quiet || !announced_.insert(config.path).second || announced_.size() > kMaxAnnounced + 1) return;
   write_stderr(announced_.size() > kMaxAnnounced
                    ? std::string("tensorlint: more configuration files are used\n")
                    : fmt::format("tensorlint: using {}\n", escape_for_people(config.path, 2000)));
 }
 
-InputSettings Settings::of(const std::string& input, const std::shared_ptr<const Config>& config) const {
+InputSettings Settings::of(const std::string& input, const std::shared_ptr<const config::Config>& config) const {
   InputSettings settings;
   settings.config = config;
-  const Config none;
-  const Config& file = config != nullptr ? *config : none;
+  const config::Config none;
+  const config::Config& file = config != nullptr ? *config : none;
   const std::string path = config != nullptr ? relative_path(input, file.folder) : input;
 
   Declarations declarations;
-  for (const ConfigDeclarations& part : file.declarations) {
+  for (const config::ConfigDeclarations& part : file.declarations) {
     if (!matches_path(part.path, path)) continue;
     add_declarations(part, declarations);
     if (part.path.empty()) continue;
     for (const auto* entries : {&part.inputs, &part.ranges, &part.devices})
-      for (const ConfigEntry& entry : *entries) settings.names.push_back({entry.name, entry.line});
+      for (const config::ConfigEntry& entry : *entries) settings.names.push_back({entry.name, entry.line});
   }
   append(declarations.inputs, options_.declarations.inputs);
   append(declarations.ranges, options_.declarations.ranges);
@@ -217,7 +217,7 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
     for_each_word(*ignore, [&](std::string_view word) { settings.selection.ignore(word); });
   leave_out(settings.selection);
   // ONNX requires sorted nodes; onnxruntime sorts them, and its own converter to half precision writes unsorted ones.
-  if (options_.target == "onnx") settings.selection.set_severity("use-before-definition", Severity::kError);
+  if (options_.target == "onnx") settings.selection.set_severity("use-before-definition", findings::Severity::kError);
   for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
   for (std::size_t i = 0; i < file.suppressions.size(); ++i) {
     if (!matches_path(file.suppressions[i].path, path)) continue;

@@ -41,16 +41,16 @@ struct ConfigName {
 
 /// What holds for one input.
 struct InputSettings {
-  AnalysisOptions analysis;
-  PlacementOptions placement;
-  RuleSelection selection;
-  FailOn fail_on;
+  dataflow::AnalysisOptions analysis;
+  placement::PlacementOptions placement;
+  rules::RuleSelection selection;
+  findings::FailOn fail_on;
   std::size_t max_findings = 1000;
-  std::shared_ptr<const Config> config;      ///< null: none
-  std::vector<std::size_t> suppressions;     ///< of the configuration, by index; in the selection's order
-  std::vector<ConfigName> names;             ///< declared for this input in particular
-  std::shared_ptr<const Baseline> baseline;  ///< null: none
-  bool baseline_is_configured = false;       ///< the configuration names it, not an option
+  std::shared_ptr<const config::Config> config;      ///< null: none
+  std::vector<std::size_t> suppressions;             ///< of the configuration, by index; in the selection's order
+  std::vector<ConfigName> names;                     ///< declared for this input in particular
+  std::shared_ptr<const config::Baseline> baseline;  ///< null: none
+  bool baseline_is_configured = false;               ///< the configuration names it, not an option
 };
 
 /// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
@@ -62,29 +62,29 @@ class Settings {
 
   /// Reads the input's configuration, once per file. Errors as of read_config, and declarations that are of no known
   /// form. A file that no option names is named on standard error: it may come with the model.
-  Result<std::shared_ptr<const Config>> config_for(const std::string& input);
+  Result<std::shared_ptr<const config::Config>> config_for(const std::string& input);
   /// `config`: what config_for gave.
-  InputSettings of(const std::string& input, const std::shared_ptr<const Config>& config) const;
+  InputSettings of(const std::string& input, const std::shared_ptr<const config::Config>& config) const;
 
   /// Values that options declare.
-  const AnalysisOptions& declared() const { return declared_; }
+  const dataflow::AnalysisOptions& declared() const { return declared_; }
 
  private:
   /// Declarations, and the files that the configuration names.
-  std::optional<Error> accept(const Config& config);
-  void leave_out(RuleSelection& selection) const;
-  void announce(const Config& config);
+  std::optional<Error> accept(const config::Config& config);
+  void leave_out(rules::RuleSelection& selection) const;
+  void announce(const config::Config& config);
 
   SettingsOptions options_;
-  AnalysisOptions declared_;
-  std::optional<FailOn> fail_on_;
-  std::shared_ptr<const Config> given_;
-  ConfigFinder finder_;
-  std::set<std::string> announced_;                                    ///< by path
-  std::map<std::string, std::shared_ptr<const Baseline>> baselines_;   ///< by path
-  std::map<std::string, std::vector<PlacementRule>> placement_files_;  ///< by path
-  std::vector<std::shared_ptr<const ProviderTable>> providers_;
-  std::shared_ptr<const Signatures> signatures_;
+  dataflow::AnalysisOptions declared_;
+  std::optional<findings::FailOn> fail_on_;
+  std::shared_ptr<const config::Config> given_;
+  config::ConfigFinder finder_;
+  std::set<std::string> announced_;                                               ///< by path
+  std::map<std::string, std::shared_ptr<const config::Baseline>> baselines_;      ///< by path
+  std::map<std::string, std::vector<placement::PlacementRule>> placement_files_;  ///< by path
+  std::vector<std::shared_ptr<const placement::ProviderTable>> providers_;
+  std::shared_ptr<const ops::Signatures> signatures_;
 };
 
 /// The settings of a command about one model.

@@ -13,14 +13,14 @@
 namespace tensorlint::cli {
 namespace {
 
-bool matches_any(const Model& model, const ShowFilter& filter) {
-  LocationResolver locations(model);
+bool matches_any(const Model& model, const reports::ShowFilter& filter) {
+  findings::LocationResolver locations(model);
   for (std::size_t n = 0; n < model.nodes.size(); ++n)
     if (filter.matches(model, static_cast<NodeId>(n), locations)) return true;
   return false;
 }
 
-std::string no_match(const ShowFilter& filter) {
+std::string no_match(const reports::ShowFilter& filter) {
   if (filter.module.empty()) return fmt::format("no node matches `{}`", filter.node);
   if (filter.node.empty()) return fmt::format("no node is in a module that matches `{}`", filter.module);
   return fmt::format("no node matches `{}` in a module that matches `{}`", filter.node, filter.module);
@@ -35,13 +35,14 @@ Result<std::string> show_one(const std::string& argument, const ShowOptions& opt
   if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
     return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
-  const Analysis analysis = analyse(*model, settings->analysis);
-  const Placement placement = place(analysis, settings->placement);
-  const ShowFilter filter{.node = options.node, .module = options.module};
+  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+  const placement::Placement placement = placement::place(analysis, settings->placement);
+  const reports::ShowFilter filter{.node = options.node, .module = options.module};
   if (filter.any() && !matches_any(*model, filter)) return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
-  if (options.format != "json") return show_text(analysis, placement, filter);
-  return show_json(analysis, placement,
-                   {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter});
+  if (options.format != "json") return reports::show_text(analysis, placement, filter);
+  return reports::show_json(
+      analysis, placement,
+      {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter});
 }
 
 }  // namespace

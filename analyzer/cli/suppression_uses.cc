@@ -11,7 +11,7 @@
 
 namespace tensorlint::cli {
 
-std::size_t SuppressionUses::note(const InputSettings& settings, const RuleResults& results) {
+std::size_t SuppressionUses::note(const InputSettings& settings, const rules::RuleResults& results) {
   std::size_t suppressed = 0;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < settings.suppressions.size(); ++i) {
@@ -23,21 +23,21 @@ std::size_t SuppressionUses::note(const InputSettings& settings, const RuleResul
     use.asked =
         use.asked || std::ranges::all_of(codes, [&](std::string_view code) { return settings.selection.allows(code); });
   }
-  are_reported_ = are_reported_ || settings.selection.allows(find_rule("unused-suppression")->info());
+  are_reported_ = are_reported_ || settings.selection.allows(rules::find_rule("unused-suppression")->info());
   return suppressed;
 }
 
-void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const Config>>& configs,
-                                    std::vector<InputReport>& reports) {
-  const RuleInfo& rule = find_rule("unused-suppression")->info();
+void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const config::Config>>& configs,
+                                    std::vector<findings::InputReport>& reports) {
+  const rules::RuleInfo& rule = rules::find_rule("unused-suppression")->info();
   if (!are_reported_) return;
   for (std::size_t input = 0; input < configs.size(); ++input) {
     const auto uses = uses_.find(configs[input].get());
     if (uses == uses_.end() || !reports[input].checked) continue;
     for (const auto& [index, use] : uses->second) {
       if (use.used || !use.asked) continue;
-      const Suppression& suppression = configs[input]->suppressions[index].suppression;
-      Finding finding;
+      const rules::Suppression& suppression = configs[input]->suppressions[index].suppression;
+      findings::Finding finding;
       finding.rule = rule.name;
       finding.code = rule.code;
       finding.severity = rule.severity;
@@ -46,7 +46,7 @@ void SuppressionUses::report_unused(const std::vector<std::shared_ptr<const Conf
       finding.path = suppression.place.file;
       finding.place = suppression.place;
       finding.message = fmt::format("the suppression of {} suppresses nothing", quoted_for_people(suppression.rules));
-      finding.fixes.push_back({.message = "remove it", .applicability = Applicability::kSafe});
+      finding.fixes.push_back({.message = "remove it", .applicability = findings::Applicability::kSafe});
       ++reports[input].counts[finding.severity];
       ++reports[input].places;
       reports[input].findings.push_back(std::move(finding));

@@ -17,11 +17,12 @@ namespace tensorlint::cli {
 class SuppressionUses {
  public:
   /// What an input used; the number of findings that its configuration suppressed.
-  std::size_t note(const InputSettings& settings, const RuleResults& results);
+  std::size_t note(const InputSettings& settings, const rules::RuleResults& results);
 
   /// Suppressions of a configuration that no input used stand in the report of its first input. `configs`: of each
   /// report's input, null for none.
-  void report_unused(const std::vector<std::shared_ptr<const Config>>& configs, std::vector<InputReport>& reports);
+  void report_unused(const std::vector<std::shared_ptr<const config::Config>>& configs,
+                     std::vector<findings::InputReport>& reports);
 
  private:
   struct Use {
@@ -30,8 +31,8 @@ class SuppressionUses {
   };
 
   std::mutex mutex_;
-  std::map<const Config*, std::map<std::size_t, Use>> uses_;  // by configuration and index
-  bool are_reported_ = false;                                 // some input's selection allows the rule
+  std::map<const config::Config*, std::map<std::size_t, Use>> uses_;  // by configuration and index
+  bool are_reported_ = false;                                         // some input's selection allows the rule
 };
 
 }  // namespace tensorlint::cli

@@ -49,9 +49,9 @@ int run_why(const WhyOptions& options) {
     value = model->find_value(static_cast<GraphId>(graph), options.value);
   if (value == ValueId::kAbsent)
     return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(*model, options.value)));
-  const Analysis analysis = analyse(*model, settings->analysis);
-  const auto error =
-      write_stdout(options.depth ? why_tree(analysis, value, *options.depth) : why_text(analysis, value));
+  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+  const auto error = write_stdout(options.depth ? reports::why_tree(analysis, value, *options.depth)
+                                                : reports::why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;
 }
 

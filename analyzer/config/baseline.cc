@@ -7,11 +7,11 @@
 
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/findings/grouping.h"
-#include "analyzer/version.h"
 #include "base/escape.h"
 #include "base/small_file.h"
+#include "base/version.h"
 
-namespace tensorlint {
+namespace tensorlint::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -73,15 +73,15 @@ Result<Baseline> Baseline::read(const std::string& path) {
   return baseline;
 }
 
-void Baseline::add(const std::string& input, std::span<const Finding> findings) {
+void Baseline::add(const std::string& input, std::span<const findings::Finding> findings) {
   auto& entries = inputs_[key(input)];
-  const auto add_place = [&entries](const Finding& place) {
-    Entry& entry = entries[fingerprint(place)];
+  const auto add_place = [&entries](const findings::Finding& place) {
+    Entry& entry = entries[findings::fingerprint(place)];
     if (entry.count++ == 0) entry = {std::string(place.rule), escape_for_people(place.message, 500), 1};
   };
-  for (const Finding& finding : findings) {
+  for (const findings::Finding& finding : findings) {
     add_place(finding);
-    for (const Finding& place : finding.also) add_place(place);
+    for (const findings::Finding& place : finding.also) add_place(place);
   }
 }
 
@@ -107,26 +107,26 @@ std::size_t Baseline::size() const {
   return total;
 }
 
-Baseline::Known Baseline::take_out(const std::string& input, std::vector<Finding>& findings) const {
+Baseline::Known Baseline::take_out(const std::string& input, std::vector<findings::Finding>& findings) const {
   Known known;
   const auto entries = inputs_.find(key(input));
   if (entries == inputs_.end()) return known;
   std::map<std::string, std::size_t> left;
   for (const auto& [print, entry] : entries->second) left[print] = entry.count;
-  const auto is_known = [&](const Finding& place) {
-    const auto found = left.find(fingerprint(place));
+  const auto is_known = [&](const findings::Finding& place) {
+    const auto found = left.find(findings::fingerprint(place));
     if (found == left.end() || found->second == 0) return false;
     --found->second;
     ++known.found;
     return true;
   };
-  std::erase_if(findings, [&](Finding& finding) {
+  std::erase_if(findings, [&](findings::Finding& finding) {
     const bool first = is_known(finding);
     std::erase_if(finding.also, is_known);
-    return first && !drop_first_place(finding);
+    return first && !findings::drop_first_place(finding);
   });
   for (const auto& [print, count] : left) known.gone += count;
   return known;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

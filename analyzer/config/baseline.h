@@ -10,7 +10,7 @@
 #include "analyzer/findings/finding.h"
 #include "base/result.h"
 
-namespace tensorlint {
+namespace tensorlint::config {
 
 /// Findings that are known, by input and place: new ones are told from them by their fingerprints. A finding loses the
 /// places that are known, and goes with its last one. In the file an input's path is
@@ -23,7 +23,7 @@ class Baseline {
   static Result<Baseline> read(const std::string& path);
 
   /// Adds all findings of one input.
-  void add(const std::string& input, std::span<const Finding> findings);
+  void add(const std::string& input, std::span<const findings::Finding> findings);
   std::string to_json() const;
   std::size_t size() const;
 
@@ -32,7 +32,7 @@ class Baseline {
     std::size_t gone = 0;   ///< in the baseline, and no longer found
   };
   /// Takes the known findings of one input out of `findings`; of several equal ones the first are the known ones.
-  Known take_out(const std::string& input, std::vector<Finding>& findings) const;
+  Known take_out(const std::string& input, std::vector<findings::Finding>& findings) const;
 
   const std::string& path() const { return path_; }
 
@@ -47,4 +47,4 @@ class Baseline {
   std::map<std::string, std::map<std::string, Entry>> inputs_;  ///< by path, by fingerprint
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

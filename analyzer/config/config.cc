@@ -14,7 +14,7 @@
 #include "base/small_file.h"
 #include "base/suggestion.h"
 
-namespace tensorlint {
+namespace tensorlint::config {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,20 +101,20 @@ class ConfigReader {
     return std::nullopt;
   }
 
-  MaybeError read_severity(const toml::node& node, Severity& out) const {
+  MaybeError read_severity(const toml::node& node, findings::Severity& out) const {
     std::string text;
     if (const MaybeError error = read_text(node, text)) return error;
-    const auto severity = severity_named(text);
+    const auto severity = findings::severity_named(text);
     if (!severity)
       return wrong(node.source(), fmt::format("`{}` is not a severity: expected error, warning or info", text));
     out = *severity;
     return std::nullopt;
   }
 
-  MaybeError read_fail_on(const toml::node& node, FailOn& out) const {
+  MaybeError read_fail_on(const toml::node& node, findings::FailOn& out) const {
     std::string text;
     if (const MaybeError error = read_text(node, text)) return error;
-    const auto fail_on = FailOn::named(text);
+    const auto fail_on = findings::FailOn::named(text);
     if (!fail_on)
       return wrong(node.source(), fmt::format("fail-on is one of error, warning, info and never, not `{}`", text));
     out = *fail_on;
@@ -122,8 +122,8 @@ class ConfigReader {
   }
 
   MaybeError check_rule(const toml::node& node, std::string_view word) const {
-    if (!rules_matching(word).empty()) return std::nullopt;
-    return wrong(node.source(), fmt::format("no rule is called `{}`{}", word, suggestion(word, rule_words())));
+    if (!rules::rules_matching(word).empty()) return std::nullopt;
+    return wrong(node.source(), fmt::format("no rule is called `{}`{}", word, suggestion(word, rules::rule_words())));
   }
 
   /// One rule, or a list of them.
@@ -142,10 +142,10 @@ class ConfigReader {
     const toml::table* table = node.as_table();
     if (table == nullptr) return wrong(node.source(), "expected a table `rule = \"severity\"`");
     for (const auto& [rule, value] : *table) {
-      if (rules_matching(rule.str()).empty())
+      if (rules::rules_matching(rule.str()).empty())
         return wrong(rule.source(),
-                     fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rule_words())));
-      Severity severity{};
+                     fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rules::rule_words())));
+      findings::Severity severity{};
       if (const MaybeError error = read_severity(value, severity)) return error;
       out_.severities.emplace_back(rule.str(), severity);
     }
@@ -213,7 +213,7 @@ class ConfigReader {
   MaybeError read_suppression(const toml::table& row) {
     static constexpr std::array<std::string_view, 5> kKeys{"rule", "path", "node", "graph", "reason"};
     ConfigSuppression found;
-    Suppression& suppression = found.suppression;
+    rules::Suppression& suppression = found.suppression;
     std::vector<std::string> rules;
     for (const auto& [key, node] : row) {
       MaybeError error;
@@ -237,7 +237,7 @@ class ConfigReader {
       return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
     for (const std::string& rule : rules) {
-      const auto codes = rules_matching(rule);
+      const auto codes = rules::rules_matching(rule);
       suppression.codes.insert(codes.begin(), codes.end());
     }
     suppression.place = {.file = path_,
@@ -283,4 +283,4 @@ Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string
   return found;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

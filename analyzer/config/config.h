@@ -14,7 +14,7 @@
 #include "analyzer/rules/suppression.h"
 #include "base/result.h"
 
-namespace tensorlint {
+namespace tensorlint::config {
 
 /// What a table [inputs], [ranges] or [devices] says of one value: checked by whoever knows the form.
 struct ConfigEntry {
@@ -31,7 +31,7 @@ struct ConfigDeclarations {
 
 struct ConfigSuppression {
   std::string path;  ///< glob, as above
-  Suppression suppression;
+  rules::Suppression suppression;
 };
 
 /// A tensorlint.toml (docs/configuration.md). Rules named in it are known to exist.
@@ -39,8 +39,8 @@ struct Config {
   std::string path;    ///< of the file
   std::string folder;  ///< that its globs and paths are relative to
   std::vector<std::string> select, ignore;
-  std::vector<std::pair<std::string, Severity>> severities;
-  std::optional<FailOn> fail_on;
+  std::vector<std::pair<std::string, findings::Severity>> severities;
+  std::optional<findings::FailOn> fail_on;
   std::optional<std::size_t> max_findings;
   std::string baseline, placement_file;  ///< paths, empty for none
   std::vector<ConfigDeclarations> declarations;
@@ -62,4 +62,4 @@ class ConfigFinder {
   std::map<std::string, std::shared_ptr<const Config>> folders_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

@@ -10,7 +10,7 @@
 
 #include "base/small_file.h"
 
-namespace tensorlint {
+namespace tensorlint::config {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
@@ -118,4 +118,4 @@ Result<toml::table> read_toml_file(const std::string& path) {
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

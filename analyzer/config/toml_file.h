@@ -13,7 +13,7 @@
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
-namespace tensorlint {
+namespace tensorlint::config {
 
 /// An error that begins with `path:line:column: `.
 Error toml_error(const std::string& path, const toml::source_region& source, std::string_view message);
@@ -22,4 +22,4 @@ Error toml_error(const std::string& path, const toml::source_region& source, std
 /// 16 parts, brackets in more than 32 others, and the first place that is no TOML.
 Result<toml::table> read_toml_file(const std::string& path);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::config

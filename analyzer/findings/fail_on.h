@@ -5,7 +5,7 @@
 
 #include "analyzer/findings/finding.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// The least severity that makes the exit code 1; none: findings never do.
 struct FailOn {
@@ -22,4 +22,4 @@ struct FailOn {
   }
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

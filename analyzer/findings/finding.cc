@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace tensorlint {
+namespace tensorlint::findings {
 namespace {
 
 auto sort_key(const Finding& finding) {
@@ -30,7 +30,7 @@ std::optional<Severity> severity_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view to_text(Certainty certainty) { return certainty == Certainty::kMust ? "must" : "may"; }
+std::string_view to_text(ops::Certainty certainty) { return certainty == ops::Certainty::kMust ? "must" : "may"; }
 
 std::string_view to_text(Applicability applicability) {
   return applicability == Applicability::kSafe ? "safe" : "unsafe";
@@ -76,4 +76,4 @@ void sort_and_deduplicate(std::vector<Finding>& findings) {
   findings.erase(last, findings.end());
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

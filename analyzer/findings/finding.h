@@ -11,13 +11,13 @@
 #include "ir/graph/edit.h"
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
 std::string_view to_text(Severity severity);
 std::optional<Severity> severity_named(std::string_view name);
-std::string_view to_text(Certainty certainty);
+std::string_view to_text(ops::Certainty certainty);
 
 /// Whether a fix provably changes no value (safe), or may round or reorder (unsafe; the rule's page says how).
 enum class Applicability : std::uint8_t { kSafe, kUnsafe };
@@ -66,7 +66,7 @@ struct Finding {
   std::string_view rule;  ///< name; static storage
   std::string_view code;
   Severity severity = Severity::kError;
-  Certainty certainty = Certainty::kMust;
+  ops::Certainty certainty = ops::Certainty::kMust;
   std::string path;   ///< of the input
   std::string graph;  ///< "main", "main/body", "domain::function"
   std::string node;   ///< its label; empty when no node is to blame
@@ -104,4 +104,4 @@ std::size_t count_places(const std::vector<Finding>& findings);
 /// By file, node order, code: the same input gives the same list. What is said twice is said once.
 void sort_and_deduplicate(std::vector<Finding>& findings);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tensorlint {
+namespace tensorlint::findings {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -61,4 +61,4 @@ std::string fingerprint(const Finding& finding) {
   return fmt::format("{:016x}", hash.value());
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

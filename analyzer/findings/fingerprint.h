@@ -5,7 +5,7 @@
 
 #include "analyzer/findings/finding.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// 16 hex digits that stay the same when nodes and values are numbered anew, when other nodes come or go, and when the
 /// wording of a message changes: made of the rule, the graph, the operator, the names of node and value without their
@@ -16,4 +16,4 @@ std::string fingerprint(const Finding& finding);
 /// A name without its numbers: "/layers.3/Add_12" and "/layers.4/Add_7" are the same.
 std::string without_numbers(std::string_view name);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

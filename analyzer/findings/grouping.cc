@@ -12,7 +12,7 @@
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/findings/source_location.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 namespace {
 
 /// Disjoint sets of findings; the root of a set is its first finding.
@@ -79,4 +79,4 @@ bool drop_first_place(Finding& finding) {
   return true;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

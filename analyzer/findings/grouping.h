@@ -4,7 +4,7 @@
 
 #include "analyzer/findings/finding.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// One mistake, one finding: findings of one rule that share a line of the user's program, or one of `causes`, become
 /// the first of them, with the others in `also`. Severities and certainties are kept apart. `findings` are of one input
@@ -14,4 +14,4 @@ void group_by_cause(std::vector<Finding>& findings);
 /// Takes the first place out of a finding; false when no other place is left.
 bool drop_first_place(Finding& finding);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

@@ -10,7 +10,7 @@
 #include "analyzer/findings/fail_on.h"
 #include "analyzer/findings/finding.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// What became of one input of `check`.
 struct InputReport {
@@ -41,4 +41,4 @@ struct InputReport {
   std::size_t omitted() const { return counts.total() - findings.size(); }
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

@@ -8,7 +8,7 @@
 
 #include "base/file_bytes.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ std::string_view SourceFiles::File::line(std::uint32_t number) const {
   return line;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

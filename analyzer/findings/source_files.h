@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// Lines of the files that findings point to: the model's own, when it is text, and Python programs that its stack
 /// traces name. A trace may name any file of the machine, and what is read ends up in reports. So programs are read
@@ -44,4 +44,4 @@ class SourceFiles {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 namespace {
 
 constexpr std::size_t kMaxFrames = 256;
@@ -145,4 +145,4 @@ SourceLocation LocationResolver::in_text(const Position& position) {
           .source = kept(sources_.model_line(position.line))};
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

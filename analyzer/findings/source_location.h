@@ -10,7 +10,7 @@
 #include "analyzer/findings/source_files.h"
 #include "ir/graph/model.h"
 
-namespace tensorlint {
+namespace tensorlint::findings {
 
 /// One frame of a Python stack trace as torch.onnx writes it.
 struct StackFrame {
@@ -58,4 +58,4 @@ class LocationResolver {
   SourceFiles sources_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::findings

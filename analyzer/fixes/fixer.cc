@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-namespace tensorlint {
+namespace tensorlint::fixes {
 namespace {
 
 /// What the edits that are taken already change: operands and attributes of nodes, and whole nodes.
@@ -60,14 +60,15 @@ class Targets {
 
 }  // namespace
 
-FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe) {
+FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& findings, bool unsafe) {
   FixPlan plan;
   Targets taken(model);
-  const auto plan_place = [&](const Finding& finding) {
-    const auto with_edits = std::ranges::find_if(finding.fixes, [](const Fix& fix) { return !fix.edits.empty(); });
+  const auto plan_place = [&](const findings::Finding& finding) {
+    const auto with_edits =
+        std::ranges::find_if(finding.fixes, [](const findings::Fix& fix) { return !fix.edits.empty(); });
     if (with_edits == finding.fixes.end()) return;
-    const auto usable = std::ranges::find_if(finding.fixes, [&](const Fix& fix) {
-      return !fix.edits.empty() && (unsafe || fix.applicability == Applicability::kSafe);
+    const auto usable = std::ranges::find_if(finding.fixes, [&](const findings::Fix& fix) {
+      return !fix.edits.empty() && (unsafe || fix.applicability == findings::Applicability::kSafe);
     });
     if (usable == finding.fixes.end()) {
       ++plan.unsafe_left;
@@ -81,19 +82,19 @@ FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, boo
     plan.fixed.push_back(&finding);
     plan.fixes_used.push_back(&*usable);
   };
-  for (const Finding& finding : findings) {
+  for (const findings::Finding& finding : findings) {
     plan_place(finding);
-    for (const Finding& place : finding.also) plan_place(place);
+    for (const findings::Finding& place : finding.also) plan_place(place);
   }
   return plan;
 }
 
-std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Analysis& after) {
-  const auto contradicted = [](const Analysis& analysis) {
+std::vector<GraphEdit> drop_stale_declarations(const dataflow::Analysis& before, const dataflow::Analysis& after) {
+  const auto contradicted = [](const dataflow::Analysis& analysis) {
     std::set<std::pair<GraphId, std::string>> names;
-    for (const NodeFailure& failure : analysis.failures()) {
-      const ConstraintKind kind = failure.failure.constraint->kind;
-      if (kind != ConstraintKind::kDeclaredType && kind != ConstraintKind::kDeclaredShape) continue;
+    for (const dataflow::NodeFailure& failure : analysis.failures()) {
+      const ops::ConstraintKind kind = failure.failure.constraint->kind;
+      if (kind != ops::ConstraintKind::kDeclaredType && kind != ops::ConstraintKind::kDeclaredShape) continue;
       const Model& model = analysis.model();
       for (const ValueId result : model.results(model.node(failure.node)))
         if (result != ValueId::kAbsent && !model.value(result).is_output)
@@ -109,4 +110,4 @@ std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Ana
   return edits;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::fixes

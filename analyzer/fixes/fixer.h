@@ -7,13 +7,13 @@
 #include "ir/graph/edit.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::fixes {
 
 /// The fixes that go into a model together.
 struct FixPlan {
   std::vector<GraphEdit> edits;
-  std::vector<const Finding*> fixed;  ///< or other places of findings; with `fixes_used` of the same index
-  std::vector<const Fix*> fixes_used;
+  std::vector<const findings::Finding*> fixed;  ///< or other places of findings; with `fixes_used` of the same index
+  std::vector<const findings::Fix*> fixes_used;
   std::size_t unsafe_left = 0;  ///< findings that only an unsafe fix would mend, and none was allowed
   std::size_t conflicting = 0;  ///< findings whose fix changes what another one changes; a second run mends them
 };
@@ -21,10 +21,10 @@ struct FixPlan {
 /// Takes the first fix with edits of each place of each finding, safe ones only unless `unsafe`. The first finding wins
 /// where two change the same operand or attribute, or one changes what another takes away or moves. `findings` are of
 /// `model` and must outlive the plan.
-FixPlan plan_fixes(const Model& model, const std::vector<Finding>& findings, bool unsafe);
+FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& findings, bool unsafe);
 
 /// Drops the value_info of intermediate values that a fix has made wrong: declared types that contradict what is
 /// inferred of the fixed model and did not before.
-std::vector<GraphEdit> drop_stale_declarations(const Analysis& before, const Analysis& after);
+std::vector<GraphEdit> drop_stale_declarations(const dataflow::Analysis& before, const dataflow::Analysis& after);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::fixes

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 constexpr std::ptrdiff_t kMaxChanges = 1000;
@@ -132,4 +132,4 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include "analyzer/findings/fingerprint.h"
-#include "analyzer/version.h"
 #include "base/escape.h"
+#include "base/version.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -24,7 +24,7 @@ std::string prose(std::string_view text) { return escape_for_people(text, 2 * kI
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(identifier(text)); }
 Json number_or_null(std::uint32_t number) { return number == 0 ? Json() : Json(number); }
 
-Json to_json(const Note& note) {
+Json to_json(const findings::Note& note) {
   return {{"message", prose(note.message)},
           {"node", text_or_null(note.node)},
           {"file", text_or_null(note.place.file)},
@@ -39,7 +39,7 @@ Json bytes_json(const std::string& bytes) {
   return error == std::errc() && end == bytes.data() + bytes.size() ? Json(number) : Json(identifier(bytes));
 }
 
-Json to_json(const TransferCost& cost) {
+Json to_json(const findings::TransferCost& cost) {
   Json json = {{"copies", cost.copies},
                {"bytes", bytes_json(cost.bytes)},
                {"setup_copies", cost.setup_copies},
@@ -51,7 +51,7 @@ Json to_json(const TransferCost& cost) {
   return json;
 }
 
-Json to_json(const DeviceWitness& witness) {
+Json to_json(const findings::DeviceWitness& witness) {
   Json json = {{"devices", Json::array()},
                {"conditions", Json::object()},
                {"trip_counts", Json::object()},
@@ -65,22 +65,22 @@ Json to_json(const DeviceWitness& witness) {
 }
 
 /// Another place of a finding.
-Json place_json(const Finding& place) {
+Json place_json(const findings::Finding& place) {
   return {{"graph", identifier(place.graph)},       {"node", text_or_null(place.node)},
           {"op", text_or_null(place.op)},           {"value", text_or_null(place.value)},
           {"file", text_or_null(place.place.file)}, {"line", number_or_null(place.place.line)},
-          {"message", prose(place.message)},        {"fingerprint", fingerprint(place)}};
+          {"message", prose(place.message)},        {"fingerprint", findings::fingerprint(place)}};
 }
 
-Json to_json(const Finding& finding) {
+Json to_json(const findings::Finding& finding) {
   Json notes = Json::array(), fixes = Json::array();
-  for (const Note& note : finding.notes) notes.push_back(to_json(note));
-  for (const Fix& fix : finding.fixes)
-    fixes.push_back({{"message", prose(fix.message)}, {"applicability", to_text(fix.applicability)}});
+  for (const findings::Note& note : finding.notes) notes.push_back(to_json(note));
+  for (const findings::Fix& fix : finding.fixes)
+    fixes.push_back({{"message", prose(fix.message)}, {"applicability", findings::to_text(fix.applicability)}});
   Json json = {{"rule", finding.rule},
                {"code", finding.code},
-               {"severity", to_text(finding.severity)},
-               {"certainty", to_text(finding.certainty)},
+               {"severity", findings::to_text(finding.severity)},
+               {"certainty", findings::to_text(finding.certainty)},
                {"path", identifier(finding.path)},
                {"graph", identifier(finding.graph)},
                {"node", text_or_null(finding.node)},
@@ -92,10 +92,10 @@ Json to_json(const Finding& finding) {
                {"message", prose(finding.message)},
                {"notes", std::move(notes)},
                {"fixes", std::move(fixes)},
-               {"fingerprint", fingerprint(finding)}};
+               {"fingerprint", findings::fingerprint(finding)}};
   if (!finding.also.empty()) {
     json["also"] = Json::array();
-    for (const Finding& place : finding.also) json["also"].push_back(place_json(place));
+    for (const findings::Finding& place : finding.also) json["also"].push_back(place_json(place));
   }
   if (finding.cost) json["cost"] = to_json(*finding.cost);
   if (finding.devices) {
@@ -110,11 +110,11 @@ std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::err
 
 }  // namespace
 
-std::string check_json(std::span<const InputReport> inputs, bool timings) {
+std::string check_json(std::span<const findings::InputReport> inputs, bool timings) {
   Json input_list = Json::array(), findings = Json::array();
-  SeverityCounts counts;
+  findings::SeverityCounts counts;
   std::size_t places = 0, omitted = 0, hidden = 0, suppressed = 0, in_baseline = 0, gone = 0;
-  for (const InputReport& input : inputs) {
+  for (const findings::InputReport& input : inputs) {
     Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
     if (input.checked) {
       json["nodes"] = input.nodes;
@@ -140,7 +140,7 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
       json["peak_rss_bytes"] = input.peak_rss_bytes;
     }
     input_list.push_back(std::move(json));
-    for (const Finding& finding : input.findings) findings.push_back(to_json(finding));
+    for (const findings::Finding& finding : input.findings) findings.push_back(to_json(finding));
     counts += input.counts;
     places += input.places;
     omitted += input.omitted();
@@ -161,4 +161,4 @@ std::string check_json(std::span<const InputReport> inputs, bool timings) {
                  {"summary", std::move(summary)}});
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

@@ -15,7 +15,7 @@
 #include "base/escape.h"
 #include "base/glob.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 constexpr std::size_t kMessageLength = 2000;
@@ -23,7 +23,7 @@ constexpr std::size_t kMessageLength = 2000;
 constexpr std::size_t kShownElements = 8, kShownOperands = 32;
 
 /// Why dims of a value's shape are not known, as far as the operands of its node do not have that already.
-std::set<Unknown> new_unknowns(const Analysis& analysis, ValueId value) {
+std::set<Unknown> new_unknowns(const dataflow::Analysis& analysis, ValueId value) {
   std::set<Unknown> reasons;
   for (const Dim dim : analysis.facts().dims_of(analysis.fact(value).shape))
     if (dim.is_unknown()) reasons.insert(dim.reason());
@@ -94,7 +94,7 @@ std::vector<std::string_view> assumed_aspects(Taint taint) {
   return aspects;
 }
 
-std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names) {
+std::string fact_text(const dataflow::Analysis& analysis, ValueId value, ExtentNames& names) {
   FactStore& facts = analysis.facts();
   const FactId id = names.name(analysis.fact_id(value));
   const Fact& fact = facts.fact(id);
@@ -102,7 +102,7 @@ std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& name
   return escape_for_people(facts.to_text(id), kMessageLength) + (contents.empty() ? bounds_text(fact) : contents);
 }
 
-bool ShowFilter::matches(const Model& model, NodeId id, LocationResolver& locations) const {
+bool ShowFilter::matches(const Model& model, NodeId id, findings::LocationResolver& locations) const {
   if (!node.empty() && !matches_name(node, model.label(id))) return false;
   if (module.empty()) return true;
   // A module contains those below it: `encoder` is also the module of what is in `encoder.layers.0`.
@@ -114,7 +114,7 @@ bool ShowFilter::matches(const Model& model, NodeId id, LocationResolver& locati
   return false;
 }
 
-std::string module_of(const Model& model, NodeId node, LocationResolver& locations) {
+std::string module_of(const Model& model, NodeId node, findings::LocationResolver& locations) {
   if (const std::string& known = locations.of(node).module; !known.empty()) return known;
   // Exporters that write no scopes name nodes by them: `/encoder/layers.0/MatMul`.
   const std::string_view name = model.text(model.node(node).name);
@@ -129,14 +129,14 @@ namespace {
 
 class ShowPrinter {
  public:
-  ShowPrinter(const Analysis& analysis, const Placement& placement, const ShowFilter& filter)
+  ShowPrinter(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowFilter& filter)
       : analysis_(analysis),
         model_(analysis.model()),
         placement_(placement),
         filter_(filter),
         locations_(model_),
         names_(analysis.facts()) {
-    for (const NodeFailure& failure : analysis.failures()) failed_.insert(failure.node);
+    for (const dataflow::NodeFailure& failure : analysis.failures()) failed_.insert(failure.node);
   }
 
   std::string print() {
@@ -211,11 +211,11 @@ class ShowPrinter {
     out_ += '\n';
   }
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
-  const Placement& placement_;
+  const placement::Placement& placement_;
   const ShowFilter& filter_;
-  LocationResolver locations_;
+  findings::LocationResolver locations_;
   ExtentNames names_;
   std::string out_;
   std::set<NodeId> failed_;
@@ -223,8 +223,9 @@ class ShowPrinter {
 
 }  // namespace
 
-std::string show_text(const Analysis& analysis, const Placement& placement, const ShowFilter& filter) {
+std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
+                      const ShowFilter& filter) {
   return ShowPrinter(analysis, placement, filter).print();
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

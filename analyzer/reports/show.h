@@ -9,20 +9,20 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 
 /// What the range of a tensor adds to its type: " in [0, 1]", " >= 0", " = 3" where all elements are equal, or nothing.
 std::string bounds_text(const Fact& fact);
 
 /// Type, and contents where the tensor is small or else the range: "int64[2] = {1, N}", "float32[N] >= 0".
-std::string fact_text(const Analysis& analysis, ValueId value, ExtentNames& names);
+std::string fact_text(const dataflow::Analysis& analysis, ValueId value, ExtentNames& names);
 
 /// "dtype", "shape", "values": what of a value is a best guess after a node that fails.
 std::vector<std::string_view> assumed_aspects(Taint taint);
 
 /// The dotted path of the torch.nn.Module of a node: from the exporter's scopes, else from the node's name; empty when
 /// neither gives it.
-std::string module_of(const Model& model, NodeId node, LocationResolver& locations);
+std::string module_of(const Model& model, NodeId node, findings::LocationResolver& locations);
 
 /// Which nodes to show: globs (matches_name), empty for all.
 struct ShowFilter {
@@ -30,12 +30,13 @@ struct ShowFilter {
   std::string module;  ///< matches its module or one around that
 
   bool any() const { return !node.empty() || !module.empty(); }
-  bool matches(const Model& model, NodeId id, LocationResolver& locations) const;
+  bool matches(const Model& model, NodeId id, findings::LocationResolver& locations) const;
 };
 
 /// Every value with its facts, graph by graph, in file order. With a filter only the nodes that match, each with its
 /// operands and results, and nothing at all where none does.
-std::string show_text(const Analysis& analysis, const Placement& placement, const ShowFilter& filter);
+std::string show_text(const dataflow::Analysis& analysis, const placement::Placement& placement,
+                      const ShowFilter& filter);
 
 struct ShowStyle {
   bool one_line = false;
@@ -44,6 +45,6 @@ struct ShowStyle {
 };
 
 /// The facts of every value (docs/schema/show.schema.json), with a newline at its end.
-std::string show_json(const Analysis& analysis, const Placement& placement, ShowStyle style);
+std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement, ShowStyle style);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

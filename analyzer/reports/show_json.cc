@@ -10,7 +10,7 @@
 #include "ir/facts/dim_names.h"
 #include "passes/losses/loss_sites.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -125,7 +125,7 @@ class FactPrinter {
 /// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
 class NodePrinter {
  public:
-  NodePrinter(const Analysis& analysis, const ShowFilter& filter)
+  NodePrinter(const dataflow::Analysis& analysis, const ShowFilter& filter)
       : model_(analysis.model()), filter_(filter), locations_(model_), shown_(model_.values.size(), !filter.any()) {}
 
   Json print(const Graph& graph) {
@@ -156,12 +156,12 @@ class NodePrinter {
 
   const Model& model_;
   const ShowFilter& filter_;
-  LocationResolver locations_;
+  findings::LocationResolver locations_;
   std::vector<bool> shown_;
 };
 
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
-bool entered(const Analysis& analysis, const Graph& graph) {
+bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
   bool any = graph.node_count == 0;
   for (std::uint32_t n = 0; n < graph.node_count && !any; ++n)
     any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
@@ -170,7 +170,7 @@ bool entered(const Analysis& analysis, const Graph& graph) {
 
 }  // namespace
 
-std::string show_json(const Analysis& analysis, const Placement& placement, ShowStyle style) {
+std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement, ShowStyle style) {
   const Model& model = analysis.model();
   FactPrinter printer(analysis.facts(), style.all_symbols);
   std::vector<Json> values(model.graphs.size(), Json::object());
@@ -193,8 +193,8 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
     graphs.push_back(std::move(json));
   }
   Json losses = Json::array();
-  for (const LossSite& loss : find_losses(analysis))
-    losses.push_back({{"kind", to_text(loss.kind)},
+  for (const losses::LossSite& loss : losses::find_losses(analysis))
+    losses.push_back({{"kind", losses::to_text(loss.kind)},
                       {"node", identifier(model.label(loss.meeting))},
                       {"prediction", identifier(model.name_of(loss.prediction_source))},
                       {"target", identifier(model.name_of(loss.target_source))}});
@@ -207,4 +207,4 @@ std::string show_json(const Analysis& analysis, const Placement& placement, Show
   return document.dump(style.one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

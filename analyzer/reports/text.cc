@@ -9,7 +9,7 @@
 
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 /// Hints of one rule shown per input; the rest is counted. Errors and warnings are all shown.
@@ -24,11 +24,11 @@ class TextReport {
  public:
   explicit TextReport(bool colour) : colour_(colour) {}
 
-  void add(const InputReport& input) {
+  void add(const findings::InputReport& input) {
     if (!input.checked) add_failure(input);
     std::map<std::string_view, std::size_t> hints;
-    for (const Finding& finding : input.findings) {
-      if (finding.severity == Severity::kInfo && ++hints[finding.code] > kShownHints) continue;
+    for (const findings::Finding& finding : input.findings) {
+      if (finding.severity == findings::Severity::kInfo && ++hints[finding.code] > kShownHints) continue;
       add(finding);
     }
     for (const auto& [code, number] : hints)
@@ -45,7 +45,7 @@ class TextReport {
     nodes_ += input.nodes;
   }
 
-  void add_timings(const InputReport& input) {
+  void add_timings(const findings::InputReport& input) {
     line("{}: load {:.1f} ms, infer {:.1f} ms, rules {:.1f} ms, total {:.1f} ms, peak {:.1f} MiB",
          escape_for_people(input.path), 1e3 * input.seconds.load, 1e3 * input.seconds.infer, 1e3 * input.seconds.rules,
          1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
@@ -88,30 +88,30 @@ class TextReport {
   std::string painted(std::string_view text, std::string_view code) const {
     return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
   }
-  static std::string_view colour_of(Severity severity) {
+  static std::string_view colour_of(findings::Severity severity) {
     switch (severity) {
-      case Severity::kError:
+      case findings::Severity::kError:
         return "1;31";
-      case Severity::kWarning:
+      case findings::Severity::kWarning:
         return "1;33";
       default:
         return "1;36";
     }
   }
 
-  static std::string place_text(const SourceLocation& place) {
+  static std::string place_text(const findings::SourceLocation& place) {
     std::string text = escape_for_people(place.file);
     if (place.line > 0) text += fmt::format(":{}", place.line);
     if (place.column > 0) text += fmt::format(":{}", place.column);
     return text;
   }
 
-  void add_failure(const InputReport& input) {
-    line("{} {}: {}\n", painted("cannot check", colour_of(Severity::kError)), escape_for_people(input.path),
+  void add_failure(const findings::InputReport& input) {
+    line("{} {}: {}\n", painted("cannot check", colour_of(findings::Severity::kError)), escape_for_people(input.path),
          escape_for_people(input.error, kMessageLength));
   }
 
-  void add_source(const SourceLocation& place) {
+  void add_source(const findings::SourceLocation& place) {
     if (place.source.empty() || place.line == 0) return;
     const std::size_t indent = place.source.find_first_not_of(" \t");
     if (indent == std::string::npos) return;
@@ -120,9 +120,9 @@ class TextReport {
          escape_for_people(place.source.substr(indent), kSourceLength));
   }
 
-  void add(const Finding& finding) {
-    const std::string head = fmt::format("{}[{} {}]", to_text(finding.severity), finding.code, finding.rule);
-    const bool may = finding.certainty == Certainty::kMay;
+  void add(const findings::Finding& finding) {
+    const std::string head = fmt::format("{}[{} {}]", findings::to_text(finding.severity), finding.code, finding.rule);
+    const bool may = finding.certainty == ops::Certainty::kMay;
     line("{}: {}", painted(head, colour_of(finding.severity)),
          painted(escape_for_people(finding.message, kMessageLength), "1"));
     const std::string node =
@@ -139,24 +139,24 @@ class TextReport {
     if (!finding.module.empty()) line("   in module `{}`", escape_for_people(finding.module));
     if (!finding.also.empty()) add_places(finding);
     if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
-    for (const Note& note : finding.notes) add(note, finding.place);
-    for (const Fix& fix : finding.fixes)
+    for (const findings::Note& note : finding.notes) add(note, finding.place);
+    for (const findings::Fix& fix : finding.fixes)
       line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
-           fix.applicability == Applicability::kSafe ? "" : " (check that this is what you mean)");
+           fix.applicability == findings::Applicability::kSafe ? "" : " (check that this is what you mean)");
     out_ += '\n';
   }
 
   /// "and 47 more places: `a` (train.py:3), `b` (train.py:7), `c`, ...": those on lines that are not named yet first.
-  void add_places(const Finding& finding) {
-    const auto line_of = [](const Finding& place) { return std::pair(place.place.file, place.place.line); };
+  void add_places(const findings::Finding& finding) {
+    const auto line_of = [](const findings::Finding& place) { return std::pair(place.place.file, place.place.line); };
     std::set<std::pair<std::string, std::uint32_t>> lines{line_of(finding)};
-    std::vector<const Finding*> shown, others;
-    for (const Finding& place : finding.also)
+    std::vector<const findings::Finding*> shown, others;
+    for (const findings::Finding& place : finding.also)
       (place.place.known() && shown.size() < kShownPlaces && lines.insert(line_of(place)).second ? shown : others)
           .push_back(&place);
     for (std::size_t i = 0; i < others.size() && shown.size() < kShownPlaces; ++i) shown.push_back(others[i]);
     std::string text;
-    for (const Finding* place : shown) {
+    for (const findings::Finding* place : shown) {
       const std::string_view name = !place->node.empty() ? place->node : place->value;
       text += fmt::format("{}`{}`", text.empty() ? "" : ", ",
                           escape_for_people(name.empty() ? std::string_view(place->graph) : name));
@@ -169,9 +169,9 @@ class TextReport {
   }
 
   /// What is said of other places in other words: names and numbers of layers may differ, what is wrong should not.
-  void add_other_messages(const Finding& finding) {
+  void add_other_messages(const findings::Finding& finding) {
     std::set<std::string> known{without_names(finding.message)};
-    for (const Finding& place : finding.also) {
+    for (const findings::Finding& place : finding.also) {
       if (!known.insert(without_names(place.message)).second) continue;
       if (known.size() > kShownMessages + 1) return line("   and in other words at further places: see --format json");
       line("   there: {}", escape_for_people(place.message, kMessageLength));
@@ -188,7 +188,7 @@ class TextReport {
     return text;
   }
 
-  static std::string node_text(const Finding& finding) {
+  static std::string node_text(const findings::Finding& finding) {
     std::string text = fmt::format("node `{}`", escape_for_people(finding.node));
     if (!finding.op.empty() && finding.node.find('(') == std::string::npos)
       text += fmt::format(" ({})", escape_for_people(finding.op));
@@ -197,7 +197,7 @@ class TextReport {
   }
 
   /// A note whose line is that of the finding does not show it again.
-  void add(const Note& note, const SourceLocation& shown) {
+  void add(const findings::Note& note, const findings::SourceLocation& shown) {
     std::string where;
     if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_people(note.node));
     line("   {}: {}{}", painted("note", "36"), escape_for_people(note.message, kMessageLength), where);
@@ -208,19 +208,19 @@ class TextReport {
 
   bool colour_;
   std::string out_;
-  SeverityCounts counts_;
+  findings::SeverityCounts counts_;
   std::size_t places_ = 0, checked_ = 0, failed_ = 0, nodes_ = 0, suppressed_ = 0, left_out_ = 0, in_baseline_ = 0,
               gone_ = 0;
 };
 
 }  // namespace
 
-std::string check_text(std::span<const InputReport> inputs, TextStyle style) {
+std::string check_text(std::span<const findings::InputReport> inputs, TextStyle style) {
   TextReport report(style.colour);
-  for (const InputReport& input : inputs) report.add(input);
+  for (const findings::InputReport& input : inputs) report.add(input);
   if (style.timings)
-    for (const InputReport& input : inputs) report.add_timings(input);
+    for (const findings::InputReport& input : inputs) report.add_timings(input);
   return style.quiet ? report.take() : report.finish();
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

@@ -5,7 +5,7 @@
 
 #include "analyzer/findings/input_report.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 
 struct TextStyle {
   bool timings = false;
@@ -15,6 +15,6 @@ struct TextStyle {
 
 /// The result of `check` for people: each finding with its place, the line of code, where facts began and the fix; one
 /// summary line at the end.
-std::string check_text(std::span<const InputReport> inputs, TextStyle style);
+std::string check_text(std::span<const findings::InputReport> inputs, TextStyle style);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::reports {
 
 Dim ExtentNames::name(Dim dim) {
   DimPool& dims = facts_.dims();
@@ -40,7 +40,7 @@ FactId ExtentNames::name(FactId id) {
   return facts_.intern(fact);
 }
 
-bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant) {
+bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant) {
   const FactStore& facts = analysis.facts();
   for (FactId id = analysis.fact_id(value); id != FactId::kAbsent && id != FactId::kTop; id = facts.fact(id).element) {
     const Fact& fact = facts.fact(id);
@@ -52,7 +52,7 @@ bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(D
   return false;
 }
 
-ValueId first_with(const Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has) {
+ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has) {
   const Model& model = analysis.model();
   std::set<ValueId> seen;
   while (seen.insert(value).second) {
@@ -88,4 +88,4 @@ bool is_in(const DimPool& dims, Dim symbol, Dim dim) {
   return std::ranges::find(used, symbol) != used.end();
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

@@ -8,7 +8,7 @@
 
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 
 /// Names for extents that have neither number nor name, for one report: `?1`, `?2`, ... in the order in which they are
 /// met.
@@ -28,13 +28,13 @@ class ExtentNames {
 };
 
 /// True where a dim of the value's shape, an element of its contents, or one of what it holds is of that kind.
-bool has_dim(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant);
+bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant);
 
 /// Where something that a value has came from: `has` of it, but of nothing that the maker (or its body) was made of.
 /// `value` itself where that holds for it already.
-ValueId first_with(const Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has);
+ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has);
 
 /// Symbol `symbol` is in a dim.
 bool is_in(const DimPool& dims, Dim symbol, Dim dim);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

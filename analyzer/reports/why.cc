@@ -15,7 +15,7 @@
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::reports {
 namespace {
 
 constexpr int kMaxNodes = 40;
@@ -73,7 +73,7 @@ std::string source_text(const Model& model, ValueId value) {
 }
 
 /// "axis 2", "axes 0, 1 and element 3"; of what a sequence or optional holds too. With `verb`: "axis 2 is".
-std::string places_text(const Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant,
+std::string places_text(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant,
                         bool verb = false) {
   const FactStore& facts = analysis.facts();
   std::vector<std::string> found;
@@ -104,7 +104,7 @@ std::string places_text(const Analysis& analysis, ValueId value, const std::func
 
 /// What of a value is not known, a line each: with the reason, and where that began. Without `inherited` only what
 /// began there.
-std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherited) {
+std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, bool inherited) {
   const Model& model = analysis.model();
   const FactStore& facts = analysis.facts();
   std::string text;
@@ -142,13 +142,13 @@ std::string unknown_lines(const Analysis& analysis, ValueId value, bool inherite
 }
 
 /// Of one node, in file order.
-std::span<const NodeFailure> failures_of(const Analysis& analysis, NodeId node) {
-  const auto found = std::ranges::equal_range(analysis.failures(), node, {}, &NodeFailure::node);
+std::span<const dataflow::NodeFailure> failures_of(const dataflow::Analysis& analysis, NodeId node) {
+  const auto found = std::ranges::equal_range(analysis.failures(), node, {}, &dataflow::NodeFailure::node);
   return {found.begin(), found.end()};
 }
 
 /// The value has a declared type, and a fact although nothing could be derived of its node.
-bool counts_declaration(const Analysis& analysis, ValueId value) {
+bool counts_declaration(const dataflow::Analysis& analysis, ValueId value) {
   const Value& self = analysis.model().value(value);
   if (self.type == nullptr || analysis.fact_id(value) == FactId::kTop) return false;
   if (!analysis.reason(self.producer).empty()) return true;
@@ -161,7 +161,7 @@ bool counts_declaration(const Analysis& analysis, ValueId value) {
 }
 
 /// What the names `?1`, `?2`, ... stand for, a line each.
-std::string legend(const Analysis& analysis, const ExtentNames& names, const std::vector<ValueId>& met_at) {
+std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names, const std::vector<ValueId>& met_at) {
   const Model& model = analysis.model();
   const DimPool& dims = analysis.facts().dims();
   std::string text;
@@ -179,9 +179,9 @@ std::string legend(const Analysis& analysis, const ExtentNames& names, const std
 
 }  // namespace
 
-std::string why_text(const Analysis& analysis, ValueId value) {
+std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  LocationResolver places(model);
+  findings::LocationResolver places(model);
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;  // where each of the names was met
   std::string text;
@@ -209,10 +209,10 @@ std::string why_text(const Analysis& analysis, ValueId value) {
     }
     const Node& node = model.node(self.producer);
     text += "  made by " + node_text(model, self.producer);
-    const SourceLocation& place = places.of(self.producer).place;
+    const findings::SourceLocation& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
-    for (const NodeFailure& failure : failures_of(analysis, self.producer))
-      text += fmt::format("  it fails: {}\n", FailureCase{analysis, failure}.message());
+    for (const dataflow::NodeFailure& failure : failures_of(analysis, self.producer))
+      text += fmt::format("  it fails: {}\n", rules::FailureCase{analysis, failure}.message());
     if (counts_declaration(analysis, current))
       text += "  the model declares its type, which counts where the operands tell nothing\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
@@ -229,7 +229,7 @@ std::string why_text(const Analysis& analysis, ValueId value) {
   const bool has_bodies = producer != NodeId::kNone && !made_of(model, producer, model.value(value)).empty();
   const auto origin = [&](Aspect aspect, std::string_view what) {
     if (has_bodies) return;
-    const Origin found = origin_of(analysis, value, aspect);
+    const dataflow::Origin found = dataflow::origin_of(analysis, value, aspect);
     if (found.value == value) return;
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));
     text += found.node == NodeId::kNone
@@ -259,27 +259,27 @@ std::vector<ValueId> sources_of(const Model& model, ValueId value) {
 }
 
 /// What follows the type on a line of the tree: where the value came from, and what is wrong there.
-std::string remarks(const Analysis& analysis, ValueId value, LocationResolver& places) {
+std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings::LocationResolver& places) {
   const Model& model = analysis.model();
   const Value& self = model.value(value);
   if (self.origin != ValueOrigin::kNode) return fmt::format(", {}", word_for(model, value));
   std::string text = ", made by " + node_text(model, self.producer);
-  if (const SourceLocation& place = places.of(self.producer).place; place.known())
+  if (const findings::SourceLocation& place = places.of(self.producer).place; place.known())
     text += fmt::format(" at {}:{}", escape_for_people(place.file), place.line);
-  for (const NodeFailure& failure : failures_of(analysis, self.producer))
-    text += fmt::format("; it fails: {}", FailureCase{analysis, failure}.message());
+  for (const dataflow::NodeFailure& failure : failures_of(analysis, self.producer))
+    text += fmt::format("; it fails: {}", rules::FailureCase{analysis, failure}.message());
   return text;
 }
 
 }  // namespace
 
-std::string why_tree(const Analysis& analysis, ValueId value, std::size_t depth) {
+std::string why_tree(const dataflow::Analysis& analysis, ValueId value, std::size_t depth) {
   struct Entry {
     ValueId value;
     std::size_t level;
   };
   const Model& model = analysis.model();
-  LocationResolver places(model);
+  findings::LocationResolver places(model);
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;
   std::set<ValueId> expanded;
@@ -313,4 +313,4 @@ std::string why_tree(const Analysis& analysis, ValueId value, std::size_t depth)
   return text + legend(analysis, names, met_at);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::reports

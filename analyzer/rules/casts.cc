@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 bool is_discrete(const Operand& operand) {
@@ -86,7 +86,8 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
   return edits;
 }
 
-void remove_with_last_reader(const Analysis& analysis, NodeId node, NodeId reader, std::vector<GraphEdit>& edits) {
+void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
+                             std::vector<GraphEdit>& edits) {
   const Model& model = analysis.model();
   for (const ValueId result : model.results(model.node(node))) {
     if (result == ValueId::kAbsent) continue;
@@ -101,7 +102,7 @@ void remove_with_last_reader(const Analysis& analysis, NodeId node, NodeId reade
 
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix) {
   // A Cast that made integers of floats has truncated their fractions: casting back may not be what is meant.
-  const NodeId began = origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
+  const NodeId began = dataflow::origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
   bool exact = is_exact_in(fix.operand.fact().range, fix.to);
   if (began != NodeId::kNone && NodeCall(failure.analysis, began).is("Cast")) {
     const NodeCall cast(failure.analysis, began);
@@ -114,18 +115,18 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
                           std::string(failure.model().name_of(before.value())), edits);
         remove_with_last_reader(failure.analysis, began, failure.at.node, edits);
         finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
-                    Applicability::kUnsafe, std::move(edits));
+                    findings::Applicability::kUnsafe, std::move(edits));
       }
     }
   }
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
-              exact ? Applicability::kSafe : Applicability::kUnsafe,
+              exact ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
               insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
 }
 
-bool is_in_failure(const Analysis& analysis, ValueId value) {
+bool is_in_failure(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  return std::ranges::any_of(analysis.failures(), [&](const NodeFailure& failure) {
+  return std::ranges::any_of(analysis.failures(), [&](const dataflow::NodeFailure& failure) {
     if (failure.node == NodeId::kNone) return false;
     const auto operands = model.operands(model.node(failure.node));
     return std::ranges::any_of(failure.failure.operands, [&](int i) {
@@ -157,4 +158,4 @@ bool is_exact_in(const Range& range, DType dtype) {
   return -limit <= range.lo && range.hi <= limit;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,7 +2,7 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Where casting one operand to another's dtype mends a failure.
 struct CastFix {
@@ -21,15 +21,16 @@ std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId va
 std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value);
 
 /// Takes away a node that only `reader` read, which now reads something else.
-void remove_with_last_reader(const Analysis& analysis, NodeId node, NodeId reader, std::vector<GraphEdit>& edits);
+void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
+                             std::vector<GraphEdit>& edits);
 
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
 void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix);
 
 /// A failed precondition is about the value: what is wrong there explains what is odd about the value.
-bool is_in_failure(const Analysis& analysis, ValueId value);
+bool is_in_failure(const dataflow::Analysis& analysis, ValueId value);
 
 /// Every integer in the range is a number of the floating dtype.
 bool is_exact_in(const Range& range, DType dtype);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -11,7 +11,7 @@
 
 #include "analyzer/findings/fingerprint.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kMaxListNodes = 64;  // a list that is computed by more is not compared
@@ -24,7 +24,7 @@ bool is_constant(const Model& model, ValueId id) {
 
 /// The constants that a list of extents, axes or pads is computed from; nullopt where it needs more than a walk of
 /// kMaxListNodes. What only the shape of a tensor decides is no constant, and not looked behind.
-std::optional<std::set<ValueId>> constants_of(const Analysis& analysis, ValueId list) {
+std::optional<std::set<ValueId>> constants_of(const dataflow::Analysis& analysis, ValueId list) {
   const Model& model = analysis.model();
   std::set<ValueId> constants, known{list};
   std::vector<ValueId> pending{list};
@@ -38,8 +38,8 @@ std::optional<std::set<ValueId>> constants_of(const Analysis& analysis, ValueId 
     const NodeId producer = model.value(value).producer;
     if (producer == NodeId::kNone) continue;
     const Node& node = model.node(producer);
-    const OpEntry* entry = analysis.entry(node);
-    if (entry != nullptr && entry->has(OpTrait::kShapeOf)) continue;
+    const ops::OpEntry* entry = analysis.entry(node);
+    if (entry != nullptr && entry->has(ops::OpTrait::kShapeOf)) continue;
     for (const ValueId operand : model.operands(node))
       if (operand != ValueId::kAbsent && known.insert(operand).second) pending.push_back(operand);
     if (known.size() > kMaxListNodes) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::set<ValueId>> constants_of(const Analysis& analysis, ValueId 
 }
 
 /// Lists with the same elements, made of the same constants.
-std::string list_key(const Analysis& analysis, ValueId value) {
+std::string list_key(const dataflow::Analysis& analysis, ValueId value) {
   const Fact& fact = analysis.fact(value);
   const Content* content = analysis.facts().content(fact.content);
   if (content == nullptr || content->integers.empty()) return {};
@@ -68,12 +68,12 @@ std::string dtypes_of(std::span<const Operand> operands) {
 
 /// Where an exporter left no source lines, names tell of instances of one module: nodes below "/layers.0/attention" and
 /// "/layers.7/attention" that fail in the same words. Empty for names without a module that is numbered.
-std::string instance_key(const Model& model, const NodeFailure& failure) {
+std::string instance_key(const Model& model, const dataflow::NodeFailure& failure) {
   const Node& node = model.node(failure.node);
   const std::string_view name = model.text(node.name), module = name.substr(0, name.rfind('/'));
   const bool is_numbered = std::ranges::any_of(module, [](char c) { return c >= '0' && c <= '9'; });
   if (module.size() == name.size() || !is_numbered) return {};
-  return fmt::format("instance {} {} {} {}", without_numbers(module), model.text(model.op(node).name),
+  return fmt::format("instance {} {} {} {}", findings::without_numbers(module), model.text(model.op(node).name),
                      failure.failure.constraint->label, failure.failure.message);
 }
 
@@ -82,7 +82,7 @@ std::string instance_key(const Model& model, const NodeFailure& failure) {
 std::vector<std::string> causes_of(const FailureCase& failure) {
   std::vector<std::string> causes;
   if (!failure.has_node()) return causes;
-  const Aspect aspect = aspect_of(failure.kind());
+  const Aspect aspect = ops::aspect_of(failure.kind());
   const std::string_view label = failure.failure().constraint->label;
   if (failure.loss != nullptr && failure.loss->meeting != NodeId::kNone)
     causes.push_back(
@@ -92,7 +92,7 @@ std::vector<std::string> causes_of(const FailureCase& failure) {
   const std::vector<Operand> operands = failure.operands();
   const std::string reason = aspect == Aspect::kDtype ? dtypes_of(operands) : failure.failure().message;
   for (const Operand& operand : operands) {
-    const Origin origin = origin_of(failure.analysis, operand.value(), aspect);
+    const dataflow::Origin origin = dataflow::origin_of(failure.analysis, operand.value(), aspect);
     const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
     const auto id = static_cast<std::uint32_t>(source);
     // A wrong constant fails in many ways; what is computed is to blame where all say the same of it.
@@ -107,4 +107,4 @@ std::vector<std::string> causes_of(const FailureCase& failure) {
   return causes;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,10 +5,10 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Keys that failures of one mistake share: the loss that they are part of, the wrong constant or list that they read,
 /// the value that all of them reject for the same reason.
 std::vector<std::string> causes_of(const FailureCase& failure);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

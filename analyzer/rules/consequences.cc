@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
-bool is_about_shapes(const NodeFailure& failure) {
+bool is_about_shapes(const dataflow::NodeFailure& failure) {
   if (failure.node == NodeId::kNone) return false;
   switch (failure.failure.constraint->kind) {
-    case ConstraintKind::kAxisRange:
-    case ConstraintKind::kDuplicateAxis:
-    case ConstraintKind::kShapes:
-    case ConstraintKind::kElementCount:
-    case ConstraintKind::kConcatShapes:
+    case ops::ConstraintKind::kAxisRange:
+    case ops::ConstraintKind::kDuplicateAxis:
+    case ops::ConstraintKind::kShapes:
+    case ops::ConstraintKind::kElementCount:
+    case ops::ConstraintKind::kConcatShapes:
       return true;
     default:
       return false;
@@ -21,10 +21,10 @@ bool is_about_shapes(const NodeFailure& failure) {
 
 }  // namespace
 
-Consequences::Consequences(const Analysis& analysis) : analysis_(analysis) {
-  const std::vector<NodeFailure>& failures = analysis.failures();
-  const auto may_be_wrong = [](const NodeFailure& failure) {
-    return is_about_shapes(failure) && failure.failure.certainty == Certainty::kMay;
+Consequences::Consequences(const dataflow::Analysis& analysis) : analysis_(analysis) {
+  const std::vector<dataflow::NodeFailure>& failures = analysis.failures();
+  const auto may_be_wrong = [](const dataflow::NodeFailure& failure) {
+    return is_about_shapes(failure) && failure.failure.certainty == ops::Certainty::kMay;
   };
   if (std::ranges::none_of(failures, may_be_wrong)) return;
   const Model& model = analysis.model();
@@ -33,7 +33,7 @@ Consequences::Consequences(const Analysis& analysis) : analysis_(analysis) {
   for (std::size_t n = 0; n < model.nodes.size(); ++n) {
     const Node& node = model.nodes[n];
     while (next != failures.end() && (next->node == NodeId::kNone || next->node < static_cast<NodeId>(n))) ++next;
-    const NodeFailure* source = nullptr;
+    const dataflow::NodeFailure* source = nullptr;
     for (const ValueId operand : model.operands(node))
       if (source == nullptr && operand != ValueId::kAbsent) source = sources_[static_cast<std::size_t>(operand)];
     if (source != nullptr) {
@@ -57,11 +57,11 @@ bool Consequences::fixes_shape(const Node& node) const {
   const Fact& result = analysis_.fact(model.results(node)[0]);
   if (result.shape == ShapeId::kUnranked) return false;
   const auto dims = facts.dims_of(result.shape);
-  const OpEntry* entry = analysis_.entry(node);
+  const ops::OpEntry* entry = analysis_.entry(node);
   return std::ranges::any_of(model.operands(node), [&](ValueId operand) {
     if (operand == ValueId::kAbsent || sources_[static_cast<std::size_t>(operand)] != nullptr) return false;
     const Fact& fact = analysis_.fact(operand);
-    if (entry != nullptr && entry->has(OpTrait::kElementwise)) return fact.shape == result.shape;
+    if (entry != nullptr && entry->has(ops::OpTrait::kElementwise)) return fact.shape == result.shape;
     const Content* content = facts.content(fact.content);
     return content != nullptr && !content->integers.empty() &&
            std::ranges::equal(content->integers, dims,
@@ -69,20 +69,20 @@ bool Consequences::fixes_shape(const Node& node) const {
   });
 }
 
-const NodeFailure* Consequences::source_of(const NodeFailure& failure) const {
+const dataflow::NodeFailure* Consequences::source_of(const dataflow::NodeFailure& failure) const {
   if (sources_.empty() || !is_about_shapes(failure)) return nullptr;
   const Model& model = analysis_.model();
   const std::span<const ValueId> operands = model.operands(model.node(failure.node));
-  const auto source = [&](ValueId operand) -> const NodeFailure* {
+  const auto source = [&](ValueId operand) -> const dataflow::NodeFailure* {
     return operand == ValueId::kAbsent ? nullptr : sources_[static_cast<std::size_t>(operand)];
   };
   for (const int index : failure.failure.operands)
     if (index >= 0 && static_cast<std::size_t>(index) < operands.size())
-      if (const NodeFailure* found = source(operands[static_cast<std::size_t>(index)])) return found;
+      if (const dataflow::NodeFailure* found = source(operands[static_cast<std::size_t>(index)])) return found;
   if (!failure.failure.operands.empty()) return nullptr;
   for (const ValueId operand : operands)
-    if (const NodeFailure* found = source(operand)) return found;
+    if (const dataflow::NodeFailure* found = source(operand)) return found;
   return nullptr;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,23 +5,23 @@
 
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Which failures follow from an earlier one. Results of what fails for certain are tainted, so that nothing more is
 /// said of them; what fails for some extents only goes on with the shape that it asks for, and where this is wrong, all
 /// that is computed from it seems to be. Empty, at no cost, where nothing may fail.
 class Consequences {
  public:
-  explicit Consequences(const Analysis& analysis);
+  explicit Consequences(const dataflow::Analysis& analysis);
 
   /// The failure that `failure`, one of the analysis', follows from; null for a mistake of its own.
-  const NodeFailure* source_of(const NodeFailure& failure) const;
+  const dataflow::NodeFailure* source_of(const dataflow::NodeFailure& failure) const;
 
  private:
   bool fixes_shape(const Node& node) const;
 
-  const Analysis& analysis_;
-  std::vector<const NodeFailure*> sources_;  ///< by value: what its shape may be wrong for
+  const dataflow::Analysis& analysis_;
+  std::vector<const dataflow::NodeFailure*> sources_;  ///< by value: what its shape may be wrong for
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,23 +5,23 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr int kMaxSteps = 64;  // of values that hand their shape on
 
-bool is_noted_shape(const NodeFailure& failure) {
+bool is_noted_shape(const dataflow::NodeFailure& failure) {
   return failure.node != NodeId::kNone && failure.failure.constraint->label == "noted_shape";
 }
 
 }  // namespace
 
-Contradictions::Contradictions(const Analysis& analysis) : analysis_(analysis) {
+Contradictions::Contradictions(const dataflow::Analysis& analysis) : analysis_(analysis) {
   const Model& model = analysis.model();
-  for (const NodeFailure& failure : analysis.failures()) {
+  for (const dataflow::NodeFailure& failure : analysis.failures()) {
     if (!is_noted_shape(failure)) continue;
     const Node& node = model.node(failure.node);
-    const NodeFailure* first = &failure;
+    const dataflow::NodeFailure* first = &failure;
     for (const ValueId operand : model.operands(node))
       if (const auto known = by_value_.find(operand); known != by_value_.end()) first = first_.at(known->second);
     first_.emplace(&failure, first);
@@ -29,30 +29,30 @@ Contradictions::Contradictions(const Analysis& analysis) : analysis_(analysis) {
       if (result != ValueId::kAbsent && model.value(result).type != nullptr) by_value_.emplace(result, &failure);
   }
   if (by_value_.empty()) return;
-  for (const NodeFailure& failure : analysis.failures())
-    for (const NodeFailure* contradiction : behind(failure)) noted_[contradiction] = true;
+  for (const dataflow::NodeFailure& failure : analysis.failures())
+    for (const dataflow::NodeFailure* contradiction : behind(failure)) noted_[contradiction] = true;
 }
 
-std::string Contradictions::cause(const NodeFailure& failure) const {
+std::string Contradictions::cause(const dataflow::NodeFailure& failure) const {
   const auto known = first_.find(&failure);
   return known == first_.end() ? std::string()
                                : fmt::format("value_info {}", static_cast<std::uint32_t>(known->second->node));
 }
 
-bool Contradictions::is_note(const NodeFailure& failure) const { return noted_.contains(&failure); }
+bool Contradictions::is_note(const dataflow::NodeFailure& failure) const { return noted_.contains(&failure); }
 
-std::vector<const NodeFailure*> Contradictions::behind(const NodeFailure& failure) const {
-  std::vector<const NodeFailure*> found;
-  const ConstraintKind kind = failure.failure.constraint->kind;
-  if (by_value_.empty() || failure.node == NodeId::kNone || kind == ConstraintKind::kDeclaredShape ||
-      kind == ConstraintKind::kDeclaredType || aspect_of(kind) != Aspect::kShape)
+std::vector<const dataflow::NodeFailure*> Contradictions::behind(const dataflow::NodeFailure& failure) const {
+  std::vector<const dataflow::NodeFailure*> found;
+  const ops::ConstraintKind kind = failure.failure.constraint->kind;
+  if (by_value_.empty() || failure.node == NodeId::kNone || kind == ops::ConstraintKind::kDeclaredShape ||
+      kind == ops::ConstraintKind::kDeclaredType || ops::aspect_of(kind) != Aspect::kShape)
     return found;
   const std::span<const ValueId> operands = analysis_.model().operands(analysis_.model().node(failure.node));
   for (const int index : failure.failure.operands) {
     if (index < 0 || static_cast<std::size_t>(index) >= operands.size()) continue;
     const ValueId value = value_behind(operands[static_cast<std::size_t>(index)]);
     if (value == ValueId::kAbsent) continue;
-    const NodeFailure* contradiction = by_value_.at(value);
+    const dataflow::NodeFailure* contradiction = by_value_.at(value);
     if (std::ranges::find(found, contradiction) == found.end()) found.push_back(contradiction);
   }
   return found;
@@ -75,4 +75,4 @@ ValueId Contradictions::value_behind(ValueId value) const {
   return ValueId::kAbsent;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

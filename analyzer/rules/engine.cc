@@ -13,7 +13,7 @@
 #include "analyzer/rules/opset_needs.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 const Rule* best_claim(const FailureCase& failure) {
@@ -31,26 +31,26 @@ const Rule* best_claim(const FailureCase& failure) {
 /// The loss that a node belongs to: the first one where several claim it.
 class LossOfNode {
  public:
-  explicit LossOfNode(std::span<const LossSite> losses) {
-    for (const LossSite& loss : losses)
+  explicit LossOfNode(std::span<const losses::LossSite> losses) {
+    for (const losses::LossSite& loss : losses)
       for (const NodeId node : loss.nodes) sites_.emplace(node, &loss);
   }
-  const LossSite* operator()(NodeId node) const {
+  const losses::LossSite* operator()(NodeId node) const {
     const auto found = sites_.find(node);
     return found == sites_.end() ? nullptr : found->second;
   }
 
  private:
-  std::unordered_map<NodeId, const LossSite*> sites_;
+  std::unordered_map<NodeId, const losses::LossSite*> sites_;
 };
 
 /// Another side of what failed at the node before: of the same aspect, and about the same operands or some of them. A
 /// product whose operands are swapped disagrees in its inner extents and in its batch.
-bool continues(const NodeFailure& failure, const NodeFailure* previous) {
+bool continues(const dataflow::NodeFailure& failure, const dataflow::NodeFailure* previous) {
   if (previous == nullptr || previous->node != failure.node || failure.node == NodeId::kNone) return false;
-  const Failure &first = previous->failure, &second = failure.failure;
-  if (aspect_of(first.constraint->kind) != aspect_of(second.constraint->kind)) return false;
-  if (first.certainty == Certainty::kMay && second.certainty == Certainty::kMust) return false;
+  const ops::Failure &first = previous->failure, &second = failure.failure;
+  if (ops::aspect_of(first.constraint->kind) != ops::aspect_of(second.constraint->kind)) return false;
+  if (first.certainty == ops::Certainty::kMay && second.certainty == ops::Certainty::kMust) return false;
   if (first.operands.empty() || second.operands.empty()) return false;
   const std::set<int> a(first.operands.begin(), first.operands.end()),
       b(second.operands.begin(), second.operands.end());
@@ -64,16 +64,16 @@ struct Follower {
 };
 
 /// Words all failures; those that follow from others are listed in `followers`.
-void report_failures(const Analysis& analysis, std::span<const LossSite> losses, const RuleSelection& selection,
-                     Reporter& out, std::vector<Follower>& followers) {
+void report_failures(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
+                     const RuleSelection& selection, Reporter& out, std::vector<Follower>& followers) {
   if (analysis.failures().empty()) return;
   const LossOfNode site_of(losses);
   const OpsetNeeds opsets(analysis);
   const Contradictions contradictions(analysis);
   const Consequences consequences(analysis);
-  const NodeFailure* previous = nullptr;
+  const dataflow::NodeFailure* previous = nullptr;
   const Rule* previous_rule = nullptr;
-  for (const NodeFailure& failure : analysis.failures()) {
+  for (const dataflow::NodeFailure& failure : analysis.failures()) {
     FailureCase found{.analysis = analysis,
                       .at = failure,
                       .loss = site_of(failure.node),
@@ -81,7 +81,7 @@ void report_failures(const Analysis& analysis, std::span<const LossSite> losses,
                       .needed_opset = opsets.explaining(failure)};
     if (found.loss == nullptr) {
       found.loss_metadata = out.locations().metadata(failure.node, "namespace");
-      if (!loss_named(found.loss_metadata))
+      if (!losses::loss_named(found.loss_metadata))
         found.loss_metadata = out.locations().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");
     }
     if (contradictions.is_note(failure)) continue;
@@ -97,22 +97,23 @@ void report_failures(const Analysis& analysis, std::span<const LossSite> losses,
     previous = &failure;
     previous_rule = rule;
     if (const std::string cause = contradictions.cause(failure); !cause.empty()) out.last().cause(cause);
-    for (const NodeFailure* contradiction : contradictions.behind(failure)) {
+    for (const dataflow::NodeFailure* contradiction : contradictions.behind(failure)) {
       const FailureCase declared{.analysis = analysis, .at = *contradiction};
       out.last().note_at(contradiction->node, declared.message());
     }
-    if (const NodeFailure* source = consequences.source_of(failure)) followers.push_back({failure.node, source->node});
+    if (const dataflow::NodeFailure* source = consequences.source_of(failure))
+      followers.push_back({failure.node, source->node});
   }
 }
 
-void check_nodes(const Analysis& analysis, const RuleSelection& selection, Reporter& out) {
+void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out) {
   const Model& model = analysis.model();
   std::vector<std::vector<const Rule*>> wanted(model.operators.size());
   bool any = false;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
     if (op.function != GraphId::kNone) continue;
-    const OpEntry* entry = find_entry(model.text(op.domain), model.text(op.name), op.opset);
+    const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), model.text(op.name), op.opset);
     for (const Rule* rule : all_rules())
       if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
         wanted[i].push_back(rule);
@@ -130,32 +131,33 @@ void check_nodes(const Analysis& analysis, const RuleSelection& selection, Repor
   }
 }
 
-bool is_about_shape_failure(const Finding& finding) {
+bool is_about_shape_failure(const findings::Finding& finding) {
   return finding.code.starts_with("TL-S") || finding.code.starts_with("TL-L");
 }
 
 /// Takes away what follows from a failure that is reported. What follows from a suppressed one stays: whoever
 /// suppresses says that the node works, and then what comes after fails by itself.
-void drop_followers(const std::vector<Follower>& followers, std::vector<Finding>& findings) {
+void drop_followers(const std::vector<Follower>& followers, std::vector<findings::Finding>& findings) {
   if (followers.empty()) return;
   std::set<std::uint64_t> reported;
-  for (const Finding& finding : findings)
+  for (const findings::Finding& finding : findings)
     if (is_about_shape_failure(finding)) reported.insert(finding.order);
   std::map<std::uint64_t, std::uint64_t> sources;
   for (const Follower& follower : followers)
     sources.emplace(static_cast<std::uint64_t>(follower.node), static_cast<std::uint64_t>(follower.source));
-  std::erase_if(findings, [&](const Finding& finding) {
+  std::erase_if(findings, [&](const findings::Finding& finding) {
     const auto source = sources.find(finding.order);
     return source != sources.end() && is_about_shape_failure(finding) && reported.contains(source->second);
   });
 }
 
 /// Takes away what the suppressions cover and reports the comments that cover nothing.
-void apply_suppressions(const Analysis& analysis, const RuleSelection& selection, Reporter& out, RuleResults& results) {
+void apply_suppressions(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out,
+                        RuleResults& results) {
   const CommentSuppressions comments = suppressions_of(analysis.model());
   results.suppressed.assign(selection.suppressions().size(), 0);
   std::vector<bool> used(comments.good.size(), false);
-  std::erase_if(results.findings, [&](const Finding& finding) {
+  std::erase_if(results.findings, [&](const findings::Finding& finding) {
     for (std::size_t i = 0; i < comments.good.size(); ++i) {
       if (!comments.good[i].covers(finding)) continue;
       used[i] = true;
@@ -183,7 +185,7 @@ void apply_suppressions(const Analysis& analysis, const RuleSelection& selection
     out.report_graph(GraphId::kMain,
                      fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
         .place(out.locations().in_text({.line = comment.place.line, .column = 0}))
-        .fix("remove the comment", Applicability::kSafe, {RemoveComment{comment.place.line}});
+        .fix("remove the comment", findings::Applicability::kSafe, {RemoveComment{comment.place.line}});
   }
 }
 
@@ -221,7 +223,7 @@ bool RuleSelection::ignore(std::string_view pattern) {
   return !codes.empty();
 }
 
-bool RuleSelection::set_severity(std::string_view pattern, Severity severity) {
+bool RuleSelection::set_severity(std::string_view pattern, findings::Severity severity) {
   const auto codes = rules_matching(pattern);
   for (const std::string_view code : codes) {
     const auto known = severities_.find(code);
@@ -231,17 +233,17 @@ bool RuleSelection::set_severity(std::string_view pattern, Severity severity) {
   return !codes.empty();
 }
 
-std::optional<Severity> RuleSelection::severity(std::string_view code) const {
+std::optional<findings::Severity> RuleSelection::severity(std::string_view code) const {
   const auto found = severities_.find(code);
   return found == severities_.end() ? std::nullopt : std::optional(found->second.severity);
 }
 
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement,
-                      const RuntimeCost* cost) {
-  LocationResolver places(analysis.model(), selection.source_root());
+RuleResults run_rules(const dataflow::Analysis& analysis, const RuleSelection& selection,
+                      const placement::Placement* placement, const placement::RuntimeCost* cost) {
+  findings::LocationResolver places(analysis.model(), selection.source_root());
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
-  const std::vector<LossSite> losses = find_losses(analysis);
+  const std::vector<losses::LossSite> losses = losses::find_losses(analysis);
   std::vector<Follower> followers;
   report_failures(analysis, losses, selection, out, followers);
   check_nodes(analysis, selection, out);
@@ -253,20 +255,20 @@ RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, 
   }
   RuleResults results;
   results.findings = out.take();
-  sort_and_deduplicate(results.findings);
-  results.left_out =
-      std::erase_if(results.findings, [&](const Finding& finding) { return !selection.allows(finding.code); });
+  findings::sort_and_deduplicate(results.findings);
+  results.left_out = std::erase_if(results.findings,
+                                   [&](const findings::Finding& finding) { return !selection.allows(finding.code); });
   apply_suppressions(analysis, selection, out, results);
   drop_followers(followers, results.findings);
-  std::vector<Finding> added = out.take();
+  std::vector<findings::Finding> added = out.take();
   results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()),
                           std::make_move_iterator(added.end()));
-  sort_and_deduplicate(results.findings);
-  group_by_cause(results.findings);
-  results.counts = count(results.findings);
+  findings::sort_and_deduplicate(results.findings);
+  findings::group_by_cause(results.findings);
+  results.counts = findings::count(results.findings);
   results.counts += out.omitted();
   results.omitted_places = out.omitted_places();
   return results;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

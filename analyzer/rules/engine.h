@@ -15,7 +15,7 @@
 #include "analyzer/rules/suppression.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Codes of the rules that a word means: a rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group
 /// (`shape`). Empty when it means none.
@@ -31,7 +31,7 @@ class RuleSelection {
   bool select(std::string_view pattern);
   bool ignore(std::string_view pattern);
   /// The pattern that means fewer rules wins, else the later one.
-  bool set_severity(std::string_view pattern, Severity severity);
+  bool set_severity(std::string_view pattern, findings::Severity severity);
   void suppress(Suppression suppression) { suppressions_.push_back(std::move(suppression)); }
   /// Keeps up to `limit` findings of one rule instead of Reporter::kMaxFindingsPerRule: for those who compare them all.
   void keep(std::size_t limit) { limit_ = limit; }
@@ -45,14 +45,14 @@ class RuleSelection {
   /// Runs a rule that is not selected, or ignored, to count what it would have reported.
   void count_left_out(std::string_view code) { left_out_.insert(code); }
   bool runs(const RuleInfo& rule) const { return allows(rule.code) || left_out_.contains(rule.code); }
-  std::optional<Severity> severity(std::string_view code) const;
+  std::optional<findings::Severity> severity(std::string_view code) const;
   const std::vector<Suppression>& suppressions() const { return suppressions_; }
   std::size_t limit() const { return limit_; }
   const std::string& source_root() const { return source_root_; }
 
  private:
   struct Override {
-    Severity severity;
+    findings::Severity severity;
     std::size_t rules;  ///< that the pattern means
   };
   bool chosen_ = false;
@@ -64,9 +64,9 @@ class RuleSelection {
 };
 
 struct RuleResults {
-  std::vector<Finding> findings;        ///< sorted, one for each mistake (group_by_cause)
-  SeverityCounts counts;                ///< of all that was found, also past the caps
-  std::vector<std::size_t> suppressed;  ///< findings taken away, by suppression of the selection
+  std::vector<findings::Finding> findings;  ///< sorted, one for each mistake (group_by_cause)
+  findings::SeverityCounts counts;          ///< of all that was found, also past the caps
+  std::vector<std::size_t> suppressed;      ///< findings taken away, by suppression of the selection
   std::size_t suppressed_by_comments = 0;
   std::size_t omitted_places = 0;  ///< past the caps, of findings that are counted
   std::size_t left_out = 0;        ///< findings of rules that count_left_out named
@@ -75,7 +75,7 @@ struct RuleResults {
 /// Runs all rules that the selection allows. Exactly one rule words each failed precondition.
 /// Rules about devices need a `placement` of the same analysis; null: they say nothing. With a `cost` the runtime
 /// copies between devices: rules say what that costs instead of where operands are apart.
-RuleResults run_rules(const Analysis& analysis, const RuleSelection& selection, const Placement* placement = nullptr,
-                      const RuntimeCost* cost = nullptr);
+RuleResults run_rules(const dataflow::Analysis& analysis, const RuleSelection& selection,
+                      const placement::Placement* placement = nullptr, const placement::RuntimeCost* cost = nullptr);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -7,7 +7,7 @@
 #include "base/suggestion.h"
 #include "ir/schema/contrib_schemas.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kShortest = 5, kLong = 10, kLongest = 40;
@@ -44,4 +44,4 @@ std::string_view misspelt_operator(std::string_view domain, std::string_view nam
   return best;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

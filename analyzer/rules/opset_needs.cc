@@ -5,7 +5,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> attributes) {
@@ -24,17 +24,18 @@ bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> a
 
 }  // namespace
 
-std::int64_t OpsetNeeds::needed_for(const Model& model, const NodeFailure& failure) {
-  const ConstraintKind kind = failure.failure.constraint->kind;
+std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeFailure& failure) {
+  const ops::ConstraintKind kind = failure.failure.constraint->kind;
   if (failure.node == NodeId::kNone) return 0;
-  if (kind != ConstraintKind::kNotInOpset && kind != ConstraintKind::kOperandCount &&
-      kind != ConstraintKind::kAttribute)
+  if (kind != ops::ConstraintKind::kNotInOpset && kind != ops::ConstraintKind::kOperandCount &&
+      kind != ops::ConstraintKind::kAttribute)
     return 0;
   const Node& node = model.node(failure.node);
   const Operator& op = model.op(node);
   if (op.function != GraphId::kNone || op.opset <= 0) return 0;
   // What the imported schema takes fails for another reason: a value that the operator does not allow, a body.
-  if (op.schema != nullptr && kind != ConstraintKind::kNotInOpset && fits(*op.schema, node, model.attributes(node)))
+  if (op.schema != nullptr && kind != ops::ConstraintKind::kNotInOpset &&
+      fits(*op.schema, node, model.attributes(node)))
     return 0;
   const std::string_view domain = model.text(op.domain), name = model.text(op.name);
   const int newest = newest_opset(domain);
@@ -46,8 +47,8 @@ std::int64_t OpsetNeeds::needed_for(const Model& model, const NodeFailure& failu
   return 0;
 }
 
-OpsetNeeds::OpsetNeeds(const Analysis& analysis) : model_(analysis.model()) {
-  for (const NodeFailure& failure : analysis.failures()) {
+OpsetNeeds::OpsetNeeds(const dataflow::Analysis& analysis) : model_(analysis.model()) {
+  for (const dataflow::NodeFailure& failure : analysis.failures()) {
     const std::int64_t needed = needed_for(model_, failure);
     if (needed == 0) continue;
     const Node& node = model_.node(failure.node);
@@ -68,7 +69,7 @@ OpsetNeeds::OpsetNeeds(const Analysis& analysis) : model_(analysis.model()) {
   }
 }
 
-std::int64_t OpsetNeeds::explaining(const NodeFailure& failure) const {
+std::int64_t OpsetNeeds::explaining(const dataflow::NodeFailure& failure) const {
   if (needed_.empty() || failure.node == NodeId::kNone) return 0;
   const Node& node = model_.node(failure.node);
   const Operator& op = model_.op(node);
@@ -78,4 +79,4 @@ std::int64_t OpsetNeeds::explaining(const NodeFailure& failure) const {
   return then != nullptr && then != op.schema ? found->second : 0;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

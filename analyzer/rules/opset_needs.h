@@ -8,24 +8,24 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Which opsets a model is written for, where it imports older ones: told by operators that came later, and by operands
 /// and attributes that fit a later version of the operator only. One mistake, however many nodes show it.
 class OpsetNeeds {
  public:
-  explicit OpsetNeeds(const Analysis& analysis);
+  explicit OpsetNeeds(const dataflow::Analysis& analysis);
 
   /// The opset that the failing node's domain needs, when the failure is explained by the import: the node would mean
   /// something else under that opset. 0 otherwise.
-  std::int64_t explaining(const NodeFailure& failure) const;
+  std::int64_t explaining(const dataflow::NodeFailure& failure) const;
 
  private:
   using Import = std::pair<std::uint32_t, NameId>;  // opset imports of the node's graph, domain
-  static std::int64_t needed_for(const Model& model, const NodeFailure& failure);
+  static std::int64_t needed_for(const Model& model, const dataflow::NodeFailure& failure);
 
   const Model& model_;
   std::map<Import, std::int64_t> needed_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

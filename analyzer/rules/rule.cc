@@ -10,7 +10,7 @@
 #include "analyzer/rules/causes.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// Messages are longer than names, and hold some that are shortened already.
@@ -35,7 +35,7 @@ std::string_view origin_word(ValueOrigin origin) {
 
 /// "int64", "[4, 3]", "[2] = {N, 4}", "values in [0, 9]", "the value 3"; empty where nothing is known that is worth
 /// saying.
-std::string aspect_text(const Analysis& analysis, ValueId value, Aspect aspect) {
+std::string aspect_text(const dataflow::Analysis& analysis, ValueId value, Aspect aspect) {
   const Fact& fact = analysis.fact(value);
   switch (aspect) {
     case Aspect::kDtype:
@@ -73,7 +73,7 @@ bool is_made_up(std::string_view symbol) {
 }
 
 /// "s77 is axis 0 of `x`", once a finding, of the extents that the exporter has named.
-void explain_symbols(const Analysis& analysis, const Fact& fact, Finding& finding) {
+void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, findings::Finding& finding) {
   constexpr std::size_t kMaxExplained = 4;
   FactStore& facts = analysis.facts();
   const DimPool& pool = facts.dims();
@@ -95,7 +95,7 @@ void explain_symbols(const Analysis& analysis, const Fact& fact, Finding& findin
       std::string text = escape_for_people(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
                                                        quoted_for_people(analysis.model().name_of(input))));
       const bool is_said = std::any_of(finding.notes.begin(), finding.notes.end(),
-                                       [&](const Note& note) { return note.message == text; });
+                                       [&](const findings::Note& note) { return note.message == text; });
       if (!is_said) finding.notes.push_back({.message = std::move(text), .node = {}, .place = {}});
       break;
     }
@@ -108,11 +108,11 @@ bool is_torch(std::string_view file) {
 
 /// The library code that a line of the user's own calls and that the operation is in: the innermost frame below the
 /// user's, that of another library than PyTorch where there is one. Null where the user wrote the operation itself.
-const StackFrame* library_frame(const std::vector<StackFrame>& frames) {
-  const StackFrame* own = users_frame(frames);
+const findings::StackFrame* library_frame(const std::vector<findings::StackFrame>& frames) {
+  const findings::StackFrame* own = findings::users_frame(frames);
   if (own == nullptr || own == &frames.back()) return nullptr;
-  const StackFrame* found = nullptr;
-  for (const StackFrame* frame = own + 1; frame <= &frames.back(); ++frame) {
+  const findings::StackFrame* found = nullptr;
+  for (const findings::StackFrame* frame = own + 1; frame <= &frames.back(); ++frame) {
     // What PyTorch calls modules, traces and exports with is in every trace.
     const bool is_machinery = frame->file.starts_with('<') || frame->file.ends_with("torch/nn/modules/module.py") ||
                               (is_torch(frame->file) && frame->file.find("torch/nn/") == std::string_view::npos);
@@ -125,8 +125,8 @@ const StackFrame* library_frame(const std::vector<StackFrame>& frames) {
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
 
-std::optional<LossKind> FailureCase::loss_kind() const {
-  return loss != nullptr ? std::optional(loss->kind) : loss_named(loss_metadata);
+std::optional<losses::LossKind> FailureCase::loss_kind() const {
+  return loss != nullptr ? std::optional(loss->kind) : losses::loss_named(loss_metadata);
 }
 
 std::vector<Operand> FailureCase::operands() const {
@@ -169,7 +169,7 @@ std::string FailureCase::message() const {
   return escape_for_people(out, kMessageLength);
 }
 
-FindingBuilder& FindingBuilder::certainty(Certainty certainty, std::string_view witness) {
+FindingBuilder& FindingBuilder::certainty(ops::Certainty certainty, std::string_view witness) {
   if (finding_ != nullptr) {
     finding_->certainty = certainty;
     finding_->witness = witness;
@@ -177,12 +177,12 @@ FindingBuilder& FindingBuilder::certainty(Certainty certainty, std::string_view 
   return *this;
 }
 
-FindingBuilder& FindingBuilder::devices(DeviceWitness witness) {
+FindingBuilder& FindingBuilder::devices(findings::DeviceWitness witness) {
   if (finding_ != nullptr) finding_->devices = std::move(witness);
   return *this;
 }
 
-FindingBuilder& FindingBuilder::cost(TransferCost cost) {
+FindingBuilder& FindingBuilder::cost(findings::TransferCost cost) {
   if (finding_ != nullptr) finding_->cost = std::move(cost);
   return *this;
 }
@@ -198,7 +198,7 @@ FindingBuilder& FindingBuilder::value(ValueId value) {
   return *this;
 }
 
-FindingBuilder& FindingBuilder::place(SourceLocation place) {
+FindingBuilder& FindingBuilder::place(findings::SourceLocation place) {
   if (finding_ != nullptr && place.known()) finding_->place = std::move(place);
   return *this;
 }
@@ -218,8 +218,8 @@ FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
 
 FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   if (finding_ == nullptr || !operand.present()) return *this;
-  const Analysis& analysis = reporter_.analysis();
-  const Origin origin = origin_of(analysis, operand.value(), aspect);
+  const dataflow::Analysis& analysis = reporter_.analysis();
+  const dataflow::Origin origin = dataflow::origin_of(analysis, operand.value(), aspect);
   const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
@@ -240,12 +240,13 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   return *this;
 }
 
-FindingBuilder& FindingBuilder::fix(std::string message, Applicability applicability, std::vector<GraphEdit> edits) {
+FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability applicability,
+                                    std::vector<GraphEdit> edits) {
   if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }
 
-Finding* Reporter::add(Severity severity, GraphId graph) {
+findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
   if (const auto chosen = severities_(rule_->code)) severity = *chosen;
   if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
@@ -254,7 +255,7 @@ Finding* Reporter::add(Severity severity, GraphId graph) {
     last_severity_ = severity;
     return nullptr;
   }
-  Finding& finding = findings_.emplace_back();
+  findings::Finding& finding = findings_.emplace_back();
   last_ = &finding;
   last_is_omitted_ = false;
   last_severity_ = severity;
@@ -268,16 +269,17 @@ Finding* Reporter::add(Severity severity, GraphId graph) {
 }
 
 void Reporter::note_cause(const std::string& key) {
-  const bool is_known = !causes_.insert(fmt::format("{} {} {}", rule_->code, to_text(last_severity_), key)).second;
+  const bool is_known =
+      !causes_.insert(fmt::format("{} {} {}", rule_->code, findings::to_text(last_severity_), key)).second;
   if (!is_known || !last_is_omitted_) return;
   last_is_omitted_ = false;
   --omitted_[last_severity_];
   ++omitted_places_;
 }
 
-FindingBuilder Reporter::report(Severity severity, NodeId node, std::string message) {
+FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::string message) {
   const Model& model = analysis_.model();
-  Finding* finding = add(severity, node == NodeId::kNone ? GraphId::kMain : model.node(node).graph);
+  findings::Finding* finding = add(severity, node == NodeId::kNone ? GraphId::kMain : model.node(node).graph);
   if (finding == nullptr) return {finding, *this};
   finding->message = std::move(message);
   if (node == NodeId::kNone) return {finding, *this};
@@ -290,11 +292,12 @@ FindingBuilder Reporter::report(Severity severity, NodeId node, std::string mess
     finding->value = model.name_of(result);
     break;
   }
-  const LocationResolver::NodeLocation& found = places_.of(node);
+  const findings::LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place;
   finding->module = found.module;
-  const std::vector<StackFrame> frames = parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));
-  if (const StackFrame* frame = library_frame(frames))
+  const std::vector<findings::StackFrame> frames =
+      findings::parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));
+  if (const findings::StackFrame* frame = library_frame(frames))
     finding->notes.push_back({.message = "in this library code, called from there",
                               .node = {},
                               .place = {.file = std::string(frame->file),
@@ -310,16 +313,17 @@ FindingBuilder Reporter::report_value(ValueId value, std::string message) {
   return report_graph(known.graph, std::move(message)).value(value).place(places_.of_value(value));
 }
 
-FindingBuilder Reporter::report_graph(Severity severity, GraphId graph, std::string message) {
-  Finding* finding = add(severity, graph);
+FindingBuilder Reporter::report_graph(findings::Severity severity, GraphId graph, std::string message) {
+  findings::Finding* finding = add(severity, graph);
   if (finding != nullptr) finding->message = std::move(message);
   return {finding, *this};
 }
 
 bool Reporter::first(std::string_view key) { return seen_.insert(fmt::format("{} {}", rule_->code, key)).second; }
 
-std::vector<Finding> Reporter::take() {
-  std::vector<Finding> findings(std::make_move_iterator(findings_.begin()), std::make_move_iterator(findings_.end()));
+std::vector<findings::Finding> Reporter::take() {
+  std::vector<findings::Finding> findings(std::make_move_iterator(findings_.begin()),
+                                          std::make_move_iterator(findings_.end()));
   findings_.clear();
   last_ = nullptr;
   return findings;
@@ -329,17 +333,18 @@ int Rule::claim(const FailureCase&) const { return 0; }
 
 void Rule::report(const FailureCase& failure, Reporter& out) const { word(failure, failure.message(), out); }
 
-bool Rule::wants(std::string_view, std::string_view, const OpEntry*) const { return false; }
+bool Rule::wants(std::string_view, std::string_view, const ops::OpEntry*) const { return false; }
 void Rule::check(const NodeCall&, Reporter&) const {}
 void Rule::check_model(ModelView&, Reporter&) const {}
 
 FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out,
-                          std::optional<Severity> severity) const {
+                          std::optional<findings::Severity> severity) const {
   FindingBuilder finding = out.report(severity.value_or(info_.severity), failure.at.node, std::move(message));
   finding.certainty(failure.failure().certainty, failure.failure().witness);
-  Aspect aspect = aspect_of(failure.kind());
+  Aspect aspect = ops::aspect_of(failure.kind());
   // Of what is indexed not the contents matter: how long it is.
-  const bool is_index = failure.kind() == ConstraintKind::kIndexRange || failure.kind() == ConstraintKind::kClassRange;
+  const bool is_index =
+      failure.kind() == ops::ConstraintKind::kIndexRange || failure.kind() == ops::ConstraintKind::kClassRange;
   std::vector<ValueId> said;
   for (const Operand& operand : failure.operands()) {
     if (std::find(said.begin(), said.end(), operand.value()) != said.end()) continue;
@@ -372,4 +377,4 @@ const Rule* find_rule(std::string_view name_or_code) {
   return nullptr;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

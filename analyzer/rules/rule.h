@@ -22,21 +22,21 @@
 #include "passes/placement/placement.h"
 #include "passes/placement/runtime_cost.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// What names a rule. Everything has static storage duration.
 struct RuleInfo {
-  std::string_view code;     ///< "TL-S201"
-  std::string_view name;     ///< "reduction-axis-out-of-range"
-  std::string_view group;    ///< "shape": the folder of its file and fixtures
-  Severity severity;         ///< by default; a finding may have another
-  std::string_view summary;  ///< one line, lower case
+  std::string_view code;        ///< "TL-S201"
+  std::string_view name;        ///< "reduction-axis-out-of-range"
+  std::string_view group;       ///< "shape": the folder of its file and fixtures
+  findings::Severity severity;  ///< by default; a finding may have another
+  std::string_view summary;     ///< one line, lower case
 };
 
 /// An operand of a node as rules see it.
 class Operand {
  public:
-  Operand(const Analysis& analysis, ValueId value) : analysis_(&analysis), value_(value) {}
+  Operand(const dataflow::Analysis& analysis, ValueId value) : analysis_(&analysis), value_(value) {}
   ValueId value() const { return value_; }
   bool present() const { return value_ != ValueId::kAbsent; }
   const Fact& fact() const { return analysis_->fact(value_); }
@@ -46,17 +46,17 @@ class Operand {
   std::string type_text() const { return analysis_->facts().to_text(analysis_->fact_id(value_)); }
 
  private:
-  const Analysis* analysis_;
+  const dataflow::Analysis* analysis_;
   ValueId value_;
 };
 
 /// A node with its facts: what rules look at.
 class NodeCall {
  public:
-  NodeCall(const Analysis& analysis, NodeId node)
+  NodeCall(const dataflow::Analysis& analysis, NodeId node)
       : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
 
-  const Analysis& analysis() const { return analysis_; }
+  const dataflow::Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
   FactStore& facts() const { return analysis_.facts(); }
   NodeId id() const { return id_; }
@@ -64,8 +64,8 @@ class NodeCall {
   const Operator& op() const { return model().op(node_); }
   std::string_view op_name() const { return model().text(op().name); }
   bool is(std::string_view onnx_operator) const { return op().domain == NameId::kEmpty && op_name() == onnx_operator; }
-  bool has(OpTrait trait) const {
-    const OpEntry* entry = analysis_.entry(node_);
+  bool has(ops::OpTrait trait) const {
+    const ops::OpEntry* entry = analysis_.entry(node_);
     return entry != nullptr && entry->has(trait);
   }
   std::size_t operand_count() const { return node_.operand_count; }
@@ -78,28 +78,28 @@ class NodeCall {
   const Attribute* attribute(std::string_view name) const { return model().attribute(node_, name); }
 
  private:
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   NodeId id_;
   const Node& node_;
 };
 
 /// A failed precondition, with what rules need to word it.
 struct FailureCase {
-  const Analysis& analysis;
-  const NodeFailure& at;
-  const LossSite* loss = nullptr;    ///< the loss that the node belongs to
-  std::string_view loss_metadata{};  ///< what the exporter wrote about the node, where it may name a loss
+  const dataflow::Analysis& analysis;
+  const dataflow::NodeFailure& at;
+  const losses::LossSite* loss = nullptr;  ///< the loss that the node belongs to
+  std::string_view loss_metadata{};        ///< what the exporter wrote about the node, where it may name a loss
   std::int64_t needed_opset =
       0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
 
   const Model& model() const { return analysis.model(); }
-  const Failure& failure() const { return at.failure; }
-  ConstraintKind kind() const { return at.failure.constraint->kind; }
+  const ops::Failure& failure() const { return at.failure; }
+  ops::ConstraintKind kind() const { return at.failure.constraint->kind; }
   bool has_node() const { return at.node != NodeId::kNone; }
   NodeCall call() const { return NodeCall(analysis, at.node); }
-  bool has(OpTrait trait) const { return has_node() && call().has(trait); }
+  bool has(ops::OpTrait trait) const { return has_node() && call().has(trait); }
   /// The kind of loss that the node is part of: by operator, pattern or metadata.
-  std::optional<LossKind> loss_kind() const;
+  std::optional<losses::LossKind> loss_kind() const;
   /// The failure's message with the operands' names in it.
   std::string message() const;
   /// The concerned operands, the culprit first.
@@ -111,51 +111,52 @@ class Reporter;
 /// Fills in a finding; returned by Reporter, to be used at once.
 class FindingBuilder {
  public:
-  FindingBuilder(Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
+  FindingBuilder(findings::Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
   /// False past the cap: nothing is kept, and nothing need be made for it.
   explicit operator bool() const { return finding_ != nullptr; }
-  FindingBuilder& certainty(Certainty certainty, std::string_view witness = {});
-  FindingBuilder& devices(DeviceWitness witness);
-  FindingBuilder& cost(TransferCost cost);
+  FindingBuilder& certainty(ops::Certainty certainty, std::string_view witness = {});
+  FindingBuilder& devices(findings::DeviceWitness witness);
+  FindingBuilder& cost(findings::TransferCost cost);
   /// Findings of the rule with an equal key are one mistake, and become one finding (group_by_cause).
   FindingBuilder& cause(std::string key);
   FindingBuilder& value(ValueId value);
-  FindingBuilder& place(SourceLocation place);
+  FindingBuilder& place(findings::SourceLocation place);
   FindingBuilder& note(std::string message);
   FindingBuilder& note_at(NodeId node, std::string message);
   /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
   FindingBuilder& origin(const Operand& operand, Aspect aspect);
   /// `edits` is what `tensorlint fix` does to the model; without them the fix is advice.
-  FindingBuilder& fix(std::string message, Applicability applicability = Applicability::kUnsafe,
+  FindingBuilder& fix(std::string message, findings::Applicability applicability = findings::Applicability::kUnsafe,
                       std::vector<GraphEdit> edits = {});
 
  private:
-  Finding* finding_;  // null: past the cap
+  findings::Finding* finding_;  // null: past the cap
   Reporter& reporter_;
 };
 
 /// Takes the findings of one input. A rule reports under its own name.
 class Reporter {
  public:
-  using Severities = std::function<std::optional<Severity>(std::string_view code)>;
+  using Severities = std::function<std::optional<findings::Severity>(std::string_view code)>;
 
   /// `severities`: what the user made of a rule, nullopt for what the rule says. Of each rule up to `limit` findings
   /// are kept.
-  Reporter(const Analysis& analysis, LocationResolver& places, Severities severities, std::size_t limit)
+  Reporter(const dataflow::Analysis& analysis, findings::LocationResolver& places, Severities severities,
+           std::size_t limit)
       : analysis_(analysis), places_(places), severities_(std::move(severities)), limit_(limit) {}
 
   void set_rule(const RuleInfo& rule) {
     rule_ = &rule;
     last_ = nullptr;
   }
-  FindingBuilder report(Severity severity, NodeId node, std::string message);
+  FindingBuilder report(findings::Severity severity, NodeId node, std::string message);
   FindingBuilder report(NodeId node, std::string message) { return report(rule_->severity, node, std::move(message)); }
   /// About a value, at the node that makes it where there is one.
   FindingBuilder report_value(ValueId value, std::string message);
   FindingBuilder report_graph(GraphId graph, std::string message) {
     return report_graph(rule_->severity, graph, std::move(message));
   }
-  FindingBuilder report_graph(Severity severity, GraphId graph, std::string message);
+  FindingBuilder report_graph(findings::Severity severity, GraphId graph, std::string message);
 
   /// Adds to the last finding since set_rule instead of making another one.
   FindingBuilder last() { return {last_, *this}; }
@@ -163,11 +164,11 @@ class Reporter {
   /// True for the first call of a rule with this key: what every node of an operator shares is said once.
   bool first(std::string_view key);
 
-  const Analysis& analysis() const { return analysis_; }
-  LocationResolver& locations() { return places_; }
-  std::vector<Finding> take();
+  const dataflow::Analysis& analysis() const { return analysis_; }
+  findings::LocationResolver& locations() { return places_; }
+  std::vector<findings::Finding> take();
   /// Findings past the cap of one rule, counted but not kept.
-  const SeverityCounts& omitted() const { return omitted_; }
+  const findings::SeverityCounts& omitted() const { return omitted_; }
   /// Places past the cap, of findings that are kept or counted as omitted.
   std::size_t omitted_places() const { return omitted_places_; }
 
@@ -175,21 +176,21 @@ class Reporter {
 
  private:
   friend class FindingBuilder;
-  Finding* add(Severity severity, GraphId graph);
+  findings::Finding* add(findings::Severity severity, GraphId graph);
   /// A key of the last finding. Past the cap one that is known makes a place of what was counted as a finding.
   void note_cause(const std::string& key);
 
-  const Analysis& analysis_;
-  LocationResolver& places_;
+  const dataflow::Analysis& analysis_;
+  findings::LocationResolver& places_;
   Severities severities_;
   std::size_t limit_;
   const RuleInfo* rule_ = nullptr;
-  Finding* last_ = nullptr;
-  std::deque<Finding> findings_;
+  findings::Finding* last_ = nullptr;
+  std::deque<findings::Finding> findings_;
   std::map<std::string_view, std::size_t> per_rule_;
   std::set<std::string> seen_;
-  SeverityCounts omitted_;
-  Severity last_severity_ = Severity::kInfo;
+  findings::SeverityCounts omitted_;
+  findings::Severity last_severity_ = findings::Severity::kInfo;
   bool last_is_omitted_ = false;  // and counted as a finding
   std::size_t omitted_places_ = 0;
   std::set<std::string> causes_;
@@ -198,17 +199,17 @@ class Reporter {
 /// What several whole-graph rules need of a model, computed once and only when asked for.
 class ModelView {
  public:
-  ModelView(const Analysis& analysis, std::span<const LossSite> losses, const Placement* placement,
-            const RuntimeCost* cost)
+  ModelView(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
+            const placement::Placement* placement, const placement::RuntimeCost* cost)
       : analysis_(analysis), losses_(losses), placement_(placement), cost_(cost) {}
 
-  const Analysis& analysis() const { return analysis_; }
+  const dataflow::Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
-  std::span<const LossSite> losses() const { return losses_; }
+  std::span<const losses::LossSite> losses() const { return losses_; }
   /// Where values live; null when nobody asked for it.
-  const Placement* placement() const { return placement_; }
+  const placement::Placement* placement() const { return placement_; }
   /// What copies cost; not null where the runtime makes them instead of failing.
-  const RuntimeCost* runtime_cost() const { return cost_; }
+  const placement::RuntimeCost* runtime_cost() const { return cost_; }
 
   /// By value: some node or graph output uses it.
   const std::vector<bool>& used();
@@ -219,10 +220,10 @@ class ModelView {
   bool has_broken_links();
 
  private:
-  const Analysis& analysis_;
-  std::span<const LossSite> losses_;
-  const Placement* placement_;
-  const RuntimeCost* cost_;
+  const dataflow::Analysis& analysis_;
+  std::span<const losses::LossSite> losses_;
+  const placement::Placement* placement_;
+  const placement::RuntimeCost* cost_;
   std::vector<bool> used_, live_;
   std::optional<bool> broken_links_;
 };
@@ -242,7 +243,7 @@ class Rule {
   virtual void report(const FailureCase& failure, Reporter& out) const;
 
   /// Asked once per operator of a model: only calls of operators that the rule wants reach check().
-  virtual bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const;
+  virtual bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const;
   virtual void check(const NodeCall& call, Reporter& out) const;
 
   virtual void check_model(ModelView& view, Reporter& out) const;
@@ -250,7 +251,7 @@ class Rule {
  protected:
   /// The finding of a failure as the default report() makes it, for rules that add to it.
   FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out,
-                      std::optional<Severity> severity = {}) const;
+                      std::optional<findings::Severity> severity = {}) const;
 
  private:
   RuleInfo info_;
@@ -276,4 +277,4 @@ struct RegisterRule {
 /// The page of a rule (docs/rules/NAME.md), empty when there is none.
 std::string_view rule_page(std::string_view name);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

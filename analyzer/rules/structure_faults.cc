@@ -2,7 +2,7 @@
 
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 FindingBuilder report_fault(Reporter& out, const StructureFault& fault) {
   std::string message = escape_for_people(fault.message, 1000);
@@ -28,4 +28,4 @@ void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const Struct
     if (is_meant(fault)) report_fault(out, fault);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

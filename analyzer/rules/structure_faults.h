@@ -2,7 +2,7 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// Reports one thing that is wrong with the structure of the file.
 FindingBuilder report_fault(Reporter& out, const StructureFault& fault);
@@ -10,4 +10,4 @@ FindingBuilder report_fault(Reporter& out, const StructureFault& fault);
 /// Reports those that the reader found and that one rule means.
 void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&));
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

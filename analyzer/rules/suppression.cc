@@ -10,7 +10,7 @@
 #include "base/glob.h"
 #include "base/suggestion.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr std::string_view kMark = "tensorlint:", kIgnore = "ignore";
@@ -57,7 +57,7 @@ std::optional<std::string> parse(std::string_view text, Suppression& out) {
 
 }  // namespace
 
-bool Suppression::covers(const Finding& finding) const {
+bool Suppression::covers(const findings::Finding& finding) const {
   if (!codes.contains(finding.code)) return false;
   if (line != 0 && (finding.place.line != line || finding.place.file != place.file)) return false;
   return matches_name(node, finding.node) && matches_name(graph, finding.graph);
@@ -80,4 +80,4 @@ CommentSuppressions suppressions_of(const Model& model) {
   return found;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -9,7 +9,7 @@
 #include "analyzer/findings/finding.h"
 #include "ir/graph/model.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// What is not to be reported, and why.
 struct Suppression {
@@ -18,14 +18,14 @@ struct Suppression {
   std::string node, graph;           ///< globs (matches_name), empty: all
   std::uint32_t line = 0;            ///< comments: only findings on this line of a model in text
   std::string reason;
-  SourceLocation place;  ///< where it is written
+  findings::SourceLocation place;  ///< where it is written
 
-  bool covers(const Finding& finding) const;
+  bool covers(const findings::Finding& finding) const;
 };
 
 /// A comment that looks like a suppression and is none.
 struct BadSuppression {
-  SourceLocation place;
+  findings::SourceLocation place;
   std::string message;
 };
 
@@ -38,4 +38,4 @@ struct CommentSuppressions {
 /// below it (and below further comments). Without a reason, or with a rule that there is not, it suppresses nothing.
 CommentSuppressions suppressions_of(const Model& model);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "ir/constants/attribute.h"
 #include "ir/facts/fact.h"
-#include "ir/graph/model.h"
 #include "ir/schema/schema.h"
 
 namespace tensorlint {

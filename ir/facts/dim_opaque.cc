@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/checked.h"
 #include "ir/facts/dim_impl.h"
 
 namespace tensorlint {

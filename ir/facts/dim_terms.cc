@@ -2,6 +2,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "ir/facts/dim_impl.h"
 

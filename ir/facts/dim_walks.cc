@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/checked.h"
 #include "ir/facts/dim_impl.h"
 #include "ir/facts/dim_names.h"
 

@@ -6,9 +6,6 @@
 
 namespace tensorlint {
 
-return domain == "ai.onnx" ? std::string_view() : domain;
-}
-
 const Attribute* Model::attribute(const Node& node, std::string_view name) const {
   for (const Attribute& attribute : attributes(node))
     if (attribute.name == name) return &attribute;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const Constraint& constraint) {
   const auto code = in.int_attribute(name);
@@ -32,4 +32,4 @@ std::string_view choice_attribute(Inference& in, std::string_view name, std::str
   return value;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// The dtype that an int attribute asks for; nullopt where it is left out. Fails `constraint` where it is no dtype or
 /// none that the first result may have, and then still gives the dtype, if it is one.
@@ -16,4 +16,4 @@ std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const
 std::string_view choice_attribute(Inference& in, std::string_view name, std::string_view fallback,
                                   std::initializer_list<std::string_view> choices, const Constraint& constraint);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

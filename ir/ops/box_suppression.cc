@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 /// About 0.1 ms: a file can have a call in every 60 bytes.
@@ -129,4 +129,4 @@ std::optional<std::vector<std::int64_t>> suppress_boxes(const BoxSuppression& op
   return rows;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

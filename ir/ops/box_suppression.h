@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Operands of NonMaxSuppression that are all constants. Extents are checked by the caller.
 struct BoxSuppression {
@@ -24,4 +24,4 @@ struct BoxSuppression {
 /// across the threshold, and equal scores of boxes that are not equal.
 std::optional<std::vector<std::int64_t>> suppress_boxes(const BoxSuppression& operands);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 bool check_shape(Inference& in, int operand, std::span<const Dim> expected, const Constraint& constraint,
                  std::string_view what, int reference) {
@@ -78,4 +78,4 @@ Dim better(const DimPool& pool, Dim a, Dim b) {
   return pool.is_named(a) || !pool.is_named(b) ? a : b;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -7,7 +7,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Shared checks of operand shapes. All of them hold their tongue where a shape is not known; they return false where
 /// they have failed `constraint`.
@@ -36,4 +36,4 @@ Dim dim_of(const Inference& in, int operand, std::size_t index);
 /// The better known of two dims that are equal in every legal execution.
 Dim better(const DimPool& pool, Dim a, Dim b);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

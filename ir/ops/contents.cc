@@ -5,7 +5,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 /// Constants of up to this many integers are scanned for their range, so that index tables are checked too.
@@ -136,4 +136,4 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_flo
   return fact;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -7,7 +7,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Elements of small tensors, which inference follows so that shapes computed from shapes stay exact.
 
@@ -56,4 +56,4 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_flo
 /// Bounds of floats; everything where there is no number among them.
 Range range_of(std::span<const double> values);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

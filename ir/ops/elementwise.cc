@@ -3,7 +3,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 /// For each element of the result its place in both operands; false where one is not followed.
@@ -63,4 +63,4 @@ void compare_floats(Inference& in, FloatComparison function) {
   in.set_elements(0, std::move(elements));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

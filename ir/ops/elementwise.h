@@ -2,7 +2,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Shared parts of operators that work element by element.
 
@@ -26,4 +26,4 @@ using FloatComparison = bool (*)(double, double);
 /// Elements of a bool result from those of both float operands.
 void compare_floats(Inference& in, FloatComparison function);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -4,7 +4,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
                    bool from_back) {
@@ -48,4 +48,4 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
     in.fail(constraint, {indices, data}, fmt::format("indices {{{}}} in {} are {}", indices, range.to_text(), legal()));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

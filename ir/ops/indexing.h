@@ -2,7 +2,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Fails `constraint` where an element of the operand `indices` is certainly outside [-extent, extent), the extent
 /// being that of `axis` of the operand `data`: a followed element for all legal values of the symbols, or all elements
@@ -10,4 +10,4 @@ namespace tensorlint {
 void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
                    bool from_back = true);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -7,10 +7,11 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/checked.h"
 #include "ir/facts/equalities.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kKnownOperator{"known_operator", ConstraintKind::kUnknownOperator,
@@ -545,4 +546,4 @@ void infer(const Application& call, const OpEntry* entry, InferenceResult& out) 
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -12,7 +12,7 @@
 
 #include "ir/call/application.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// What a failed precondition is about: rules word kinds, not operators.
 enum class ConstraintKind : std::uint8_t {
@@ -221,4 +221,4 @@ class Inference {
   bool failed_ = false;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

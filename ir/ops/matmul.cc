@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes,
                               "last extent of the first operand = second to last extent of the second"};
@@ -103,4 +103,4 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   return result;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -4,7 +4,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 extern const Constraint kMatMulInner;      ///< last extent of the first operand = second to last of the second
 extern const Constraint kMatMulRank;       ///< operands have at least one axis
@@ -22,4 +22,4 @@ extern const Constraint kGemmAddend;  ///< the addend stretches to the product's
 /// Shape of Gemm's result under attributes transA and transB. Operands by index; c -1: none.
 std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 struct Rounding {
@@ -113,4 +113,4 @@ Range clamped(const Range& range, double lo, double hi) {
   return inside.lo <= inside.hi ? inside : Range{lo, hi, range.nan};
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

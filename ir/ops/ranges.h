@@ -2,7 +2,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Interval arithmetic on the ranges of facts. Floating results are rounded outwards by what the dtype rounds by, so
 /// that every value that a correct runtime computes lies inside.
@@ -27,4 +27,4 @@ void set_computed_range(Inference& in, int result, const Range& range);
 /// Part of the range inside [lo, hi]; the whole of [lo, hi] where nothing is.
 Range clamped(const Range& range, double lo, double hi);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 const Constraint kIsList{"is_list", ConstraintKind::kShapes, "an operand that lists axes, sizes or pads has 1 axis"};
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
@@ -220,4 +220,4 @@ Range range_of(const DimPool& pool, std::span<const Dim> elements) {
   return {outwards(hull.lo, -HUGE_VAL), outwards(hull.hi, HUGE_VAL), false};
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -8,7 +8,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Shared parts of shape inference. Everything is checked: hostile attributes give a failure or unknown dims.
 
@@ -69,4 +69,4 @@ std::string shape_text(const DimPool& pool, std::span<const Dim> dims);
 /// Range of the integer elements' bounds.
 Range range_of(const DimPool& pool, std::span<const Dim> elements);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

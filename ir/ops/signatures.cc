@@ -8,7 +8,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 constexpr std::size_t kMaxText = 1000;
@@ -324,4 +324,4 @@ void infer_signature(const Signature& signature, const Application& call, Infere
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// One operand or result of a signature: "float32[N, 3]", "T[N, 2*C]", "int64|int32[]", "T[...]"; with "?" at its end
 /// an operand that may be left out.
@@ -39,4 +39,4 @@ Result<Signature> make_signature(const std::vector<std::string>& inputs, const s
 /// Checks operands and gives results as the signature says. The same failures as with ONNX's own operators, by kind.
 void infer_signature(const Signature& signature, const Application& call, InferenceResult& out);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 const Constraint kWindowAttributes{"window_attributes", ConstraintKind::kAttribute,
                                    "one entry a spatial axis; strides and dilations at least 1"};
@@ -256,4 +256,4 @@ std::optional<Dims> global_pool_shape(Inference& in, bool channels_last) {
   return result;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// Sliding windows of convolutions and pools.
 
@@ -59,4 +59,4 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last = false);
 /// The same over all spatial axes at once: extents of 1.
 std::optional<Dims> global_pool_shape(Inference& in, bool channels_last = false);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/descriptor.h"
-#include "ir/readers/foreign_format.h"
+#include "base/foreign_format.h"
 #include "ir/text/model_reader.h"
 
 namespace tensorlint {

@@ -6,7 +6,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 bool is_younger(const FactStore& facts, Dim dim, std::uint32_t mark) {
@@ -69,7 +69,7 @@ FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark) {
   if (id == FactId::kAbsent || id == FactId::kTop) return id;
   Fact fact = facts.fact(id);
   if (fact.shape != ShapeId::kUnranked) {
-    Dims dims = copy_dims(facts.dims_of(fact.shape));
+    ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
     for (Dim& dim : dims)
       if (is_younger(facts, dim, mark)) dim = Dim(Unknown::kLoopCarried);
     fact.shape = facts.intern_shape(dims);
@@ -89,4 +89,4 @@ bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, 
                      [&](const AbstractValue& value) { return forget_since(facts, value.fact, mark) != value.fact; });
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

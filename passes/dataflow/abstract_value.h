@@ -7,7 +7,7 @@
 #include "ir/call/application.h"
 #include "ir/facts/fact.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// What is known of a value in the visit under way.
 struct AbstractValue {
@@ -35,4 +35,4 @@ FactId any_floating_value(FactStore& facts, FactId id);
 FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark);
 bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t mark);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

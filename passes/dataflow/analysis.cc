@@ -4,7 +4,7 @@
 
 #include "ir/graph/region_op.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 std::string_view Analysis::reason(NodeId node) const {
   const auto found = reasons_.find(node);
@@ -13,7 +13,7 @@ std::string_view Analysis::reason(NodeId node) const {
 
 const NodeFailure* Analysis::fatal_failure() const {
   const auto fatal = std::ranges::find_if(failures_, [](const NodeFailure& failure) {
-    return failure.failure.constraint->kind != ConstraintKind::kDeclaredShape;
+    return failure.failure.constraint->kind != ops::ConstraintKind::kDeclaredShape;
   });
   return fatal == failures_.end() ? nullptr : &*fatal;
 }
@@ -86,4 +86,4 @@ Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
   return {value, model.value(value).producer};
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -17,7 +17,7 @@
 #include "ir/ops/signatures.h"
 #include "passes/dataflow/order.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// What the user knows better than the file: `--input`, `--range`, `--device`.
 struct InputDeclaration {
@@ -30,7 +30,7 @@ struct InputDeclaration {
 
 struct AnalysisOptions {
   std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
-  std::shared_ptr<const Signatures> signatures;                 ///< of operators without a schema; null: none
+  std::shared_ptr<const ops::Signatures> signatures;            ///< of operators without a schema; null: none
   std::string default_device = "cpu";
 };
 
@@ -42,7 +42,7 @@ inline constexpr std::uint64_t kVisitsAtLeast = 250'000;
 /// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
 struct NodeFailure {
   NodeId node = NodeId::kNone;
-  Failure failure;
+  ops::Failure failure;
   std::vector<NodeId> calls;
   std::int64_t iteration = 0;  ///< in a Loop or Scan body: from which iteration on (1: always); 0 outside
 };
@@ -84,7 +84,7 @@ class Analysis {
     Application application_;
   };
 
-  const OpEntry* entry(const Node& node) const { return entries_[static_cast<std::size_t>(node.op)]; }
+  const ops::OpEntry* entry(const Node& node) const { return entries_[static_cast<std::size_t>(node.op)]; }
 
   /// Operands used before they are defined, in file order.
   const std::vector<EarlyUse>& early_uses() const { return early_uses_; }
@@ -104,7 +104,7 @@ class Analysis {
   std::vector<FactId> value_facts_;
   std::vector<Taint> taints_;
   std::vector<NodeFailure> failures_;
-  std::vector<const OpEntry*> entries_;  // by operator
+  std::vector<const ops::OpEntry*> entries_;  // by operator
   std::vector<EarlyUse> early_uses_;
   std::vector<bool> visited_;  // by node
   std::map<NodeId, std::string> reasons_;
@@ -124,4 +124,4 @@ struct Origin {
 };
 Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

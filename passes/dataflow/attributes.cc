@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 std::uint64_t hash_text(std::string_view text) {
@@ -43,4 +43,4 @@ std::uint64_t hash_of(std::span<const Attribute> attributes) {
   return hash;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

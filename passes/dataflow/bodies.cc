@@ -3,16 +3,16 @@
 
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
-const Constraint kBodyArity{"body_arity", ConstraintKind::kOperandCount,
-                            "a body takes and gives as many values as its node hands it"};
+const ops::Constraint kBodyArity{"body_arity", ops::ConstraintKind::kOperandCount,
+                                 "a body takes and gives as many values as its node hands it"};
 
 }  // namespace
 
 void Solver::record_arity(NodeId id, std::string message) {
-  record(id, {&kBodyArity, Certainty::kMust, {}, std::move(message), {}});
+  record(id, {&kBodyArity, ops::Certainty::kMust, {}, std::move(message), {}});
 }
 
 void Solver::visit_control_flow(NodeId id, const Application& call) {
@@ -98,4 +98,4 @@ std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const Abs
   return outputs;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

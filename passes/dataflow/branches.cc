@@ -6,14 +6,14 @@
 
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 constexpr int kMaxTrials = 8;                 // Ifs of which both branches are followed on their own
 constexpr std::size_t kMaxTrialNodes = 4096;  // after such an If
 
-const Constraint kBranchesAgree{"branches_agree", ConstraintKind::kBranchTypes,
-                                "both branches give results of one type"};
+const ops::Constraint kBranchesAgree{"branches_agree", ops::ConstraintKind::kBranchTypes,
+                                     "both branches give results of one type"};
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
       if (types_clash(facts_, merged[r].fact, outputs[r].fact)) {
         if (!tainted.has(Aspect::kDtype))
           record(id, {&kBranchesAgree,
-                      Certainty::kMust,
+                      ops::Certainty::kMust,
                       {},
                       fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
                                   facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)),
@@ -84,7 +84,7 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
       continue;
     const std::string given = facts_.to_text(taken[r].fact), declared = facts_.to_text(other);
     record(id, {&kBranchesAgree,
-                Certainty::kMust,
+                ops::Certainty::kMust,
                 {},
                 fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
                             taken_is_then ? given : declared, taken_is_then ? declared : given),
@@ -122,4 +122,4 @@ void Solver::choose_branch(const RankClash& clash, std::span<const NodeId> nodes
   if (then_works != else_works) set_results(nodes.front(), then_works ? clash.then_results : clash.else_results);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

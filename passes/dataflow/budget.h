@@ -7,7 +7,7 @@
 
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// What is left of the work that a model may cost. Visits are counted in small inferences (kVisitsPerNode); where they
 /// are spent, the rest of the model becomes unknown. Contents are counted in elements; where they are spent, only small
@@ -46,4 +46,4 @@ class Budget {
   std::int64_t elements_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

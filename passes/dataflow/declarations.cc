@@ -3,15 +3,15 @@
 #include "base/hash.h"
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
-const Constraint kDeclared{"declared_type", ConstraintKind::kDeclaredType,
-                           "what is declared agrees with what is inferred"};
-const Constraint kDeclaredShape{"declared_shape", ConstraintKind::kDeclaredShape,
-                                "a declared shape agrees with what is inferred"};
-const Constraint kNotedShape{"noted_shape", ConstraintKind::kDeclaredShape,
-                             "a shape in value_info agrees with what is inferred"};
+const ops::Constraint kDeclared{"declared_type", ops::ConstraintKind::kDeclaredType,
+                                "what is declared agrees with what is inferred"};
+const ops::Constraint kDeclaredShape{"declared_shape", ops::ConstraintKind::kDeclaredShape,
+                                     "a declared shape agrees with what is inferred"};
+const ops::Constraint kNotedShape{"noted_shape", ops::ConstraintKind::kDeclaredShape,
+                                  "a shape in value_info agrees with what is inferred"};
 
 }  // namespace
 
@@ -36,8 +36,8 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
     fact = declared;
     fact.shape = ShapeId::kUnranked;  // taken below
   }
-  const auto contradiction = [&](std::string message, const Constraint& constraint = kDeclared) {
-    if (current.taint == Taint()) record(id, {&constraint, Certainty::kMust, {}, std::move(message), {}});
+  const auto contradiction = [&](std::string message, const ops::Constraint& constraint = kDeclared) {
+    if (current.taint == Taint()) record(id, {&constraint, ops::Certainty::kMust, {}, std::move(message), {}});
   };
   const auto other_shape = [&] {
     contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result,
@@ -61,7 +61,7 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
     // A name in a body or function means another extent in each visit: there only numbers are taken.
     const bool main = model_.value(value).graph == GraphId::kMain;
     if (fact.shape == ShapeId::kUnranked) {
-      Dims dims = copy_dims(wanted);
+      ops::Dims dims = ops::copy_dims(wanted);
       for (Dim& dim : dims)
         if (!main && !facts_.dims().as_constant(dim)) dim = Dim();
       fact.shape = facts_.intern_shape(dims);
@@ -71,7 +71,7 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
         other_shape();
         return;
       }
-      Dims merged = copy_dims(have);
+      ops::Dims merged = ops::copy_dims(have);
       for (std::size_t axis = 0; axis < merged.size(); ++axis) {
         const auto x = facts_.dims().as_constant(have[axis]), y = facts_.dims().as_constant(wanted[axis]);
         if (x && y && *x != *y) {
@@ -86,4 +86,4 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
   current.fact = facts_.intern(fact);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

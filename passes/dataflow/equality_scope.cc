@@ -4,14 +4,14 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 FactId EqualityScope::rewritten(FactId id) {
   const std::uint64_t key = state_.number << 32 | static_cast<std::uint64_t>(id);
   if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
   Fact fact = facts_.fact(id);
   const auto rewritten = [this](std::span<const Dim> dims) {
-    Dims result = copy_dims(dims);
+    ops::Dims result = ops::copy_dims(dims);
     for (Dim& dim : result) dim = state_.known.apply(facts_.dims(), dim);
     return result;
   };
@@ -24,4 +24,4 @@ FactId EqualityScope::rewritten(FactId id) {
   return result;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

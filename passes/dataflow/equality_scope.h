@@ -6,7 +6,7 @@
 #include "ir/facts/equalities.h"
 #include "ir/facts/fact.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// The equalities of extents that hold in the scope under way, and facts in terms of the symbols that these leave.
 class EqualityScope {
@@ -39,4 +39,4 @@ class EqualityScope {
   std::unordered_map<std::uint64_t, FactId> canonical_;  // by state and fact
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -5,11 +5,11 @@
 
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
-const Constraint kCallArity{"call_arity", ConstraintKind::kOperandCount,
-                            "a call has as many operands as the function has inputs"};
+const ops::Constraint kCallArity{"call_arity", ops::ConstraintKind::kOperandCount,
+                                 "a call has as many operands as the function has inputs"};
 
 }  // namespace
 
@@ -25,14 +25,14 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   }
   if (call.operands.size() > graph.inputs.size())
     record(id, {&kCallArity,
-                Certainty::kMust,
+                ops::Certainty::kMust,
                 {},
                 fmt::format("`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(),
                             graph.inputs.size() == 1 ? "" : "s", call.operands.size()),
                 {}});
   if (call.result_count > graph.outputs.size())
     record(id, {&kCallArity,
-                Certainty::kMust,
+                ops::Certainty::kMust,
                 {},
                 fmt::format("`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
                             graph.outputs.size() == 1 ? "" : "s", call.result_count),
@@ -84,4 +84,4 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   if (!trial_ && !own_symbols && own_attributes) summaries_.keep(function, id, std::move(operands), std::move(outputs));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 constexpr std::uint8_t kVisitsBeforeKept = 4;                    // of one body: few loops stand in others
@@ -80,4 +80,4 @@ std::vector<ValueId> KeptVisits::captures_of(GraphId body) const {
   return captures;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -9,7 +9,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/abstract_value.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// What bodies of Loops and Scans did when they were handed some inputs and met some values of the graphs around them.
 /// Loops within loops would be followed 2^depth times, if this were not kept.
@@ -57,4 +57,4 @@ class KeptVisits {
   std::size_t room_;  // for values of visits
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

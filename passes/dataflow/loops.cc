@@ -6,21 +6,22 @@
 
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 constexpr std::int64_t kMaxExactTrips = 16;  // constant trip counts up to this are followed iteration by iteration
 constexpr int kJoinsBeforeWidening = 3;
 
-const Constraint kBodyInput{"body_input_type", ConstraintKind::kDeclaredType,
-                            "what a body declares of its inputs agrees with what it is handed"};
-const Constraint kStackAxis{"scan_output_axis_in_range", ConstraintKind::kAxisRange,
-                            "-rank <= axis < rank of what is stacked"};
-const Constraint kBodyCondition{"body_condition_is_bool", ConstraintKind::kTypeConstraint,
-                                "the condition that a body yields is bool"};
-const Constraint kScanLengths{"scan_lengths", ConstraintKind::kShapes, "all scanned operands have one length"};
-const Constraint kCarriedKeepsType{"carried_keeps_type", ConstraintKind::kLoopCarriedType,
-                                   "a carried value keeps its type"};
+const ops::Constraint kBodyInput{"body_input_type", ops::ConstraintKind::kDeclaredType,
+                                 "what a body declares of its inputs agrees with what it is handed"};
+const ops::Constraint kStackAxis{"scan_output_axis_in_range", ops::ConstraintKind::kAxisRange,
+                                 "-rank <= axis < rank of what is stacked"};
+const ops::Constraint kBodyCondition{"body_condition_is_bool", ops::ConstraintKind::kTypeConstraint,
+                                     "the condition that a body yields is bool"};
+const ops::Constraint kScanLengths{"scan_lengths", ops::ConstraintKind::kShapes,
+                                   "all scanned operands have one length"};
+const ops::Constraint kCarriedKeepsType{"carried_keeps_type", ops::ConstraintKind::kLoopCarriedType,
+                                        "a carried value keeps its type"};
 
 FactId scalar_fact(FactStore& facts, DType dtype, Range range) {
   Fact fact;
@@ -55,10 +56,10 @@ AbstractValue stack(FactStore& facts, const AbstractValue& element, Dim trips, s
   fact.content = ContentId::kNone;
   if (fact.kind != ValueKind::kTensor) return {FactId::kTop, element.taint};
   if (fact.shape != ShapeId::kUnranked) {
-    Dims dims = copy_dims(facts.dims_of(fact.shape));
+    ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
     const auto rank = static_cast<std::int64_t>(dims.size()) + 1;
     const std::int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank || dims.size() >= kMaxRank) return {FactId::kTop, element.taint};
+    if (at < 0 || at >= rank || dims.size() >= ops::kMaxRank) return {FactId::kTop, element.taint};
     dims.insert(dims.begin() + at, trips);
     fact.shape = facts.intern_shape(dims);
   }
@@ -82,7 +83,7 @@ FactId without_axis(FactStore& facts, FactId id, std::int64_t axis, Dim& trips) 
   Fact fact = facts.fact(id);
   fact.content = ContentId::kNone;
   if (fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked) {
-    Dims dims = copy_dims(facts.dims_of(fact.shape));
+    ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
     const auto rank = static_cast<std::int64_t>(dims.size());
     if (axis >= -rank && axis < rank) {
       axis += axis < 0 ? rank : 0;
@@ -223,7 +224,7 @@ void Solver::check_condition(NodeId id, const AbstractValue& condition) {
   if (fact.kind != ValueKind::kTensor || condition.taint.has(Aspect::kDtype) || fact.dtypes.contains(DType::kBool))
     return;
   record(id, {&kBodyCondition,
-              Certainty::kMust,
+              ops::Certainty::kMust,
               {},
               fmt::format("the condition that the body yields is {}, it has to be bool", fact.dtypes.to_text()),
               {}});
@@ -236,7 +237,7 @@ void Solver::check_scan_length(NodeId id, const AbstractValue& operand, int inde
   if (operand.taint.has(Aspect::kShape) || !pool.never_equal(length, trips)) return;
   const bool is_shorter = pool.bounds(pool.sub(length, trips)).hi < 0;
   record(id, {&kScanLengths,
-              is_shorter ? Certainty::kMust : Certainty::kMay,
+              is_shorter ? ops::Certainty::kMust : ops::Certainty::kMay,
               {index, first},
               fmt::format("{{{}}} is scanned over {} elements, {{{}}} over {}", first, pool.to_text(trips), index,
                           pool.to_text(length)),
@@ -250,7 +251,7 @@ void Solver::report_carried(NodeId id, const Iteration& loop, std::span<Abstract
     tainted |= after[i].taint;
     if (tainted.has(Aspect::kDtype) || !types_clash(facts_, loop.carried[i].fact, after[i].fact)) continue;
     record(id, {&kCarriedKeepsType,
-                Certainty::kMust,
+                ops::Certainty::kMust,
                 {},
                 fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i,
                             facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)),
@@ -272,12 +273,12 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
     // The operator itself rejects the operand: once is enough.
     const auto rejected = [&](const NodeFailure& failure) {
-      return failure.node == id && aspect_of(failure.failure.constraint->kind) == Aspect::kDtype &&
+      return failure.node == id && ops::aspect_of(failure.failure.constraint->kind) == Aspect::kDtype &&
              std::ranges::find(failure.failure.operands, operand) != failure.failure.operands.end();
     };
     if (std::ranges::any_of(out_.failures_, rejected)) return;
     record(id, {&kBodyInput,
-                Certainty::kMust,
+                ops::Certainty::kMust,
                 {operand},
                 fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand, fact.dtypes.to_text(),
                             declared.dtypes.to_text()),
@@ -294,7 +295,7 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   };
   if (std::ranges::equal(have, wanted, agrees)) return;
   record(id, {&kBodyInput,
-              Certainty::kMust,
+              ops::Certainty::kMust,
               {operand},
               fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
                           facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)),
@@ -339,7 +340,7 @@ FactId Solver::stacked_without_visit(ValueId output) {
   if (type == nullptr || type->kind != TypeKind::kTensor) return FactId::kTop;
   Fact fact = facts_.fact(seeds_.declared(*type, 0));
   if (fact.shape != ShapeId::kUnranked) {
-    Dims dims = copy_dims(facts_.dims_of(fact.shape));
+    ops::Dims dims = ops::copy_dims(facts_.dims_of(fact.shape));
     dims.insert(dims.begin(), facts_.dims().constant(0));
     fact.shape = facts_.intern_shape(dims);
   }
@@ -352,7 +353,7 @@ void Solver::check_stack_axis(NodeId id, const AbstractValue& element, std::size
   const auto rank = static_cast<std::int64_t>(facts_.dims_of(fact.shape).size()) + 1;
   if (axis >= -rank && axis < rank) return;
   record(id, {&kStackAxis,
-              Certainty::kMust,
+              ops::Certainty::kMust,
               {},
               fmt::format("`scan_output_axes` stacks {{r{}}} along axis {}, it has rank {}", result, axis, rank),
               {}});
@@ -447,4 +448,4 @@ void Solver::visit_sequence_map(NodeId id, const Application& call, std::span<co
   set_results(id, results);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -12,7 +12,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/attributes.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// Results of nodes that were inferred, by operator, attributes and operands' facts. Only for calls whose outcome
 /// depends on these alone: with a schema, nothing tainted, nothing failed, InferenceResult::repeatable.
@@ -64,4 +64,4 @@ class NodeMemo {
   std::vector<FactId> facts_;  // operands and results of the entries
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "passes/dataflow/solver.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
@@ -91,16 +91,16 @@ void Solver::visit_node(NodeId id) {
   if (has_declarations(node)) check_declarations(id);
 }
 
-bool Solver::infer_node(NodeId id, const Application& call, bool tainted, InferenceResult& result) {
+bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::InferenceResult& result) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
   const std::uint32_t mark = facts_.dims().mark();
-  const OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
-  const Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
+  const ops::OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
+  const ops::Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
   if (signature != nullptr) {
-    infer_signature(*signature, call, result);
+    ops::infer_signature(*signature, call, result);
   } else {
-    infer(call, entry, result);
+    ops::infer(call, entry, result);
   }
   std::int64_t size = 0;
   for (const FactId fact : call.operands) size += size_of(facts_, fact);
@@ -109,7 +109,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, Infere
   budget_.charge_contents(size, new_dims);
   if (depth_ != 0)
     budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
-  for (Failure& failure : result.failures) record(id, std::move(failure));
+  for (ops::Failure& failure : result.failures) record(id, std::move(failure));
   const bool clean = result.failures.empty();
   if (clean && !tainted) {
     for (const auto& [a, b] : result.equalities) equalities_.learn(a, b);
@@ -148,7 +148,7 @@ std::span<const Attribute> Solver::attributes_of(const Node& node, Frame& frame)
   return frame.attributes;
 }
 
-const Signature* Solver::signature_of(const Application& call) const {
+const ops::Signature* Solver::signature_of(const Application& call) const {
   if (options_.signatures == nullptr) return nullptr;
   const auto found = options_.signatures->find(std::pair(std::string(call.domain), std::string(call.name)));
   return found == options_.signatures->end() ? nullptr : &found->second;
@@ -180,11 +180,11 @@ void Solver::give_up(NodeId id, std::string_view reason) {
     if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
 }
 
-void Solver::record(NodeId id, Failure failure) {
+void Solver::record(NodeId id, ops::Failure failure) {
   if (trial_) {
     // Ranks are known or not; a failure for want of equal extents may be meant for all but the smallest.
     const bool rank = failure.constraint->label.find("rank") != std::string_view::npos;
-    doomed_ = doomed_ || (rank && failure.certainty == Certainty::kMust && conditional_ == 0);
+    doomed_ = doomed_ || (rank && failure.certainty == ops::Certainty::kMust && conditional_ == 0);
     return;
   }
   // The same node fails once for all its visits; the first one has the sharpest facts.
@@ -192,4 +192,4 @@ void Solver::record(NodeId id, Failure failure) {
   out_.failures_.push_back({id, std::move(failure), calls_, iteration_});
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

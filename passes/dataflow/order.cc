@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 /// The node of `graph` inside which `node` stands (itself, or the owner of a subgraph around it); kNone when outside.
@@ -104,4 +104,4 @@ NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<st
   return order;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

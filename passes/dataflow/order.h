@@ -4,7 +4,7 @@
 
 #include "ir/graph/model.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// An operand that is used before the node that makes it.
 struct EarlyUse {
@@ -26,4 +26,4 @@ std::vector<std::vector<GraphId>> bodies_by_graph(const Model& model);
 /// A node that holds subgraphs depends on what these capture.
 NodeOrder order_nodes(const Model& model, GraphId graph, const std::vector<std::vector<GraphId>>& bodies);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

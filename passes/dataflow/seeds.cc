@@ -13,7 +13,7 @@
 #include "ir/facts/dim_names.h"
 #include "ir/ops/contents.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 constexpr std::size_t kMaxFloatContent = 64;  // Resize scales, Clip bounds, quantisation constants
@@ -58,7 +58,7 @@ FactId Seeds::initializer(const Value& value) {
 }
 
 FactId Seeds::dense(const Tensor& tensor) {
-  if (!malformed_.contains(&tensor)) return facts_.intern(fact_of_tensor(facts_, tensor, kMaxFloatContent));
+  if (!malformed_.contains(&tensor)) return facts_.intern(ops::fact_of_tensor(facts_, tensor, kMaxFloatContent));
   Fact fact;
   fact.kind = ValueKind::kTensor;
   if (is_known_dtype(tensor.dtype_code)) fact.dtypes = static_cast<DType>(tensor.dtype_code);
@@ -71,10 +71,10 @@ FactId Seeds::sparse(const SparseTensor* sparse) {
   fact.kind = ValueKind::kSparseTensor;
   if (sparse == nullptr || sparse->values == nullptr) return FactId::kTop;
   if (is_known_dtype(sparse->values->dtype_code)) fact.dtypes = static_cast<DType>(sparse->values->dtype_code);
-  Dims dims;
-  for (const std::int64_t extent : sparse->dims.first(std::min(sparse->dims.size(), kMaxRank)))
+  ops::Dims dims;
+  for (const std::int64_t extent : sparse->dims.first(std::min(sparse->dims.size(), ops::kMaxRank)))
     dims.push_back(extent < 0 ? Dim() : facts_.dims().constant(extent));
-  if (sparse->dims.size() <= kMaxRank) fact.shape = facts_.intern_shape(dims);
+  if (sparse->dims.size() <= ops::kMaxRank) fact.shape = facts_.intern_shape(dims);
   // A constant of the model is used like a dense tensor (onnx.GraphProto.sparse_initializer).
   fact.kind = ValueKind::kTensor;
   return facts_.intern(fact);
@@ -92,7 +92,7 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
       if (is_known_dtype(type.element_code)) fact.dtypes = static_cast<DType>(type.element_code);
       fact.range = range_of(fact.dtypes);
       // Shapes with more axes than any runtime has are not tracked: a file may declare millions.
-      if (type.ranked && type.dims.size() <= kMaxRank) fact.shape = facts_.intern_shape(dims_of(type, site));
+      if (type.ranked && type.dims.size() <= ops::kMaxRank) fact.shape = facts_.intern_shape(dims_of(type, site));
       break;
     case TypeKind::kMap:
       fact.kind = ValueKind::kMap;
@@ -110,8 +110,8 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
   return facts_.intern(fact);
 }
 
-Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
-  Dims dims;
+ops::Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
+  ops::Dims dims;
   for (std::uint32_t axis = 0; axis < type.dims.size(); ++axis) {
     const DimDecl& dim = type.dims[axis];
     if (dim.has_extent && dim.extent >= 0) {
@@ -147,7 +147,7 @@ FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_
   if (declared.has_shape) {
     fact.kind = ValueKind::kTensor;
     fact.content = ContentId::kNone;
-    Dims dims;
+    ops::Dims dims;
     for (std::uint32_t axis = 0; axis < declared.dims.size(); ++axis) {
       const std::string& text = declared.dims[axis];
       std::int64_t extent = 0;
@@ -165,4 +165,4 @@ FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_
   return facts_.intern(fact);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -9,7 +9,7 @@
 #include "ir/ops/shape_functions.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// The facts that inference begins with: of initializers, of declared types, of what the user declared.
 class Seeds {
@@ -31,7 +31,7 @@ class Seeds {
  private:
   FactId dense(const Tensor& tensor);
   FactId sparse(const SparseTensor* sparse);
-  Dims dims_of(const TypeDecl& type, std::uint64_t site);
+  ops::Dims dims_of(const TypeDecl& type, std::uint64_t site);
   /// Of a dim's name: a formula, as far as the budget for them reaches, or a symbol.
   Dim extent_named(NameId name);
   FactId refine(FactId base, const InputDeclaration& declared, std::uint64_t site);
@@ -44,4 +44,4 @@ class Seeds {
   std::unordered_set<const Tensor*> malformed_;  // reported as such: their extents say nothing
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 Analysis analyse(const Model& model, const AnalysisOptions& options) { return Solver::solve(model, options); }
 
@@ -36,7 +36,7 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
 
 void Solver::run() {
   for (const Operator& op : model_.operators)
-    out_.entries_.push_back(find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
+    out_.entries_.push_back(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
   if (model_.graphs.empty()) return;
   for (const StructureFault& fault : model_.faults)
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
@@ -107,4 +107,4 @@ void Solver::set_results(NodeId id, std::span<const AbstractValue> values) {
     if (results[r] != ValueId::kAbsent) current_[index(results[r])] = r < values.size() ? values[r] : AbstractValue{};
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

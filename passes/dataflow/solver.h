@@ -26,7 +26,7 @@
 #include "passes/dataflow/seeds.h"
 #include "passes/dataflow/summaries.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this
 /// folder: users call `analyse`.
@@ -59,7 +59,7 @@ class Solver {
     std::vector<FactId> operands;
     std::vector<Taint> taints;
     std::vector<Attribute> attributes;
-    InferenceResult result;
+    ops::InferenceResult result;
   };
 
   struct GraphState {
@@ -104,14 +104,14 @@ class Solver {
 
   void visit_node(NodeId id);
   /// Inference itself; false where something failed. `tainted`: an operand is.
-  bool infer_node(NodeId id, const Application& call, bool tainted, InferenceResult& result);
-  const Signature* signature_of(const Application& call) const;
+  bool infer_node(NodeId id, const Application& call, bool tainted, ops::InferenceResult& result);
+  const ops::Signature* signature_of(const Application& call) const;
   /// Attributes as they are in this call: inside a function references become the caller's values.
   std::span<const Attribute> attributes_of(const Node& node, Frame& frame) const;
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
   void give_up(NodeId id, std::string_view reason);
-  void record(NodeId id, Failure failure);
+  void record(NodeId id, ops::Failure failure);
   Frame& frame() {
     while (frames_.size() <= static_cast<std::size_t>(depth_)) frames_.emplace_back();
     return frames_[static_cast<std::size_t>(depth_)];
@@ -168,7 +168,7 @@ class Solver {
   Seeds seeds_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
   std::set<ValueId> defined_twice_;
-  std::set<std::pair<NodeId, const Constraint*>> recorded_;
+  std::set<std::pair<NodeId, const ops::Constraint*>> recorded_;
   Budget budget_;
 
   std::vector<std::vector<GraphId>> bodies_;  // by graph
@@ -195,4 +195,4 @@ class Solver {
   int trials_ = 0;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -5,7 +5,7 @@
 
 #include "passes/dataflow/attributes.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 const std::vector<AbstractValue>* Summaries::find(GraphId function, std::span<const AbstractValue> operands,
                                                   std::span<const Attribute> attributes) const {
@@ -22,4 +22,4 @@ void Summaries::keep(GraphId function, NodeId call, std::vector<AbstractValue> o
   if (known.size() < kMaxSummaries) known.push_back({std::move(operands), std::move(outputs), call});
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -7,7 +7,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/abstract_value.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// What functions gave for some operands and attributes.
 class Summaries {
@@ -37,4 +37,4 @@ class Summaries {
   std::vector<std::vector<Summary>> known_;  // by function
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

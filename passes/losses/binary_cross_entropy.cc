@@ -3,7 +3,7 @@
 
 #include "passes/losses/finder.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 namespace {
 
 bool contains(std::span<const ValueId> values, ValueId value) {
@@ -112,4 +112,4 @@ void Finder::append_class_weights(std::span<const ValueId> factors, ValueId targ
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

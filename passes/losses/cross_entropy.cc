@@ -1,6 +1,6 @@
 #include "passes/losses/finder.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// Cross-entropy written out: the logarithm of a softmax, times probabilities or gathered at class indices, summed,
 /// negated.
@@ -83,4 +83,4 @@ bool Finder::append_negated_reduction(ValueId value, Nodes& nodes) const {
   return false;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

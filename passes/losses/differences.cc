@@ -4,7 +4,7 @@
 
 #include "passes/losses/finder.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// Losses of a - b: squared, absolute, Huber's, log-cosh.
 void Finder::add_difference(NodeId difference) {
@@ -200,4 +200,4 @@ bool Finder::is_result_of_model(ValueId distance, ValueId a, ValueId b) {
   return parameters_.reach(prediction) && compared.origin == ValueOrigin::kInput && compared.graph == GraphId::kMain;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

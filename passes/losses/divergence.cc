@@ -2,7 +2,7 @@
 
 #include "passes/losses/finder.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// KL divergence: t * log(t) - t * q, t * (log(t) - q), exp(t) * (t - q).
 bool Finder::add_divergence(NodeId difference) {
@@ -57,4 +57,4 @@ void Finder::append_selections(ValueId value, Nodes& nodes) const {
       nodes.push_back(log);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

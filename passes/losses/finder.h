@@ -11,13 +11,13 @@
 #include "passes/losses/parameters.h"
 #include "passes/losses/terms.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// Finds the losses of a model. Private to this folder: users call `find_losses`. What each loss is known by stands in
 /// a file of its own.
 class Finder {
  public:
-  explicit Finder(const Analysis& analysis)
+  explicit Finder(const dataflow::Analysis& analysis)
       : analysis_(analysis), model_(analysis.model()), terms_(analysis), parameters_(analysis) {}
 
   std::vector<LossSite> find();
@@ -72,7 +72,7 @@ class Finder {
   ValueId index_source(ValueId value) const;
   bool append_negated_reduction(ValueId value, Nodes& nodes) const;
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   const Terms terms_;
   Parameters parameters_;
@@ -80,4 +80,4 @@ class Finder {
   std::optional<bool> mentions_losses_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

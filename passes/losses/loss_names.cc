@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace tensorlint {
+namespace tensorlint::losses {
 namespace {
 
 struct NamedLoss {
@@ -111,4 +111,4 @@ std::optional<LossKind> loss_named(std::string_view metadata) {
   return find_kind(kModuleLosses, name);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

@@ -5,9 +5,9 @@
 
 #include "passes/losses/loss_sites.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// The loss that one node of this operator is; nullopt for none.
 std::optional<LossKind> loss_operator(std::string_view domain, std::string_view name);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

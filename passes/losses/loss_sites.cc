@@ -6,9 +6,9 @@
 #include "passes/losses/finder.h"
 #include "passes/losses/loss_names.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
-std::vector<LossSite> find_losses(const Analysis& analysis) { return Finder(analysis).find(); }
+std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return Finder(analysis).find(); }
 
 std::vector<LossSite> Finder::find() {
   std::vector<std::optional<LossKind>> by_operator;
@@ -60,4 +60,4 @@ void Finder::add_operator(NodeId id, LossKind kind) {
   if (operands.size() >= 2) add(kind, LossEvidence::kOperator, id, operands[0], operands[1], {});
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

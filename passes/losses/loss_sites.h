@@ -8,7 +8,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 enum class LossKind : std::uint8_t {
   kMse,
@@ -51,6 +51,6 @@ std::optional<LossKind> loss_named(std::string_view metadata);
 
 /// Losses of the main graph and its functions: operators, what exporters make of losses, and what metadata names.
 /// Costs a walk over the nodes; metadata is read only where a pattern is in doubt.
-std::vector<LossSite> find_losses(const Analysis& analysis);
+std::vector<LossSite> find_losses(const dataflow::Analysis& analysis);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// One walk for all losses. Nodes that come before what they use make it miss something, nothing else.
 bool Parameters::reach(ValueId value) {
@@ -28,4 +28,4 @@ bool Parameters::reach(ValueId value) {
   return reached_[static_cast<std::size_t>(value)];
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

@@ -5,12 +5,12 @@
 
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// Which values are computed from parameters.
 class Parameters {
  public:
-  explicit Parameters(const Analysis& analysis) : analysis_(analysis) {}
+  explicit Parameters(const dataflow::Analysis& analysis) : analysis_(analysis) {}
 
   /// The value is a parameter, or computed from one.
   bool reach(ValueId value);
@@ -20,8 +20,8 @@ class Parameters {
   }
 
  private:
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   std::vector<bool> reached_;  // by value; made on first use
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::losses {
 namespace {
 
 constexpr std::array kOperators{
@@ -59,7 +59,8 @@ bool moves_elements(LossOp op) {
 
 }  // namespace
 
-Terms::Terms(const Analysis& analysis) : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
+Terms::Terms(const dataflow::Analysis& analysis)
+    : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
   for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i] = classify(model_.operators[i]);
   // Bodies are read with the operators known; a function of functions is none of ours.
   std::vector<std::pair<std::size_t, LossOp>> functions;
@@ -240,4 +241,4 @@ std::vector<ValueId> Terms::factors(ValueId product) const {
   return found;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

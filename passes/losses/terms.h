@@ -8,7 +8,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 
 /// Operators that losses are written with.
 enum class LossOp : std::uint8_t {
@@ -62,9 +62,9 @@ struct LogTerm {
 /// missing because a node of it fails. Every question costs a bounded number of steps.
 class Terms {
  public:
-  explicit Terms(const Analysis& analysis);
+  explicit Terms(const dataflow::Analysis& analysis);
 
-  const Analysis& analysis() const { return analysis_; }
+  const dataflow::Analysis& analysis() const { return analysis_; }
   LossOp op(NodeId node) const {
     return node == NodeId::kNone ? LossOp::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)];
   }
@@ -99,9 +99,9 @@ class Terms {
   LossOp classify_function(GraphId function) const;
   const Tensor* constant(ValueId value) const;
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   std::vector<LossOp> ops_;  // by operator
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

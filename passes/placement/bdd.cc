@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 std::size_t BddStore::Hash::operator()(const Node& node) const {
   return static_cast<std::size_t>(mix(mix(node.variable, node.low), node.high));
@@ -82,4 +82,4 @@ std::optional<std::vector<std::pair<std::uint32_t, bool>>> BddStore::example(Bdd
   return choices;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

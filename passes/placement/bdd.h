@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// A function from choices (conditions that are open, how often loops run) to small numbers, by id: equal functions
 /// have equal ids. Id 0 is the constant 0 (false), id 1 the constant 1 (true).
@@ -119,4 +119,4 @@ class BddStore {
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Bdd>> choose_memo_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

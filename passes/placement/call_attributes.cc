@@ -1,6 +1,6 @@
 #include "passes/placement/call_attributes.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 const Attribute* CallAttributes::find(const Node& node, std::string_view name) const {
   const Attribute* found = model_.attribute(node, name);
@@ -23,4 +23,4 @@ std::vector<Attribute> CallAttributes::of_call(const Node& call, const Graph& fu
   return attributes;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

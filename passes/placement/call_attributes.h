@@ -6,7 +6,7 @@
 
 #include "ir/graph/model.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// The attributes that nodes of a function's body refer to (`@name`): those of the call that is being followed.
 class CallAttributes {
@@ -29,4 +29,4 @@ class CallAttributes {
   std::vector<Attribute> attributes_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

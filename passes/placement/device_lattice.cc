@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 DeviceLattice::DeviceLattice() : states_{{kAnywhere, false, false}, {kAnywhere, true, false}} {
   for (std::uint32_t s = 0; s < states_.size(); ++s) state_ids_[states_[s]] = s;
@@ -64,4 +64,4 @@ Bdd DeviceLattice::differs(Bdd a, Bdd b) {
   });
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

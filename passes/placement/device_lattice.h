@@ -9,7 +9,7 @@
 #include "passes/placement/bdd.h"
 #include "passes/placement/sources.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// Where a value is, for given choices: what the leaves of a diagram number.
 struct DeviceState {
@@ -95,4 +95,4 @@ class DeviceLattice {
   std::map<DeviceState, std::uint32_t> state_ids_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

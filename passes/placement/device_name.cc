@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr std::size_t kLongestName = 32;
@@ -33,4 +33,4 @@ std::optional<std::string> canonical_device(std::string_view text) {
   return name + ":" + std::to_string(index);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

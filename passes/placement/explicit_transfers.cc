@@ -16,7 +16,7 @@
 #include "passes/placement/tensor_facts.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 using Vertex = MinimumCut::Vertex;
@@ -40,7 +40,7 @@ struct Use {
 
 class TransferPlanner {
  public:
-  TransferPlanner(const Analysis& analysis, const PlacementOptions& options, const ProviderTable& provider)
+  TransferPlanner(const dataflow::Analysis& analysis, const PlacementOptions& options, const ProviderTable& provider)
       : analysis_(analysis),
         model_(analysis.model()),
         sources_(analysis, without_providers(options)),
@@ -491,7 +491,7 @@ class TransferPlanner {
       plan_.edits.push_back(std::move(edit));
   }
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   DeviceSources sources_;
   const ProviderTable& provider_;
@@ -512,11 +512,11 @@ class TransferPlanner {
 
 }  // namespace
 
-Result<TransferPlan> make_transfers_explicit(const Analysis& analysis, const PlacementOptions& options) {
+Result<TransferPlan> make_transfers_explicit(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   if (options.providers.size() != 1) return Error{"a model is split between the cpu and one provider", {}};
   if (options.providers[0]->device == "cpu")
     return Error{"a model is split between the cpu and a provider of another device", {}};
   return TransferPlanner(analysis, options, *options.providers[0]).run();
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

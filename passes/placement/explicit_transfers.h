@@ -9,7 +9,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/sources.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// A model split between the cpu and one accelerator: every copy as a Transfer node, so that `--placement explicit`
 /// holds.
@@ -32,6 +32,6 @@ inline constexpr std::int64_t kCopyOverhead = 128 * 1024;
 /// copied once, before the outermost loop that does not change it. `options.providers` has the one provider. Errors,
 /// for people: other than one provider, devices besides the cpu and the provider's, a model that does not pass `check`,
 /// SequenceMap.
-Result<TransferPlan> make_transfers_explicit(const Analysis& analysis, const PlacementOptions& options);
+Result<TransferPlan> make_transfers_explicit(const dataflow::Analysis& analysis, const PlacementOptions& options);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

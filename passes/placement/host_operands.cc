@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 struct HostOperands {
@@ -74,7 +74,7 @@ OperandPlacement operand_placement(const Model& model, const Operator& op) {
     return placement;
   }
   const std::string_view name = model.text(op.name);
-  const OpEntry* entry = find_entry(model.text(op.domain), name, op.opset);
+  const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), name, op.opset);
   const bool standard = op.domain == NameId::kEmpty;
   const auto inputs = op.schema->inputs;
   for (std::size_t i = 0; i < std::min<std::size_t>(inputs.size(), 64); ++i) {
@@ -83,9 +83,9 @@ OperandPlacement operand_placement(const Model& model, const Operator& op) {
     if (declared || (standard && is_host_operand(name, inputs[i].name))) placement.host |= std::uint64_t{1} << i;
   }
   placement.results_on_host =
-      (standard && (name == "Shape" || name == "Size")) || (entry != nullptr && entry->has(OpTrait::kShapeOf));
+      (standard && (name == "Shape" || name == "Size")) || (entry != nullptr && entry->has(ops::OpTrait::kShapeOf));
   placement.is_index = standard && std::find(std::begin(kIndexed), std::end(kIndexed), name) != std::end(kIndexed);
   return placement;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

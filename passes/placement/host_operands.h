@@ -6,7 +6,7 @@
 #include "ir/graph/model.h"
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// What of an operator decides where its operands may be (rule 3 and 4 of the placement contract).
 struct OperandPlacement {
@@ -19,4 +19,4 @@ struct OperandPlacement {
 
 OperandPlacement operand_placement(const Model& model, const Operator& op);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
@@ -162,4 +162,4 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols:
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -7,7 +7,7 @@
 #include "passes/placement/device_lattice.h"
 #include "passes/placement/symbols.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// What loops carry from one iteration to the next: when it repeats, and how it is kept small. `old` is what there was
 /// before the loop: symbols made since are its iterations' own.
@@ -34,4 +34,4 @@ class LoopStates {
   std::uint32_t next_key_ = DeviceLattice::kFreeKeys;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

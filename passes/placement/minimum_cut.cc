@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 MinimumCut::Vertex MinimumCut::add_vertex() {
   first_.push_back(kNone);
@@ -88,4 +88,4 @@ std::int64_t MinimumCut::solve() {
   return total;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// A directed graph between a source and a sink, and the cheapest set of edges that parts them (Dinic 1970: O(V^2 E),
 /// near linear where most vertices are bound to one side).
@@ -44,4 +44,4 @@ class MinimumCut {
   std::vector<bool> reaches_sink_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -4,7 +4,7 @@
 
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 OperatorTraits traits_of(const Model& model, const Operator& op) {
   OperatorTraits traits;
@@ -28,4 +28,4 @@ OperatorTraits traits_of(const Model& model, const Operator& op) {
   return traits;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

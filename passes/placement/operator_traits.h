@@ -6,7 +6,7 @@
 #include "passes/placement/host_operands.h"
 #include "passes/placement/symbols.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// What of an operator the placer asks at each of its nodes.
 struct OperatorTraits {
@@ -19,4 +19,4 @@ struct OperatorTraits {
 
 OperatorTraits traits_of(const Model& model, const Operator& op);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

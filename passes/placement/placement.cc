@@ -8,7 +8,7 @@
 #include "passes/placement/placer.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxPasses = 8;  // until every trip count has enough classes
@@ -26,7 +26,7 @@ std::vector<std::string> Placement::devices(ValueId value) const {
   return names;
 }
 
-Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_view device) const {
+dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId value, std::string_view device) const {
   const Model& model = analysis.model();
   const auto& names = sources_.names();
   const auto at = std::find(names.begin(), names.end(), device);
@@ -81,7 +81,7 @@ Origin Placement::origin(const Analysis& analysis, ValueId value, std::string_vi
   return {value, model.value(value).producer};
 }
 
-Placement place(const Analysis& analysis, const PlacementOptions& options) {
+Placement place(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   std::map<std::uint64_t, TripClasses> classes;
   for (int pass = 1;; ++pass) {
     Placement placement(analysis, options);
@@ -91,4 +91,4 @@ Placement place(const Analysis& analysis, const PlacementOptions& options) {
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -10,7 +10,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/sources.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// Iterations of one loop, and open choices of one model, that are told apart.
 inline constexpr std::int64_t kMaxContexts = 256;
@@ -37,7 +37,7 @@ struct PlacementWitness {
 
 struct PlacementFailure {
   NodeId node = NodeId::kNone;
-  Certainty certainty = Certainty::kMust;
+  ops::Certainty certainty = ops::Certainty::kMust;
   PlacementCause cause = PlacementCause::kOperands;
   /// The two sides. `first` is kAbsent where the node's own tag is that side.
   ValueId first = ValueId::kAbsent, second = ValueId::kAbsent;
@@ -70,12 +70,12 @@ class Placement {
 
   /// Where a value's device comes from, walking back to what put it on `device`: a node that is tagged, moves it or
   /// makes it, or an input or initializer (node kNone).
-  Origin origin(const Analysis& analysis, ValueId value, std::string_view device) const;
+  dataflow::Origin origin(const dataflow::Analysis& analysis, ValueId value, std::string_view device) const;
 
  private:
   friend class Placer;
-  friend Placement place(const Analysis& analysis, const PlacementOptions& options);
-  Placement(const Analysis& analysis, const PlacementOptions& options) : sources_(analysis, options) {}
+  friend Placement place(const dataflow::Analysis& analysis, const PlacementOptions& options);
+  Placement(const dataflow::Analysis& analysis, const PlacementOptions& options) : sources_(analysis, options) {}
 
   bool on(ValueId value, int device) const { return ((devices_[static_cast<std::size_t>(value)] >> device) & 1U) != 0; }
 
@@ -89,6 +89,6 @@ class Placement {
 
 /// Follows devices through a model whose facts are known, as docs/design/placement.md says: exact in the conditions and
 /// trip counts that the facts leave open, as long as there are at most kMaxContexts of them.
-Placement place(const Analysis& analysis, const PlacementOptions& options);
+Placement place(const dataflow::Analysis& analysis, const PlacementOptions& options);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -4,9 +4,9 @@
 
 #include "passes/placement/tensor_facts.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
-Placer::Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes)
+Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes)
     : analysis_(analysis),
       model_(analysis.model()),
       out_(out),
@@ -17,10 +17,10 @@ Placer::Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t,
       loop_states_(store_, symbols_),
       records_(model_, sources_, lattice_, symbols_),
       current_(model_.values.size()),
-      bodies_(bodies_by_graph(model_)),
+      bodies_(dataflow::bodies_by_graph(model_)),
       graphs_(model_.graphs.size()),
       attributes_(model_),
-      budget_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * model_.nodes.size())) {
+      budget_(std::max<std::uint64_t>(dataflow::kVisitsAtLeast, dataflow::kVisitsPerNode * model_.nodes.size())) {
   for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   out_.devices_.assign(model_.values.size(), 0);
 }
@@ -45,8 +45,8 @@ bool Placer::run() {
 
 void Placer::visit_graph(GraphId id, Bdd guard) {
   GraphState& state = this->state(id);
-  if (!state.order) state.order = order_nodes(model_, id, bodies_);
-  const NodeOrder& nodes = *state.order;
+  if (!state.order) state.order = dataflow::order_nodes(model_, id, bodies_);
+  const dataflow::NodeOrder& nodes = *state.order;
   state.is_active = true;
   for (const ValueId initializer : model_.graph(id).initializers) {
     const Bdd place = home(initializer);
@@ -230,4 +230,4 @@ void Placer::give_up(NodeId id, Bdd guard, std::string_view why) {
     set(result, {lattice_.unknown(), result == ValueId::kAbsent ? Element() : symbols_.open(result)}, guard);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

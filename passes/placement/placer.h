@@ -23,7 +23,7 @@
 #include "passes/placement/sources.h"
 #include "passes/placement/symbols.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// How many trip counts have to be told apart: all below `prefix`, then as many as `cycle`.
 struct TripClasses {
@@ -42,7 +42,7 @@ struct TripClasses {
 class Placer {
  public:
   /// `classes`: by Symbols::source; kept between passes.
-  Placer(const Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes);
+  Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes);
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
 
@@ -60,9 +60,9 @@ class Placer {
     std::vector<Placed> operands, results;
   };
   struct GraphState {
-    std::optional<NodeOrder> order;  // made on first use
-    bool is_active = false;          // being visited now
-    std::vector<Summary> summaries;  // of a function
+    std::optional<dataflow::NodeOrder> order;  // made on first use
+    bool is_active = false;                    // being visited now
+    std::vector<Summary> summaries;            // of a function
   };
 
   static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
@@ -141,7 +141,7 @@ class Placer {
   std::vector<Placed> carried_after(const Loop& loop, std::span<const std::vector<Placed>> states,
                                     std::span<const Bdd> entered);
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   Placement& out_;
   DeviceSources& sources_;
@@ -165,4 +165,4 @@ class Placer {
   bool needs_another_pass_ = false;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -4,7 +4,7 @@
 
 #include "passes/placement/placer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr std::size_t kMaxSummaries = 64;  // of one function
@@ -135,4 +135,4 @@ void Placer::limit_choices(NodeId id) {
                         Symbols::kMaxVariables));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -6,7 +6,7 @@
 #include "passes/placement/placer.h"
 #include "passes/placement/tensor_facts.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr std::int64_t kExactIterations = 4;  // from then on, choices of earlier iterations are forgotten
@@ -272,4 +272,4 @@ std::vector<Placed> Placer::carried_after(const Loop& loop, std::span<const std:
   return carried;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

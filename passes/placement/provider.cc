@@ -12,7 +12,7 @@
 #include "passes/placement/host_operands.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// The text of a table that comes with this program, empty where there is none; made from passes/placement/providers.
 std::string_view provider_table(std::string_view name);
@@ -67,7 +67,8 @@ bool covers(const ProviderKernel& kernel, std::int64_t since) {
 }
 
 /// A dtype that a kernel lacks; empty where it has all that are known.
-DTypeSet lacking(const Analysis& analysis, const Node& node, const OpSchema& schema, const ProviderKernel& kernel) {
+DTypeSet lacking(const dataflow::Analysis& analysis, const Node& node, const OpSchema& schema,
+                 const ProviderKernel& kernel) {
   const Model& model = analysis.model();
   const auto check = [&](std::span<const ValueId> values, std::span<const FormalParameter> formals) {
     for (std::size_t i = 0; i < values.size() && !formals.empty(); ++i) {
@@ -90,7 +91,7 @@ constexpr std::int64_t kSmallConstant = 100;
 
 class Chooser {
  public:
-  Chooser(const Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers)
+  Chooser(const dataflow::Analysis& analysis, std::span<const std::shared_ptr<const ProviderTable>> providers)
       : analysis_(analysis),
         model_(analysis.model()),
         providers_(providers),
@@ -98,9 +99,9 @@ class Chooser {
         on_cpu_(model_.values.size()) {}
 
   std::map<NodeId, ProviderChoice> run() {
-    const std::vector<std::vector<GraphId>> bodies = bodies_by_graph(model_);
+    const std::vector<std::vector<GraphId>> bodies = dataflow::bodies_by_graph(model_);
     for (std::size_t g = 0; g < model_.graphs.size(); ++g)
-      for (const NodeId node : order_nodes(model_, static_cast<GraphId>(g), bodies).nodes) choose(node);
+      for (const NodeId node : dataflow::order_nodes(model_, static_cast<GraphId>(g), bodies).nodes) choose(node);
     return std::move(choices_);
   }
 
@@ -173,7 +174,7 @@ class Chooser {
     return any;
   }
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   std::span<const std::shared_ptr<const ProviderTable>> providers_;
   std::shared_ptr<const ProviderTable> cpu_;
@@ -183,7 +184,7 @@ class Chooser {
 
 }  // namespace
 
-std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider) {
+std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
   const Model& model = analysis.model();
   const Operator& op = model.op(node);
   const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
@@ -251,9 +252,9 @@ std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
   return text.empty() ? nullptr : std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
 }
 
-std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis,
+std::map<NodeId, ProviderChoice> choose_providers(const dataflow::Analysis& analysis,
                                                   std::span<const std::shared_ptr<const ProviderTable>> providers) {
   return Chooser(analysis, providers).run();
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

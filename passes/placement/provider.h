@@ -14,7 +14,7 @@
 #include "ir/types/dtype.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// One kernel of an execution provider: an operator over a range of opsets and the dtypes that its type variables
 /// allow.
@@ -38,7 +38,7 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
 std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name);
 
 /// Why a provider cannot run a node; empty where it can. A dtype that is not known counts as one that the kernel has.
-std::string missing_kernel(const Analysis& analysis, const Node& node, const ProviderTable& provider);
+std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider);
 
 /// Where one node runs, and why not on the first provider.
 struct ProviderChoice {
@@ -51,7 +51,7 @@ struct ProviderChoice {
 /// partitioner does; then nodes that only work on what is on the cpu already go back there (its GetCpuPreferredNodes).
 /// A dtype that is not known counts as one that the kernel has. Control flow, calls, Transfer and Constant have no
 /// entry.
-std::map<NodeId, ProviderChoice> choose_providers(const Analysis& analysis,
+std::map<NodeId, ProviderChoice> choose_providers(const dataflow::Analysis& analysis,
                                                   std::span<const std::shared_ptr<const ProviderTable>> providers);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 std::int64_t latest(std::span<const LoopFrame> loops) {
@@ -45,7 +45,7 @@ std::vector<PlacementFailure> PlacementRecords::failures(std::span<const Operato
     PlacementFailure& failure = failures.emplace_back();
     failure.node = id;
     failure.certainty =
-        lattice_.store().without(record.reached, record.fails) == kFalse ? Certainty::kMust : Certainty::kMay;
+        lattice_.store().without(record.reached, record.fails) == kFalse ? ops::Certainty::kMust : ops::Certainty::kMay;
     describe(failure, *record.first, *lattice_.store().example(record.first->fails), traits);
   }
   return failures;
@@ -127,4 +127,4 @@ void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& vi
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -15,7 +15,7 @@
 #include "passes/placement/placement.h"
 #include "passes/placement/symbols.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// A loop under way.
 struct LoopFrame {
@@ -73,4 +73,4 @@ class PlacementRecords {
   std::map<std::pair<NodeId, std::size_t>, std::array<std::uint64_t, 2>> branch_devices_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -14,7 +14,7 @@
 #include "passes/placement/tensor_facts.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxNesting = 192;
@@ -47,8 +47,8 @@ struct Answers {
 
 class Run {
  public:
-  Run(const Analysis& analysis, DeviceSources& sources, const std::vector<std::vector<GraphId>>& bodies,
-      Answers& answers, std::uint64_t& budget, std::map<GraphId, NodeOrder>& orders)
+  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const std::vector<std::vector<GraphId>>& bodies,
+      Answers& answers, std::uint64_t& budget, std::map<GraphId, dataflow::NodeOrder>& orders)
       : analysis_(analysis),
         model_(analysis.model()),
         sources_(sources),
@@ -127,8 +127,8 @@ class Run {
       buffer(initializer).stored = true;
     }
     const auto [known, added] = orders_.try_emplace(id);
-    if (added) known->second = order_nodes(model_, id, bodies_);
-    const NodeOrder& order = known->second;
+    if (added) known->second = dataflow::order_nodes(model_, id, bodies_);
+    const dataflow::NodeOrder& order = known->second;
     if (!order.cyclic.empty()) return stop("the graph has a cycle");
     for (const NodeId node : order.nodes) {
       if (!problem_.empty()) return;
@@ -336,13 +336,13 @@ class Run {
     }
   }
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   const Model& model_;
   DeviceSources& sources_;
   const std::vector<std::vector<GraphId>>& bodies_;
   Answers& answers_;
   std::uint64_t& budget_;
-  std::map<GraphId, NodeOrder>& orders_;
+  std::map<GraphId, dataflow::NodeOrder>& orders_;
   std::vector<std::uint32_t> current_;                  // by value: its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
   std::vector<OperandPlacement> operands_;              // by operator
@@ -371,13 +371,13 @@ const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
                            [&](const CostCase& a, const CostCase& b) { return is_less(facts, a, b); });
 }
 
-RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options) {
+RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   RuntimeCost cost;
   DeviceSources sources(analysis, options);
-  const std::vector<std::vector<GraphId>> bodies = bodies_by_graph(analysis.model());
+  const std::vector<std::vector<GraphId>> bodies = dataflow::bodies_by_graph(analysis.model());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
-  std::map<GraphId, NodeOrder> orders;
+  std::map<GraphId, dataflow::NodeOrder> orders;
   do {
     if (cost.cases.size() == kMaxCostCases) cost.unknown = "more combinations of conditions are open than are counted";
     if (!cost.unknown.empty()) break;
@@ -390,4 +390,4 @@ RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& optio
   return cost;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

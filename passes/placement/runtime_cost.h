@@ -9,7 +9,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/sources.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// Copies that a runtime makes in one run; `setup`: once, when the model is loaded, for initializers.
 struct CopyCost {
@@ -50,6 +50,6 @@ struct RuntimeCost {
 /// nodes (of several results: that many).
 inline constexpr std::size_t kMaxCostCases = 256;
 inline constexpr std::uint64_t kMaxCostVisits = 1'400'000;  // 40 bytes each
-RuntimeCost runtime_cost(const Analysis& analysis, const PlacementOptions& options);
+RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

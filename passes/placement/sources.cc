@@ -10,7 +10,7 @@
 #include "passes/placement/device_name.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 constexpr std::string_view kTagKey = "tensorlint.device";
@@ -40,7 +40,7 @@ std::vector<std::string_view> scopes_of(const Model& model, const Node& node) {
 
 }  // namespace
 
-DeviceSources::DeviceSources(const Analysis& analysis, const PlacementOptions& options) {
+DeviceSources::DeviceSources(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   const Model& model = analysis.model();
   default_ = number(options.default_device);
   read_command_line(model, options);
@@ -124,7 +124,7 @@ void DeviceSources::read_command_line(const Model& model, const PlacementOptions
   }
 }
 
-void DeviceSources::read_providers(const Analysis& analysis, const PlacementOptions& options) {
+void DeviceSources::read_providers(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   if (options.providers.empty()) return;
   reserve(analysis.model());
   choices_ = choose_providers(analysis, options.providers);
@@ -264,7 +264,7 @@ void DeviceSources::read_model_keys(const Model& model) {
 namespace {
 
 /// Checks one sharding specification against its node and configuration; empty when it is sound.
-std::string fault_of(const Analysis& analysis, const Node& node, const DeviceConfiguration& configuration,
+std::string fault_of(const dataflow::Analysis& analysis, const Node& node, const DeviceConfiguration& configuration,
                      const ShardingSpec& spec) {
   const Model& model = analysis.model();
   ValueId tensor = ValueId::kAbsent;
@@ -317,7 +317,7 @@ std::string fault_of(const Analysis& analysis, const Node& node, const DeviceCon
 
 }  // namespace
 
-void DeviceSources::read_device_configurations(const Analysis& analysis) {
+void DeviceSources::read_device_configurations(const dataflow::Analysis& analysis) {
   const Model& model = analysis.model();
   std::map<std::string_view, const DeviceConfiguration*> known;
   for (const DeviceConfiguration& configuration : model.device_configurations) {
@@ -377,4 +377,4 @@ void DeviceSources::read_device_configurations(const Analysis& analysis) {
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -11,7 +11,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/provider.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// Where a placement was read. In the order in which they win.
 enum class SourceKind : std::uint8_t {
@@ -53,7 +53,7 @@ class DeviceSources {
   static constexpr int kUnplaced = -1;
 
   /// Facts are asked for ranks and extents of sharded tensors only.
-  DeviceSources(const Analysis& analysis, const PlacementOptions& options);
+  DeviceSources(const dataflow::Analysis& analysis, const PlacementOptions& options);
 
   /// False when nothing but the default device places anything.
   bool any() const { return any_; }
@@ -80,8 +80,8 @@ class DeviceSources {
   void read_rules(const Model& model, const PlacementOptions& options);
   void read_tags(const Model& model);
   void read_model_keys(const Model& model);
-  void read_device_configurations(const Analysis& analysis);
-  void read_providers(const Analysis& analysis, const PlacementOptions& options);
+  void read_device_configurations(const dataflow::Analysis& analysis);
+  void read_providers(const dataflow::Analysis& analysis, const PlacementOptions& options);
   bool place_value(ValueId id, int device, SourceKind source);
   bool place_node(NodeId id, int device, SourceKind source);
   void reserve(const Model& model);
@@ -96,4 +96,4 @@ class DeviceSources {
   std::map<NodeId, ProviderChoice> choices_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -2,7 +2,7 @@
 
 #include "passes/placement/tensor_facts.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 Element Symbols::open(ValueId value) {
   const Fact& fact = analysis_.fact(value);
@@ -89,4 +89,4 @@ std::string Symbols::name(std::uint32_t symbol) const {
   return std::string(analysis_.model().name_of(static_cast<ValueId>(sources_[symbol])));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

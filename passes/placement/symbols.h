@@ -11,7 +11,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/bdd.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// What is known of the one element of a condition or trip count.
 struct Element {
@@ -36,7 +36,7 @@ enum class ContentRule : std::uint8_t { kNone, kSame, kNot, kAnd, kOr, kXor };
 /// The conditions and numbers that the facts leave open, and the variables that stand for them in diagrams.
 class Symbols {
  public:
-  Symbols(const Analysis& analysis, BddStore& store) : analysis_(analysis), store_(store) {}
+  Symbols(const dataflow::Analysis& analysis, BddStore& store) : analysis_(analysis), store_(store) {}
 
   static constexpr std::size_t kMaxVariables = 1024;
   struct Variable {
@@ -72,7 +72,7 @@ class Symbols {
   std::string name(std::uint32_t symbol) const;
 
  private:
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   BddStore& store_;
   std::vector<std::uint64_t> sources_;  // by symbol
   std::vector<Variable> variables_;
@@ -81,4 +81,4 @@ class Symbols {
   std::map<std::uint32_t, std::string> dim_names_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

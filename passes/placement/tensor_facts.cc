@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 /// Bits of one element; nullopt where the dtype is not known or has no fixed size.
@@ -48,7 +48,7 @@ std::optional<std::int64_t> element_bits(DTypeSet dtypes) {
 
 }  // namespace
 
-Dim tensor_bytes(const Analysis& analysis, ValueId value) {
+Dim tensor_bytes(const dataflow::Analysis& analysis, ValueId value) {
   DimPool& dims = analysis.facts().dims();
   const Fact& fact = analysis.fact(value);
   const auto bits = element_bits(fact.dtypes);
@@ -58,14 +58,14 @@ Dim tensor_bytes(const Analysis& analysis, ValueId value) {
   return *bits % 8 == 0 ? dims.mul(count, dims.constant(*bits / 8)) : dims.ceil_div(count, dims.constant(8 / *bits));
 }
 
-std::optional<std::int64_t> known_integer(const Analysis& analysis, ValueId value) {
+std::optional<std::int64_t> known_integer(const dataflow::Analysis& analysis, ValueId value) {
   if (value == ValueId::kAbsent) return std::nullopt;
   const Content* elements = analysis.facts().content(analysis.fact(value).content);
   if (elements == nullptr || elements->integers.size() != 1) return std::nullopt;
   return analysis.facts().dims().as_constant(elements->integers[0]);
 }
 
-Dim scanned_extent(const Analysis& analysis, ValueId sequence, const Attribute* axes) {
+Dim scanned_extent(const dataflow::Analysis& analysis, ValueId sequence, const Attribute* axes) {
   const Fact& fact = analysis.fact(sequence);
   if (sequence == ValueId::kAbsent || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked)
     return Dim(Unknown::kNotTracked);
@@ -76,4 +76,4 @@ Dim scanned_extent(const Analysis& analysis, ValueId sequence, const Attribute* 
   return axis >= 0 && axis < rank ? extents[static_cast<std::size_t>(axis)] : Dim(Unknown::kNotTracked);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -7,7 +7,7 @@
 
 #include "ir/graph/region_op.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 bool is_transfer(const Model& model, const Operator& op) {
   return model.text(op.domain) == "tensorlint" && model.text(op.name) == "Transfer";
@@ -39,4 +39,4 @@ NodeId outermost_loop(const Model& model, NodeId node, ValueId value) {
   return before;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -6,7 +6,7 @@
 
 #include "ir/graph/edit.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 
 /// `Transfer` of the domain `tensorlint`, which moves a tensor to the device that its attribute names.
 bool is_transfer(const Model& model, const Operator& op);
@@ -23,4 +23,4 @@ std::string name_with_device(std::string_view name, std::string_view word, std::
 /// iteration.
 NodeId outermost_loop(const Model& model, NodeId node, ValueId value);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

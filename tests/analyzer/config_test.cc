@@ -34,7 +34,7 @@ class ConfigTest : public testing::Test {
     return path.string();
   }
   std::string error_of(std::string_view text) const {
-    const Result<Config> config = read_config(write(text));
+    const Result<config::Config> config = config::read_config(write(text));
     return config ? "no error" : config.error().message.substr(folder_.string().size() + 1);
   }
 
@@ -131,7 +131,7 @@ TEST(Suggestion, NamesTheNearest) {
 }
 
 TEST_F(ConfigTest, ReadsEveryKey) {
-  const Result<Config> config = read_config(write(R"(
+  const Result<config::Config> config = config::read_config(write(R"(
 select = ["dtype", "TL-S2"]
 ignore = "dead-node"
 fail-on = "error"
@@ -160,7 +160,7 @@ reason = "kept for comparison"
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->select, (std::vector<std::string>{"dtype", "TL-S2"}));
   EXPECT_EQ(config->ignore, std::vector<std::string>{"dead-node"});
-  EXPECT_EQ(config->fail_on, FailOn{Severity::kError});
+  EXPECT_EQ(config->fail_on, findings::FailOn{findings::Severity::kError});
   EXPECT_EQ(config->max_findings, 7U);
   EXPECT_EQ(config->baseline, (folder_ / "known/baseline.json").string());
   ASSERT_EQ(config->declarations.size(), 2U);
@@ -225,17 +225,17 @@ TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {
   write("fail-on = \"info\"");
   fs::create_directories(folder_ / "models/a");
   fs::create_directories(folder_ / "other/.git");
-  ConfigFinder finder;
+  config::ConfigFinder finder;
   const auto near = finder.config_for((folder_ / "models/a/m.onnx").string());
   ASSERT_TRUE(near);
   ASSERT_NE(*near, nullptr);
-  EXPECT_EQ((*near)->fail_on, FailOn{Severity::kInfo});
+  EXPECT_EQ((*near)->fail_on, findings::FailOn{findings::Severity::kInfo});
   EXPECT_EQ(finder.config_for((folder_ / "models/b.onnx").string()).value(), *near);
   EXPECT_EQ(finder.config_for((folder_ / "other/m.onnx").string()).value(), nullptr);
 }
 
-Finding finding(std::string node, std::string value) {
-  Finding found;
+findings::Finding finding(std::string node, std::string value) {
+  findings::Finding found;
   found.rule = "dead-node";
   found.code = "TL-G612";
   found.path = "m.onnx";
@@ -248,23 +248,23 @@ Finding finding(std::string node, std::string value) {
 }
 
 TEST(Fingerprint, StaysWhenNumbersChange) {
-  const std::string one = fingerprint(finding("/layers.3/Add_12", "val_17"));
+  const std::string one = findings::fingerprint(finding("/layers.3/Add_12", "val_17"));
   EXPECT_EQ(one.size(), 16U);
-  EXPECT_EQ(one, fingerprint(finding("/layers.3/Add_7", "val_9")));
-  EXPECT_EQ(fingerprint(finding("Add", "x")), fingerprint(finding("Add_1", "x")));
-  EXPECT_EQ(fingerprint(finding("#4(Add)", "12")), fingerprint(finding("#19(Add)", "35")));
-  EXPECT_NE(one, fingerprint(finding("/head/Add_12", "val_17")));
-  EXPECT_NE(fingerprint(finding("a", "bc")), fingerprint(finding("ab", "c")));
+  EXPECT_EQ(one, findings::fingerprint(finding("/layers.3/Add_7", "val_9")));
+  EXPECT_EQ(findings::fingerprint(finding("Add", "x")), findings::fingerprint(finding("Add_1", "x")));
+  EXPECT_EQ(findings::fingerprint(finding("#4(Add)", "12")), findings::fingerprint(finding("#19(Add)", "35")));
+  EXPECT_NE(one, findings::fingerprint(finding("/head/Add_12", "val_17")));
+  EXPECT_NE(findings::fingerprint(finding("a", "bc")), findings::fingerprint(finding("ab", "c")));
 }
 
 TEST(Baseline, KnowsAsManyAsItHas) {
-  Baseline baseline("some/folder/baseline.json");
-  const std::vector<Finding> old{finding("Add_1", "a"), finding("Add_2", "a"), finding("Mul_1", "b")};
+  config::Baseline baseline("some/folder/baseline.json");
+  const std::vector<findings::Finding> old{finding("Add_1", "a"), finding("Add_2", "a"), finding("Mul_1", "b")};
   baseline.add("some/models/m.onnx", old);
   EXPECT_EQ(baseline.size(), 3U);
   EXPECT_NE(baseline.to_json().find("\"../models/m.onnx\""), std::string::npos);
-  std::vector<Finding> now{finding("Add_5", "a"), finding("Add_6", "a"), finding("Add_7", "a")};
-  const Baseline::Known known = baseline.take_out("some/folder/../models/m.onnx", now);
+  std::vector<findings::Finding> now{finding("Add_5", "a"), finding("Add_6", "a"), finding("Add_7", "a")};
+  const config::Baseline::Known known = baseline.take_out("some/folder/../models/m.onnx", now);
   EXPECT_EQ(known.found, 2U);
   EXPECT_EQ(known.gone, 1U);
   ASSERT_EQ(now.size(), 1U);

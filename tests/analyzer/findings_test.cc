@@ -66,9 +66,9 @@ TEST(LocationResolver, TakesTheInnermostFrameOfTheUsersOwnCode) {
       "    return self.linear(x)\n"
       "  File \"/usr/lib/python3.11/site-packages/torch/nn/modules/linear.py\", line 134, in forward\n"
       "    return F.linear(input, self.weight, self.bias)\n";
-  const std::vector<StackFrame> frames = parse_stack_trace(kTrace);
+  const std::vector<findings::StackFrame> frames = findings::parse_stack_trace(kTrace);
   ASSERT_EQ(frames.size(), 4U);
-  const StackFrame* own = users_frame(frames);
+  const findings::StackFrame* own = findings::users_frame(frames);
   ASSERT_NE(own, nullptr);
   EXPECT_EQ(own->file, "models/head.py");
   EXPECT_EQ(own->line, 7U);
@@ -76,20 +76,21 @@ TEST(LocationResolver, TakesTheInnermostFrameOfTheUsersOwnCode) {
 }
 
 TEST(LocationResolver, TakesAnyFrameWhereNoneIsTheUsersOwn) {
-  const std::vector<StackFrame> frames = parse_stack_trace("File \"torch/nn/modules/linear.py\", line 134, in forward");
-  ASSERT_NE(users_frame(frames), nullptr);
-  EXPECT_EQ(users_frame(frames)->line, 134U);
-  EXPECT_EQ(users_frame(frames)->source, "");
+  const std::vector<findings::StackFrame> frames =
+      findings::parse_stack_trace("File \"torch/nn/modules/linear.py\", line 134, in forward");
+  ASSERT_NE(findings::users_frame(frames), nullptr);
+  EXPECT_EQ(findings::users_frame(frames)->line, 134U);
+  EXPECT_EQ(findings::users_frame(frames)->source, "");
 }
 
 TEST(LocationResolver, TakesNothingFromWhatIsNoTrace) {
   for (const std::string_view text :
        {"", "\n\n", "File", "File \"", "File \"x.py\", line", "File \"x.py\", line -3, in f",
         "File \"x.py\", line 99999999999, in f", "File \"\", line 3, in f", "^^^^"})
-    EXPECT_EQ(users_frame(parse_stack_trace(text)), nullptr) << text;
+    EXPECT_EQ(findings::users_frame(findings::parse_stack_trace(text)), nullptr) << text;
   std::string endless;
   for (int i = 0; i < 100'000; ++i) endless += "File \"x.py\", line 1, in f\n";
-  EXPECT_LE(parse_stack_trace(endless).size(), 256U);
+  EXPECT_LE(findings::parse_stack_trace(endless).size(), 256U);
 }
 
 class SourceFilesTest : public ::testing::Test {
@@ -109,7 +110,7 @@ class SourceFilesTest : public ::testing::Test {
   }
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   std::string line(const std::string& file, std::uint32_t number, const std::string& root = {}) const {
-    return std::string(SourceFiles(at("project/models/m.onnx"), root).program_line(file, number));
+    return std::string(findings::SourceFiles(at("project/models/m.onnx"), root).program_line(file, number));
   }
   fs::path folder_;
 };
@@ -159,7 +160,7 @@ TEST_F(SourceFilesTest, AreReadBelowTheModelTheWorkingFolderAndTheRootOnly) {
 
 TEST_F(SourceFilesTest, AreReadOnceAndNotWithoutLimit) {
   write("project/models/large.py", std::string(std::size_t{3} << 20, 'a'));
-  SourceFiles files(at("project/models/m.onnx"), {});
+  findings::SourceFiles files(at("project/models/m.onnx"), {});
   const std::string_view first = files.program_line("large.py", 1);
   EXPECT_EQ(first.size(), std::size_t{3} << 20);
   std::string name = "large.py";
@@ -181,30 +182,30 @@ TEST_F(SourceFilesTest, AreReadOnceAndNotWithoutLimit) {
 }
 
 TEST(Fingerprint, DoesNotDependOnWhereTheLineWasRead) {
-  Finding finding;
+  findings::Finding finding;
   finding.place = {.file = "train.py", .line = 3, .column = 0, .source = "    y = f(x)"};
-  const std::string indented = fingerprint(finding);
+  const std::string indented = findings::fingerprint(finding);
   finding.place.source = "y = f(x)";
-  EXPECT_EQ(fingerprint(finding), indented);
+  EXPECT_EQ(findings::fingerprint(finding), indented);
   finding.place.source = "y = g(x)";
-  EXPECT_NE(fingerprint(finding), indented);
+  EXPECT_NE(findings::fingerprint(finding), indented);
 }
 
 TEST(Findings, AreSortedByFileNodeAndCodeAndSaidOnce) {
   const auto finding = [](std::string path, std::uint64_t order, std::string_view code, std::string message) {
-    Finding made;
+    findings::Finding made;
     made.path = std::move(path);
     made.order = order;
     made.code = code;
     made.message = std::move(message);
     return made;
   };
-  std::vector<Finding> findings{finding("b", 0, "TL-D101", "x"), finding("a", 2, "TL-D101", "x"),
-                                finding("a", 1, "TL-S201", "x"), finding("a", 1, "TL-D101", "y"),
-                                finding("a", 1, "TL-D101", "x"), finding("a", 1, "TL-D101", "y")};
-  sort_and_deduplicate(findings);
+  std::vector<findings::Finding> findings{finding("b", 0, "TL-D101", "x"), finding("a", 2, "TL-D101", "x"),
+                                          finding("a", 1, "TL-S201", "x"), finding("a", 1, "TL-D101", "y"),
+                                          finding("a", 1, "TL-D101", "x"), finding("a", 1, "TL-D101", "y")};
+  findings::sort_and_deduplicate(findings);
   std::string order;
-  for (const Finding& made : findings)
+  for (const findings::Finding& made : findings)
     order += made.path + std::to_string(made.order) + std::string(made.code) + made.message + " ";
   EXPECT_EQ(order, "a1TL-D101x a1TL-D101y a1TL-S201x a2TL-D101x b0TL-D101x ");
 }

@@ -1,4 +1,5 @@
 #include "ir/facts/dim.h"
+#include "base/checked.h"
 
 #include <gtest/gtest.h>
 

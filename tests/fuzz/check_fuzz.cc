@@ -34,25 +34,25 @@ void require_clean(std::string_view report) {
 void check(std::string_view bytes) {
   const Result<Model> model = is_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx")
                                                : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
-  InputReport report;
+  findings::InputReport report;
   report.path = "m";
   if (!model) {
     report.error = model.error().message;
   } else {
-    const Analysis analysis = analyse(*model, {});
-    const Placement placement = place(analysis, {});
-    const RuntimeCost cost = runtime_cost(analysis, {});
-    RuleResults with_cost = run_rules(analysis, {}, &placement, &cost);
-    RuleResults results = run_rules(analysis, {}, &placement);
+    const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+    const placement::Placement placement = placement::place(analysis, {});
+    const placement::RuntimeCost cost = placement::runtime_cost(analysis, {});
+    rules::RuleResults with_cost = rules::run_rules(analysis, {}, &placement, &cost);
+    rules::RuleResults results = rules::run_rules(analysis, {}, &placement);
     report.checked = true;
     report.nodes = model->nodes.size();
     report.counts = results.counts;
     report.findings = std::move(results.findings);
-    require_clean(show_text(analysis, placement, {}));
-    require_clean(show_json(analysis, placement, {.one_line = true, .all_symbols = true, .filter = {}}));
+    require_clean(reports::show_text(analysis, placement, {}));
+    require_clean(reports::show_json(analysis, placement, {.one_line = true, .all_symbols = true, .filter = {}}));
   }
-  require_clean(check_text(std::span(&report, 1), {}));
-  require_clean(check_json(std::span(&report, 1), false));
+  require_clean(reports::check_text(std::span(&report, 1), {}));
+  require_clean(reports::check_json(std::span(&report, 1), false));
 }
 
 }  // namespace tensorlint::fuzz

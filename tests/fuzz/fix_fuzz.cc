@@ -13,9 +13,9 @@ namespace tensorlint::fuzz {
 void fix(std::string_view bytes) {
   const Result<Model> model = read_onnx_bytes(bytes, "model.onnx");
   if (!model) return;
-  const Analysis analysis = analyse(*model, {});
-  const RuleResults found = run_rules(analysis, RuleSelection());
-  const FixPlan plan = plan_fixes(*model, found.findings, true);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+  const rules::RuleResults found = rules::run_rules(analysis, rules::RuleSelection());
+  const fixes::FixPlan plan = fixes::plan_fixes(*model, found.findings, true);
   if (plan.edits.empty()) return;
   const Result<EditedBytes> edited = edit_onnx(bytes, *model, plan.edits);
   if (!edited) {
@@ -26,10 +26,10 @@ void fix(std::string_view bytes) {
   const Result<Model> fixed = read_onnx_bytes(fixed_bytes, "model.onnx");
   if (!fixed) std::fprintf(stderr, "%s\n", fixed.error().message.c_str());
   require(fixed.ok(), "what is written can be read");
-  const Analysis after = analyse(*fixed, {});
-  drop_stale_declarations(analysis, after);
+  const dataflow::Analysis after = dataflow::analyse(*fixed, {});
+  fixes::drop_stale_declarations(analysis, after);
   constexpr TextOptions kDiffText{.max_elements = 16};
-  unified_diff(to_text(*model, kDiffText), to_text(*fixed, kDiffText), "a", "b");
+  reports::unified_diff(to_text(*model, kDiffText), to_text(*fixed, kDiffText), "a", "b");
 }
 
 }  // namespace tensorlint::fuzz

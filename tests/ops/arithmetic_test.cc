@@ -2,7 +2,7 @@
 
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Labels = std::vector<std::string>;
@@ -220,4 +220,4 @@ TEST(Dropout, Versions) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

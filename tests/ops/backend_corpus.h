@@ -11,7 +11,7 @@
 
 #include "ir/readers/onnx/reader.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 using Json = nlohmann::json;
 
@@ -37,4 +37,4 @@ inline Result<Model> model_of(const Json& entry) {
   return read_onnx_bytes(bytes, "test.onnx");
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

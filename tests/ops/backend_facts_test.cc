@@ -18,7 +18,7 @@
 #include "passes/dataflow/analysis.h"
 #include "tests/ops/backend_corpus.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 constexpr std::string_view kListed = "tests/ops/backend_facts.expected.txt";
@@ -30,7 +30,7 @@ char letter_of(const Json& entry) {
 }
 
 /// The extents that a shape has under the recorded inputs; "?" for those that are not known of them.
-std::string shape_under(const Analysis& analysis, const Fact& fact, const Json& symbols) {
+std::string shape_under(const dataflow::Analysis& analysis, const Fact& fact, const Json& symbols) {
   FactStore& facts = analysis.facts();
   if (fact.shape == ShapeId::kUnranked) return "[...]";
   const auto value = [&](Dim symbol) -> std::optional<std::int64_t> {
@@ -52,7 +52,7 @@ std::string recorded_shape(const Json& output) {
 }
 
 /// No recorded element is outside the content and the range.
-void expect_inside(const Analysis& analysis, const Fact& fact, const Json& output, const Json& symbols) {
+void expect_inside(const dataflow::Analysis& analysis, const Fact& fact, const Json& output, const Json& symbols) {
   FactStore& facts = analysis.facts();
   if (output.contains("range")) {
     const Json& range = output["range"];
@@ -84,7 +84,7 @@ void expect_inside(const Analysis& analysis, const Fact& fact, const Json& outpu
 }
 
 /// How many of the elements the content knows: all, some or none.
-std::string_view content_of(const Analysis& analysis, const Fact& fact, const Json& output) {
+std::string_view content_of(const dataflow::Analysis& analysis, const Fact& fact, const Json& output) {
   const Content* content = analysis.facts().content(fact.content);
   if (content == nullptr) return "";
   if (!content->floats.empty()) return " known";
@@ -108,7 +108,7 @@ std::set<std::string> facts_of(const Json& entry) {
   const Result<Model> model = model_of(entry);
   EXPECT_TRUE(model) << model.error().message;
   if (!model) return lines;
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   for (const Json& output : entry["outputs"]) {
     const std::string name = output["name"];
     SCOPED_TRACE(name);
@@ -160,4 +160,4 @@ TEST(BackendFactsList, IsWrittenOnDemand) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

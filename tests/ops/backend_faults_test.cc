@@ -16,7 +16,7 @@
 #include "passes/dataflow/analysis.h"
 #include "tests/ops/backend_corpus.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 constexpr std::string_view kListed = "tests/ops/backend_faults.expected.txt";
@@ -51,8 +51,8 @@ std::vector<Extents> other_shapes(const Extents& extents) {
   return others;
 }
 
-std::vector<InputDeclaration> other_declarations(const Extents& extents) {
-  std::vector<InputDeclaration> others;
+std::vector<dataflow::InputDeclaration> other_declarations(const Extents& extents) {
+  std::vector<dataflow::InputDeclaration> others;
   for (const Extents& dims : other_shapes(extents)) {
     others.emplace_back();
     others.back().has_shape = true;
@@ -76,11 +76,11 @@ void add_faults(const Model& model, const std::string& op, std::set<std::string>
   for (const ValueId input : model.graph(GraphId::kMain).inputs) {
     const auto extents = extents_of(model, input);
     if (!extents) continue;
-    for (InputDeclaration& declaration : other_declarations(*extents)) {
-      AnalysisOptions options;
+    for (dataflow::InputDeclaration& declaration : other_declarations(*extents)) {
+      dataflow::AnalysisOptions options;
       options.values.emplace(model.text(model.value(input).name), std::move(declaration));
-      const Analysis analysis = analyse(model, options);
-      for (const NodeFailure& failure : analysis.failures()) {
+      const dataflow::Analysis analysis = dataflow::analyse(model, options);
+      for (const dataflow::NodeFailure& failure : analysis.failures()) {
         // What the schema table says of each operator alike.
         const ConstraintKind kind = failure.failure.constraint->kind;
         if (kind == ConstraintKind::kTypeConstraint || kind == ConstraintKind::kMixedDtypes) continue;
@@ -92,14 +92,14 @@ void add_faults(const Model& model, const std::string& op, std::set<std::string>
 
 void add_bounds(const Model& model, const std::string& op, std::set<std::string>& lines) {
   for (const Range& range : {Range{0.25, 3, false}, Range{-2, -0.5, false}, Range{-1, 2, true}}) {
-    AnalysisOptions options;
+    dataflow::AnalysisOptions options;
     for (const ValueId input : model.graph(GraphId::kMain).inputs) {
       const TypeDecl* type = model.value(input).type;
       if (type == nullptr || type->kind != TypeKind::kTensor || type->element_code != static_cast<int>(DType::kFloat32))
         continue;
       options.values[std::string(model.text(model.value(input).name))].range = range;
     }
-    const Analysis analysis = analyse(model, options);
+    const dataflow::Analysis analysis = dataflow::analyse(model, options);
     for (const ValueId output : model.graph(GraphId::kMain).outputs) {
       const Fact& fact = analysis.fact(output);
       if (fact.kind != ValueKind::kTensor || fact.range == range_of(fact.dtypes)) continue;
@@ -160,4 +160,4 @@ TEST(BackendFaultsList, IsWrittenOnDemand) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

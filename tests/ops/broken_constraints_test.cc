@@ -22,15 +22,15 @@
 #include "ir/text/reader.h"
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 std::set<std::string, std::less<>>& broken_constraints() {
   static std::set<std::string, std::less<>> labels;
   return labels;
 }
 
-void note_broken(const Analysis& analysis) {
-  for (const NodeFailure& failure : analysis.failures())
+void note_broken(const dataflow::Analysis& analysis) {
+  for (const dataflow::NodeFailure& failure : analysis.failures())
     broken_constraints().emplace(failure.failure.constraint->label);
 }
 
@@ -96,14 +96,15 @@ TEST(BrokenConstraints, AreAllInTheSources) {
 using Labels = std::vector<std::string>;
 
 /// Labels of what does not hold in a model in text.
-Labels broken_by(const std::string& text, const AnalysisOptions& options = {}) {
+Labels broken_by(const std::string& text, const dataflow::AnalysisOptions& options = {}) {
   const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   EXPECT_TRUE(model) << (model ? "" : model.error().message);
   if (!model) return {};
-  const Analysis analysis = analyse(*model, options);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, options);
   note_broken(analysis);
   Labels labels;
-  for (const NodeFailure& failure : analysis.failures()) labels.emplace_back(failure.failure.constraint->label);
+  for (const dataflow::NodeFailure& failure : analysis.failures())
+    labels.emplace_back(failure.failure.constraint->label);
   return labels;
 }
 
@@ -212,7 +213,7 @@ TEST(BrokenConstraints, OfSignatures) {
     EXPECT_FALSE(signature) << "a dim of an operand cannot be an expression";
     Result<Signature> good = make_signature({"T[N, C]", "T[C]", "int64[]?"}, {"T[N]"});
     EXPECT_TRUE(good) << (good ? "" : good.error().message);
-    AnalysisOptions options;
+    dataflow::AnalysisOptions options;
     options.signatures =
         std::make_shared<const Signatures>(Signatures{{{"own", "RowNorm"}, good ? std::move(*good) : Signature{}}});
     return broken_by(
@@ -233,4 +234,4 @@ TEST(BrokenConstraints, OfSignatures) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -2,7 +2,7 @@
 
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Labels = std::vector<std::string>;
@@ -150,4 +150,4 @@ TEST(Identity, KeepsTheFact) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -1,6 +1,6 @@
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Labels = std::vector<std::string>;
@@ -204,4 +204,4 @@ TEST(Contrib, Broken) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

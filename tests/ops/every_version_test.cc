@@ -11,7 +11,7 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
@@ -52,7 +52,7 @@ std::string solved(int opset, std::string_view graph) {
       "<ir_version: 10, opset_import: [\"\" : " + std::to_string(opset) + "]>\n" + std::string(graph);
   const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   EXPECT_TRUE(model) << (model ? "" : model.error().message);
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   EXPECT_TRUE(analysis.failures().empty()) << opset;
   return analysis.facts().to_text(analysis.fact_id(model->find_value(GraphId::kMain, "y")));
 }
@@ -103,4 +103,4 @@ TEST(EveryVersion, PageIsCurrent) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -16,7 +16,7 @@
 #include "ir/ops/signatures.h"
 #include "tests/ops/broken_constraints.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// What one application was inferred to be, as text: "float32[2, N]"; "label" of a must, "label?" of a may failure.
 struct Outcome {
@@ -132,7 +132,7 @@ class Op {
     const OpEntry* entry = find_entry(call_.domain, call_.name, call_.opset);
     EXPECT_NE(entry, nullptr) << "no entry for " << call_.name;
     EXPECT_NE(call_.schema, nullptr) << "no schema for " << call_.name;
-    return outcome_of([&](InferenceResult& result) { tensorlint::infer(call_, entry, result); });
+    return outcome_of([&](InferenceResult& result) { tensorlint::ops::infer(call_, entry, result); });
   }
   /// As a user's signature says, of an operator that has no entry.
   Outcome infer_as(const Signature& signature) {
@@ -222,4 +222,4 @@ class Op {
   std::deque<std::vector<std::string_view>> string_lists_;
 };
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -1,6 +1,6 @@
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 TEST(Reduction, AxesFromAttributeOrOperand) {
@@ -34,4 +34,4 @@ TEST(Arithmetic, Broadcasting) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

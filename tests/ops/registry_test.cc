@@ -7,7 +7,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 TEST(Registry, OneEntryForEachVersion) {
@@ -49,4 +49,4 @@ TEST(Registry, LabelsAreUnique) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

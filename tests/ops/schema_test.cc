@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 TEST(Schema, TableIsSortedAndDense) {
@@ -155,4 +155,4 @@ TEST(Schema, AttributeKindNames) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -2,7 +2,7 @@
 
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Labels = std::vector<std::string>;
@@ -217,4 +217,4 @@ TEST(Scatter, ShapesAndIndices) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -1,6 +1,6 @@
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Labels = std::vector<std::string>;
@@ -322,4 +322,4 @@ TEST(Einsum, Broken) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -3,7 +3,7 @@
 
 #include "tests/ops/op_test.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -183,4 +183,4 @@ TEST(Signatures, WhatFollowsAFaultIsTainted) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -1,7 +1,7 @@
 // Loops, scans, maps and branches: which iterations are followed, what is stacked, and what bodies have to agree on.
 #include "tests/passes/solved.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 // ---- Loop: how often it runs
@@ -328,4 +328,4 @@ TEST(ControlFlow, AttributesOfACallComeBeforeDefaults) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

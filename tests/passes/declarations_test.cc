@@ -3,7 +3,7 @@
 
 #include "tests/passes/solved.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 Solved relu_of(std::string_view input, const AnalysisOptions& options = {}) {
@@ -178,4 +178,4 @@ TEST(Declarations, OriginsOfAnAspect) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

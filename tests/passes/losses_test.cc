@@ -12,7 +12,7 @@
 #include "ir/text/reader.h"
 #include "passes/losses/loss_names.h"
 
-namespace tensorlint {
+namespace tensorlint::losses {
 namespace {
 
 constexpr std::string_view kHeader = "<ir_version: 10, opset_import: [\"\": 20, \"tensorlint\": 1]>\n";
@@ -26,7 +26,7 @@ constexpr std::string_view kConstants =
 std::string losses_of(std::string_view text) {
   const Result<Model> model = read_onnx_text(std::string(text), "test.onnxtxt");
   if (!model) return "does not parse: " + model.error().message;
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   std::string found;
   for (const LossSite& site : find_losses(analysis)) {
     const auto name = [&](ValueId value) { return model->text(model->value(value).name); };
@@ -506,4 +506,4 @@ TEST(Losses, Kinds) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::losses

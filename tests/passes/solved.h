@@ -12,7 +12,7 @@
 #include "passes/dataflow/analysis.h"
 #include "tests/ops/broken_constraints.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 
 /// A model in text and what the solver makes of it.
 class Solved {
@@ -22,7 +22,7 @@ class Solved {
     EXPECT_TRUE(read) << (read ? "" : read.error().message);
     model_ = std::move(*read);
     analysis_ = analyse(model_, options);
-    note_broken(analysis_);
+    ops::note_broken(analysis_);
   }
 
   std::string fact(std::string_view name) const {
@@ -86,4 +86,4 @@ inline std::string with_header(std::string_view graph) {
   return fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", graph);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

@@ -8,7 +8,7 @@
 
 #include "tests/passes/solved.h"
 
-namespace tensorlint {
+namespace tensorlint::dataflow {
 namespace {
 
 TEST(Solver, CarriesSymbolsThroughAGraph) {
@@ -320,7 +320,7 @@ TEST(Solver, ScansOverOneLength) {
                                                 first, second)));
     Labels labels = solved.failures();
     for (std::size_t i = 0; i < labels.size(); ++i)
-      if (solved.analysis().failures()[i].failure.certainty == Certainty::kMay) labels[i] += "?";
+      if (solved.analysis().failures()[i].failure.certainty == ops::Certainty::kMay) labels[i] += "?";
     return labels;
   };
   EXPECT_EQ(failures("3", "3"), Labels{});
@@ -463,4 +463,4 @@ TEST(Origin, IsNoConditionOrTripCount) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::dataflow

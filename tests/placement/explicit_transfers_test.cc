@@ -21,7 +21,7 @@
 #include "passes/placement/minimum_cut.h"
 #include "passes/placement/placement.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
@@ -46,7 +46,7 @@ struct Placed {
   std::string bytes, problem;
   std::vector<std::string> wiring_before;
   std::unique_ptr<Model> model;
-  std::unique_ptr<Analysis> analysis;
+  std::unique_ptr<dataflow::Analysis> analysis;
   TransferPlan plan;
 };
 
@@ -61,7 +61,7 @@ Placed placed(const std::string& graph, const std::string& metadata = {}) {
   out.bytes = write_onnx(*written).value().joined();
   const Model model = read_onnx_bytes(out.bytes, "model.onnx").value();
   out.wiring_before = wiring(model);
-  const Analysis analysis = analyse(model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(model, {});
   Result<TransferPlan> plan = make_transfers_explicit(analysis, with_provider());
   if (!plan) return out.problem = plan.error().message, std::move(out);
   out.plan = std::move(*plan);
@@ -69,8 +69,8 @@ Placed placed(const std::string& graph, const std::string& metadata = {}) {
   if (!edited) return out.problem = edited.error().message, std::move(out);
   out.bytes = edited->joined();
   out.model = std::make_unique<Model>(read_onnx_bytes(out.bytes, "placed.onnx").value());
-  out.analysis = std::make_unique<Analysis>(analyse(*out.model, {}));
-  for (const NodeFailure& failure : out.analysis->failures()) out.problem += failure.failure.message + "\n";
+  out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, {}));
+  for (const dataflow::NodeFailure& failure : out.analysis->failures()) out.problem += failure.failure.message + "\n";
   const Placement placement = place(*out.analysis, {});
   for (const PlacementFailure& failure : placement.failures())
     out.problem += "mixed at " + out.model->label(failure.node) + "\n";
@@ -177,7 +177,7 @@ TEST(ExplicitTransfers, AreRefusedForModelsWithErrors) {
             "the model has errors: `tensorlint check` shows them, and only a model without can be placed");
   const Result<Model> model =
       read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (a) { a = Exp (x) }", "m");
-  EXPECT_EQ(make_transfers_explicit(analyse(*model, {}), {}).error().message,
+  EXPECT_EQ(make_transfers_explicit(dataflow::analyse(*model, {}), {}).error().message,
             "a model is split between the cpu and one provider");
 }
 
@@ -336,7 +336,7 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
     const Placed out = placed(text);
     ASSERT_EQ(out.problem, "") << text;
     const Result<Model> model = read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\n" + text, "m");
-    const Analysis analysis = analyse(*model, {});
+    const dataflow::Analysis analysis = dataflow::analyse(*model, {});
     const auto bytes = [&](ValueId value) {
       const auto extents = analysis.facts().dims_of(analysis.fact(value).shape);
       return 4 * *analysis.facts().dims().as_constant(extents[0]);
@@ -378,4 +378,4 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

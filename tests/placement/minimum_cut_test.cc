@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 using Edges = std::vector<std::tuple<MinimumCut::Vertex, MinimumCut::Vertex, std::int64_t>>;
@@ -69,4 +69,4 @@ TEST(MinimumCut, OfALongChain) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -8,7 +8,7 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -46,7 +46,7 @@ TEST(ProviderTable, IsBuiltIn) {
 std::string choices(const std::string& text, const std::string& table) {
   const Result<Model> model = read_onnx_text(text, "m.onnxtxt");
   EXPECT_TRUE(model) << model.error().message;
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   const auto parsed = table == "cuda" ? built_in_provider("cuda")
                                       : std::make_shared<const ProviderTable>(parse_provider(table, "t").value());
   const std::vector<std::shared_ptr<const ProviderTable>> providers{parsed};
@@ -92,4 +92,4 @@ TEST(Providers, ReplaceFunctionsThatNoKernelRuns) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

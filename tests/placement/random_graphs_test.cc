@@ -20,7 +20,7 @@
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/placement.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 /// As many as a test run has time for; `TENSORLINT_SOUNDNESS=full` asks for all.
@@ -619,7 +619,7 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
     const std::string text = Writer(program).write();
     const Result<Model> model = read_onnx_text(text, "random.onnxtxt");
     ASSERT_TRUE(model) << model.error().message << "\n" << text;
-    const Analysis analysis = analyse(*model, {});
+    const dataflow::Analysis analysis = dataflow::analyse(*model, {});
     const Placement placement = place(analysis, {});
     ASSERT_TRUE(placement.problems().empty()) << placement.problems()[0].message << "\n" << text;
 
@@ -629,7 +629,9 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
     for (const auto& [node, truth] : *expected) {
       const auto at = found.find(node);
       const std::string wanted = !truth.fails ? "clean" : truth.passes ? "may" : "must";
-      const std::string got = at == found.end() ? "clean" : at->second->certainty == Certainty::kMust ? "must" : "may";
+      const std::string got = at == found.end()                                ? "clean"
+                              : at->second->certainty == ops::Certainty::kMust ? "must"
+                                                                               : "may";
       // Choices of iterations before the last four are forgotten: a failure that every execution has may then pass for
       // one that some have, never the other way round.
       if (wanted == "must" && got == "may" && fresh) {
@@ -685,4 +687,4 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

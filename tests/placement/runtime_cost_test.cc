@@ -9,7 +9,7 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::placement {
 namespace {
 
 /// "copies bytes, setup setup_copies setup_bytes" of each run, with the conditions that lead to it.
@@ -19,7 +19,7 @@ std::string cost_of(const std::string& places, const std::string& graph) {
       graph);
   const Result<Model> model = read_onnx_text(text, "cost.onnxtxt");
   EXPECT_TRUE(model) << model.error().message;
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   const RuntimeCost cost = runtime_cost(analysis, {});
   const DimPool& dims = analysis.facts().dims();
   std::string said = cost.unknown;
@@ -99,4 +99,4 @@ TEST(RuntimeCost, IsNotGuessed) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::placement

@@ -22,7 +22,7 @@
 #include "passes/placement/runtime_cost.h"
 #include "tests/ops/broken_constraints.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,9 +65,10 @@ Expected expectations(const Model& model) {
   return expected;
 }
 
-Expected found_codes(const std::vector<Finding>& findings) {
+Expected found_codes(const std::vector<findings::Finding>& findings) {
   Expected found;
-  for (const Finding& finding : findings) found.emplace(std::max(1U, finding.place.line), std::string(finding.code));
+  for (const findings::Finding& finding : findings)
+    found.emplace(std::max(1U, finding.place.line), std::string(finding.code));
   return found;
 }
 
@@ -81,43 +82,45 @@ std::string listed(const Expected& codes) {
 }
 
 /// A fixture with the comments `# placement: runtime` and `# provider: NAME` is checked as by these options.
-InputReport checked(const Model& model) {
-  const Analysis analysis = analyse(model, {});
-  note_broken(analysis);
-  PlacementOptions options;
+findings::InputReport checked(const Model& model) {
+  const dataflow::Analysis analysis = dataflow::analyse(model, {});
+  ops::note_broken(analysis);
+  placement::PlacementOptions options;
   bool at_run_time = false;
   for (const Comment& comment : model.comments) {
     if (comment.text == "placement: runtime") at_run_time = true;
-    if (comment.text.starts_with("provider: ")) options.providers.push_back(built_in_provider(comment.text.substr(10)));
+    if (comment.text.starts_with("provider: "))
+      options.providers.push_back(placement::built_in_provider(comment.text.substr(10)));
   }
-  const Placement placement = place(analysis, options);
-  std::optional<RuntimeCost> cost;
-  if (at_run_time) cost = runtime_cost(analysis, options);
+  const placement::Placement placement = placement::place(analysis, options);
+  std::optional<placement::RuntimeCost> cost;
+  if (at_run_time) cost = placement::runtime_cost(analysis, options);
   RuleResults results = run_rules(analysis, {}, &placement, cost ? &*cost : nullptr);
-  InputReport report;
+  findings::InputReport report;
   report.path = model.path;
   report.checked = true;
   report.nodes = model.nodes.size();
   report.findings = std::move(results.findings);
   report.counts = results.counts;
-  report.places = count_places(report.findings);
+  report.places = findings::count_places(report.findings);
   return report;
 }
 
 /// The rule's findings that are no hints.
-std::size_t count_of(const InputReport& report, std::string_view code) {
-  return static_cast<std::size_t>(std::ranges::count_if(report.findings, [&](const Finding& finding) {
-    return finding.code == code &&
-           (finding.severity != Severity::kInfo || find_rule(code)->info().severity == Severity::kInfo);
+std::size_t count_of(const findings::InputReport& report, std::string_view code) {
+  return static_cast<std::size_t>(std::ranges::count_if(report.findings, [&](const findings::Finding& finding) {
+    return finding.code == code && (finding.severity != findings::Severity::kInfo ||
+                                    find_rule(code)->info().severity == findings::Severity::kInfo);
   }));
 }
 
 /// What fixes, unsafe ones too, make of a faulty model in text stands beside it, and is mended where the rule has a
 /// fix.
-void expect_fixed(const fs::path& path, const Model& model, const InputReport& report, std::string_view code) {
+void expect_fixed(const fs::path& path, const Model& model, const findings::InputReport& report,
+                  std::string_view code) {
   fs::path beside = path;
   beside.replace_extension(".fixed.onnxtxt");
-  const FixPlan plan = plan_fixes(model, report.findings, true);
+  const fixes::FixPlan plan = fixes::plan_fixes(model, report.findings, true);
   if (plan.edits.empty()) {
     EXPECT_FALSE(fs::exists(beside)) << "nothing is fixed here any more";
     return;
@@ -130,12 +133,13 @@ void expect_fixed(const fs::path& path, const Model& model, const InputReport& r
   EXPECT_EQ(text, read_text(beside));
   const Result<Model> fixed = read_onnx_text(text, path.string());
   ASSERT_TRUE(fixed) << fixed.error().message;
-  const InputReport after = checked(*fixed);
-  for (const Finding& finding : after.findings)
-    EXPECT_LE(std::ranges::count(after.findings, finding.code, &Finding::code),
-              std::ranges::count(report.findings, finding.code, &Finding::code))
+  const findings::InputReport after = checked(*fixed);
+  for (const findings::Finding& finding : after.findings)
+    EXPECT_LE(std::ranges::count(after.findings, finding.code, &findings::Finding::code),
+              std::ranges::count(report.findings, finding.code, &findings::Finding::code))
         << "the fix adds a finding: " << finding.message;
-  const bool mended = std::ranges::any_of(plan.fixed, [&](const Finding* finding) { return finding->code == code; });
+  const bool mended =
+      std::ranges::any_of(plan.fixed, [&](const findings::Finding* finding) { return finding->code == code; });
   if (mended) {
     EXPECT_LT(count_of(after, code), count_of(report, code));
   }
@@ -160,16 +164,16 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     const bool text = path.extension() == ".onnxtxt";
     const Result<Model> model = text ? read_onnx_text_file(path.string()) : read_onnx_file(path.string());
     ASSERT_TRUE(model) << model.error().message;
-    const InputReport report = checked(*model);
+    const findings::InputReport report = checked(*model);
     const bool fires = std::any_of(report.findings.begin(), report.findings.end(),
-                                   [&](const Finding& finding) { return finding.code == rule.code; });
+                                   [&](const findings::Finding& finding) { return finding.code == rule.code; });
     if (text) {
       EXPECT_EQ(listed(found_codes(report.findings)), listed(expectations(*model)));
     }
     if (path.filename().string().starts_with("ok_")) {
       has_ok = true;
       EXPECT_FALSE(fires);
-      EXPECT_EQ(report.counts.total(), 0U) << check_text({&report, 1}, {});
+      EXPECT_EQ(report.counts.total(), 0U) << reports::check_text({&report, 1}, {});
       continue;
     }
     ASSERT_TRUE(path.filename().string().starts_with("bad_"));
@@ -177,7 +181,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     EXPECT_TRUE(fires);
     fs::path expected = path;
     expected.replace_extension(".expected.txt");
-    const std::string output = check_text({&report, 1}, {});
+    const std::string output = reports::check_text({&report, 1}, {});
     if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(expected, std::ios::binary) << output;
     EXPECT_EQ(output, read_text(expected));
     if (text) expect_fixed(path, *model, report, rule.code);
@@ -207,12 +211,12 @@ TEST(Rules, ClaimEveryKindOfFailure) {
   const Result<Model> model = read_onnx_text(
       "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
   ASSERT_TRUE(model);
-  const Analysis analysis = analyse(*model, {});
-  for (int kind = 0; kind <= static_cast<int>(ConstraintKind::kDeclaredShape); ++kind) {
-    const Constraint constraint{"some_constraint", static_cast<ConstraintKind>(kind), "holds"};
-    const NodeFailure failure{.node = static_cast<NodeId>(0),
-                              .failure = {&constraint, Certainty::kMust, {}, "it does not hold", {}},
-                              .calls = {}};
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+  for (int kind = 0; kind <= static_cast<int>(ops::ConstraintKind::kDeclaredShape); ++kind) {
+    const ops::Constraint constraint{"some_constraint", static_cast<ops::ConstraintKind>(kind), "holds"};
+    const dataflow::NodeFailure failure{.node = static_cast<NodeId>(0),
+                                        .failure = {&constraint, ops::Certainty::kMust, {}, "it does not hold", {}},
+                                        .calls = {}};
     const FailureCase found{.analysis = analysis, .at = failure, .loss = nullptr, .loss_metadata = {}};
     const auto claims = [&](const Rule* rule) { return rule->claim(found) > 0; };
     EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;
@@ -220,4 +224,4 @@ TEST(Rules, ClaimEveryKindOfFailure) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -10,7 +10,7 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// The messages of one rule, or how the model fails to be read.
@@ -18,9 +18,9 @@ std::string said(std::string_view code, std::string_view graph, int opset = 21) 
   const std::string text = fmt::format("<ir_version: 10, opset_import: [\"\": {}]>\n{}", opset, graph);
   const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   if (!model) return "does not parse: " + model.error().message;
-  const Analysis analysis = analyse(*model, {});
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   std::string messages;
-  for (const Finding& finding : run_rules(analysis, {}).findings)
+  for (const findings::Finding& finding : run_rules(analysis, {}).findings)
     if (finding.code == code) messages += (messages.empty() ? "" : "; ") + finding.message;
   return messages;
 }
@@ -206,4 +206,4 @@ TEST(OverflowInCast, WhereEveryElementIsOutside) {
 }
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,16 +2,16 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class AccidentalFloat64 : public Rule {
  public:
   AccidentalFloat64()
-      : Rule({"TL-D110", "accidental-float64", "dtype", Severity::kInfo,
+      : Rule({"TL-D110", "accidental-float64", "dtype", findings::Severity::kInfo,
               "a float32 model that computes in float64 from some node on"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && name == "Cast";
   }
 
@@ -33,4 +33,4 @@ class AccidentalFloat64 : public Rule {
 const RegisterRule<AccidentalFloat64> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,19 +2,19 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class FloatClassIndex : public Rule {
  public:
   FloatClassIndex()
-      : Rule({"TL-D104", "float-class-index", "dtype", Severity::kError,
+      : Rule({"TL-D104", "float-class-index", "dtype", findings::Severity::kError,
               "a classification loss gets floating-point numbers as class indices"}) {}
 
   int claim(const FailureCase& failure) const override {
-    if (failure.kind() != ConstraintKind::kTypeConstraint) return 0;
+    if (failure.kind() != ops::ConstraintKind::kTypeConstraint) return 0;
     const auto loss = failure.loss_kind();
-    if (!loss || !takes_class_indices(*loss) || failure.loss == nullptr) return 0;
+    if (!loss || !losses::takes_class_indices(*loss) || failure.loss == nullptr) return 0;
     const std::vector<Operand> operands = failure.operands();
     const bool is_target = !operands.empty() && operands.front().value() == failure.loss->target;
     return is_target && operands.front().fact().dtypes.proves(DTypeSet::floats()) ? kForLoss + 1 : 0;
@@ -23,10 +23,10 @@ class FloatClassIndex : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     const Operand target = failure.operands().front();
     word(failure,
-         fmt::format("{} gets class indices {} of dtype {}", to_text(*failure.loss_kind()), target.name(),
+         fmt::format("{} gets class indices {} of dtype {}", losses::to_text(*failure.loss_kind()), target.name(),
                      target.fact().dtypes.to_text()),
          out)
-        .fix(fmt::format("cast {} to int64", target.name()), Applicability::kUnsafe,
+        .fix(fmt::format("cast {} to int64", target.name()), findings::Applicability::kUnsafe,
              insert_cast(failure.model(), failure.at.node, target.value(), DType::kInt64));
   }
 };
@@ -34,4 +34,4 @@ class FloatClassIndex : public Rule {
 const RegisterRule<FloatClassIndex> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

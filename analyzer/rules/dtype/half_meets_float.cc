@@ -2,14 +2,14 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// What mixed precision leaves behind where one side of a model was converted and the other was not.
 class HalfMeetsFloat : public Rule {
  public:
   HalfMeetsFloat()
-      : Rule({"TL-D107", "half-meets-float", "dtype", Severity::kError,
+      : Rule({"TL-D107", "half-meets-float", "dtype", findings::Severity::kError,
               "operands of half and of full precision where one dtype is needed"}) {}
 
   int claim(const FailureCase& failure) const override { return half_of(failure) ? kForOperator : 0; }
@@ -17,7 +17,7 @@ class HalfMeetsFloat : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     const CastFix fix = *half_of(failure);
     word(failure, failure.message(), out)
-        .fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), Applicability::kUnsafe,
+        .fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), findings::Applicability::kUnsafe,
              insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
   }
 
@@ -32,7 +32,7 @@ class HalfMeetsFloat : public Rule {
 
   /// The half operand among the concerned ones, and the wider dtype of another one; all of them have to be floats.
   static std::optional<CastFix> half_of(const FailureCase& failure) {
-    if (failure.kind() != ConstraintKind::kMixedDtypes || !failure.has_node()) return std::nullopt;
+    if (failure.kind() != ops::ConstraintKind::kMixedDtypes || !failure.has_node()) return std::nullopt;
     std::optional<Operand> half;
     std::optional<DType> wide;
     for (const Operand& operand : failure.operands()) {
@@ -49,4 +49,4 @@ class HalfMeetsFloat : public Rule {
 const RegisterRule<HalfMeetsFloat> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -4,31 +4,31 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class IntegerOperandsInLoss : public Rule {
  public:
   IntegerOperandsInLoss()
-      : Rule({"TL-D102", "integer-operands-in-loss", "dtype", Severity::kError,
+      : Rule({"TL-D102", "integer-operands-in-loss", "dtype", findings::Severity::kError,
               "a loss gets integers where it needs floating-point predictions or weights"}) {}
 
   int claim(const FailureCase& failure) const override {
     const bool types =
-        failure.kind() == ConstraintKind::kMixedDtypes || failure.kind() == ConstraintKind::kTypeConstraint;
+        failure.kind() == ops::ConstraintKind::kMixedDtypes || failure.kind() == ops::ConstraintKind::kTypeConstraint;
     return types && failure.loss_kind() && integer_operand(failure) ? kForLoss : 0;
   }
 
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
-    for (const LossSite& loss : view.losses()) {
-      if (loss.meeting == NodeId::kNone || !is_regression(loss.kind) || !takes_mean(analysis.model(), loss) ||
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const losses::LossSite& loss : view.losses()) {
+      if (loss.meeting == NodeId::kNone || !losses::is_regression(loss.kind) || !takes_mean(analysis.model(), loss) ||
           !computes_integers(analysis, loss))
         continue;
       const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
       out.report(loss.meeting,
-                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", to_text(loss.kind),
+                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", losses::to_text(loss.kind),
                              prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
           .origin(prediction, Aspect::kDtype)
           .origin(target, Aspect::kDtype)
@@ -40,27 +40,27 @@ class IntegerOperandsInLoss : public Rule {
     const Operand operand = *integer_operand(failure);
     FindingBuilder finding =
         word(failure,
-             fmt::format("{} gets {} of dtype {}, it needs floating-point operands", to_text(*failure.loss_kind()),
-                         operand.name(), operand.fact().dtypes.to_text()),
+             fmt::format("{} gets {} of dtype {}, it needs floating-point operands",
+                         losses::to_text(*failure.loss_kind()), operand.name(), operand.fact().dtypes.to_text()),
              out);
     if (const auto fix = cast_to_float(failure)) {
       propose_cast(finding, failure, *fix);
     } else {
-      finding.fix(fmt::format("cast {} to float32", operand.name()), Applicability::kUnsafe,
+      finding.fix(fmt::format("cast {} to float32", operand.name()), findings::Applicability::kUnsafe,
                   insert_cast(failure.model(), failure.at.node, operand.value(), DType::kFloat32));
     }
   }
 
  private:
   /// A sum of integers is exact, and may be a count; their mean is not.
-  static bool takes_mean(const Model& model, const LossSite& loss) {
-    return loss.evidence != LossEvidence::kPattern || std::ranges::any_of(loss.nodes, [&](NodeId node) {
+  static bool takes_mean(const Model& model, const losses::LossSite& loss) {
+    return loss.evidence != losses::LossEvidence::kPattern || std::ranges::any_of(loss.nodes, [&](NodeId node) {
              return model.text(model.op(model.node(node)).name) == "ReduceMean";
            });
   }
 
   /// Prediction and target are integers, and no node of the loss fails for it.
-  static bool computes_integers(const Analysis& analysis, const LossSite& loss) {
+  static bool computes_integers(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
     const auto is_integer = [&](ValueId value) {
       if (value == ValueId::kAbsent || analysis.taint(value).has(Aspect::kDtype)) return false;
       const Fact& fact = analysis.fact(value);
@@ -82,4 +82,4 @@ class IntegerOperandsInLoss : public Rule {
 const RegisterRule<IntegerOperandsInLoss> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,13 +3,13 @@
 #include "analyzer/rules/loss/parameters.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class IntegerRequiresGrad : public Rule {
  public:
   IntegerRequiresGrad()
-      : Rule({"TL-D112", "integer-requires-grad", "dtype", Severity::kError,
+      : Rule({"TL-D112", "integer-requires-grad", "dtype", findings::Severity::kError,
               "a parameter that is to be trained and holds integers"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -26,4 +26,4 @@ class IntegerRequiresGrad : public Rule {
 const RegisterRule<IntegerRequiresGrad> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

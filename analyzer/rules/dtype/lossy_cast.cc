@@ -9,15 +9,15 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// Only constants: there it is known that a value changes. Rounding between floating dtypes is what such casts are for.
 class LossyCast : public Rule {
  public:
-  LossyCast() : Rule({"TL-D111", "lossy-cast", "dtype", Severity::kInfo, "a constant that a cast changes"}) {}
+  LossyCast() : Rule({"TL-D111", "lossy-cast", "dtype", findings::Severity::kInfo, "a constant that a cast changes"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && name == "Cast";
   }
 
@@ -72,4 +72,4 @@ class LossyCast : public Rule {
 const RegisterRule<LossyCast> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,7 +5,7 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// A sum in float16, which ends at 65504. Reported where it is known how many elements are summed and how large they
@@ -13,10 +13,10 @@ namespace {
 class LowPrecisionAccumulation : public Rule {
  public:
   LowPrecisionAccumulation()
-      : Rule({"TL-D108", "low-precision-accumulation", "dtype", Severity::kWarning,
+      : Rule({"TL-D108", "low-precision-accumulation", "dtype", findings::Severity::kWarning,
               "a sum in float16 that overflows"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && name == "ReduceSum";
   }
 
@@ -61,4 +61,4 @@ class LowPrecisionAccumulation : public Rule {
 const RegisterRule<LowPrecisionAccumulation> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -1,16 +1,16 @@
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class MixedOperandDtypes : public Rule {
  public:
   MixedOperandDtypes()
-      : Rule({"TL-D103", "mixed-operand-dtypes", "dtype", Severity::kError,
+      : Rule({"TL-D103", "mixed-operand-dtypes", "dtype", findings::Severity::kError,
               "operands that need one dtype have different ones"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kMixedDtypes ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kMixedDtypes ? kGeneric : 0;
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -26,4 +26,4 @@ class MixedOperandDtypes : public Rule {
 const RegisterRule<MixedOperandDtypes> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

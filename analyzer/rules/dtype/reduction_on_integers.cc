@@ -2,16 +2,16 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class ReductionOnIntegers : public Rule {
  public:
   ReductionOnIntegers()
-      : Rule({"TL-D106", "reduction-on-integers", "dtype", Severity::kInfo,
+      : Rule({"TL-D106", "reduction-on-integers", "dtype", findings::Severity::kInfo,
               "a mean of integers, which truncates the fraction"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && name == "ReduceMean";
   }
 
@@ -30,4 +30,4 @@ class ReductionOnIntegers : public Rule {
 const RegisterRule<ReductionOnIntegers> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

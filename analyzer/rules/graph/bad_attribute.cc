@@ -12,17 +12,17 @@
 #include "base/suggestion.h"
 #include "ir/schema/schema.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class BadAttribute : public Rule {
  public:
   BadAttribute()
-      : Rule({"TL-G604", "bad-attribute", "graph", Severity::kError,
+      : Rule({"TL-G604", "bad-attribute", "graph", findings::Severity::kError,
               "an attribute that the operator does not have, needs, or allows"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kAttribute ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kAttribute ? kGeneric : 0;
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -66,7 +66,7 @@ class BadAttribute : public Rule {
          fmt::format("{} of {} {} since opset {}, not {}", names, call.op_name(),
                      one ? "is an operand" : "are operands", since, one ? "an attribute" : "attributes"),
          out)
-        .fix(fmt::format("pass {} as {}", names, one ? "an operand" : "operands"), Applicability::kSafe,
+        .fix(fmt::format("pass {} as {}", names, one ? "an operand" : "operands"), findings::Applicability::kSafe,
              move_to_operands(call, moved));
     return true;
   }
@@ -80,4 +80,4 @@ class BadAttribute : public Rule {
 const RegisterRule<BadAttribute> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -4,11 +4,11 @@
 
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// "float32", "sequence"; empty where it is not known.
-std::string kind_text(const Analysis& analysis, ValueId value) {
+std::string kind_text(const dataflow::Analysis& analysis, ValueId value) {
   const Fact& fact = analysis.fact(value);
   if (fact.kind != ValueKind::kTensor) return fact.kind == ValueKind::kUnknown ? "" : std::string(to_text(fact.kind));
   return fact.dtypes.size() == 1 ? fact.dtypes.to_text() : "";
@@ -23,17 +23,18 @@ ValueId body_output(const NodeCall& call, std::string_view name, std::size_t ind
   return index < outputs.size() ? outputs[index] : ValueId::kAbsent;
 }
 
-bool have_other_types(const Analysis& analysis, ValueId a, ValueId b) {
+bool have_other_types(const dataflow::Analysis& analysis, ValueId a, ValueId b) {
   if (a == ValueId::kAbsent || b == ValueId::kAbsent) return false;
   const std::string x = kind_text(analysis, a), y = kind_text(analysis, b);
   return !x.empty() && !y.empty() && x != y;
 }
 
-void note_body_output(FindingBuilder& finding, const Analysis& analysis, std::string_view body, ValueId output) {
+void note_body_output(FindingBuilder& finding, const dataflow::Analysis& analysis, std::string_view body,
+                      ValueId output) {
   const std::string what = output == ValueId::kAbsent ? std::string() : kind_text(analysis, output);
   if (what.empty()) return;
   const Model& model = analysis.model();
-  const Origin origin = origin_of(analysis, output, Aspect::kDtype);
+  const dataflow::Origin origin = dataflow::origin_of(analysis, output, Aspect::kDtype);
   const std::string given = quoted_for_people(model.name_of(output));
   const ValueId source = origin.value == ValueId::kAbsent ? output : origin.value;
   const std::string link = source == output ? given + ", which"
@@ -45,4 +46,4 @@ void note_body_output(FindingBuilder& finding, const Analysis& analysis, std::st
     finding.note(fmt::format("`{}` gives {} is {}", body, link, what));
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

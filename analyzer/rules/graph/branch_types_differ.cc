@@ -1,16 +1,16 @@
 #include "analyzer/rules/graph/body_notes.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class BranchTypesDiffer : public Rule {
  public:
   BranchTypesDiffer()
-      : Rule({"TL-G609", "branch-types-differ", "graph", Severity::kError,
+      : Rule({"TL-G609", "branch-types-differ", "graph", findings::Severity::kError,
               "branches of an If whose results cannot be of one type"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kBranchTypes ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kBranchTypes ? kGeneric : 0;
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -28,4 +28,4 @@ class BranchTypesDiffer : public Rule {
 const RegisterRule<BranchTypesDiffer> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

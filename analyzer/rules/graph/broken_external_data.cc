@@ -3,13 +3,13 @@
 #include "analyzer/rules/structure_faults.h"
 #include "ir/readers/onnx/external_data.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class BrokenExternalData : public Rule {
  public:
   BrokenExternalData()
-      : Rule({"TL-G613", "broken-external-data", "graph", Severity::kError,
+      : Rule({"TL-G613", "broken-external-data", "graph", findings::Severity::kError,
               "a tensor whose data file is missing, too short, or elsewhere"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -27,4 +27,4 @@ class BrokenExternalData : public Rule {
 const RegisterRule<BrokenExternalData> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -9,7 +9,7 @@
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kNotedNodes = 16;      // of one cycle
@@ -17,7 +17,7 @@ constexpr std::size_t kWalksPerTangle = 16;  // ways looked for among nodes that
 
 /// Calls `visit` with the nodes of the same graph that use a result of `node`, directly or in a body.
 template <typename Visit>
-void for_each_user(const Analysis& analysis, NodeId node, Visit visit) {
+void for_each_user(const dataflow::Analysis& analysis, NodeId node, Visit visit) {
   const Model& model = analysis.model();
   const GraphId graph = model.node(node).graph;
   for (const ValueId result : model.results(model.node(node))) {
@@ -33,7 +33,7 @@ void for_each_user(const Analysis& analysis, NodeId node, Visit visit) {
 /// them.
 class Tangles {
  public:
-  explicit Tangles(const Analysis& analysis) : analysis_(analysis) {}
+  explicit Tangles(const dataflow::Analysis& analysis) : analysis_(analysis) {}
 
   /// Equal for two nodes exactly when each needs the other, or they are one.
   std::uint32_t of(NodeId node) {
@@ -92,7 +92,7 @@ class Tangles {
     }
   }
 
-  const Analysis& analysis_;
+  const dataflow::Analysis& analysis_;
   std::unordered_map<NodeId, State> seen_;
   std::vector<NodeId> open_;
   std::vector<Step> steps_;
@@ -162,7 +162,7 @@ class Calls {
 class Cycle : public Rule {
  public:
   Cycle()
-      : Rule({"TL-G606", "cycle", "graph", Severity::kError,
+      : Rule({"TL-G606", "cycle", "graph", findings::Severity::kError,
               "nodes that need each other's results, functions that call themselves"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -179,7 +179,7 @@ class Cycle : public Rule {
     const auto is_said = [&](NodeId node) -> std::vector<bool>::reference {
       return said[static_cast<std::size_t>(node)];
     };
-    for (const EarlyUse& use : view.analysis().early_uses()) {
+    for (const dataflow::EarlyUse& use : view.analysis().early_uses()) {
       if (!use.in_cycle) continue;
       const NodeId producer = model.value(use.value).producer;
       const std::uint32_t tangle = tangles.of(use.user);
@@ -205,7 +205,8 @@ class Cycle : public Rule {
 
  private:
   /// Nodes on a shortest way from the user of an early value to its producer, along results, the producer first.
-  static std::vector<NodeId> way_back(const Analysis& analysis, NodeId from, NodeId producer, Tangles& tangles) {
+  static std::vector<NodeId> way_back(const dataflow::Analysis& analysis, NodeId from, NodeId producer,
+                                      Tangles& tangles) {
     const std::uint32_t tangle = tangles.of(from);
     std::unordered_map<NodeId, NodeId> before{{from, NodeId::kNone}};
     std::deque<NodeId> pending{from};
@@ -225,4 +226,4 @@ class Cycle : public Rule {
 const RegisterRule<Cycle> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

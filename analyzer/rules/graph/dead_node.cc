@@ -8,12 +8,13 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class DeadNode : public Rule {
  public:
-  DeadNode() : Rule({"TL-G612", "dead-node", "graph", Severity::kInfo, "a node whose results reach no output"}) {}
+  DeadNode()
+      : Rule({"TL-G612", "dead-node", "graph", findings::Severity::kInfo, "a node whose results reach no output"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.has_broken_links()) return;
@@ -33,7 +34,7 @@ class DeadNode : public Rule {
         left_behind.push_back(id);
       else
         out.report(id, "no result of the node is used")
-            .fix("remove the node and everything that only feeds it", Applicability::kSafe,
+            .fix("remove the node and everything that only feeds it", findings::Applicability::kSafe,
                  removal(view.analysis(), id, live));
     }
     if (!left_behind.empty()) report_left_behind(view.analysis(), left_behind, live, out);
@@ -45,7 +46,7 @@ class DeadNode : public Rule {
     return call.is("Constant") || call.is("Shape") || call.is("Size");
   }
 
-  static void report_left_behind(const Analysis& analysis, const std::vector<NodeId>& nodes,
+  static void report_left_behind(const dataflow::Analysis& analysis, const std::vector<NodeId>& nodes,
                                  const std::vector<bool>& live, Reporter& out) {
     constexpr std::size_t kNoted = 8;
     const std::size_t more = nodes.size() - 1;
@@ -61,11 +62,12 @@ class DeadNode : public Rule {
     }
     finding.fix(more == 0 ? "remove the node and everything that only feeds it"
                           : "remove these nodes and everything that only feeds them",
-                Applicability::kSafe, std::move(edits));
+                findings::Applicability::kSafe, std::move(edits));
   }
 
   /// Takes away the node and, before it, the dead nodes of its graph that nothing else uses.
-  static std::vector<GraphEdit> removal(const Analysis& analysis, NodeId dead, const std::vector<bool>& live) {
+  static std::vector<GraphEdit> removal(const dataflow::Analysis& analysis, NodeId dead,
+                                        const std::vector<bool>& live) {
     const Model& model = analysis.model();
     std::vector<NodeId> gone{dead};
     std::set<NodeId> known{dead};
@@ -108,4 +110,4 @@ class DeadNode : public Rule {
 const RegisterRule<DeadNode> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -8,7 +8,7 @@
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 std::string declared_text(const Model& model, const TypeDecl& type) {
@@ -23,11 +23,11 @@ std::string declared_text(const Model& model, const TypeDecl& type) {
 class DeclaredTypeContradicted : public Rule {
  public:
   DeclaredTypeContradicted()
-      : Rule({"TL-G617", "declared-type-contradicted", "graph", Severity::kError,
+      : Rule({"TL-G617", "declared-type-contradicted", "graph", findings::Severity::kError,
               "a declared type or shape that contradicts what the nodes compute"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0;
   }
 
   /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of
@@ -55,15 +55,15 @@ class DeclaredTypeContradicted : public Rule {
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
-    word(failure, failure.message(), out, is_shape(failure) ? Severity::kWarning : info().severity);
+    word(failure, failure.message(), out, is_shape(failure) ? findings::Severity::kWarning : info().severity);
   }
 
  private:
   // ONNX Runtime refuses another dtype; of another shape it warns, and computes what the nodes say.
-  static bool is_shape(const FailureCase& failure) { return failure.kind() == ConstraintKind::kDeclaredShape; }
+  static bool is_shape(const FailureCase& failure) { return failure.kind() == ops::ConstraintKind::kDeclaredShape; }
 };
 
 const RegisterRule<DeclaredTypeContradicted> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -10,13 +10,13 @@
 #include "base/escape.h"
 #include "base/hash.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class DuplicateDefinition : public Rule {
  public:
   DuplicateDefinition()
-      : Rule({"TL-G608", "duplicate-definition", "graph", Severity::kError,
+      : Rule({"TL-G608", "duplicate-definition", "graph", findings::Severity::kError,
               "a name, function or opset that is defined twice"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -70,4 +70,4 @@ class DuplicateDefinition : public Rule {
 const RegisterRule<DuplicateDefinition> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -1,16 +1,16 @@
 #include "analyzer/rules/graph/body_notes.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class LoopCarriedTypeChanges : public Rule {
  public:
   LoopCarriedTypeChanges()
-      : Rule({"TL-G610", "loop-carried-type-changes", "graph", Severity::kError,
+      : Rule({"TL-G610", "loop-carried-type-changes", "graph", findings::Severity::kError,
               "a carried value of a Loop or Scan that changes its type"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kLoopCarriedType ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kLoopCarriedType ? kGeneric : 0;
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -33,4 +33,4 @@ class LoopCarriedTypeChanges : public Rule {
 const RegisterRule<LoopCarriedTypeChanges> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

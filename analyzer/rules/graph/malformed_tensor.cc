@@ -1,12 +1,12 @@
 #include "analyzer/rules/structure_faults.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class MalformedTensor : public Rule {
  public:
   MalformedTensor()
-      : Rule({"TL-G619", "malformed-tensor", "graph", Severity::kError,
+      : Rule({"TL-G619", "malformed-tensor", "graph", findings::Severity::kError,
               "a constant whose data does not fit its shape and dtype"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -18,4 +18,4 @@ class MalformedTensor : public Rule {
 const RegisterRule<MalformedTensor> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,12 +3,13 @@
 #include "analyzer/rules/structure_faults.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class MalformedType : public Rule {
  public:
-  MalformedType() : Rule({"TL-G620", "malformed-type", "graph", Severity::kError, "a declared type that is invalid"}) {}
+  MalformedType()
+      : Rule({"TL-G620", "malformed-type", "graph", findings::Severity::kError, "a declared type that is invalid"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     report_faults(view, out,
@@ -28,4 +29,4 @@ class MalformedType : public Rule {
 const RegisterRule<MalformedType> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

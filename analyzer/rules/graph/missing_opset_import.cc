@@ -1,17 +1,17 @@
 #include "analyzer/rules/structure_faults.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class MissingOpsetImport : public Rule {
  public:
   MissingOpsetImport()
-      : Rule({"TL-G618", "missing-opset-import", "graph", Severity::kError,
+      : Rule({"TL-G618", "missing-opset-import", "graph", findings::Severity::kError,
               "a node of a domain that the model does not import"}) {}
 
   int claim(const FailureCase& failure) const override {
     const bool not_imported =
-        failure.kind() == ConstraintKind::kNotInOpset && failure.has_node() && failure.call().op().opset == 0;
+        failure.kind() == ops::ConstraintKind::kNotInOpset && failure.has_node() && failure.call().op().opset == 0;
     return not_imported ? kForOperator : 0;
   }
 
@@ -29,4 +29,4 @@ class MissingOpsetImport : public Rule {
 const RegisterRule<MissingOpsetImport> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr int kConstantTakesNumbers = 12;  // value_int, value_ints, value_float of Constant came with opset 12
@@ -158,4 +158,4 @@ std::vector<GraphEdit> move_to_operands(const NodeCall& call, const std::vector<
   return edits;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -6,7 +6,7 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// An attribute that the imported version of the operator takes as an operand instead.
 struct MovedAttribute {
@@ -23,4 +23,4 @@ std::vector<MovedAttribute> moved_attributes(const NodeCall& call);
 /// is there already.
 std::vector<GraphEdit> move_to_operands(const NodeCall& call, const std::vector<MovedAttribute>& moved);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

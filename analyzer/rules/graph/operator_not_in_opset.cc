@@ -3,13 +3,13 @@
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class OperatorNotInOpset : public Rule {
  public:
   OperatorNotInOpset()
-      : Rule({"TL-G602", "operator-not-in-opset", "graph", Severity::kError,
+      : Rule({"TL-G602", "operator-not-in-opset", "graph", findings::Severity::kError,
               "an operator that the imported opset does not have"}) {}
 
   /// A version that is not known yet: a newer release of ONNX, or a slip.
@@ -21,7 +21,7 @@ class OperatorNotInOpset : public Rule {
       const int newest = newest_opset(domain);
       if (newest <= 0 || import.version <= newest) continue;
       out.report_graph(
-          Severity::kWarning, GraphId::kMain,
+          findings::Severity::kWarning, GraphId::kMain,
           fmt::format(
               "the model imports opset {}{}, the newest that is known is {}: its operators are taken to be the same",
               import.version, domain.empty() ? std::string() : " of " + quoted_for_people(domain), newest));
@@ -30,7 +30,7 @@ class OperatorNotInOpset : public Rule {
 
   int claim(const FailureCase& failure) const override {
     if (failure.needed_opset > 0) return kForLoss + 1;
-    return failure.kind() == ConstraintKind::kNotInOpset ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kNotInOpset ? kGeneric : 0;
   }
 
   void report(const FailureCase& failure, Reporter& out) const override {
@@ -46,7 +46,7 @@ class OperatorNotInOpset : public Rule {
     const std::string_view domain = model.text(op.domain);
     if (!out.first(fmt::format("import {} {}", model.graph(failure.call().node().graph).opsets, domain))) return;
     std::string message = failure.message();
-    if (failure.kind() != ConstraintKind::kNotInOpset)
+    if (failure.kind() != ops::ConstraintKind::kNotInOpset)
       message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset,
                             domain.empty() ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset,
                             message);
@@ -59,4 +59,4 @@ class OperatorNotInOpset : public Rule {
 const RegisterRule<OperatorNotInOpset> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

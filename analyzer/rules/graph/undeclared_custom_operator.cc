@@ -4,16 +4,16 @@
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UndeclaredCustomOperator : public Rule {
  public:
   UndeclaredCustomOperator()
-      : Rule({"TL-G614", "undeclared-custom-operator", "graph", Severity::kInfo,
+      : Rule({"TL-G614", "undeclared-custom-operator", "graph", findings::Severity::kInfo,
               "an operator of a domain that nothing is known of"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const override {
     return entry == nullptr && newest_opset(domain) == 0 && misspelt_operator(domain, name).empty();
   }
 
@@ -28,4 +28,4 @@ class UndeclaredCustomOperator : public Rule {
 const RegisterRule<UndeclaredCustomOperator> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

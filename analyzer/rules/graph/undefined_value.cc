@@ -11,13 +11,13 @@
 #include "base/escape.h"
 #include "base/suggestion.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UndefinedValue : public Rule {
  public:
   UndefinedValue()
-      : Rule({"TL-G616", "undefined-value", "graph", Severity::kError,
+      : Rule({"TL-G616", "undefined-value", "graph", findings::Severity::kError,
               "a name that no input, initializer or node defines"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -118,4 +118,4 @@ class UndefinedValue : public Rule {
 const RegisterRule<UndefinedValue> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

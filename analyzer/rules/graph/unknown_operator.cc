@@ -9,27 +9,28 @@
 #include "base/suggestion.h"
 #include "ir/schema/schema.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UnknownOperator : public Rule {
  public:
   UnknownOperator()
-      : Rule({"TL-G601", "unknown-operator", "graph", Severity::kError, "an operator that its domain does not have"}) {}
+      : Rule({"TL-G601", "unknown-operator", "graph", findings::Severity::kError,
+              "an operator that its domain does not have"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kUnknownOperator ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kUnknownOperator ? kGeneric : 0;
   }
 
   /// Operators of onnxruntime's own domains: releases differ in what they have, so only a slip is one.
-  bool wants(std::string_view domain, std::string_view name, const OpEntry* entry) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const override {
     return entry == nullptr && newest_opset(domain) == 0 && !misspelt_operator(domain, name).empty();
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
     if (call.op().schema != nullptr || call.analysis().is_declared(call.id())) return;
     const std::string_view domain = call.model().text(call.op().domain);
-    out.report(Severity::kWarning, call.id(),
+    out.report(findings::Severity::kWarning, call.id(),
                fmt::format("no operator {} of {} is known; did you mean `{}`?", quoted_for_people(call.op_name()),
                            quoted_for_people(domain), misspelt_operator(domain, call.op_name())))
         .cause(fmt::format("{}.{}", domain, call.op_name()));
@@ -65,4 +66,4 @@ class UnknownOperator : public Rule {
 const RegisterRule<UnknownOperator> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

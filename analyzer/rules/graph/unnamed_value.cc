@@ -1,12 +1,12 @@
 #include "analyzer/rules/structure_faults.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UnnamedValue : public Rule {
  public:
   UnnamedValue()
-      : Rule({"TL-G621", "unnamed-value", "graph", Severity::kError,
+      : Rule({"TL-G621", "unnamed-value", "graph", findings::Severity::kError,
               "an input, initializer or function without a name"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -18,4 +18,4 @@ class UnnamedValue : public Rule {
 const RegisterRule<UnnamedValue> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

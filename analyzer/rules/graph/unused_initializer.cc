@@ -6,13 +6,13 @@
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UnusedInitializer : public Rule {
  public:
   UnusedInitializer()
-      : Rule({"TL-G611", "unused-initializer", "graph", Severity::kInfo,
+      : Rule({"TL-G611", "unused-initializer", "graph", findings::Severity::kInfo,
               "a constant that no node and no output uses"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -25,7 +25,7 @@ class UnusedInitializer : public Rule {
           out.report_value(value, fmt::format("initializer {} is used by no node and no output",
                                               quoted_for_people(model.name_of(value))))
               .fix("remove the initializer",
-                   removal_is_safe(model, value) ? Applicability::kSafe : Applicability::kUnsafe,
+                   removal_is_safe(model, value) ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
                    removal(model, value));
   }
 
@@ -45,4 +45,4 @@ class UnusedInitializer : public Rule {
 const RegisterRule<UnusedInitializer> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

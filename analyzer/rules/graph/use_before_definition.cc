@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "passes/dataflow/order.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// An order of a graph's nodes in which everything is defined before it is used, and the nodes that move for it.
@@ -47,18 +47,18 @@ SortedOrder with_fewest_moves(std::vector<NodeId> nodes) {
 class UseBeforeDefinition : public Rule {
  public:
   UseBeforeDefinition()
-      : Rule({"TL-G607", "use-before-definition", "graph", Severity::kWarning,
+      : Rule({"TL-G607", "use-before-definition", "graph", findings::Severity::kWarning,
               "a node that comes before the node that computes its operand"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
+    const dataflow::Analysis& analysis = view.analysis();
     const Model& model = view.model();
     // One node stands too far up or too far down, however many of its neighbours show it; a graph that is not sorted is
     // one mistake.
     std::set<NodeId> users, producers;
     std::set<GraphId> graphs;
     std::vector<std::vector<NodeId>> operands;
-    for (const EarlyUse& use : analysis.early_uses()) {
+    for (const dataflow::EarlyUse& use : analysis.early_uses()) {
       if (use.in_cycle) continue;
       const NodeId producer = model.value(use.value).producer;
       const bool new_user = users.insert(use.user).second, new_producer = producers.insert(producer).second;
@@ -126,7 +126,7 @@ class UseBeforeDefinition : public Rule {
   /// Moves producers up or users down, whatever moves fewer nodes.
   static void propose_order(const Model& model, GraphId graph, const std::vector<std::vector<NodeId>>& operands,
                             FindingBuilder& finding) {
-    NodeOrder waiting = order_nodes(model, graph, bodies_by_graph(model));
+    dataflow::NodeOrder waiting = dataflow::order_nodes(model, graph, dataflow::bodies_by_graph(model));
     waiting.nodes.insert(waiting.nodes.end(), waiting.cyclic.begin(), waiting.cyclic.end());
     const SortedOrder up = with_fewest_moves(operands_first(model.graph(graph), operands)),
                       down = with_fewest_moves(std::move(waiting.nodes));
@@ -150,11 +150,11 @@ class UseBeforeDefinition : public Rule {
                     ? fmt::format("move node {} to the end", quoted_for_people(model.label(move->node)))
                     : fmt::format("move node {} above node {}", quoted_for_people(model.label(move->node)),
                                   quoted_for_people(model.label(move->before)));
-    finding.fix(message + "; ONNX requires the order of execution", Applicability::kSafe, std::move(edits));
+    finding.fix(message + "; ONNX requires the order of execution", findings::Applicability::kSafe, std::move(edits));
   }
 };
 
 const RegisterRule<UseBeforeDefinition> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

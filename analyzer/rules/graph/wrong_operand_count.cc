@@ -1,16 +1,16 @@
 #include "analyzer/rules/graph/moved_attributes.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class WrongOperandCount : public Rule {
  public:
   WrongOperandCount()
-      : Rule({"TL-G603", "wrong-operand-count", "graph", Severity::kError,
+      : Rule({"TL-G603", "wrong-operand-count", "graph", findings::Severity::kError,
               "more or fewer operands or results than the operator has"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kOperandCount ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kOperandCount ? kGeneric : 0;
   }
 
   /// What is missing may be there as an attribute, as older opsets have it: that is another rule's finding.
@@ -23,4 +23,4 @@ class WrongOperandCount : public Rule {
 const RegisterRule<WrongOperandCount> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -7,7 +7,7 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// Scores [N, T, C] with class indices [N, T]: what layers give, with the classes last, and not where the loss wants
@@ -15,7 +15,7 @@ namespace {
 class ClassAxisPosition : public Rule {
  public:
   ClassAxisPosition()
-      : Rule({"TL-L303", "class-axis-position", "loss", Severity::kError,
+      : Rule({"TL-L303", "class-axis-position", "loss", findings::Severity::kError,
               "scores whose classes are along the last axis and not along axis 1"}) {}
 
   int claim(const FailureCase& failure) const override { return has_classes_last(failure) ? kForLoss + 1 : 0; }
@@ -34,7 +34,8 @@ class ClassAxisPosition : public Rule {
          fmt::format("the classes of {} {} are along the last axis, {} takes them along axis 1", scores.name(),
                      call.facts().shape_text(scores.fact().shape), call.op_name()),
          out)
-        .fix(fmt::format("transpose {} so that the classes are along axis 1", scores.name()), Applicability::kUnsafe,
+        .fix(fmt::format("transpose {} so that the classes are along axis 1", scores.name()),
+             findings::Applicability::kUnsafe,
              {InsertNode{call.id(),
                          {"",
                           "Transpose",
@@ -47,11 +48,11 @@ class ClassAxisPosition : public Rule {
 
  private:
   static bool has_classes_last(const FailureCase& failure) {
-    if (failure.kind() != ConstraintKind::kShapes || !failure.has_node()) return false;
+    if (failure.kind() != ops::ConstraintKind::kShapes || !failure.has_node()) return false;
     const NodeCall call = failure.call();
     const auto kind = failure.loss_kind();
-    if (!kind || !takes_class_indices(*kind) || failure.loss == nullptr ||
-        failure.loss->evidence != LossEvidence::kOperator)
+    if (!kind || !losses::takes_class_indices(*kind) || failure.loss == nullptr ||
+        failure.loss->evidence != losses::LossEvidence::kOperator)
       return false;
     const Operand scores = call.operand(0), labels = call.operand(1);
     if (!scores.present() || !labels.present() || scores.fact().shape == ShapeId::kUnranked ||
@@ -66,4 +67,4 @@ class ClassAxisPosition : public Rule {
 const RegisterRule<ClassAxisPosition> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,26 +3,28 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class LogitsIntoProbabilityLoss : public Rule {
  public:
   LogitsIntoProbabilityLoss()
-      : Rule({"TL-L304", "logits-into-probability-loss", "loss", Severity::kWarning,
+      : Rule({"TL-L304", "logits-into-probability-loss", "loss", findings::Severity::kWarning,
               "a loss of probabilities or their logarithms gets the scores of a layer"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
-    for (const LossSite& loss : view.losses()) {
-      const bool logarithms = loss.kind == LossKind::kNegativeLogLikelihood || loss.kind == LossKind::kKlDivergence;
-      if (loss.evidence == LossEvidence::kMetadata || (!logarithms && loss.kind != LossKind::kBinaryCrossEntropy))
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const losses::LossSite& loss : view.losses()) {
+      const bool logarithms =
+          loss.kind == losses::LossKind::kNegativeLogLikelihood || loss.kind == losses::LossKind::kKlDivergence;
+      if (loss.evidence == losses::LossEvidence::kMetadata ||
+          (!logarithms && loss.kind != losses::LossKind::kBinaryCrossEntropy))
         continue;
       const NodeId maker = producer_behind_identities(analysis, loss.prediction);
       if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) continue;
       const Operand prediction(analysis, loss.prediction);
-      const bool indices = loss.kind == LossKind::kNegativeLogLikelihood;
-      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", to_text(loss.kind),
+      const bool indices = loss.kind == losses::LossKind::kNegativeLogLikelihood;
+      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", losses::to_text(loss.kind),
                                            logarithms ? "logarithms of probabilities" : "probabilities",
                                            prediction.name(), NodeCall(analysis, maker).op_name()))
           .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
@@ -34,7 +36,7 @@ class LogitsIntoProbabilityLoss : public Rule {
 
  private:
   /// Gemm, MatMul or Conv, perhaps with its bias behind it: any real number may come out.
-  static bool is_layer(const Analysis& analysis, NodeId node) {
+  static bool is_layer(const dataflow::Analysis& analysis, NodeId node) {
     const NodeCall call(analysis, node);
     if (is_product_with_weights(call)) return true;
     if (!call.is("Add")) return false;
@@ -63,7 +65,7 @@ class LogitsIntoProbabilityLoss : public Rule {
     return false;
   }
 
-  static bool is_parameter(const Analysis& analysis, ValueId value) {
+  static bool is_parameter(const dataflow::Analysis& analysis, ValueId value) {
     return analysis.model().value(value).initializer != nullptr;
   }
 };
@@ -71,4 +73,4 @@ class LogitsIntoProbabilityLoss : public Rule {
 const RegisterRule<LogitsIntoProbabilityLoss> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,29 +5,29 @@
 #include "analyzer/rules/loss/parameters.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class LossDetachedFromParameters : public Rule {
  public:
   LossDetachedFromParameters()
-      : Rule({"TL-L306", "loss-detached-from-parameters", "loss", Severity::kWarning,
+      : Rule({"TL-L306", "loss-detached-from-parameters", "loss", findings::Severity::kWarning,
               "a loss that no parameter gets a gradient from"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
+    const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> parameters = trained_parameters(view.model());
     // Losses inside bodies and functions get their operands from somewhere else.
     if (parameters.empty() || view.losses().empty() || view.has_broken_links()) return;
     const std::vector<bool> differentiable = reached_by_gradients(analysis, parameters);
     const auto is_trained = [&](ValueId value) { return differentiable[static_cast<std::size_t>(value)]; };
-    for (const LossSite& loss : view.losses()) {
+    for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.meeting).graph != GraphId::kMain || is_trained(loss.prediction) ||
           is_trained(loss.target))
         continue;
       const Operand prediction(analysis, loss.prediction);
       FindingBuilder finding = out.report(loss.meeting, fmt::format("no gradient of {} reaches a parameter through {}",
-                                                                    to_text(loss.kind), prediction.name()));
+                                                                    losses::to_text(loss.kind), prediction.name()));
       if (const NodeId cut = last_cut(analysis, loss.prediction); cut != NodeId::kNone)
         finding.note_at(cut, stop_text(analysis, cut));
     }
@@ -35,7 +35,7 @@ class LossDetachedFromParameters : public Rule {
 
  private:
   /// "the gradient stops here: `labels` is int64"
-  static std::string stop_text(const Analysis& analysis, NodeId cut) {
+  static std::string stop_text(const dataflow::Analysis& analysis, NodeId cut) {
     for (const ValueId result : analysis.model().results(analysis.model().node(cut)))
       if (result != ValueId::kAbsent)
         return fmt::format("the gradient stops here: {} is {}", Operand(analysis, result).name(),
@@ -43,14 +43,15 @@ class LossDetachedFromParameters : public Rule {
     return "the gradient stops here";
   }
 
-  static bool carries_gradients(const Analysis& analysis, ValueId value) {
+  static bool carries_gradients(const dataflow::Analysis& analysis, ValueId value) {
     const Fact& fact = analysis.fact(value);
     return fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::integers() | DType::kBool);
   }
 
   /// By value: what depends on a parameter by way of floating-point values. What happens in a body counts for its node
   /// and for all of its body's inputs, so that too much is reached rather than too little.
-  static std::vector<bool> reached_by_gradients(const Analysis& analysis, const std::vector<ValueId>& parameters) {
+  static std::vector<bool> reached_by_gradients(const dataflow::Analysis& analysis,
+                                                const std::vector<ValueId>& parameters) {
     const Model& model = analysis.model();
     std::vector<bool> reached(model.values.size());
     std::vector<ValueId> pending;
@@ -81,7 +82,7 @@ class LossDetachedFromParameters : public Rule {
   }
 
   /// Going back from a value along first operands, the node that makes a floating-point number of something else.
-  static NodeId last_cut(const Analysis& analysis, ValueId value) {
+  static NodeId last_cut(const dataflow::Analysis& analysis, ValueId value) {
     constexpr int kLongestWay = 64;
     const Model& model = analysis.model();
     for (int step = 0; step < kLongestWay && value != ValueId::kAbsent; ++step) {
@@ -97,4 +98,4 @@ class LossDetachedFromParameters : public Rule {
 const RegisterRule<LossDetachedFromParameters> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 std::vector<ValueId> trained_parameters(const Model& model) {
   constexpr std::string_view kKey = "tensorlint.requires_grad";
@@ -21,4 +21,4 @@ std::vector<ValueId> trained_parameters(const Model& model) {
   return parameters;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

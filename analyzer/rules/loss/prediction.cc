@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
-NodeId producer_behind_identities(const Analysis& analysis, ValueId value) {
+NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId value) {
   constexpr int kLongestChain = 64;
   const Model& model = analysis.model();
   for (int step = 0; step < kLongestChain && value != ValueId::kAbsent; ++step) {
@@ -21,7 +21,7 @@ NodeId producer_behind_identities(const Analysis& analysis, ValueId value) {
   return NodeId::kNone;
 }
 
-bool is_clamped(const Analysis& analysis, ValueId value) {
+bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
   return std::any_of(model.nodes.begin(), model.nodes.end(), [&](const Node& node) {
     const auto operands = model.operands(node);
@@ -32,4 +32,4 @@ bool is_clamped(const Analysis& analysis, ValueId value) {
   });
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,12 +2,12 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 
 /// The node that computed a value, behind Identity and Cast between floating dtypes; kNone where there is none.
-NodeId producer_behind_identities(const Analysis& analysis, ValueId value);
+NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId value);
 
 /// A Clip, Min or Max takes the value: what goes on is bounded, whatever the value is. Costs a walk over the nodes.
-bool is_clamped(const Analysis& analysis, ValueId value);
+bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,55 +3,57 @@
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class ProbabilitiesIntoLogitLoss : public Rule {
  public:
   ProbabilitiesIntoLogitLoss()
-      : Rule({"TL-L305", "probabilities-into-logit-loss", "loss", Severity::kWarning,
+      : Rule({"TL-L305", "probabilities-into-logit-loss", "loss", findings::Severity::kWarning,
               "a loss of scores, or of logarithms, gets probabilities"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    for (const LossSite& loss : view.losses()) {
-      if (loss.kind == LossKind::kNegativeLogLikelihood && loss.evidence == LossEvidence::kOperator)
+    for (const losses::LossSite& loss : view.losses()) {
+      if (loss.kind == losses::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
         check_logarithms(view.analysis(), loss, out);
-      if (loss.kind != LossKind::kCrossEntropy && loss.kind != LossKind::kBinaryCrossEntropyWithLogits) continue;
+      if (loss.kind != losses::LossKind::kCrossEntropy && loss.kind != losses::LossKind::kBinaryCrossEntropyWithLogits)
+        continue;
       check(view.analysis(), loss, out);
     }
   }
 
  private:
-  static void check(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+  static void check(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const NodeId source = maker(analysis, loss.prediction);
     if (source == NodeId::kNone) return;
     const NodeCall call(analysis, source);
-    const bool binary = loss.kind == LossKind::kBinaryCrossEntropyWithLogits;
+    const bool binary = loss.kind == losses::LossKind::kBinaryCrossEntropyWithLogits;
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
     if (!call.is(binary ? "Sigmoid" : "Softmax")) return;
     const Operand prediction(analysis, loss.prediction);
-    out.report(loss.meeting,
-               fmt::format("{} applies {} to {}, which {} has already turned into probabilities", to_text(loss.kind),
-                           binary ? "a sigmoid" : "softmax", prediction.name(), call.op_name()))
+    out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
+                                         losses::to_text(loss.kind), binary ? "a sigmoid" : "softmax",
+                                         prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("pass {} to the loss", call.operand(0).name()), Applicability::kUnsafe,
+        .fix(fmt::format("pass {} to the loss", call.operand(0).name()), findings::Applicability::kUnsafe,
              hand_over(analysis, loss, call));
   }
 
   /// Without the logarithm the loss is minus the probability of the right class: bounded, and flat where the model is
   /// wrong.
-  static void check_logarithms(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+  static void check_logarithms(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const NodeId source = maker(analysis, loss.prediction);
     if (source == NodeId::kNone || !NodeCall(analysis, source).is("Softmax")) return;
     const NodeCall call(analysis, source);
     out.report(loss.meeting, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
-                                         to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+                                         losses::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
         .fix("use LogSoftmax instead of Softmax");
   }
 
   /// Without the normalising node in between; only where nothing else stands between it and the loss.
-  static std::vector<GraphEdit> hand_over(const Analysis& analysis, const LossSite& loss, const NodeCall& normaliser) {
+  static std::vector<GraphEdit> hand_over(const dataflow::Analysis& analysis, const losses::LossSite& loss,
+                                          const NodeCall& normaliser) {
     const Model& model = analysis.model();
     if (normaliser.result() != loss.prediction || model.node(loss.meeting).graph != normaliser.node().graph) return {};
     std::vector<GraphEdit> edits;
@@ -64,7 +66,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   }
 
   /// The node that computed the value, behind nodes that only move its elements.
-  static NodeId maker(const Analysis& analysis, ValueId value) {
+  static NodeId maker(const dataflow::Analysis& analysis, ValueId value) {
     const Model& model = analysis.model();
     for (std::size_t steps = 0; steps < model.nodes.size() && value != ValueId::kAbsent; ++steps) {
       const NodeId producer = model.value(value).producer;
@@ -82,4 +84,4 @@ class ProbabilitiesIntoLogitLoss : public Rule {
 const RegisterRule<ProbabilitiesIntoLogitLoss> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -4,18 +4,18 @@
 
 #include "analyzer/rules/casts.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class SilentBroadcastInLoss : public Rule {
  public:
   SilentBroadcastInLoss()
-      : Rule({"TL-L302", "silent-broadcast-in-loss", "loss", Severity::kWarning,
+      : Rule({"TL-L302", "silent-broadcast-in-loss", "loss", findings::Severity::kWarning,
               "a loss that compares every prediction with every target, because [N, 1] meets [N]"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    for (const LossSite& loss : view.losses()) {
-      if (!is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
+    for (const losses::LossSite& loss : view.losses()) {
+      if (!losses::is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
       if (check(view.analysis(), loss, loss.prediction, loss.target, out)) continue;
       // torch.broadcast_tensors, which its losses call, stretches both before they meet.
       if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
@@ -24,7 +24,8 @@ class SilentBroadcastInLoss : public Rule {
   }
 
  private:
-  static bool check(const Analysis& analysis, const LossSite& loss, ValueId predicted, ValueId wanted, Reporter& out) {
+  static bool check(const dataflow::Analysis& analysis, const losses::LossSite& loss, ValueId predicted, ValueId wanted,
+                    Reporter& out) {
     const Operand prediction(analysis, predicted), target(analysis, wanted);
     if (!prediction.present() || !target.present()) return false;
     if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return false;
@@ -32,25 +33,25 @@ class SilentBroadcastInLoss : public Rule {
     if (!column_is_prediction && !is_column_of(analysis, wanted, predicted)) return false;
     const Operand& column = column_is_prediction ? prediction : target;
     // Whoever adds the axis right before the difference may well want all pairs.
-    if (loss.evidence == LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
+    if (loss.evidence == losses::LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
     FactStore& facts = analysis.facts();
     out.report(loss.meeting,
-               fmt::format("{} compares every element of {} {} with every element of {} {}", to_text(loss.kind),
+               fmt::format("{} compares every element of {} {} with every element of {} {}", losses::to_text(loss.kind),
                            prediction.name(), facts.shape_text(prediction.fact().shape), target.name(),
                            facts.shape_text(target.fact().shape)))
         .origin(prediction, Aspect::kShape)
         .origin(target, Aspect::kShape)
         .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(),
                          (column_is_prediction ? target : prediction).name()),
-             Applicability::kUnsafe,
+             findings::Applicability::kUnsafe,
              predicted == loss.prediction ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value())
                                           : std::vector<GraphEdit>{});
     return true;
   }
 
   /// A written-out loss whose elements nobody adds up may be a table of distances.
-  static bool is_summed_up(const Analysis& analysis, const LossSite& loss) {
-    return loss.evidence != LossEvidence::kPattern ||
+  static bool is_summed_up(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+    return loss.evidence != losses::LossEvidence::kPattern ||
            std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
              const NodeCall call(analysis, node);
              return call.is("ReduceMean") || call.is("ReduceSum");
@@ -58,7 +59,7 @@ class SilentBroadcastInLoss : public Rule {
   }
 
   /// `column` has the shape of `row` with an axis of extent 1 behind it, and more than one row: [N, 1] and [N].
-  static bool is_column_of(const Analysis& analysis, ValueId column, ValueId row) {
+  static bool is_column_of(const dataflow::Analysis& analysis, ValueId column, ValueId row) {
     FactStore& facts = analysis.facts();
     const Fact &tall = analysis.fact(column), &flat = analysis.fact(row);
     if (tall.shape == ShapeId::kUnranked || flat.shape == ShapeId::kUnranked) return false;
@@ -70,7 +71,7 @@ class SilentBroadcastInLoss : public Rule {
     return facts.dims().bounds(b.back()).hi > 1;
   }
 
-  static bool adds_axis(const Analysis& analysis, ValueId value) {
+  static bool adds_axis(const dataflow::Analysis& analysis, ValueId value) {
     const Model& model = analysis.model();
     const NodeId producer = model.value(value).producer;
     return producer != NodeId::kNone && NodeCall(analysis, producer).is("Unsqueeze");
@@ -80,4 +81,4 @@ class SilentBroadcastInLoss : public Rule {
 const RegisterRule<SilentBroadcastInLoss> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -5,13 +5,13 @@
 #include "analyzer/rules/loss/parameters.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UnusedParameter : public Rule {
  public:
   UnusedParameter()
-      : Rule({"TL-L307", "unused-parameter", "loss", Severity::kWarning,
+      : Rule({"TL-L307", "unused-parameter", "loss", findings::Severity::kWarning,
               "a parameter that no output depends on, and that is never trained"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
@@ -35,4 +35,4 @@ class UnusedParameter : public Rule {
 const RegisterRule<UnusedParameter> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

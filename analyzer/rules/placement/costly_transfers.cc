@@ -3,23 +3,23 @@
 #include "analyzer/rules/placement/wording.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class CostlyTransfers : public Rule {
  public:
   CostlyTransfers()
-      : Rule({"TL-P407", "costly-transfers", "placement", Severity::kInfo,
+      : Rule({"TL-P407", "costly-transfers", "placement", findings::Severity::kInfo,
               "a runtime has to copy tensors between devices in every run"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const RuntimeCost* cost = view.runtime_cost();
+    const placement::RuntimeCost* cost = view.runtime_cost();
     if (cost == nullptr) return;
     if (cost->cases.empty()) {
       out.report_graph(GraphId::kMain, fmt::format("the copies of a run are not counted: {}", cost->unknown));
       return;
     }
-    const CostCase& dearest = cost->dearest(view.analysis().facts());
+    const placement::CostCase& dearest = cost->dearest(view.analysis().facts());
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop > 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
@@ -38,4 +38,4 @@ class CostlyTransfers : public Rule {
 const RegisterRule<CostlyTransfers> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,27 +3,27 @@
 #include "analyzer/rules/placement/wording.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class DeviceChangesInLoop : public Rule {
  public:
   DeviceChangesInLoop()
-      : Rule({"TL-P402", "device-changes-in-loop", "placement", Severity::kError,
+      : Rule({"TL-P402", "device-changes-in-loop", "placement", findings::Severity::kError,
               "a value carried by a loop is on another device in a later iteration"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {PlacementCause::kLoop});
-    const Placement* placement = view.placement();
+    report_placement_failures(view, out, {placement::PlacementCause::kLoop});
+    const placement::Placement* placement = view.placement();
     if (placement == nullptr || view.runtime_cost() != nullptr) return;
-    for (const auto& [node, why] : placement->limits()) out.report(Severity::kInfo, node, why);
+    for (const auto& [node, why] : placement->limits()) out.report(findings::Severity::kInfo, node, why);
     if (!placement->failures().empty()) return;
-    for (const PlacementChange& change : placement->changes()) {
+    for (const placement::PlacementChange& change : placement->changes()) {
       if (change.iteration == 0) continue;
-      out.report(Severity::kInfo, change.node,
+      out.report(findings::Severity::kInfo, change.node,
                  fmt::format("carried value {} is on {} at first and on {} {}", change.result, change.device,
                              change.other, iteration_text(change.iteration)))
-          .certainty(Certainty::kMay);
+          .certainty(ops::Certainty::kMay);
     }
   }
 };
@@ -31,4 +31,4 @@ class DeviceChangesInLoop : public Rule {
 const RegisterRule<DeviceChangesInLoop> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,25 +2,25 @@
 
 #include "analyzer/rules/placement/wording.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class DeviceDependsOnBranch : public Rule {
  public:
   DeviceDependsOnBranch()
-      : Rule({"TL-P403", "device-depends-on-branch", "placement", Severity::kError,
+      : Rule({"TL-P403", "device-depends-on-branch", "placement", findings::Severity::kError,
               "which branch runs decides where a value is"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {PlacementCause::kBranch});
-    const Placement* placement = view.placement();
+    report_placement_failures(view, out, {placement::PlacementCause::kBranch});
+    const placement::Placement* placement = view.placement();
     if (placement == nullptr || view.runtime_cost() != nullptr || !placement->failures().empty()) return;
-    for (const PlacementChange& change : placement->changes()) {
+    for (const placement::PlacementChange& change : placement->changes()) {
       if (change.iteration != 0) continue;
-      out.report(Severity::kInfo, change.node,
+      out.report(findings::Severity::kInfo, change.node,
                  fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result,
                              change.device, change.other))
-          .certainty(Certainty::kMay);
+          .certainty(ops::Certainty::kMay);
     }
   }
 };
@@ -28,4 +28,4 @@ class DeviceDependsOnBranch : public Rule {
 const RegisterRule<DeviceDependsOnBranch> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

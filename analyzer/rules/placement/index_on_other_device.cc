@@ -1,20 +1,20 @@
 #include "analyzer/rules/placement/wording.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class IndexOnOtherDevice : public Rule {
  public:
   IndexOnOtherDevice()
-      : Rule({"TL-P404", "index-on-other-device", "placement", Severity::kError,
+      : Rule({"TL-P404", "index-on-other-device", "placement", findings::Severity::kError,
               "a tensor and what indexes it are on different devices"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {PlacementCause::kIndex});
+    report_placement_failures(view, out, {placement::PlacementCause::kIndex});
   }
 };
 
 const RegisterRule<IndexOnOtherDevice> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -1,18 +1,18 @@
 #include "analyzer/rules/placement/wording.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class InvalidDeviceConfiguration : public Rule {
  public:
   InvalidDeviceConfiguration()
-      : Rule({"TL-P405", "invalid-device-configuration", "placement", Severity::kWarning,
+      : Rule({"TL-P405", "invalid-device-configuration", "placement", findings::Severity::kWarning,
               "a device, tag or device configuration that says nothing usable"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.placement() == nullptr) return;
-    for (const PlacementProblem& problem : view.placement()->problems()) {
+    for (const placement::PlacementProblem& problem : view.placement()->problems()) {
       const std::string message = escape_for_people(problem.message, 1000);
       if (problem.node != NodeId::kNone) {
         out.report(problem.node, message);
@@ -28,4 +28,4 @@ class InvalidDeviceConfiguration : public Rule {
 const RegisterRule<InvalidDeviceConfiguration> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

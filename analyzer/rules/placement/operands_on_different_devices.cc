@@ -1,20 +1,20 @@
 #include "analyzer/rules/placement/wording.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class OperandsOnDifferentDevices : public Rule {
  public:
   OperandsOnDifferentDevices()
-      : Rule({"TL-P401", "operands-on-different-devices", "placement", Severity::kError,
+      : Rule({"TL-P401", "operands-on-different-devices", "placement", findings::Severity::kError,
               "a node's operands are not all on one device"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {PlacementCause::kOperands, PlacementCause::kClaim});
+    report_placement_failures(view, out, {placement::PlacementCause::kOperands, placement::PlacementCause::kClaim});
   }
 };
 
 const RegisterRule<OperandsOnDifferentDevices> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

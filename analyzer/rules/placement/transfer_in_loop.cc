@@ -3,19 +3,19 @@
 #include "analyzer/rules/placement/wording.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class TransferInLoop : public Rule {
  public:
   TransferInLoop()
-      : Rule({"TL-P406", "transfer-in-loop", "placement", Severity::kWarning,
+      : Rule({"TL-P406", "transfer-in-loop", "placement", findings::Severity::kWarning,
               "a runtime has to copy a tensor between devices in each iteration"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const RuntimeCost* cost = view.runtime_cost();
+    const placement::RuntimeCost* cost = view.runtime_cost();
     if (cost == nullptr || cost->cases.empty()) return;
-    const CostCase& dearest = cost->dearest(view.analysis().facts());
+    const placement::CostCase& dearest = cost->dearest(view.analysis().facts());
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop == 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);
@@ -31,4 +31,4 @@ class TransferInLoop : public Rule {
 const RegisterRule<TransferInLoop> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -11,7 +11,7 @@
 #include "passes/placement/host_operands.h"
 #include "passes/placement/transfer.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// What a fix moves: `operands` of one node that are the same value.
@@ -34,12 +34,12 @@ bool is_only_one_of_its_name(const Model& model, ValueId value) {
 
 class Proposal {
  public:
-  Proposal(ModelView& view, const PlacementFailure& failure)
+  Proposal(ModelView& view, const placement::PlacementFailure& failure)
       : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(failure.node) {}
 
-  void gather(const PlacementFailure& failure) {
+  void gather(const placement::PlacementFailure& failure) {
     const std::span<const ValueId> operands = model_.operands(model_.node(node_));
-    if (failure.cause == PlacementCause::kClaim) {
+    if (failure.cause == placement::PlacementCause::kClaim) {
       if (failure.witness.iteration > 1) return;
       target_ = failure.witness.device;
       const Graph& body = model_.graph(model_.value(failure.first).graph);
@@ -50,7 +50,7 @@ class Proposal {
       return;
     }
     if (failure.first == failure.second) return;
-    const OperandPlacement roles = roles_of_operands();
+    const placement::OperandPlacement roles = roles_of_operands();
     target_ = best_target(roles, operands);
     for (std::uint32_t i = 0; i < operands.size() && !target_.empty(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
@@ -76,18 +76,18 @@ class Proposal {
       if (!message.empty()) message += ", ";
       message += places_initializer(move) ? place_initializer(move, edits) : transfer(move, edits);
     }
-    finding.fix(std::move(message), Applicability::kSafe, std::move(edits));
+    finding.fix(std::move(message), findings::Applicability::kSafe, std::move(edits));
   }
 
  private:
-  OperandPlacement roles_of_operands() const {
+  placement::OperandPlacement roles_of_operands() const {
     const Operator& op = model_.op(model_.node(node_));
-    return operand_placement(model_, op);
+    return placement::operand_placement(model_, op);
   }
 
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
-  std::string best_target(const OperandPlacement& roles, std::span<const ValueId> operands) const {
-    if (const int tag = placement_.sources().node(node_); tag != DeviceSources::kUnplaced)
+  std::string best_target(const placement::OperandPlacement& roles, std::span<const ValueId> operands) const {
+    if (const int tag = placement_.sources().node(node_); tag != placement::DeviceSources::kUnplaced)
       return placement_.sources().names()[static_cast<std::size_t>(tag)];
     std::vector<std::pair<std::string, int>> votes;  // in the order of the operands
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -109,7 +109,7 @@ class Proposal {
   bool places_initializer(const Move& move) const {
     const Value& value = model_.value(move.value);
     return value.origin == ValueOrigin::kInitializer && value.graph == GraphId::kMain && !value.is_output &&
-           placement_.sources().value_source(move.value) == SourceKind::kNone &&
+           placement_.sources().value_source(move.value) == placement::SourceKind::kNone &&
            analysis_.users(move.value).size() == move.operands.size() && is_only_one_of_its_name(model_, move.value);
   }
 
@@ -119,12 +119,12 @@ class Proposal {
   }
 
   std::string transfer(const Move& move, std::vector<GraphEdit>& edits) const {
-    const NodeId before = outermost_loop(model_, node_, move.value);
+    const NodeId before = placement::outermost_loop(model_, node_, move.value);
     const std::string from(model_.name_of(move.value));
     // Differs from node to node, so that fixes can be combined.
-    const std::string made = unused_name(
-        model_, fmt::format("{}_{}", name_with_device(from, "on", target_), static_cast<std::uint32_t>(node_)));
-    for (GraphEdit& edit : insert_transfer(made, from, made, target_, before, model_.node(before).graph))
+    const std::string made = unused_name(model_, fmt::format("{}_{}", placement::name_with_device(from, "on", target_),
+                                                             static_cast<std::uint32_t>(node_)));
+    for (GraphEdit& edit : placement::insert_transfer(made, from, made, target_, before, model_.node(before).graph))
       edits.push_back(std::move(edit));
     for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
     const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
@@ -134,8 +134,8 @@ class Proposal {
   }
 
   const Model& model_;
-  const Analysis& analysis_;
-  const Placement& placement_;
+  const dataflow::Analysis& analysis_;
+  const placement::Placement& placement_;
   NodeId node_;
   std::string target_;
   std::vector<Move> moves_;
@@ -143,10 +143,10 @@ class Proposal {
 
 }  // namespace
 
-void propose_transfers(FindingBuilder& finding, ModelView& view, const PlacementFailure& failure) {
+void propose_transfers(FindingBuilder& finding, ModelView& view, const placement::PlacementFailure& failure) {
   Proposal proposal(view, failure);
   proposal.gather(failure);
   proposal.propose(finding);
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

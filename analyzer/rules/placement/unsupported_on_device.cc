@@ -8,19 +8,19 @@
 #include "base/escape.h"
 #include "ir/graph/region_op.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class UnsupportedOnDevice : public Rule {
  public:
   UnsupportedOnDevice()
-      : Rule({"TL-P408", "unsupported-on-device", "placement", Severity::kWarning,
+      : Rule({"TL-P408", "unsupported-on-device", "placement", findings::Severity::kWarning,
               "an execution provider has no kernel for a node, which therefore runs on the cpu"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.placement() == nullptr || view.runtime_cost() == nullptr) return;
     const Model& model = view.model();
-    const DeviceSources& sources = view.placement()->sources();
+    const placement::DeviceSources& sources = view.placement()->sources();
     // What many nodes of an operator lack is said once, at the first of them.
     std::map<std::pair<NameId, std::string>, std::size_t> counts;
     for (const auto& [node, choice] : sources.provider_choices())
@@ -51,16 +51,17 @@ class UnsupportedOnDevice : public Rule {
       break;
     }
     if (cannot_be_captured != NodeId::kNone && !sources.provider_choices().empty() && uses_cuda(sources))
-      out.report(Severity::kInfo, cannot_be_captured,
+      out.report(findings::Severity::kInfo, cannot_be_captured,
                  fmt::format("no CUDA graph can be captured of a run, because of this node first: {}", why));
   }
 
  private:
-  static bool is_missing(const DeviceSources& sources, NodeId node, const ProviderChoice& choice) {
-    return !choice.missing.empty() && !choice.shape_arithmetic && sources.node_source(node) == SourceKind::kProvider &&
-           sources.node(node) == 0;
+  static bool is_missing(const placement::DeviceSources& sources, NodeId node,
+                         const placement::ProviderChoice& choice) {
+    return !choice.missing.empty() && !choice.shape_arithmetic &&
+           sources.node_source(node) == placement::SourceKind::kProvider && sources.node(node) == 0;
   }
-  static bool uses_cuda(const DeviceSources& sources) {
+  static bool uses_cuda(const placement::DeviceSources& sources) {
     for (const std::string& name : sources.names())
       if (name.starts_with("cuda:")) return true;
     return false;
@@ -70,4 +71,4 @@ class UnsupportedOnDevice : public Rule {
 const RegisterRule<UnsupportedOnDevice> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -8,26 +8,27 @@
 #include "analyzer/rules/placement/transfers.h"
 #include "base/escape.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 std::string name_of(const Model& model, ValueId value) { return quoted_for_people(model.name_of(value)); }
 
-std::string side_text(const Model& model, const PlacementFailure& failure, ValueId value, const std::string& device) {
+std::string side_text(const Model& model, const placement::PlacementFailure& failure, ValueId value,
+                      const std::string& device) {
   if (value != ValueId::kAbsent) return fmt::format("{} is on {}", name_of(model, value), device);
   return fmt::format("`{}` runs on {}", escape_for_people(model.label(failure.node)), device);
 }
 
-std::string message_of(const Model& model, const PlacementFailure& failure) {
-  const PlacementWitness& witness = failure.witness;
+std::string message_of(const Model& model, const placement::PlacementFailure& failure) {
+  const placement::PlacementWitness& witness = failure.witness;
   std::string text;
-  if (failure.cause == PlacementCause::kClaim) {
+  if (failure.cause == placement::PlacementCause::kClaim) {
     text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, failure.first),
                        witness.other, witness.device);
   } else if (failure.first == failure.second) {
     text = fmt::format("the slices of {} are on {} and on {}", name_of(model, failure.first), witness.device,
                        witness.other);
-  } else if (failure.cause == PlacementCause::kIndex) {
+  } else if (failure.cause == placement::PlacementCause::kIndex) {
     text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, failure.first), witness.device,
                        name_of(model, failure.second), witness.other);
   } else {
@@ -39,7 +40,7 @@ std::string message_of(const Model& model, const PlacementFailure& failure) {
 }
 
 /// The witness in words: "`flag` is true, `steps` is 3".
-std::string case_of(const PlacementWitness& witness) {
+std::string case_of(const placement::PlacementWitness& witness) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const auto& [name, choice] : witness.conditions) add(fmt::format("{} is {}", quoted_for_people(name), choice));
@@ -48,21 +49,21 @@ std::string case_of(const PlacementWitness& witness) {
   return text;
 }
 
-std::string source_text(SourceKind source) {
+std::string source_text(placement::SourceKind source) {
   switch (source) {
-    case SourceKind::kCommandLine:
+    case placement::SourceKind::kCommandLine:
       return "placed on the command line";
-    case SourceKind::kPlacementFile:
+    case placement::SourceKind::kPlacementFile:
       return "placed by the placement file";
-    case SourceKind::kTag:
+    case placement::SourceKind::kTag:
       return "tagged";
-    case SourceKind::kModelKey:
+    case placement::SourceKind::kModelKey:
       return "placed by a key of the model";
-    case SourceKind::kDeviceConfiguration:
+    case placement::SourceKind::kDeviceConfiguration:
       return "placed by its device configuration";
-    case SourceKind::kProvider:
+    case placement::SourceKind::kProvider:
       return "run by its provider";
-    case SourceKind::kNone:
+    case placement::SourceKind::kNone:
       break;
   }
   return "without a device";
@@ -71,16 +72,16 @@ std::string source_text(SourceKind source) {
 bool is_transfer(const Model& model, NodeId node) { return model.text(model.op(model.node(node)).name) == "Transfer"; }
 
 /// Where the device of one side comes from.
-void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value, const std::string& device,
+void add_origin(ModelView& view, const placement::PlacementFailure& failure, ValueId value, const std::string& device,
                 FindingBuilder& finding) {
   const Model& model = view.model();
-  const DeviceSources& sources = view.placement()->sources();
+  const placement::DeviceSources& sources = view.placement()->sources();
   if (value == ValueId::kAbsent) {
     finding.note_at(failure.node,
                     fmt::format("runs on {}: {}", device, source_text(sources.node_source(failure.node))));
     return;
   }
-  const Origin origin = view.placement()->origin(view.analysis(), value, device);
+  const dataflow::Origin origin = view.placement()->origin(view.analysis(), value, device);
   const std::string name = name_of(model, origin.value);
   if (origin.node == NodeId::kNone) {
     const Value& source = model.value(origin.value);
@@ -91,7 +92,7 @@ void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value,
         fmt::format("{} lives on {}: {} {}", name, device, what, source_text(sources.value_source(origin.value))));
   } else if (is_transfer(model, origin.node)) {
     finding.note_at(origin.node, fmt::format("{} is moved to {} here", name, device));
-  } else if (sources.node_source(origin.node) != SourceKind::kNone) {
+  } else if (sources.node_source(origin.node) != placement::SourceKind::kNone) {
     finding.note_at(origin.node, fmt::format("{} is made on {} here: the node is {}", name, device,
                                              source_text(sources.node_source(origin.node))));
   } else {
@@ -100,19 +101,19 @@ void add_origin(ModelView& view, const PlacementFailure& failure, ValueId value,
 }
 
 /// One side comes from an initializer that nothing placed.
-bool from_unplaced_initializer(ModelView& view, const PlacementFailure& failure) {
-  const Placement& placement = *view.placement();
+bool from_unplaced_initializer(ModelView& view, const placement::PlacementFailure& failure) {
+  const placement::Placement& placement = *view.placement();
   const auto is_unplaced = [&](ValueId value, const std::string& device) {
     if (value == ValueId::kAbsent) return false;
-    const Origin origin = placement.origin(view.analysis(), value, device);
+    const dataflow::Origin origin = placement.origin(view.analysis(), value, device);
     return origin.node == NodeId::kNone && view.model().value(origin.value).origin == ValueOrigin::kInitializer &&
-           placement.sources().value_source(origin.value) == SourceKind::kNone;
+           placement.sources().value_source(origin.value) == placement::SourceKind::kNone;
   };
   return is_unplaced(failure.first, failure.witness.device) || is_unplaced(failure.second, failure.witness.other);
 }
 
-DeviceWitness witness_of(const Model& model, const PlacementWitness& witness) {
-  DeviceWitness out;
+findings::DeviceWitness witness_of(const Model& model, const placement::PlacementWitness& witness) {
+  findings::DeviceWitness out;
   out.devices = {witness.device, witness.other};
   out.conditions = witness.conditions;
   out.trip_counts = witness.trip_counts;
@@ -123,12 +124,12 @@ DeviceWitness witness_of(const Model& model, const PlacementWitness& witness) {
 
 }  // namespace
 
-std::string bytes_text(const Analysis& analysis, Dim bytes) {
+std::string bytes_text(const dataflow::Analysis& analysis, Dim bytes) {
   const DimPool& dims = analysis.facts().dims();
   return dims.as_constant(bytes) || dims.is_named(bytes) ? dims.to_text(bytes) : std::string();
 }
 
-TransferCost to_transfer_cost(const Analysis& analysis, const CostCase& run) {
+findings::TransferCost to_transfer_cost(const dataflow::Analysis& analysis, const placement::CostCase& run) {
   return {run.cost.copies, run.cost.setup_copies, bytes_text(analysis, run.cost.bytes),
           bytes_text(analysis, run.cost.setup_bytes), run.conditions};
 }
@@ -140,11 +141,12 @@ std::string iteration_text(std::int64_t iteration) {
   return fmt::format("in iteration {}", iteration);
 }
 
-void report_placement_failures(ModelView& view, Reporter& out, std::initializer_list<PlacementCause> causes) {
+void report_placement_failures(ModelView& view, Reporter& out,
+                               std::initializer_list<placement::PlacementCause> causes) {
   if (view.placement() == nullptr || view.runtime_cost() != nullptr) return;
-  const Placement& placement = *view.placement();
+  const placement::Placement& placement = *view.placement();
   const Model& model = view.model();
-  for (const PlacementFailure& failure : placement.failures()) {
+  for (const placement::PlacementFailure& failure : placement.failures()) {
     if (std::find(causes.begin(), causes.end(), failure.cause) == causes.end()) continue;
     const bool unplaced = placement.sources().only_single_values() && from_unplaced_initializer(view, failure);
     if (unplaced && !out.first("unplaced initializers")) continue;
@@ -165,4 +167,4 @@ void report_placement_failures(ModelView& view, Reporter& out, std::initializer_
   }
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

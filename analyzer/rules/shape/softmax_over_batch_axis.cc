@@ -3,20 +3,21 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 /// Only in front of a loss is it known which axis holds the classes: elsewhere a softmax over axis 0 may be meant.
 class SoftmaxOverBatchAxis : public Rule {
  public:
   SoftmaxOverBatchAxis()
-      : Rule({"TL-S208", "softmax-over-batch-axis", "shape", Severity::kWarning,
+      : Rule({"TL-S208", "softmax-over-batch-axis", "shape", findings::Severity::kWarning,
               "probabilities of a loss that are normalised over the batch"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
-    for (const LossSite& loss : view.losses()) {
-      if (loss.evidence != LossEvidence::kOperator || loss.kind != LossKind::kNegativeLogLikelihood) continue;
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const losses::LossSite& loss : view.losses()) {
+      if (loss.evidence != losses::LossEvidence::kOperator || loss.kind != losses::LossKind::kNegativeLogLikelihood)
+        continue;
       const NodeId maker = producer_behind_identities(analysis, loss.prediction);
       if (maker == NodeId::kNone) continue;
       const NodeCall call(analysis, maker);
@@ -30,7 +31,7 @@ class SoftmaxOverBatchAxis : public Rule {
       out.report(maker, fmt::format("{} normalises {} over axis 0, the batch; the classes of the loss are along axis 1",
                                     call.op_name(), call.operand(0).name()))
           .note_at(loss.meeting, "the loss takes its classes from axis 1 here")
-          .fix("normalise over axis 1", Applicability::kUnsafe,
+          .fix("normalise over axis 1", findings::Applicability::kUnsafe,
                {SetAttribute{maker, {.name = "axis", .kind = AttributeKind::kInt, .i = 1}}});
     }
   }
@@ -39,4 +40,4 @@ class SoftmaxOverBatchAxis : public Rule {
 const RegisterRule<SoftmaxOverBatchAxis> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

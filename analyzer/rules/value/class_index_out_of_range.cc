@@ -2,23 +2,23 @@
 
 #include "analyzer/rules/value/reached_index.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class ClassIndexOutOfRange : public Rule {
  public:
   ClassIndexOutOfRange()
-      : Rule({"TL-V501", "class-index-out-of-range", "value", Severity::kError,
+      : Rule({"TL-V501", "class-index-out-of-range", "value", findings::Severity::kError,
               "a class index outside the classes of the scores"}) {}
 
   int claim(const FailureCase& failure) const override {
-    if (failure.kind() == ConstraintKind::kClassRange) return kGeneric;
-    const bool index = failure.kind() == ConstraintKind::kIndexRange && failure.loss_kind() &&
-                       takes_class_indices(*failure.loss_kind());
+    if (failure.kind() == ops::ConstraintKind::kClassRange) return kGeneric;
+    const bool index = failure.kind() == ops::ConstraintKind::kIndexRange && failure.loss_kind() &&
+                       losses::takes_class_indices(*failure.loss_kind());
     return index ? kForLoss : 0;
   }
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && (name == "SoftmaxCrossEntropyLoss" || name == "NegativeLogLikelihoodLoss");
   }
 
@@ -40,7 +40,7 @@ class ClassIndexOutOfRange : public Rule {
     if (!found) return;
     out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(),
                                       *classes, scores.name()))
-        .certainty(found->certainty, found->certainty == Certainty::kMay
+        .certainty(found->certainty, found->certainty == ops::Certainty::kMay
                                          ? fmt::format("{} has {} among its elements", labels.name(), found->index)
                                          : std::string())
         .origin(labels, Aspect::kValue)
@@ -51,4 +51,4 @@ class ClassIndexOutOfRange : public Rule {
 const RegisterRule<ClassIndexOutOfRange> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -2,19 +2,20 @@
 
 #include "analyzer/rules/value/reached_index.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class IndexOutOfRange : public Rule {
  public:
   IndexOutOfRange()
-      : Rule({"TL-V502", "index-out-of-range", "value", Severity::kError, "an index outside the axis it indexes"}) {}
+      : Rule({"TL-V502", "index-out-of-range", "value", findings::Severity::kError,
+              "an index outside the axis it indexes"}) {}
 
   int claim(const FailureCase& failure) const override {
-    return failure.kind() == ConstraintKind::kIndexRange ? kGeneric : 0;
+    return failure.kind() == ops::ConstraintKind::kIndexRange ? kGeneric : 0;
   }
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && (name == "Gather" || name == "GatherElements");
   }
 
@@ -39,7 +40,7 @@ class IndexOutOfRange : public Rule {
     if (!found) return;
     out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
                                       indices.name(), axis, data.name(), *extent))
-        .certainty(found->certainty, found->certainty == Certainty::kMay
+        .certainty(found->certainty, found->certainty == ops::Certainty::kMay
                                          ? fmt::format("{} has {} among its elements", indices.name(), found->index)
                                          : std::string())
         .origin(indices, Aspect::kValue)
@@ -50,4 +51,4 @@ class IndexOutOfRange : public Rule {
 const RegisterRule<IndexOutOfRange> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

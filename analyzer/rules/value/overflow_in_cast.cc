@@ -4,16 +4,16 @@
 
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class OverflowInCast : public Rule {
  public:
   OverflowInCast()
-      : Rule({"TL-V505", "overflow-in-cast", "value", Severity::kWarning,
+      : Rule({"TL-V505", "overflow-in-cast", "value", findings::Severity::kWarning,
               "a cast whose operand lies outside the dtype that it is cast to"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const OpEntry*) const override {
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     return domain.empty() && name == "Cast";
   }
 
@@ -36,7 +36,7 @@ class OverflowInCast : public Rule {
     if (std::trunc(range.lo) <= fits.hi && std::trunc(range.hi) >= fits.lo) return;
     const bool floats = fact.dtypes.proves(DTypeSet::floats());
     if (!floats && (!fact.dtypes.proves(DTypeSet::integers()) || is_customary(range, fact.dtypes))) return;
-    out.report(floats ? info().severity : Severity::kInfo, call.id(),
+    out.report(floats ? info().severity : findings::Severity::kInfo, call.id(),
                fmt::format("{} in {} does not fit {}, which holds {}", operand.name(), range.to_text(), to_text(*dtype),
                            fits.to_text()))
         .origin(operand, Aspect::kValue);
@@ -54,4 +54,4 @@ class OverflowInCast : public Rule {
 const RegisterRule<OverflowInCast> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

@@ -3,29 +3,29 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 class ProbabilityOutOfRange : public Rule {
  public:
   ProbabilityOutOfRange()
-      : Rule({"TL-V503", "probability-out-of-range", "value", Severity::kError,
+      : Rule({"TL-V503", "probability-out-of-range", "value", findings::Severity::kError,
               "a loss of probabilities that gets values below 0 or above 1"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    const Analysis& analysis = view.analysis();
-    for (const LossSite& loss : view.losses())
-      if (loss.kind == LossKind::kBinaryCrossEntropy) check(analysis, loss, out);
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.kind == losses::LossKind::kBinaryCrossEntropy) check(analysis, loss, out);
   }
 
  private:
-  static void check(const Analysis& analysis, const LossSite& loss, Reporter& out) {
+  static void check(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const Operand prediction(analysis, loss.prediction);
     if (!prediction.present() || prediction.taint().has(Aspect::kValue)) return;
     const Range& range = prediction.fact().range;
     if (range.lo > range.hi || (range.lo >= 0 && range.hi <= 1) || is_clamped(analysis, loss.prediction)) return;
     if (range.hi < 0 || range.lo > 1) {
-      out.report(loss.meeting, fmt::format("{} takes probabilities, {} lies in {}", to_text(loss.kind),
+      out.report(loss.meeting, fmt::format("{} takes probabilities, {} lies in {}", losses::to_text(loss.kind),
                                            prediction.name(), range.to_text()))
           .origin(prediction, Aspect::kValue);
       return;
@@ -39,10 +39,11 @@ class ProbabilityOutOfRange : public Rule {
         range.lo < 0 && (call.is("LogSoftmax") || (signed_result && call.operand(0).fact().range.lo < 0));
     const bool above = range.hi > 1 && (call.is("Relu") || call.is("Softplus") || call.is("Exp"));
     if (!below && !above) return;
-    out.report(Severity::kWarning, loss.meeting,
-               fmt::format("{} takes probabilities, {} comes from {}, which also gives values {}", to_text(loss.kind),
-                           prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
-        .certainty(Certainty::kMay,
+    out.report(
+           findings::Severity::kWarning, loss.meeting,
+           fmt::format("{} takes probabilities, {} comes from {}, which also gives values {}",
+                       losses::to_text(loss.kind), prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
+        .certainty(ops::Certainty::kMay,
                    fmt::format("{} has {} among its elements", prediction.name(), below ? "-0.5" : "1.5"))
         .note_at(maker, fmt::format("{} is computed here", prediction.name()))
         .fix("use a Sigmoid");
@@ -52,4 +53,4 @@ class ProbabilityOutOfRange : public Rule {
 const RegisterRule<ProbabilityOutOfRange> kRegister;
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

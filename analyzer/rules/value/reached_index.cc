@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tensorlint {
+namespace tensorlint::rules {
 namespace {
 
 constexpr int kLongestChain = 64;
@@ -38,7 +38,7 @@ bool is_bounded(const Operand& operand) {
   return operand.present() && operand.fact().range.lo > -1e9 && operand.fact().range.hi < 1e9;
 }
 
-bool is_main_input(const Analysis& analysis, ValueId value) {
+bool is_main_input(const dataflow::Analysis& analysis, ValueId value) {
   const Value& known = analysis.model().value(value);
   return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
 }
@@ -48,7 +48,7 @@ bool has_declared_range(const Fact& fact) {
 }
 
 /// Some execution hands over an element that is as large as one likes, and one that is as small.
-bool takes_any_value(const Analysis& analysis, ValueId value) {
+bool takes_any_value(const dataflow::Analysis& analysis, ValueId value) {
   for (int step = 0; step < kLongestChain; ++step) {
     const Fact& fact = analysis.fact(value);
     if (fact.kind != ValueKind::kTensor || fact.dtypes.size() != 1 || !is_number(*fact.dtypes.single())) return false;
@@ -91,7 +91,7 @@ std::optional<std::int64_t> integer_below(double number) {
 }
 
 /// Elements of an integer constant of the main graph, however many there are.
-std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analysis, ValueId value) {
+std::optional<std::vector<std::int64_t>> constant_elements(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
   for (int step = 0; step < kLongestChain; ++step) {
     const Value& known = model.value(value);
@@ -114,7 +114,7 @@ std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analy
 
 }  // namespace
 
-std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId value) {
+std::optional<std::int64_t> reached_maximum(const dataflow::Analysis& analysis, ValueId value) {
   for (int step = 0; step < kLongestChain; ++step) {
     const Fact& fact = analysis.fact(value);
     if (fact.kind != ValueKind::kTensor) return std::nullopt;
@@ -150,10 +150,10 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
   return std::nullopt;
 }
 
-std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest,
+std::optional<ReachedIndex> index_outside(const dataflow::Analysis& analysis, ValueId value, std::int64_t lowest,
                                           std::int64_t extent, std::optional<std::int64_t> ignored) {
   if (const auto maximum = reached_maximum(analysis, value))
-    return *maximum >= extent && maximum != ignored ? std::optional(ReachedIndex{*maximum, Certainty::kMay})
+    return *maximum >= extent && maximum != ignored ? std::optional(ReachedIndex{*maximum, ops::Certainty::kMay})
                                                     : std::nullopt;
   const Range& range = analysis.fact(value).range;
   // The range of a constant is that of its elements.
@@ -162,7 +162,7 @@ std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId valu
   if (!elements) return std::nullopt;
   const auto outside = std::ranges::find_if(
       *elements, [&](std::int64_t index) { return index != ignored && (index < lowest || index >= extent); });
-  return outside == elements->end() ? std::nullopt : std::optional(ReachedIndex{*outside, Certainty::kMust});
+  return outside == elements->end() ? std::nullopt : std::optional(ReachedIndex{*outside, ops::Certainty::kMust});
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::rules

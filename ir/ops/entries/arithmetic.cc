@@ -8,12 +8,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/checked.h"
 #include "ir/ops/contents.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kDivisor{"integer_divisor", ConstraintKind::kDomain, "no element of an integer divisor is 0"};
@@ -317,4 +318,4 @@ const RegisterOps kArithmetic{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

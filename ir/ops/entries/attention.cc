@@ -5,7 +5,7 @@
 #include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kAttentionRank{"attention_rank", ConstraintKind::kShapes, "query, key and value have 3 axes, or 4"};
@@ -282,4 +282,4 @@ const RegisterOps kAttention{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -10,7 +10,7 @@
 #include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kCastTarget{"cast_target", ConstraintKind::kAttribute,
@@ -193,4 +193,4 @@ const RegisterOps kCasts{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/checked.h"
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kConcatAxis{"concat_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -255,4 +256,4 @@ const RegisterOps kConcats{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

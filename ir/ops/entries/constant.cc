@@ -8,7 +8,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kOneValue{"constant_one_value", ConstraintKind::kAttribute,
@@ -183,4 +183,4 @@ const RegisterOps kConstants{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

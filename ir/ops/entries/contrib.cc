@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/windows.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kVector{"contrib_vector", ConstraintKind::kShapes,
@@ -521,4 +522,4 @@ const RegisterOps kOthers{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

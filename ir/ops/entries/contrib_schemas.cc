@@ -5,7 +5,7 @@
 
 #include "ir/schema/schema_builder.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 /// Calls visit(word) for each word of a list.
@@ -109,4 +109,4 @@ const RegisterSchemas kMicrosoft{"com.microsoft", /*complete=*/false, schemas<tr
 const RegisterSchemas kAiOnnx{"", /*complete=*/false, schemas<false>};
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,7 +5,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kCondition{"condition_is_one_element", ConstraintKind::kShapes,
@@ -75,4 +75,4 @@ const RegisterOps kControlFlow{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,7 +5,7 @@
 
 #include "ir/ops/windows.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kTransposeChannels{"conv_transpose_channels", ConstraintKind::kShapes,
@@ -220,4 +220,4 @@ const RegisterOps kConvolutions{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute,
@@ -175,4 +175,4 @@ const RegisterOps kEinsum{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

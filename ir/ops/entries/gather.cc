@@ -7,7 +7,7 @@
 #include "ir/ops/indexing.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kGatherAxis{"gather_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -61,4 +61,4 @@ const RegisterOps kGathers{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

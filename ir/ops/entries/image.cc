@@ -11,7 +11,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/windows.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kRoiShapes{"roi_shapes", ConstraintKind::kShapes,
@@ -325,4 +325,4 @@ const RegisterOps kImages{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

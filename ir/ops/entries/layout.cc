@@ -8,7 +8,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kBlockRank{"block_rank", ConstraintKind::kShapes, "the operand has four axes: N, C, H, W"};
@@ -166,4 +166,4 @@ const RegisterOps kLayouts{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 Dim truth(DimPool& pool, bool value) { return pool.constant(value ? 1 : 0); }
@@ -128,4 +128,4 @@ const RegisterOps kLogic{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

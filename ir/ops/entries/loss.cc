@@ -6,7 +6,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kShapes, "scores have batch and class axes"};
@@ -114,4 +114,4 @@ const RegisterOps kLosses{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kMatMulZeroPoint{"matmul_zero_point", ConstraintKind::kShapes,
@@ -41,4 +41,4 @@ const RegisterOps kProducts{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -8,7 +8,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kNormRank{"normalization_rank", ConstraintKind::kShapes, "the operand has batch and channel axes"};
@@ -196,4 +196,4 @@ const RegisterOps kNormalizations{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,7 +5,7 @@
 
 #include "ir/ops/windows.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 void pool(Inference& in) {
@@ -67,4 +67,4 @@ const RegisterOps kPools{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -8,7 +8,7 @@
 #include "ir/ops/matmul.h"
 #include "ir/ops/windows.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kScaleShape{"quantization_scale_shape", ConstraintKind::kShapes,
@@ -127,4 +127,4 @@ const RegisterOps kQuantization{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

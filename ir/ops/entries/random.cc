@@ -10,7 +10,7 @@
 #include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kRandomDtype{"random_dtype", ConstraintKind::kAttribute,
@@ -110,4 +110,4 @@ const RegisterOps kRandom{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

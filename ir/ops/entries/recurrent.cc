@@ -3,7 +3,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kRecurrentDirection{
@@ -157,4 +157,4 @@ const RegisterOps kRecurrent{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -7,7 +7,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kReduceAxesInRange{"reduce_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -96,4 +96,4 @@ const RegisterOps kReductions{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -8,7 +8,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kReshapeCount{"reshape_element_count", ConstraintKind::kElementCount,
@@ -337,4 +337,4 @@ const RegisterOps kReshapes{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -9,7 +9,7 @@
 #include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kResizeAxes{"resize_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -223,4 +223,4 @@ const RegisterOps kResize{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -9,7 +9,7 @@
 #include "ir/ops/indexing.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kElementsAxis{"gather_elements_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -209,4 +209,4 @@ const RegisterOps kScatters{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

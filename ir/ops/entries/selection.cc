@@ -13,7 +13,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kArgAxis{"arg_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -341,4 +341,4 @@ const RegisterOps kSelections{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -9,7 +9,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kEmptyDtype{"sequence_empty_dtype", ConstraintKind::kAttribute,
@@ -301,4 +301,4 @@ const RegisterOps kSequences{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

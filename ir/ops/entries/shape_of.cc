@@ -4,7 +4,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 constexpr double kLargestExtent = 9223372036854775808.0;  // 2^63: INT64_MAX rounded outwards
@@ -43,4 +43,4 @@ const RegisterOps kShapes{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -4,7 +4,7 @@
 #include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kSignalRank{"signal_rank", ConstraintKind::kShapes,
@@ -154,4 +154,4 @@ const RegisterOps kSignals{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

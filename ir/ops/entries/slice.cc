@@ -10,7 +10,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kSliceAxes{"slice_axes_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -201,4 +201,4 @@ const RegisterOps kSlices{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -5,7 +5,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -41,4 +41,4 @@ const RegisterOps kSoftmaxes{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -9,7 +9,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kNormalizerShape{"string_normalizer_shape", ConstraintKind::kShapes,
@@ -94,4 +94,4 @@ const RegisterOps kTexts{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

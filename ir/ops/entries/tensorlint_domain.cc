@@ -5,7 +5,7 @@
 #include "ir/ops/shape_functions.h"
 #include "ir/schema/schema_builder.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kLossShapes{"loss_shapes_equal", ConstraintKind::kShapes, "prediction and target have one shape"};
@@ -142,4 +142,4 @@ const RegisterOps kEntries{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

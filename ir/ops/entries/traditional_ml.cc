@@ -9,7 +9,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kFeatureRank{"feature_extractor_rank", ConstraintKind::kShapes, "the data have at least 1 axis"};
@@ -368,4 +368,4 @@ const RegisterOps kTraditional{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -3,7 +3,7 @@
 
 #include "ir/ops/checks.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kOptimizerCount{"optimizer_operand_count", ConstraintKind::kOperandCount,
@@ -76,4 +76,4 @@ const RegisterOps kTraining{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

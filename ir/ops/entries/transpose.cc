@@ -7,7 +7,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kPermutationAxes{"transpose_axes_in_range", ConstraintKind::kAxisRange, "0 <= axis < rank"};
@@ -172,4 +172,4 @@ const RegisterOps kRearranged{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -11,7 +11,7 @@
 #include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 const Constraint kDomainLog{"log_domain", ConstraintKind::kDomain, "some element is not negative"};
@@ -421,4 +421,4 @@ const RegisterOps kUnary{
 };
 
 }  // namespace
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

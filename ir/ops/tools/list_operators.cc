@@ -12,6 +12,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string text =
-      mode == "--page" ? tensorlint::operator_page() : tensorlint::operator_table(mode == "--lacking");
+      mode == "--page" ? tensorlint::ops::operator_page() : tensorlint::ops::operator_table(mode == "--lacking");
   return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
 }

@@ -9,7 +9,7 @@
 #include "ir/ops/tools/probe.h"
 #include "ir/schema/schema.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 struct Row {
@@ -116,4 +116,4 @@ std::string operator_page() {
   return text;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// What each ONNX operator has and lacks here, as text; with `lacking` only rows that lack inference for some version.
 std::string operator_table(bool lacking);
@@ -10,4 +10,4 @@ std::string operator_table(bool lacking);
 /// The same as the page docs/operators.md.
 std::string operator_page();
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

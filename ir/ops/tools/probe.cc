@@ -7,7 +7,7 @@
 
 #include "ir/ops/shape_functions.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 namespace {
 
 enum class Fill { kUnknown, kBounded, kZeros, kOnes, kTwos };
@@ -333,4 +333,4 @@ Probe probe(const OpSchema& schema, std::size_t stride) {
   return found;
 }
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

@@ -6,7 +6,7 @@
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint {
+namespace tensorlint::ops {
 
 /// What calls of one version of an operator, made up from its schema alone, were inferred to be.
 struct Probe {
@@ -21,4 +21,4 @@ struct Probe {
 /// Operators with subgraphs are not for this: these belong to the solver. Tries every `stride`-th of 500 calls.
 Probe probe(const OpSchema& schema, std::size_t stride = 1);
 
-}  // namespace tensorlint
+}  // namespace tensorlint::ops

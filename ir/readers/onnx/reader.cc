@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/file_bytes.h"
-#include "ir/readers/foreign_format.h"
+#include "base/foreign_format.h"
 #include "ir/readers/onnx/model_reader.h"
 #include "ir/readers/onnx/wire.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/facts/dim.h"
+#include "base/checked.h"
 
 namespace tensorlint::onnx {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/readers/foreign_format.h"
+#include "base/foreign_format.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "ir/facts/dim.h"
+#include "base/checked.h"
 
 namespace tensorlint::checked {
 
