@@ -1,8 +1,11 @@
 // Every version of every operator has inference, and calls of it are inferred.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "ir/ops/inference.h"
@@ -44,6 +47,49 @@ TEST(EveryVersion, IsInferredForSomeCall) {
     EXPECT_EQ(found.fault, "") << text_of(schema);
     EXPECT_TRUE(kStride > 1 || found.accepted > 0) << text_of(schema) << " takes none of " << found.calls << " calls";
   }
+}
+
+/// Why no call that is made up from the schema gives a result whose extents are all known.
+struct Shapeless {
+  std::string_view name, reason;
+};
+constexpr Shapeless kShapeless[] = {
+    {"CastMap", "as many columns as the longest key allows, or as max_map says"},
+    {"DictVectorizer", "the rank follows from the map's keys, which no fact holds"},
+    {"ImageDecoder", "the size is in the encoded image"},
+    {"LinearClassifier", "one column per label, and the schema requires none"},
+    {"LpPool", "version 1 does not require kernel_shape"},
+    {"Reshape", "version 1 does not require the attribute shape"},
+    {"SequenceEmpty", "no element says a shape"},
+    {"StringSplit", "as many columns as the longest text has parts"},
+    {"TreeEnsembleClassifier", "one column per label, and the schema requires none"},
+    {"TreeEnsembleRegressor", "one column per target, and the schema requires no n_targets"},
+    {"ZipMap", "elements of maps have no shape"},
+};
+
+// The call of each version whose result is known best, as tests/ops/every_version.expected.txt has it. Execution holds
+// the facts against values elsewhere (tests/soundness/operator_versions_test.py); here no version may lose its shape.
+TEST(EveryVersion, HasShapes) {
+  if (kStride > 1) GTEST_SKIP() << "tries each call, which takes long under the sanitizers";
+  std::string text;
+  std::set<std::string_view> used;
+  for (const OpSchema& schema : all_schemas()) {
+    if (find_entry(schema.domain, schema.name, schema.since_version)->has(OpTrait::kControlFlow) || schema.deprecated)
+      continue;
+    const Probe found = probe(schema);
+    text += fmt::format("{} {}\n", text_of(schema), found.clearest);
+    const auto* const listed = std::ranges::find(kShapeless, schema.name, &Shapeless::name);
+    if (listed != std::end(kShapeless) && !found.shaped) used.insert(listed->name);
+    EXPECT_TRUE(found.shaped || listed != std::end(kShapeless)) << text_of(schema) << " " << found.clearest;
+  }
+  for (const Shapeless& listed : kShapeless)
+    EXPECT_TRUE(used.contains(listed.name)) << listed.name << " has a shape in each version";
+
+  const std::string path = TENSORLINT_SOURCE_DIR "/tests/ops/every_version.expected.txt";
+  if (std::getenv("TENSORLINT_UPDATE") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  std::stringstream written;
+  written << std::ifstream(path, std::ios::binary).rdbuf();
+  EXPECT_EQ(written.str(), text) << "run `./dev update EveryVersion` and review the difference";
 }
 
 /// The result `y` of a graph under an opset, as text.

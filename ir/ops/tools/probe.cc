@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
+#include <utility>
 
 #include "ir/ops/shape_functions.h"
 
@@ -303,10 +305,48 @@ std::string fault_of(const OpSchema& schema, const FactStore& facts, const Infer
   return {};
 }
 
+/// How much of the results' shapes is open: a rank counts as many extents.
+std::size_t open_extents(const FactStore& facts, std::span<const FactId> results) {
+  constexpr std::size_t kRank = 100;
+  std::size_t open = 0;
+  for (const FactId id : results) {
+    const Fact& fact = facts.fact(id);
+    const Fact& tensor =
+        fact.kind == ValueKind::kTensor || fact.element == FactId::kAbsent ? fact : facts.fact(fact.element);
+    if (!facts.is_ranked(tensor.shape)) {
+      open += kRank;
+      continue;
+    }
+    for (const Dim dim : facts.dims_of(tensor.shape))
+      if (!facts.dims().as_constant(dim)) ++open;
+  }
+  return open;
+}
+
+/// Different extents among the operands: the more, the more a result's shape says.
+std::size_t different_extents(const FactStore& facts, std::span<const FactId> operands) {
+  std::set<std::uint32_t> seen;
+  for (const FactId id : operands)
+    if (id != FactId::kAbsent && facts.is_ranked(facts.fact(id).shape))
+      for (const Dim dim : facts.dims_of(facts.fact(id).shape)) seen.insert(dim.id());
+  return seen.size();
+}
+
+std::string call_text(const FactStore& facts, std::span<const FactId> operands, std::span<const FactId> results) {
+  const auto list = [&](std::span<const FactId> ids) {
+    std::string text;
+    for (const FactId id : ids)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", id == FactId::kAbsent ? "_" : facts.to_text(id));
+    return text;
+  };
+  return fmt::format("({}) -> {}", list(operands), list(results));
+}
+
 }  // namespace
 
 Probe probe(const OpSchema& schema, std::size_t stride) {
   Probe found;
+  std::pair<std::size_t, std::size_t> best;
   const std::vector<Profile> all = profiles();
   for (std::size_t p = 0; p < all.size(); p += stride) {
     const Profile& profile = all[p];
@@ -321,6 +361,12 @@ Probe probe(const OpSchema& schema, std::size_t stride) {
     if (!result.failures.empty() || !typed) continue;
     ++found.accepted;
     if (found.fault.empty()) found.fault = fault_of(schema, facts, result);
+    const std::pair score{open_extents(facts, result.results), 100 - different_extents(facts, caller.operands())};
+    if (found.clearest.empty() || score < best) {
+      best = score;
+      found.shaped = score.first == 0;
+      found.clearest = call_text(facts, caller.operands(), result.results);
+    }
     for (const FactId id : result.results) {
       const Fact& fact = facts.fact(id);
       if (fact.kind != ValueKind::kTensor) continue;

@@ -14,8 +14,10 @@ struct Probe {
   int accepted = 0;       ///< of these, without a failure and with a dtype for every result
   bool contents = false;  ///< some result's elements were known
   bool range =
-      false;          ///< some result's bounds were narrower than its dtype's, by themselves or by its operands' bounds
-  std::string fault;  ///< a result outside what the schema allows; empty: none
+      false;  ///< some result's bounds were narrower than its dtype's, by themselves or by its operands' bounds
+  std::string clearest;  ///< the accepted call whose results have the fewest unknown extents: "(operands) -> results"
+  bool shaped = false;   ///< in that call each result has a rank and known extents
+  std::string fault;     ///< a result outside what the schema allows; empty: none
 };
 
 /// Operators with subgraphs are not for this: these belong to the solver. Tries every `stride`-th of 500 calls.
