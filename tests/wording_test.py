@@ -49,7 +49,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         if line.startswith("```"):
             fenced = not fenced
         elif not fenced and not line.startswith("    "):  # what other programs print is quoted as it is
-            yield number, line
+            yield number, re.sub(r"`[^`]*`", "``", line)  # names in the code are what they are
 
 
 def texts() -> Iterator[tuple[Path, int, str]]:

@@ -8,25 +8,38 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "analyzer/cli/batch.h"
 #include "analyzer/cli/checker.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/settings.h"
 #include "analyzer/config/config.h"
 #include "analyzer/findings/input_report.h"
-#include "analyzer/reports/json.h"
-#include "analyzer/reports/text.h"
+#include "analyzer/reports/report.h"
 #include "base/escape.h"
 #include "base/output.h"
 
 namespace tensorlint::cli {
 namespace {
 
+// Part of the contract, and built later.
+constexpr std::string_view kPlannedFormats[] = {"sarif", "github", "junit", "html"};
+
+std::vector<std::string_view> format_names() {
+  std::vector<std::string_view> names;
+  for (const reports::Report& report : reports::all_reports()) names.push_back(report.name);
+  return names;
+}
+
 struct Output {
-  std::string format;
+  const reports::Report* report;
   std::string file;  ///< empty: standard output
 };
 
@@ -35,20 +48,18 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
   std::size_t without_file = 0;
   for (const std::string& text : options.formats) {
     const std::size_t at = text.find('=');
-    Output output{text.substr(0, at), at == std::string::npos ? std::string() : text.substr(at + 1)};
+    const std::string format = text.substr(0, at);
+    Output output{reports::find_report(format), at == std::string::npos ? std::string() : text.substr(at + 1)};
     if (output.file == "-")
       output.file.clear();  // standard output, as is the custom
     else if (at != std::string::npos && output.file.empty())
       return Error{fmt::format("--format {} names no file after `=`", text), {}};
-    if (output.format == "sarif" || output.format == "github" || output.format == "junit" || output.format == "html")
-      return Error{fmt::format("the format {} is not built yet; there are text and json", output.format), {}};
-    if (output.format != "text" && output.format != "json")
-      return Error{fmt::format("unknown format `{}`; there are text and json", output.format), {}};
+    if (output.report == nullptr) return Error{unknown_format(format, format_names(), kPlannedFormats), {}};
     if (output.file.empty()) ++without_file;
     outputs.push_back(std::move(output));
   }
   if (outputs.empty()) {
-    outputs.push_back({"text", {}});
+    outputs.push_back({&reports::all_reports().front(), {}});
     without_file = 1;
   }
   if (without_file > 1)
@@ -91,9 +102,7 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   for (const Output& output : outputs) {
     const bool colour = output.file.empty() && wants_colour();
     const std::string text =
-        output.format == "json"
-            ? reports::check_json(reports, options.timings)
-            : reports::check_text(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
+        output.report->write(reports, {.timings = options.timings, .colour = colour, .quiet = options.quiet});
     const auto error = output.file.empty() ? write_stdout(text) : write_file(output.file, text);
     if (error) return refuse(error->message);
   }
@@ -112,13 +121,6 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
   if (written)
     if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
   return code;
-}
-
-}  // namespace
-
-int refuse(std::string_view message) {
-  write_stderr(fmt::format("tensorlint: {}\n", escape_for_people(message, 2000)));
-  return kExitNotChecked;
 }
 
 int run_check(const CheckOptions& options) {
@@ -164,4 +166,67 @@ int run_check(const CheckOptions& options) {
   return code;
 }
 
+class Check : public Command {
+ public:
+  Check() : Command("check", "find bugs in models") {}
+
+  void add_options(Options& options) override {
+    SettingsOptions& settings = options_.settings;
+    options.argument("INPUT", options_.inputs, "files, folders, globs, or - for standard input");
+    options.texts("--format", options_.formats, "FORMAT",
+                  format_choice() + "; =FILE writes it to a file, for several formats at once");
+    options.text("-o", options_.output, "FILE", "write the report to this file");
+    options.texts("--select", settings.select, "RULE,...",
+                  "only these rules: names, codes, groups, separated by commas");
+    options.texts("--ignore", settings.ignore, "RULE,...", "leave these rules out");
+    options.text("--fail-on", settings.fail_on, "SEVERITY",
+                 "least severity that makes the exit code 1: error, warning (default), info, never");
+    options.number("--max-findings", settings.max_findings, "N", "findings shown per input (default 1000)");
+    options.number("--jobs", options_.jobs, "N", "inputs checked at the same time (default: all processors)");
+    options.flag("-q,--quiet", options_.quiet, "print only findings: no summary, no progress");
+    options.text("--target", settings.target, "onnx|onnxruntime",
+                 "whose rules hold: onnxruntime (default), which sorts nodes by itself, or onnx");
+    options.flag("--timings", options_.timings, "print how long each step took");
+    options.text("--placement", placement_, "MODE", "explicit (default), or runtime");
+    add_provider(options, settings,
+                 "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file");
+    add_placement_file(options, settings);
+    options.text("--source-root", settings.source_root, "DIR",
+                 "folder of the programs that models were exported from, where it is not the working folder or theirs");
+    options.text("--baseline", settings.baseline, "FILE", "report only findings that are not in this file");
+    options.text("--write-baseline", options_.write_baseline, "FILE",
+                 "write all findings to this file, for --baseline");
+    add_model_settings(options, settings);
+  }
+
+  std::span<const char* const> unbuilt_options() const override {
+    static constexpr const char* kOptions[] = {"--torch-version"};
+    return kOptions;
+  }
+
+  int run() override {
+    if (placement_ != "explicit" && placement_ != "runtime")
+      return refuse(fmt::format("--placement takes explicit or runtime, not `{}`", placement_));
+    options_.runtime_placement = placement_ == "runtime";
+    if (!options_.settings.providers.empty() && !options_.runtime_placement)
+      return refuse("--provider goes with --placement runtime");
+    return run_check(options_);
+  }
+
+ private:
+  /// "text (default) or json"
+  static std::string format_choice() {
+    std::vector<std::string_view> names = format_names();
+    const std::string first = fmt::format("{} (default)", names.front());
+    names.front() = first;
+    return listed(names, "or");
+  }
+
+  CheckOptions options_;
+  std::string placement_ = "explicit";
+};
+
+const RegisterCommand<Check> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

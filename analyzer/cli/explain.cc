@@ -1,16 +1,16 @@
-#include "analyzer/cli/explain.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <string>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/rules/rule.h"
 #include "base/output.h"
 #include "base/suggestion.h"
 
 namespace tensorlint::cli {
+namespace {
 
 int run_explain(const std::string& name) {
   const rules::Rule* rule = rules::find_rule(name);
@@ -28,4 +28,19 @@ int run_explain(const std::string& name) {
   return error ? refuse(error->message) : kExitClean;
 }
 
+class Explain : public Command {
+ public:
+  Explain() : Command("explain", "print the page of a rule") {}
+
+  void add_options(Options& options) override { options.argument("RULE", rule_, "name or code of the rule"); }
+
+  int run() override { return run_explain(rule_); }
+
+ private:
+  std::string rule_;
+};
+
+const RegisterCommand<Explain> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

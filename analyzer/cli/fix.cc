@@ -1,5 +1,3 @@
-#include "analyzer/cli/fix.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +5,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/model_data.h"
@@ -25,6 +24,12 @@
 
 namespace tensorlint::cli {
 namespace {
+
+struct FixOptions {
+  std::string input, output;
+  bool in_place = false, unsafe = false, diff = false, copy_data = false;
+  SettingsOptions settings;
+};
 
 /// Fixing goes on while fixes bring new findings to light that can be fixed too.
 constexpr int kMaxRounds = 16;
@@ -68,8 +73,8 @@ Result<EditedModel> apply(std::string_view file, const Model& model, const dataf
   return edit_model(file, model, edits, options);
 }
 
-}  // namespace
-
+/// Applies the fixes of a model's findings, checks the result again and writes it. Exit codes are those of check, for
+/// what remains after fixing.
 int run_fix(const FixOptions& given) {
   FixOptions options = given;
   options.input = input_path(given.input);
@@ -161,4 +166,28 @@ int run_fix(const FixOptions& given) {
   return left.counts.error + left.counts.warning > 0 ? kExitFindings : kExitClean;
 }
 
+class FixCommand : public Command {
+ public:
+  FixCommand() : Command("fix", "apply the fixes of a model's findings") {}
+
+  void add_options(Options& options) override {
+    options.argument("INPUT", options_.input, "a model, or - for standard input");
+    options.text("-o", options_.output, "OUT", "write the fixed model to this file; - for standard output");
+    options.flag("--in-place", options_.in_place, "replace the model");
+    options.flag("--unsafe", options_.unsafe, "also fixes that may round, reorder or mean something else");
+    options.flag("--diff", options_.diff, "print what changes, as text");
+    add_copy_data(options, options_.copy_data, "to where OUT is");
+    add_placement_file(options, options_.settings);
+    add_model_settings(options, options_.settings);
+  }
+
+  int run() override { return run_fix(options_); }
+
+ private:
+  FixOptions options_;
+};
+
+const RegisterCommand<FixCommand> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

@@ -1,10 +1,9 @@
-#include "analyzer/cli/place.h"
-
 #include <fmt/format.h>
 
 #include <functional>
+#include <string>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/model_data.h"
@@ -18,6 +17,12 @@
 
 namespace tensorlint::cli {
 namespace {
+
+struct PlaceOptions {
+  std::string input, output;  ///< no output: only said what it would be
+  bool copy_data = false;
+  SettingsOptions settings;
+};
 
 std::string copies_text(const dataflow::Analysis& analysis, const placement::RuntimeCost& cost) {
   if (!cost.unknown.empty()) return "copies that are not counted: " + cost.unknown;
@@ -35,8 +40,7 @@ void release(const onnx::FileBytes& file, std::string_view piece) {
     file.release(piece);
 }
 
-}  // namespace
-
+/// Splits a model between the cpu and a device of a provider and writes it with every copy as a Transfer node.
 int run_place(const PlaceOptions& options) {
   if (options.input == "-" || options.output == "-")
     return refuse("place reads and writes files, not standard streams");
@@ -85,4 +89,29 @@ int run_place(const PlaceOptions& options) {
   return error ? refuse(error->message) : kExitClean;
 }
 
+class PlaceCommand : public Command {
+ public:
+  PlaceCommand() : Command("place", "split a model between CPU and accelerator, with a node for every copy") {}
+
+  void add_options(Options& options) override {
+    options.argument("INPUT", options_.input, "an .onnx file");
+    options.text("-o", options_.output, "OUT", "write the placed model to this file; without it, only print the cost");
+    add_copy_data(options, options_.copy_data, "to where it goes");
+    add_provider(options, options_.settings, "whose kernels the nodes may run on: cuda (default), or a table's file");
+    add_placement_file(options, options_.settings);
+    add_model_settings(options, options_.settings);
+  }
+
+  int run() override {
+    if (options_.settings.providers.empty()) options_.settings.providers.emplace_back("cuda");
+    return run_place(options_);
+  }
+
+ private:
+  PlaceOptions options_;
+};
+
+const RegisterCommand<PlaceCommand> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

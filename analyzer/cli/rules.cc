@@ -1,17 +1,20 @@
-#include "analyzer/cli/rules.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/rules/rule.h"
 #include "base/output.h"
 #include "base/version.h"
 
 namespace tensorlint::cli {
 namespace {
+
+constexpr std::string_view kFormats[] = {"text", "json"};
 
 std::string rules_text() {
   std::string text;
@@ -41,13 +44,27 @@ std::string rules_json() {
   return document.dump(2) + "\n";
 }
 
-}  // namespace
-
-int run_rules(const RulesOptions& options) {
-  if (options.format != "text" && options.format != "json")
-    return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
-  const auto error = write_stdout(options.format == "json" ? rules_json() : rules_text());
+int run_rules(std::string_view format) {
+  if (std::ranges::find(kFormats, format) == std::end(kFormats)) return refuse(unknown_format(format, kFormats));
+  const auto error = write_stdout(format == "json" ? rules_json() : rules_text());
   return error ? refuse(error->message) : kExitClean;
 }
 
+class Rules : public Command {
+ public:
+  Rules() : Command("rules", "list all rules") {}
+
+  void add_options(Options& options) override {
+    options.text("--format", format_, "text|json", "text (default) or json");
+  }
+
+  int run() override { return run_rules(format_); }
+
+ private:
+  std::string format_ = "text";
+};
+
+const RegisterCommand<Rules> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

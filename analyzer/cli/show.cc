@@ -1,10 +1,12 @@
-#include "analyzer/cli/show.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
@@ -12,6 +14,16 @@
 
 namespace tensorlint::cli {
 namespace {
+
+constexpr std::string_view kFormats[] = {"text", "json"}, kPlannedFormats[] = {"html"};
+
+struct ShowOptions {
+  std::vector<std::string> models;  ///< JSON of several models: one document a line
+  std::string format = "text";
+  SettingsOptions settings;
+  std::string node, module;  ///< globs: only nodes that match; empty for all
+  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be told
+};
 
 bool matches_any(const Model& model, const reports::ShowFilter& filter) {
   findings::LocationResolver locations(model);
@@ -45,11 +57,9 @@ Result<std::string> show_one(const std::string& argument, const ShowOptions& opt
       {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter});
 }
 
-}  // namespace
-
 int run_show(const ShowOptions& options) {
-  if (options.format != "text" && options.format != "json")
-    return refuse(fmt::format("unknown format `{}`; there are text and json", options.format));
+  if (std::ranges::find(kFormats, options.format) == std::end(kFormats))
+    return refuse(unknown_format(options.format, kFormats, kPlannedFormats));
   int code = kExitClean;
   for (const std::string& path : options.models) {
     const Result<std::string> text = show_one(path, options);
@@ -66,4 +76,29 @@ int run_show(const ShowOptions& options) {
   return code;
 }
 
+class Show : public Command {
+ public:
+  Show() : Command("show", "print a model with dtype, shape and range of every value") {}
+
+  void add_options(Options& options) override {
+    options.argument("MODEL", options_.models,
+                     "models, or - for standard input; JSON of several is one document a line");
+    options.text("--format", options_.format, "text|json", "text (default) or json");
+    add_placement_file(options, options_.settings);
+    add_model_settings(options, options_.settings);
+    options.text("--node", options_.node, "GLOB", "only nodes with such a name, `*` for any text");
+    options.text("--module", options_.module, "GLOB", "only nodes in such a module: 'encoder.layers.0', '*.attention'");
+    options.flag("--all-symbols", options_.all_symbols,
+                 "JSON: name extents that nothing names: \"?7\" instead of null");
+  }
+
+  int run() override { return run_show(options_); }
+
+ private:
+  ShowOptions options_;
+};
+
+const RegisterCommand<Show> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

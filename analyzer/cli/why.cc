@@ -1,12 +1,11 @@
-#include "analyzer/cli/why.h"
-
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/cli/check.h"
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/reports/why.h"
 #include "base/output.h"
@@ -14,6 +13,12 @@
 
 namespace tensorlint::cli {
 namespace {
+
+struct WhyOptions {
+  std::string model, value;
+  std::optional<std::size_t> depth;  ///< a tree of so many nodes; without it a list
+  SettingsOptions settings;
+};
 
 constexpr std::size_t kMaxCandidates = 20'000, kLongestCandidate = 128;
 
@@ -34,8 +39,8 @@ std::string hint(const Model& model, const std::string& name) {
   return nearest.empty() ? "; `tensorlint show` lists them" : nearest;
 }
 
-}  // namespace
-
+/// Prints how the facts of a value were derived. A name of the main graph wins; else the first body or function that
+/// has it.
 int run_why(const WhyOptions& options) {
   const std::string path = input_path(options.model);
   const auto settings = settings_of(path, options.settings);
@@ -55,4 +60,24 @@ int run_why(const WhyOptions& options) {
   return error ? refuse(error->message) : kExitClean;
 }
 
+class Why : public Command {
+ public:
+  Why() : Command("why", "explain how dtype, shape and range of a value were derived") {}
+
+  void add_options(Options& options) override {
+    options.argument("MODEL", options_.model, "a model, or - for standard input");
+    options.argument("VALUE", options_.value, "name of the value");
+    options.number("--depth", options_.depth, "N", "print a tree, this many nodes deep");
+    add_model_settings(options, options_.settings);
+  }
+
+  int run() override { return run_why(options_); }
+
+ private:
+  WhyOptions options_;
+};
+
+const RegisterCommand<Why> kRegister;
+
+}  // namespace
 }  // namespace tensorlint::cli

@@ -215,7 +215,7 @@ class TextReport {
 
 }  // namespace
 
-std::string check_text(std::span<const findings::InputReport> inputs, TextStyle style) {
+std::string check_text(std::span<const findings::InputReport> inputs, const ReportStyle& style) {
   TextReport report(style.colour);
   for (const findings::InputReport& input : inputs) report.add(input);
   if (style.timings)

@@ -168,8 +168,9 @@ class CommandTest(unittest.TestCase):
         self.assertIn(f"\n\n== {BAD}\n", shown)
 
     def test_what_is_not_built_yet_says_so(self):
-        for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"],
-                          ["check", OK, "--format", "sarif"],
+        for arguments in [["run", OK, "--seed", "1"], ["compare", OK], ["preflight", "train.py"], ["contract", OK],
+                          ["check", OK, "--format", "sarif"], ["check", OK, "--format", "html=report.html"], ["show", OK, "--format", "html"],
+                          ["check", OK, "--torch-version", "2.13"],
                           ["check", OK, "--", "-std=c++20"]]:
             with self.subTest(arguments=arguments):
                 result = run(*arguments)

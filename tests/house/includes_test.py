@@ -32,6 +32,7 @@ FOLDERS = {
     "rules": "analyzer/rules/*",
     "config": "analyzer/config",
     "reports": "analyzer/reports",
+    "report_formats": "analyzer/reports/formats",
     "builder": "analyzer/builder",
 }
 # They see all rooms.
