@@ -148,7 +148,7 @@ Unknown DimPool::fresh_reason(Dim symbol) const {
                            : Unknown::kNotTracked;
 }
 
-std::uint32_t DimPool::mark() const {
+std::uint32_t DimPool::checkpoint() const {
   return static_cast<std::uint32_t>(impl_->polynomials.size()) + Dim::kFirstInterned;
 }
 

@@ -119,8 +119,8 @@ class DimPool {
   /// Why a bare fresh symbol has neither number nor name, as its first maker said.
   Unknown fresh_reason(Dim symbol) const;
 
-  /// Every symbol made after this call has an id of at least the mark.
-  std::uint32_t mark() const;
+  /// Every symbol made after this call has an id of at least its result.
+  std::uint32_t checkpoint() const;
 
   /// "3", "N", "2*N + 1", "floor(N/2)"; "?" for an unknown or a fresh symbol. Cut off behind 4,096 bytes.
   std::string to_text(Dim dim) const;

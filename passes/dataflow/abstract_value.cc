@@ -9,10 +9,10 @@
 namespace tensorlint::dataflow {
 namespace {
 
-bool is_younger(const FactStore& facts, Dim dim, std::uint32_t mark) {
+bool is_younger(const FactStore& facts, Dim dim, std::uint32_t checkpoint) {
   if (dim.is_unknown() || facts.dims().as_constant(dim)) return false;
   const std::vector<Dim> symbols = facts.dims().symbols(dim);
-  return std::any_of(symbols.begin(), symbols.end(), [&](Dim symbol) { return symbol.id() >= mark; });
+  return std::any_of(symbols.begin(), symbols.end(), [&](Dim symbol) { return symbol.id() >= checkpoint; });
 }
 
 }  // namespace
@@ -65,28 +65,29 @@ FactId any_floating_value(FactStore& facts, FactId id) {
   return facts.intern(fact);
 }
 
-FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark) {
+FactId without_symbols_since(FactStore& facts, FactId id, std::uint32_t checkpoint) {
   if (id == FactId::kAbsent || id == FactId::kTop) return id;
   Fact fact = facts.fact(id);
   if (fact.shape != ShapeId::kUnranked) {
     ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
     for (Dim& dim : dims)
-      if (is_younger(facts, dim, mark)) dim = Dim(Unknown::kLoopCarried);
+      if (is_younger(facts, dim, checkpoint)) dim = Dim(Unknown::kLoopCarried);
     fact.shape = facts.intern_shape(dims);
   }
   if (const Content* content = facts.content(fact.content); content != nullptr && !content->integers.empty()) {
     Content kept = *content;
     for (Dim& dim : kept.integers)
-      if (is_younger(facts, dim, mark)) dim = Dim(Unknown::kLoopCarried);
+      if (is_younger(facts, dim, checkpoint)) dim = Dim(Unknown::kLoopCarried);
     fact.content = facts.intern_content(std::move(kept));
   }
-  if (fact.element != FactId::kTop) fact.element = forget_since(facts, fact.element, mark);
+  if (fact.element != FactId::kTop) fact.element = without_symbols_since(facts, fact.element, checkpoint);
   return facts.intern(fact);
 }
 
-bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t mark) {
-  return std::any_of(values.begin(), values.end(),
-                     [&](const AbstractValue& value) { return forget_since(facts, value.fact, mark) != value.fact; });
+bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t checkpoint) {
+  return std::any_of(values.begin(), values.end(), [&](const AbstractValue& value) {
+    return without_symbols_since(facts, value.fact, checkpoint) != value.fact;
+  });
 }
 
 }  // namespace tensorlint::dataflow

@@ -31,8 +31,9 @@ std::optional<std::int64_t> single_constant(const FactStore& facts, FactId id);
 /// The fact without range and content, where its elements are floating.
 FactId any_floating_value(FactStore& facts, FactId id);
 
-/// The fact without symbols made since the mark (DimPool::mark): these stand for other values in the next iteration.
-FactId forget_since(FactStore& facts, FactId id, std::uint32_t mark);
-bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t mark);
+/// The fact without symbols made since the checkpoint (DimPool::checkpoint): these stand for other values in the next
+/// iteration.
+FactId without_symbols_since(FactStore& facts, FactId id, std::uint32_t checkpoint);
+bool has_symbols_since(FactStore& facts, std::span<const AbstractValue> values, std::uint32_t checkpoint);
 
 }  // namespace tensorlint::dataflow

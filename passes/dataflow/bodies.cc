@@ -63,38 +63,39 @@ std::vector<AbstractValue> Solver::visit_body(GraphId body, std::span<const Abst
   return outputs;
 }
 
-/// visit_body and settle, unless the same was done before: loops within loops would be followed 2^depth times.
+/// visit_body and commit, unless the same was done before: loops within loops would be followed 2^depth times.
 /// Visits that made symbols are not kept, since these stand for other extents each time; the rest repeats word for
 /// word.
 std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const AbstractValue> inputs) {
   const auto follow = [&](std::span<const AbstractValue> values) {
     std::vector<AbstractValue> outputs = visit_body(body, values);
-    settle(body);
+    commit(body);
     return outputs;
   };
-  if (trial_) return follow(inputs);
-  KeptVisits::Body* kept = kept_visits_.visit(body, call_serial_);
+  if (speculative_) return follow(inputs);
+  BodyCache::Body* kept = body_cache_.visit(body, call_serial_);
   if (kept == nullptr) return follow(inputs);
   std::vector<AbstractValue> given(inputs.begin(), inputs.end());
   for (const ValueId capture : kept->captures) given.push_back(read_operand(capture));
   budget_.charge(given.size() / 16);
   // In terms of the symbols that are left, what a body does no longer depends on the equalities known around it.
   for (AbstractValue& value : given) value.fact = equalities_.canonical(value.fact);
-  const bool is_sharp = kept->is_sharp();
-  if (!is_sharp)
+  const bool is_exact = kept->is_exact();
+  if (!is_exact)
     for (AbstractValue& value : given) value.fact = any_floating_value(facts_, value.fact);
   if (const std::vector<AbstractValue>* known = kept->find(given)) return *known;
-  const std::uint32_t mark = facts_.dims().mark();
+  const std::uint32_t checkpoint = facts_.dims().checkpoint();
   std::vector<FactId> before;
   const auto exchange_captures = [&](auto replacement) {
-    for (std::size_t i = 0; !is_sharp && i < kept->captures.size(); ++i)
+    for (std::size_t i = 0; !is_exact && i < kept->captures.size(); ++i)
       replacement(current_[index(kept->captures[i])].fact, i);
   };
   exchange_captures(
       [&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });
   std::vector<AbstractValue> outputs = follow(std::span(given).first(inputs.size()));
   exchange_captures([&](FactId& fact, std::size_t i) { fact = before[i]; });
-  if (facts_.dims().mark() == mark && !budget_.is_spent()) kept_visits_.keep(*kept, std::move(given), outputs);
+  if (facts_.dims().checkpoint() == checkpoint && !budget_.is_spent())
+    body_cache_.keep(*kept, std::move(given), outputs);
   return outputs;
 }
 

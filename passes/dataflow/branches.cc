@@ -9,8 +9,8 @@
 namespace tensorlint::dataflow {
 namespace {
 
-constexpr int kMaxTrials = 8;                 // Ifs of which both branches are followed on their own
-constexpr std::size_t kMaxTrialNodes = 4096;  // after such an If
+constexpr int kMaxSpeculations = 8;                 // Ifs of which both branches are followed on their own
+constexpr std::size_t kMaxSpeculativeNodes = 4096;  // after such an If
 
 const ops::Constraint kBranchesAgree{"branches_agree", ops::ConstraintKind::kBranchTypes,
                                      "both branches give results of one type"};
@@ -37,7 +37,7 @@ void Solver::visit_if(NodeId id, const Application& call, std::span<const Abstra
     conditional_ += is_decided ? 0 : 1;
     const std::vector<AbstractValue> outputs = visit_body(body, {});
     conditional_ -= is_decided ? 0 : 1;
-    settle(body);
+    commit(body);
     if (first) {
       merged = outputs;
       first = false;
@@ -78,7 +78,7 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
     if (outputs[r] == ValueId::kAbsent || model_.value(outputs[r]).type == nullptr ||
         taken[r].taint.has(Aspect::kDtype))
       continue;
-    const FactId other = seeds_.declared(*model_.value(outputs[r]).type, 0);
+    const FactId other = initial_facts_.declared(*model_.value(outputs[r]).type, 0);
     const Fact &a = facts_.fact(taken[r].fact), &b = facts_.fact(other);
     if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(facts_, taken[r].fact, other))
       continue;
@@ -96,26 +96,28 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
 /// Where one branch's rank makes an operator fail further down in the same graph, every run that gets to the end took
 /// the other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Both are
 /// tried, with nothing recorded; where just one gets through, the If has its results from here on.
-void Solver::choose_branch(const RankClash& clash, std::span<const NodeId> nodes) {
+void Solver::refine_branch(const RankClash& clash, std::span<const NodeId> nodes) {
   const std::uint64_t allowance = budget_.visits() / 16;
-  if (trial_ || trials_ >= kMaxTrials || nodes.size() > kMaxTrialNodes || allowance < nodes.size()) return;
-  ++trials_;
+  if (speculative_ || speculations_ >= kMaxSpeculations || nodes.size() > kMaxSpeculativeNodes ||
+      allowance < nodes.size())
+    return;
+  ++speculations_;
   const std::vector<AbstractValue> values = current_;
-  const EqualityScope::State equalities = equalities_.state();
+  const EqualityScope::Checkpoint equalities = equalities_.checkpoint();
   const int conditional = std::exchange(conditional_, 0);
   const auto gets_through = [&](const std::vector<AbstractValue>& results) {
     const std::uint64_t rest = budget_.leave(allowance);
-    trial_ = true;
+    speculative_ = true;
     set_results(nodes.front(), results);
-    for (std::size_t i = 1; i < nodes.size() && !doomed_ && !budget_.is_spent(); ++i) {
+    for (std::size_t i = 1; i < nodes.size() && !infeasible_ && !budget_.is_spent(); ++i) {
       visit_node(nodes[i]);
       rank_clash_.reset();
     }
-    trial_ = false;
+    speculative_ = false;
     budget_.give_back(rest);
     current_ = values;
-    equalities_.return_to(equalities);
-    return !std::exchange(doomed_, false);
+    equalities_.rollback(equalities);
+    return !std::exchange(infeasible_, false);
   };
   const bool then_works = gets_through(clash.then_results), else_works = gets_through(clash.else_results);
   conditional_ = conditional;

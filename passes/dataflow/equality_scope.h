@@ -14,12 +14,12 @@ class EqualityScope {
   explicit EqualityScope(FactStore& facts) : facts_(facts) {}
 
   /// What is known at one point, to come back to: what holds after a body ran need not hold where it did not.
-  struct State {
+  struct Checkpoint {
     Equalities known;
-    std::uint64_t number = 0;  ///< tells sets of equalities apart, below 2^32
+    std::uint64_t number = 0;  ///< identifies the set of equalities, below 2^32
   };
-  const State& state() const { return state_; }
-  void return_to(const State& state) { state_ = state; }
+  const Checkpoint& checkpoint() const { return state_; }
+  void rollback(const Checkpoint& checkpoint) { state_ = checkpoint; }
 
   void learn(Dim a, Dim b) {
     if (state_.known.learn(facts_.dims(), a, b)) state_.number = ++states_;
@@ -34,7 +34,7 @@ class EqualityScope {
   FactId rewritten(FactId id);
 
   FactStore& facts_;
-  State state_;
+  Checkpoint state_;
   std::uint64_t states_ = 0;
   std::unordered_map<std::uint64_t, FactId> canonical_;  // by state and fact
 };

@@ -46,7 +46,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   for (const Attribute& fallback : graph.attribute_defaults)
     if (call.attribute(fallback.name) == nullptr) attributes.push_back(fallback);
 
-  if (!summaries_.is_sharp(function))
+  if (!summaries_.is_exact(function))
     for (AbstractValue& operand : operands) operand.fact = any_floating_value(facts_, operand.fact);
 
   const auto take = [&](const std::vector<AbstractValue>& outputs) {
@@ -62,14 +62,14 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
     // An absent operand is absent inside too; its value is never read as a tensor.
     current_[index(graph.inputs[i])] = operands[i];
   }
-  const std::uint32_t mark = facts_.dims().mark();
+  const std::uint32_t checkpoint = facts_.dims().checkpoint();
   const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_),
                       outer_call = std::exchange(call_serial_, serials_);
   std::vector<Attribute> outer_attributes = std::exchange(caller_attributes_, std::move(attributes));
   calls_.push_back(id);
   ++depth_;
   visit_graph(function);
-  settle(function);
+  commit(function);
   --depth_;
   calls_.pop_back();
   caller_attributes_ = std::move(outer_attributes);
@@ -79,9 +79,10 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   std::vector<AbstractValue> outputs;
   for (const ValueId output : graph.outputs) outputs.push_back(read(output));
   take(outputs);
-  const bool own_symbols = facts_.dims().mark() != mark && has_symbols_since(facts_, outputs, mark);
+  const bool own_symbols = facts_.dims().checkpoint() != checkpoint && has_symbols_since(facts_, outputs, checkpoint);
   const bool own_attributes = model_.attributes(model_.node(id)).data() == call.attributes.data();
-  if (!trial_ && !own_symbols && own_attributes) summaries_.keep(function, id, std::move(operands), std::move(outputs));
+  if (!speculative_ && !own_symbols && own_attributes)
+    summaries_.keep(function, id, std::move(operands), std::move(outputs));
 }
 
 }  // namespace tensorlint::dataflow

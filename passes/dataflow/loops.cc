@@ -138,7 +138,7 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
   outcome.carried = loop.carried;
   outcome.trips = loop.trips;
   if (loop.trips == 0) return outcome;
-  const std::uint32_t mark = facts_.dims().mark();
+  const std::uint32_t checkpoint = facts_.dims().checkpoint();
   const std::int64_t outer_iteration = iteration_;
   const std::size_t count = loop.carried.size();
   std::vector<AbstractValue> header = loop.carried, after;
@@ -180,7 +180,7 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
     }
     if (exact) {
       if (k + 1 == *loop.trips || (after == header && !uses_number)) {
-        if (loop.has_number && k + 1 < *loop.trips && !trial_) {
+        if (loop.has_number && k + 1 < *loop.trips && !speculative_) {
           // The iterations left out differ in their number alone, which nothing reads.
           const ValueId number = model_.graph(loop.body).inputs[0];
           const FactId all = scalar_fact(facts_, DType::kInt64, {0, static_cast<double>(*loop.trips - 1), false});
@@ -195,8 +195,9 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
     }
     std::vector<AbstractValue> next(count);
     for (std::size_t i = 0; i < count; ++i) {
-      next[i] = join(facts_, loop.carried[i],
-                     {forget_since(facts_, join(facts_, header[i], after[i]).fact, mark), after[i].taint});
+      next[i] =
+          join(facts_, loop.carried[i],
+               {without_symbols_since(facts_, join(facts_, header[i], after[i]).fact, checkpoint), after[i].taint});
       next[i].taint |= header[i].taint;
       if (joins >= kJoinsBeforeWidening) next[i].fact = widen(facts_, header[i].fact, next[i].fact);
     }
@@ -206,7 +207,7 @@ Solver::Outcome Solver::iterate(NodeId id, const Iteration& loop) {
       outcome.carried = after;
       for (std::size_t i = 0; i < count; ++i)
         if (may_be_none || loop.trips != 1)
-          outcome.carried[i].fact = forget_since(facts_, join(facts_, header[i], after[i]).fact, mark);
+          outcome.carried[i].fact = without_symbols_since(facts_, join(facts_, header[i], after[i]).fact, checkpoint);
       break;
     }
     header = std::move(next);
@@ -268,7 +269,7 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   const ValueId input = model_.graph(body).inputs[at];
   const TypeDecl* type = input == ValueId::kAbsent ? nullptr : model_.value(input).type;
   if (type == nullptr || type->kind != TypeKind::kTensor) return;
-  const Fact declared = facts_.fact(seeds_.declared(*type, 0)), fact = facts_.fact(given.fact);
+  const Fact declared = facts_.fact(initial_facts_.declared(*type, 0)), fact = facts_.fact(given.fact);
   if (fact.kind != ValueKind::kTensor) return;
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
     // The operator itself rejects the operand: once is enough.
@@ -338,7 +339,7 @@ void Solver::visit_loop(NodeId id, const Application& call, std::span<const Abst
 FactId Solver::stacked_without_visit(ValueId output) {
   const TypeDecl* type = output == ValueId::kAbsent ? nullptr : model_.value(output).type;
   if (type == nullptr || type->kind != TypeKind::kTensor) return FactId::kTop;
-  Fact fact = facts_.fact(seeds_.declared(*type, 0));
+  Fact fact = facts_.fact(initial_facts_.declared(*type, 0));
   if (fact.shape != ShapeId::kUnranked) {
     ops::Dims dims = ops::copy_dims(facts_.dims_of(fact.shape));
     dims.insert(dims.begin(), facts_.dims().constant(0));
@@ -432,16 +433,16 @@ void Solver::visit_sequence_map(NodeId id, const Application& call, std::span<co
     const Fact& fact = facts_.fact(operands[i].fact);
     inputs.push_back(fact.kind == ValueKind::kSequence ? AbstractValue{fact.element, operands[i].taint} : operands[i]);
   }
-  const std::uint32_t mark = facts_.dims().mark();
+  const std::uint32_t checkpoint = facts_.dims().checkpoint();
   ++conditional_;
   const std::vector<AbstractValue> outputs = visit_body(body, inputs);
   --conditional_;
-  settle(body);
+  commit(body);
   std::vector<AbstractValue> results;
   for (const AbstractValue& output : outputs) {
     Fact fact;
     fact.kind = ValueKind::kSequence;
-    fact.element = forget_since(facts_, output.fact, mark);
+    fact.element = without_symbols_since(facts_, output.fact, checkpoint);
     fact.shape = facts_.fact(operands[0].fact).shape;  // as many elements as the first sequence
     results.push_back({facts_.intern(fact), output.taint});
   }

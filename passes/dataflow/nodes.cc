@@ -32,7 +32,7 @@ std::int64_t size_of(const FactStore& facts, FactId id) {
 void Solver::visit_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  if (!trial_) out_.visited_[static_cast<std::size_t>(id)] = true;
+  if (!speculative_) out_.visited_[static_cast<std::size_t>(id)] = true;
   Frame& frame = this->frame();
   frame.operands.clear();
   frame.taints.clear();
@@ -94,7 +94,7 @@ void Solver::visit_node(NodeId id) {
 bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::InferenceResult& result) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  const std::uint32_t mark = facts_.dims().mark();
+  const std::uint32_t checkpoint = facts_.dims().checkpoint();
   const ops::OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
   const ops::Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
   if (signature != nullptr) {
@@ -105,7 +105,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   std::int64_t size = 0;
   for (const FactId fact : call.operands) size += size_of(facts_, fact);
   for (const FactId fact : result.results) size += size_of(facts_, fact);
-  const std::uint32_t new_dims = facts_.dims().mark() - mark;
+  const std::uint32_t new_dims = facts_.dims().checkpoint() - checkpoint;
   budget_.charge_contents(size, new_dims);
   if (depth_ != 0)
     budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
@@ -175,16 +175,16 @@ FactId Solver::without_large_content(FactId id) {
 }
 
 void Solver::give_up(NodeId id, std::string_view reason) {
-  if (!trial_) out_.reasons_.try_emplace(id, std::string(reason));
+  if (!speculative_) out_.reasons_.try_emplace(id, std::string(reason));
   for (const ValueId result : model_.results(model_.node(id)))
     if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
 }
 
 void Solver::record(NodeId id, ops::Failure failure) {
-  if (trial_) {
+  if (speculative_) {
     // Ranks are known or not; a failure for want of equal extents may be meant for all but the smallest.
     const bool rank = failure.constraint->label.find("rank") != std::string_view::npos;
-    doomed_ = doomed_ || (rank && failure.certainty == ops::Certainty::kMust && conditional_ == 0);
+    infeasible_ = infeasible_ || (rank && failure.certainty == ops::Certainty::kMust && conditional_ == 0);
     return;
   }
   // The same node fails once for all its visits; the first one has the sharpest facts.

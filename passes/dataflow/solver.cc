@@ -24,14 +24,14 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       options_(options),
       out_(out),
       facts_(*out.facts_),
-      seeds_(model, options, facts_),
+      initial_facts_(model, options, facts_),
       current_(model.values.size()),
       budget_(model.nodes.size()),
       bodies_(bodies_by_graph(model)),
       graphs_(model.graphs.size()),
       memo_(model),
       equalities_(facts_),
-      kept_visits_(model, bodies_),
+      body_cache_(model, bodies_),
       summaries_(model) {}
 
 void Solver::run() {
@@ -41,9 +41,9 @@ void Solver::run() {
   for (const StructureFault& fault : model_.faults)
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
   const Graph& main = model_.graph(GraphId::kMain);
-  for (const ValueId input : main.inputs) current_[index(input)] = {seeds_.input(input), {}};
+  for (const ValueId input : main.inputs) current_[index(input)] = {initial_facts_.input(input), {}};
   visit_graph(GraphId::kMain);
-  settle(GraphId::kMain);
+  commit(GraphId::kMain);
   std::stable_sort(out_.failures_.begin(), out_.failures_.end(),
                    [](const NodeFailure& a, const NodeFailure& b) { return a.node < b.node; });
   for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
@@ -62,31 +62,31 @@ void Solver::visit_graph(GraphId id) {
   GraphState& state = this->state(id);
   state.is_active = true;
   const Graph& graph = model_.graph(id);
-  const EqualityScope::State outer_equalities = equalities_.state();
+  const EqualityScope::Checkpoint outer_equalities = equalities_.checkpoint();
   // Nothing changes them: the facts of the first visit hold in all. What a trial notes is taken back.
   const bool has_initializers = state.has_initializers;
-  if (!trial_) state.has_initializers = true;
+  if (!speculative_) state.has_initializers = true;
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))
-    current_[index(initializer)] = {seeds_.initializer(model_.value(initializer)), {}};
+    current_[index(initializer)] = {initial_facts_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
   for (const NodeId node : nodes.cyclic) {
     out_.reasons_.try_emplace(node, "is on a cycle, or depends on one");
     for (const ValueId result : model_.results(model_.node(node)))
       if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, everything_tainted()};
   }
-  for (std::size_t i = 0; i < nodes.nodes.size() && !doomed_; ++i) {
+  for (std::size_t i = 0; i < nodes.nodes.size() && !infeasible_; ++i) {
     visit_node(nodes.nodes[i]);
     if (const auto clash = std::exchange(rank_clash_, std::nullopt))
-      choose_branch(*clash, std::span(nodes.nodes).subspan(i));
+      refine_branch(*clash, std::span(nodes.nodes).subspan(i));
   }
   // What holds after a body ran need not hold where it did not.
-  equalities_.return_to(outer_equalities);
+  equalities_.rollback(outer_equalities);
   state.is_active = false;
 }
 
-void Solver::settle(GraphId id) {
-  if (trial_) return;
-  const bool first = !std::exchange(state(id).is_settled, true);
+void Solver::commit(GraphId id) {
+  if (speculative_) return;
+  const bool first = !std::exchange(state(id).is_committed, true);
   const Graph& graph = model_.graph(id);
   const auto move = [&](ValueId value) {
     if (value == ValueId::kAbsent) return;

@@ -18,12 +18,12 @@
 #include "ir/ops/signatures.h"
 #include "passes/dataflow/abstract_value.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/dataflow/body_cache.h"
 #include "passes/dataflow/budget.h"
 #include "passes/dataflow/equality_scope.h"
-#include "passes/dataflow/kept_visits.h"
+#include "passes/dataflow/initial_facts.h"
 #include "passes/dataflow/node_memo.h"
 #include "passes/dataflow/order.h"
-#include "passes/dataflow/seeds.h"
 #include "passes/dataflow/summaries.h"
 
 namespace tensorlint::dataflow {
@@ -31,9 +31,9 @@ namespace tensorlint::dataflow {
 /// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this
 /// folder: users call `analyse`.
 ///
-/// Facts of the visit under way stand in current_; a graph that was visited is settled: its facts are joined into the
+/// Facts of the visit under way stand in current_; a graph that was visited is committed: its facts are joined into the
 /// result. What has state of its own is a class of its own (the includes above); the rest is told in this order:
-///   solver.cc        graphs: order, visit, settle
+///   solver.cc        graphs: order, visit, commit
 ///   nodes.cc         a node: operands, memo, inference, what it costs; failures
 ///   declarations.cc  declared types of results
 ///   bodies.cc        what If, Loop, Scan and SequenceMap share: one visit of a body, kept visits
@@ -66,7 +66,7 @@ class Solver {
     std::optional<NodeOrder> order;  // made on first use
     bool has_initializers = false;   // their facts are in current_
     bool is_active = false;          // being visited now
-    bool is_settled = false;
+    bool is_committed = false;
   };
 
   Solver(const Model& model, const AnalysisOptions& options, Analysis& out);
@@ -98,7 +98,7 @@ class Solver {
   /// Infers all nodes of a graph whose inputs are in current_.
   void visit_graph(GraphId id);
   /// Moves the facts of the last visit into the result, joined with those of earlier visits.
-  void settle(GraphId id);
+  void commit(GraphId id);
 
   // ---- nodes
 
@@ -140,7 +140,7 @@ class Solver {
 
   void visit_if(NodeId id, const Application& call, std::span<const AbstractValue> operands);
   void check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken);
-  void choose_branch(const RankClash& clash, std::span<const NodeId> nodes);
+  void refine_branch(const RankClash& clash, std::span<const NodeId> nodes);
 
   // ---- loops
 
@@ -165,7 +165,7 @@ class Solver {
   const AnalysisOptions& options_;
   Analysis& out_;
   FactStore& facts_;
-  Seeds seeds_;
+  InitialFacts initial_facts_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
   std::set<ValueId> defined_twice_;
   std::set<std::pair<NodeId, const ops::Constraint*>> recorded_;
@@ -175,7 +175,7 @@ class Solver {
   std::vector<GraphState> graphs_;
   NodeMemo memo_;
   EqualityScope equalities_;
-  KeptVisits kept_visits_;
+  BodyCache body_cache_;
   Summaries summaries_;
 
   // Where the visit is.
@@ -189,10 +189,10 @@ class Solver {
 
   // Trials of branches.
   std::optional<RankClash> rank_clash_;  // of the If visited last
-  bool trial_ = false;                   // following one branch on its own: nothing is recorded
-  bool doomed_ = false;                  // in a trial: a node failed for certain
+  bool speculative_ = false;             // following one branch on its own: nothing is recorded
+  bool infeasible_ = false;              // in a trial: a node failed for certain
   int conditional_ = 0;                  // bodies around the node that may not be run, since the trial began
-  int trials_ = 0;
+  int speculations_ = 0;
 };
 
 }  // namespace tensorlint::dataflow

@@ -16,7 +16,7 @@ class Summaries {
 
   /// Functions that call each other with ranges which differ a little in each call would be followed 2^n times: calls
   /// after the first few are to take any floating value, so that they repeat.
-  bool is_sharp(GraphId function) const { return of(function).size() < kSharpSummaries; }
+  bool is_exact(GraphId function) const { return of(function).size() < kExactSummaries; }
   /// The function's outputs; null where no such call is known.
   const std::vector<AbstractValue>* find(GraphId function, std::span<const AbstractValue> operands,
                                          std::span<const Attribute> attributes) const;
@@ -25,7 +25,7 @@ class Summaries {
 
  private:
   static constexpr std::size_t kMaxSummaries = 64;    // of one function
-  static constexpr std::size_t kSharpSummaries = 32;  // of one function
+  static constexpr std::size_t kExactSummaries = 32;  // of one function
 
   struct Summary {
     std::vector<AbstractValue> operands, outputs;

@@ -12,9 +12,9 @@
 namespace tensorlint::dataflow {
 
 /// The facts that inference begins with: of initializers, of declared types, of what the user declared.
-class Seeds {
+class InitialFacts {
  public:
-  Seeds(const Model& model, const AnalysisOptions& options, FactStore& facts)
+  InitialFacts(const Model& model, const AnalysisOptions& options, FactStore& facts)
       : model_(model), options_(options), facts_(facts) {
     for (const StructureFault& fault : model.faults)
       if (fault.kind == StructureFault::Kind::kMalformedTensor && fault.tensor != nullptr)

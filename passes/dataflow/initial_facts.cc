@@ -1,4 +1,4 @@
-#include "passes/dataflow/seeds.h"
+#include "passes/dataflow/initial_facts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -32,7 +32,7 @@ bool is_extent_name(std::string_view name) {
 
 }  // namespace
 
-FactId Seeds::input(ValueId id) {
+FactId InitialFacts::input(ValueId id) {
   const Value& value = model_.value(id);
   const std::uint64_t site = mix(0x1090, static_cast<std::uint64_t>(id)) | 1;
   FactId fact = value.type != nullptr ? declared(*value.type, site) : FactId::kTop;
@@ -53,11 +53,11 @@ FactId Seeds::input(ValueId id) {
   return fact;
 }
 
-FactId Seeds::initializer(const Value& value) {
+FactId InitialFacts::initializer(const Value& value) {
   return value.initializer != nullptr ? dense(*value.initializer) : sparse(value.sparse_initializer);
 }
 
-FactId Seeds::dense(const Tensor& tensor) {
+FactId InitialFacts::dense(const Tensor& tensor) {
   if (!malformed_.contains(&tensor)) return facts_.intern(ops::fact_of_tensor(facts_, tensor, kMaxFloatContent));
   Fact fact;
   fact.kind = ValueKind::kTensor;
@@ -66,7 +66,7 @@ FactId Seeds::dense(const Tensor& tensor) {
   return facts_.intern(fact);
 }
 
-FactId Seeds::sparse(const SparseTensor* sparse) {
+FactId InitialFacts::sparse(const SparseTensor* sparse) {
   Fact fact;
   fact.kind = ValueKind::kSparseTensor;
   if (sparse == nullptr || sparse->values == nullptr) return FactId::kTop;
@@ -80,7 +80,7 @@ FactId Seeds::sparse(const SparseTensor* sparse) {
   return facts_.intern(fact);
 }
 
-FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
+FactId InitialFacts::declared(const TypeDecl& type, std::uint64_t site) {
   Fact fact;
   switch (type.kind) {
     case TypeKind::kNone:
@@ -110,7 +110,7 @@ FactId Seeds::declared(const TypeDecl& type, std::uint64_t site) {
   return facts_.intern(fact);
 }
 
-ops::Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
+ops::Dims InitialFacts::dims_of(const TypeDecl& type, std::uint64_t site) {
   ops::Dims dims;
   for (std::uint32_t axis = 0; axis < type.dims.size(); ++axis) {
     const DimDecl& dim = type.dims[axis];
@@ -125,7 +125,7 @@ ops::Dims Seeds::dims_of(const TypeDecl& type, std::uint64_t site) {
   return dims;
 }
 
-Dim Seeds::extent_named(NameId name) {
+Dim InitialFacts::extent_named(NameId name) {
   const std::string_view text = model_.text(name);
   if (is_plain_name(text)) return facts_.dims().symbol(text);
   const auto [known, is_new] = formulas_.try_emplace(static_cast<std::uint32_t>(name));
@@ -136,7 +136,7 @@ Dim Seeds::extent_named(NameId name) {
   return known->second;
 }
 
-FactId Seeds::refine(FactId base, const InputDeclaration& declared, std::uint64_t site) {
+FactId InitialFacts::refine(FactId base, const InputDeclaration& declared, std::uint64_t site) {
   Fact fact = facts_.fact(base);
   if (declared.dtypes) {
     fact.kind = ValueKind::kTensor;

@@ -1,4 +1,4 @@
-#include "passes/dataflow/kept_visits.h"
+#include "passes/dataflow/body_cache.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,19 +12,19 @@ constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of ke
 
 }  // namespace
 
-KeptVisits::KeptVisits(const Model& model, const std::vector<std::vector<GraphId>>& bodies)
+BodyCache::BodyCache(const Model& model, const std::vector<std::vector<GraphId>>& bodies)
     : model_(model),
       bodies_(bodies),
       first_visits_(model.graphs.size()),
       room_(std::max<std::size_t>(kRoomAtLeast, kRoomPerNode * model.nodes.size())) {}
 
-const std::vector<AbstractValue>* KeptVisits::Body::find(std::span<const AbstractValue> given) const {
+const std::vector<AbstractValue>* BodyCache::Body::find(std::span<const AbstractValue> given) const {
   for (const Visit& visit : visits)
     if (std::ranges::equal(visit.given, given)) return &visit.outputs;
   return nullptr;
 }
 
-KeptVisits::Body* KeptVisits::visit(GraphId id, std::uint64_t call) {
+BodyCache::Body* BodyCache::visit(GraphId id, std::uint64_t call) {
   std::uint8_t& visits = first_visits_[static_cast<std::size_t>(id)];
   if (visits < kVisitsBeforeKept) {
     ++visits;
@@ -45,18 +45,18 @@ KeptVisits::Body* KeptVisits::visit(GraphId id, std::uint64_t call) {
   return &body;
 }
 
-void KeptVisits::keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs) {
+void BodyCache::keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs) {
   if (body.visits.size() < kMaxKeptVisits && take_room(given.size() + outputs.size()))
     body.visits.push_back({std::move(given), outputs});
 }
 
-bool KeptVisits::take_room(std::size_t values) {
+bool BodyCache::take_room(std::size_t values) {
   if (values > room_) return false;
   room_ -= values;
   return true;
 }
 
-std::vector<ValueId> KeptVisits::captures_of(GraphId body) const {
+std::vector<ValueId> BodyCache::captures_of(GraphId body) const {
   std::vector<GraphId> graphs{body};
   for (std::size_t g = 0; g < graphs.size(); ++g) {
     const std::vector<GraphId>& nested = bodies_[static_cast<std::size_t>(graphs[g])];

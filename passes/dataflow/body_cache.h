@@ -13,10 +13,10 @@ namespace tensorlint::dataflow {
 
 /// What bodies of Loops and Scans did when they were handed some inputs and met some values of the graphs around them.
 /// Loops within loops would be followed 2^depth times, if this were not kept.
-class KeptVisits {
+class BodyCache {
  public:
   /// `bodies`: bodies_by_graph.
-  KeptVisits(const Model& model, const std::vector<std::vector<GraphId>>& bodies);
+  BodyCache(const Model& model, const std::vector<std::vector<GraphId>>& bodies);
 
   struct Visit {
     std::vector<AbstractValue> given;  ///< inputs, then captures
@@ -30,10 +30,10 @@ class KeptVisits {
     const std::vector<AbstractValue>* find(std::span<const AbstractValue> given) const;
     /// States of loops around it multiply, mostly in their ranges: visits after the first few are to take any floating
     /// value, so that they repeat.
-    bool is_sharp() const { return visits.size() < kSharpVisits; }
+    bool is_exact() const { return visits.size() < kExactVisits; }
 
    private:
-    friend class KeptVisits;
+    friend class BodyCache;
     bool is_too_large = false;
     std::uint64_t call = 0;  // of the function around it: another call may have other attributes
   };
@@ -45,7 +45,7 @@ class KeptVisits {
   void keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs);
 
  private:
-  static constexpr std::size_t kSharpVisits = 8;
+  static constexpr std::size_t kExactVisits = 8;
 
   std::vector<ValueId> captures_of(GraphId body) const;
   bool take_room(std::size_t values);
