@@ -13,6 +13,11 @@ RegionKind region_kind(const Model& model, const Operator& op) {
   return RegionKind::kNone;
 }
 
+std::string_view graph_attribute(RegionKind kind, std::size_t graph) {
+  if (kind == RegionKind::kIf) return graph == 0 ? "then_branch" : "else_branch";
+  return "body";
+}
+
 namespace detail {
 
 RegionOp lay_out(const Model& model, const Node& node, RegionKind kind, std::int64_t num_scan_inputs) {
@@ -24,15 +29,21 @@ RegionOp lay_out(const Model& model, const Node& node, RegionKind kind, std::int
       break;
     case RegionKind::kIf:
       region.control_operands = 1;
+      region.condition_operand = 0;
       break;
     case RegionKind::kLoop:
-      region.control_operands = 2;
-      region.control_inputs = 2;
+      region.control_operands = region.control_inputs = 2;
       region.control_outputs = 1;
+      region.trip_count_operand = region.iteration_input = 0;
+      region.condition_operand = region.condition_input = 1;
+      region.condition_output = 0;
       region.carried = rest();
       break;
     case RegionKind::kScan: {
-      region.control_operands = model.op(node).opset < 9 ? 1 : 0;
+      if (model.op(node).opset < 9) {
+        region.control_operands = 1;
+        region.lengths_operand = 0;
+      }
       if (num_scan_inputs < 1 || static_cast<std::uint64_t>(num_scan_inputs) > rest()) break;
       region.scanned = static_cast<std::size_t>(num_scan_inputs);
       region.carried = rest() - region.scanned;
@@ -49,13 +60,13 @@ RegionOp lay_out(const Model& model, const Node& node, RegionKind kind, std::int
 
 }  // namespace detail
 
-std::optional<std::size_t> RegionOp::operand_of_input(std::size_t input) const {
+RegionOp::Index RegionOp::operand_of_input(std::size_t input) const {
   if (kind == RegionKind::kNone || kind == RegionKind::kIf || input < control_inputs) return std::nullopt;
   const std::size_t operand = control_operands + input - control_inputs;
-  return operand < operand_count ? std::optional(operand) : std::nullopt;
+  return operand < operand_count ? Index(operand) : std::nullopt;
 }
 
-std::optional<std::size_t> RegionOp::next_output_of_input(std::size_t input) const {
+RegionOp::Index RegionOp::next_output_of_input(std::size_t input) const {
   if (input < control_inputs || input - control_inputs >= carried) return std::nullopt;
   return carried_output(input - control_inputs);
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,8 @@ namespace {
 
 const ops::Constraint kBodyArity{"body_arity", ops::ConstraintKind::kOperandCount,
                                  "a body takes and gives as many values as its node hands it"};
+const ops::Constraint kBodyInput{"body_input_type", ops::ConstraintKind::kDeclaredType,
+                                 "what a body declares of its inputs agrees with what it is handed"};
 
 }  // namespace
 
@@ -15,24 +19,92 @@ void Solver::record_arity(NodeId id, std::string message) {
   record(id, {&kBodyArity, ops::Certainty::kMust, {}, std::move(message), {}});
 }
 
-void Solver::visit_control_flow(NodeId id, const Application& call) {
+void Solver::visit_region(NodeId id, const Application& call) {
   if (depth_ + 1 >= kMaxNesting) {
     give_up(id, "bodies and calls are nested too deep");
     return;
   }
   ++depth_;
-  std::vector<AbstractValue> values;
-  for (std::size_t i = 0; i < call.operands.size(); ++i) values.push_back({call.operands[i], call.operand_taints[i]});
-  if (call.name == "If") visit_if(id, call, values);
-  if (call.name == "Loop") visit_loop(id, call, values);
-  if (call.name == "Scan") visit_scan(id, call, values);
-  if (call.name == "SequenceMap") visit_sequence_map(id, call, values);
+  std::vector<AbstractValue> operands;
+  for (std::size_t i = 0; i < call.operands.size(); ++i) operands.push_back({call.operands[i], call.operand_taints[i]});
+  const RegionOp region =
+      region_op(model_, model_.node(id), [&](std::string_view name) { return call.attribute(name); });
+  switch (region.kind) {
+    case RegionKind::kNone:
+    case RegionKind::kCall:
+      break;
+    case RegionKind::kIf:
+      visit_if(id, call, region, operands);
+      break;
+    case RegionKind::kLoop:
+      visit_loop(id, call, region, operands);
+      break;
+    case RegionKind::kScan:
+      visit_scan(id, call, region, operands);
+      break;
+    case RegionKind::kSequenceMap:
+      visit_sequence_map(id, call, region, operands);
+      break;
+  }
   --depth_;
 }
 
-GraphId Solver::body_of(const Application& call, std::string_view attribute) {
-  const Attribute* found = call.attribute(attribute);
-  return found != nullptr && found->kind == AttributeKind::kGraph ? found->graph : GraphId::kNone;
+/// False, and recorded, where a body has other numbers of inputs and outputs than its node needs.
+bool Solver::body_fits(NodeId id, const RegionOp& region, std::size_t result_count) {
+  const Graph& graph = model_.graph(region.body());
+  const std::size_t inputs = region.input_count(), outputs = region.output_count(result_count);
+  if (graph.inputs.size() != inputs) {
+    record_arity(id, fmt::format("the body takes {} value{}, it is handed {}", graph.inputs.size(),
+                                 graph.inputs.size() == 1 ? "" : "s", inputs));
+    return false;
+  }
+  if (graph.outputs.size() != outputs) {
+    record_arity(id, fmt::format("the body gives {} value{}, its node takes {}", graph.outputs.size(),
+                                 graph.outputs.size() == 1 ? "" : "s", outputs));
+    return false;
+  }
+  return true;
+}
+
+/// Compares what a body declares of input `at` with what it is handed from `operand` on: the dtype, and of what stays
+/// the same in each iteration the shape.
+void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
+                              bool with_shape) {
+  const ValueId input = model_.graph(body).inputs[at];
+  const TypeDecl* type = input == ValueId::kAbsent ? nullptr : model_.value(input).type;
+  if (type == nullptr || type->kind != TypeKind::kTensor) return;
+  const Fact declared = facts_.fact(initial_facts_.declared(*type, 0)), fact = facts_.fact(given.fact);
+  if (fact.kind != ValueKind::kTensor) return;
+  if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
+    // The operator itself rejects the operand: once is enough.
+    const auto rejected = [&](const NodeFailure& failure) {
+      return failure.node == id && aspect_of(failure.failure.constraint->kind) == Aspect::kDtype &&
+             std::ranges::find(failure.failure.operands, operand) != failure.failure.operands.end();
+    };
+    if (std::ranges::any_of(out_.failures_, rejected)) return;
+    record(id, {&kBodyInput,
+                ops::Certainty::kMust,
+                {operand},
+                fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand, fact.dtypes.to_text(),
+                            declared.dtypes.to_text()),
+                {}});
+    return;
+  }
+  if (!with_shape || given.taint.has(Aspect::kShape) || fact.shape == ShapeId::kUnranked ||
+      declared.shape == ShapeId::kUnranked)
+    return;
+  const auto have = facts_.dims_of(fact.shape), wanted = facts_.dims_of(declared.shape);
+  const auto agrees = [this](Dim a, Dim b) {
+    const auto x = facts_.dims().as_constant(a), y = facts_.dims().as_constant(b);
+    return !x || !y || *x == *y;
+  };
+  if (std::ranges::equal(have, wanted, agrees)) return;
+  record(id, {&kBodyInput,
+              ops::Certainty::kMust,
+              {operand},
+              fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
+                          facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)),
+              {}});
 }
 
 /// A body that declares an optional may be handed what the optional holds (backend test loop16_seq_none).

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
 
-bool is_control_flow(std::string_view name) {
-  return name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap";
-}
-
 std::int64_t content_size(const FactStore& facts, FactId id) {
   if (id == FactId::kAbsent || id == FactId::kTop) return 0;
   const Content* content = facts.content(facts.fact(id).content);
@@ -82,8 +78,8 @@ void Solver::visit_node(NodeId id) {
   }
 
   const bool clean = infer_node(id, call, any != Taint(), frame.result);
-  if (call.domain.empty() && is_control_flow(call.name)) {
-    visit_control_flow(id, call);
+  if (region_kind(model_, op) != RegionKind::kNone) {
+    visit_region(id, call);
   } else if (memoisable && clean && frame.result.repeatable &&
              call.attributes.data() == model_.attributes(node).data()) {
     memo_.remember(key, id, frame.operands, frame.result.results);
@@ -123,7 +119,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
     out_.declared_.insert(id);
   } else if (op.schema == nullptr) {
     out_.reasons_.try_emplace(id, "the operator is not known");
-  } else if (entry == nullptr && !is_control_flow(call.name)) {
+  } else if (entry == nullptr && region_kind(model_, op) == RegionKind::kNone) {
     out_.reasons_.try_emplace(id, "no inference is written for the operator");
   }
   return clean;

@@ -63,7 +63,7 @@ void Solver::visit_graph(GraphId id) {
   state.is_active = true;
   const Graph& graph = model_.graph(id);
   const EqualityScope::Checkpoint outer_equalities = equalities_.checkpoint();
-  // Nothing changes them: the facts of the first visit hold in all. What a trial notes is taken back.
+  // Nothing changes them: the facts of the first visit hold in all. A speculative visit takes back what it changes.
   const bool has_initializers = state.has_initializers;
   if (!speculative_) state.has_initializers = true;
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))

@@ -14,6 +14,7 @@
 #include "ir/call/application.h"
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
+#include "ir/graph/region_op.h"
 #include "ir/ops/inference.h"
 #include "ir/ops/signatures.h"
 #include "passes/dataflow/abstract_value.h"
@@ -31,14 +32,15 @@ namespace tensorlint::dataflow {
 /// Iterates the operators' inference over graphs, bodies and functions. One Solver, one analysis. Private to this
 /// folder: users call `analyse`.
 ///
-/// Facts of the visit under way stand in current_; a graph that was visited is committed: its facts are joined into the
-/// result. What has state of its own is a class of its own (the includes above); the rest is told in this order:
+/// current_ holds the facts of the visit under way; a graph that was visited is committed: its facts are joined into
+/// the result. What has state of its own is a class of its own (the includes above); the rest comes in this order:
 ///   solver.cc        graphs: order, visit, commit
 ///   nodes.cc         a node: operands, memo, inference, what it costs; failures
 ///   declarations.cc  declared types of results
-///   bodies.cc        what If, Loop, Scan and SequenceMap share: one visit of a body, kept visits
+///   bodies.cc        what If, Loop, Scan and SequenceMap share: one visit of a body, from the cache where it repeats
 ///   branches.cc      If; branches of different rank
-///   loops.cc         Loop, Scan, SequenceMap
+///   loops.cc         Loop; the iterations of Loop and Scan
+///   scans.cc         Scan, SequenceMap
 ///   functions.cc     calls
 class Solver {
  public:
@@ -51,8 +53,21 @@ class Solver {
   struct RankClash {
     std::vector<AbstractValue> then_results, else_results;
   };
-  struct Iteration;
-  struct Outcome;
+
+  /// A Loop or Scan with what enters its first iteration.
+  struct Loop {
+    RegionOp region;
+    std::vector<AbstractValue> carried{};  ///< loop-carried values
+    std::vector<AbstractValue> slices{};   ///< of each scanned operand what an iteration gets
+    std::optional<std::int64_t> trips{};   ///< exact number of iterations, where it is constant
+  };
+  struct Iterations;
+
+  struct LoopResults {
+    std::vector<AbstractValue> carried;       ///< after the last iteration
+    std::vector<AbstractValue> scan_outputs;  ///< of one iteration: joined over all
+    std::optional<std::int64_t> trips;        ///< 0: the body was not followed
+  };
 
   /// What a node's visit works with, kept for the next node of this depth.
   struct Frame {
@@ -129,8 +144,10 @@ class Solver {
 
   // ---- bodies
 
-  void visit_control_flow(NodeId id, const Application& call);
-  static GraphId body_of(const Application& call, std::string_view attribute);
+  void visit_region(NodeId id, const Application& call);
+  bool body_fits(NodeId id, const RegionOp& region, std::size_t result_count);
+  void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
+                        bool with_shape);
   AbstractValue as_input(ValueId input, AbstractValue given);
   std::vector<AbstractValue> visit_body(GraphId body, std::span<const AbstractValue> inputs);
   std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs);
@@ -138,24 +155,36 @@ class Solver {
 
   // ---- branches
 
-  void visit_if(NodeId id, const Application& call, std::span<const AbstractValue> operands);
+  void visit_if(NodeId id, const Application& call, const RegionOp& region, std::span<const AbstractValue> operands);
+  void check_branch_arity(NodeId id, GraphId branch, std::string_view name, std::size_t results);
+  void merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::span<const AbstractValue> outputs);
   void check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken);
   void refine_branch(const RankClash& clash, std::span<const NodeId> nodes);
 
   // ---- loops
 
-  void visit_loop(NodeId id, const Application& call, std::span<const AbstractValue> operands);
-  void visit_scan(NodeId id, const Application& call, std::span<const AbstractValue> operands);
-  void visit_sequence_map(NodeId id, const Application& call, std::span<const AbstractValue> operands);
-  Outcome iterate(NodeId id, const Iteration& loop);
-  void report_carried(NodeId id, const Iteration& loop, std::span<AbstractValue> after);
+  void visit_loop(NodeId id, const Application& call, const RegionOp& region, std::span<const AbstractValue> operands);
+  std::optional<std::int64_t> trip_count(const Application& call, const RegionOp& region) const;
+  static std::vector<AbstractValue> carried_operands(const RegionOp& region, std::span<const AbstractValue> operands);
+  void check_body_inputs(NodeId id, const Loop& loop, std::span<const AbstractValue> operands);
+  /// Follows a loop until it ends, or until nothing new happens in it.
+  LoopResults iterate(NodeId id, const Loop& loop);
+  std::vector<AbstractValue> body_inputs(const Loop& loop, const Iterations& run, std::int64_t k);
+  void run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t k);
+  std::optional<std::vector<AbstractValue>> next_iteration(const Loop& loop, Iterations& run, std::int64_t k);
+  std::optional<std::vector<AbstractValue>> join_iteration(const Loop& loop, Iterations& run);
+  void report_carried(NodeId id, const Loop& loop, std::span<AbstractValue> after);
   FactId stacked_without_visit(ValueId output);
-  void check_body_input(NodeId id, GraphId body, std::size_t at, const AbstractValue& given, int operand,
-                        bool with_shape);
   void check_condition(NodeId id, const AbstractValue& condition);
+
+  // ---- scans
+
+  void visit_scan(NodeId id, const Application& call, const RegionOp& region, std::span<const AbstractValue> operands);
+  Dim take_slices(NodeId id, Loop& loop, const ScanAxes& axes, std::span<const AbstractValue> operands, Dim& batch);
   void check_scan_length(NodeId id, const AbstractValue& operand, int index, int first, Dim length, Dim trips);
   void check_stack_axis(NodeId id, const AbstractValue& element, std::size_t result, std::int64_t axis);
-  bool body_takes(NodeId id, GraphId body, std::size_t inputs, std::size_t outputs);
+  void visit_sequence_map(NodeId id, const Application& call, const RegionOp& region,
+                          std::span<const AbstractValue> operands);
 
   // ---- functions
 
@@ -180,18 +209,18 @@ class Solver {
 
   // Where the visit is.
   int depth_ = 0;
-  std::deque<Frame> frames_;  // by depth; where one stands does not change
+  std::deque<Frame> frames_;  // by depth; addresses do not change
   std::vector<NodeId> calls_;
   std::vector<Attribute> caller_attributes_;
   std::uint64_t visit_serial_ = 0, serials_ = 0;  // distinguishes visits of one body or function
   std::uint64_t call_serial_ = 0;                 // visit_serial_ of the innermost function
   std::int64_t iteration_ = 0;
 
-  // Trials of branches.
+  // Branches that are followed speculatively.
   std::optional<RankClash> rank_clash_;  // of the If visited last
   bool speculative_ = false;             // following one branch on its own: nothing is recorded
-  bool infeasible_ = false;              // in a trial: a node failed for certain
-  int conditional_ = 0;                  // bodies around the node that may not be run, since the trial began
+  bool infeasible_ = false;              // while speculative: a node failed for certain
+  int conditional_ = 0;                  // bodies around the node that may not run, since the speculation began
   int speculations_ = 0;
 };
 

@@ -152,13 +152,10 @@ class TransferPlanner {
 
   double trips_of(NodeId owner) const {
     const Node& node = model_.node(owner);
-    const RegionKind kind = region_kind(model_, model_.op(node));
-    if (kind == RegionKind::kIf) return 1;
-    if (kind == RegionKind::kLoop) {
-      const ValueId count = node.operand_count > 0 ? model_.operands(node)[0] : ValueId::kAbsent;
-      if (const auto known = known_integer(analysis_, count))
-        return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
-    }
+    const RegionOp region = region_op(model_, node);
+    if (region.kind == RegionKind::kIf) return 1;
+    if (const auto known = known_integer(analysis_, value_at(model_.operands(node), region.trip_count_operand)))
+      return static_cast<double>(std::clamp<std::int64_t>(*known, 0, 1'000'000));
     return static_cast<double>(kNominalExtent);
   }
 

@@ -131,15 +131,15 @@ class Placer {
   Bdd start_condition(NodeId loop, ValueId value);
   void set_loop_results(const Node& node, const LoopResults& after, Bdd guard);
   LoopResults iterate(const Loop& loop, Bdd guard);
+  bool follow_iteration(const Loop& loop, Iterations& run, Bdd guard);
   Bdd may_begin(const Loop& loop, Iterations& run, std::int64_t k);
   Bdd next_condition(const Loop& loop, Iterations& run);
   void find_period(const Loop& loop, Iterations& run, std::span<const Placed> before, std::int64_t k);
   void enter_body(const Loop& loop, std::int64_t k, std::span<const Placed> before, Bdd inside);
-  std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Bdd, bool>> slices, Bdd inside);
-  void add_slice(const Loop& loop, std::pair<Bdd, bool>& all, Bdd slice, ValueId value, Bdd inside);
+  std::vector<Placed> leave_body(const Loop& loop, std::int64_t k, std::span<std::optional<Bdd>> all, Bdd inside);
+  void add_slice(const Loop& loop, std::optional<Bdd>& all, Bdd slice, ValueId value, Bdd inside);
   void need_classes(std::uint64_t key, const TripClasses& own);
-  std::vector<Placed> carried_after(const Loop& loop, std::span<const std::vector<Placed>> states,
-                                    std::span<const Bdd> entered);
+  std::vector<Placed> carried_after(const Loop& loop, const Iterations& run);
 
   const dataflow::Analysis& analysis_;
   const Model& model_;

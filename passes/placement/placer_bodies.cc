@@ -63,10 +63,10 @@ std::vector<Placed> Placer::outputs_of(GraphId body) {
 }
 
 void Placer::visit_if(NodeId id, const Node& node, const RegionOp& region, Bdd guard) {
-  const auto operands = model_.operands(node);
-  if (!region.has_graphs() || operands[0] == ValueId::kAbsent) return give_up(id, guard, {});
-  const std::optional<Bdd> taken = condition(operands[0]);
-  note_number_use(operands[0]);
+  const ValueId decides = value_at(model_.operands(node), region.condition_operand);
+  if (!region.has_graphs() || decides == ValueId::kAbsent) return give_up(id, guard, {});
+  const std::optional<Bdd> taken = condition(decides);
+  note_number_use(decides);
   records_.reach(id, guard);
   std::vector<Placed> outputs[2];
   Bdd guards[2] = {guard, guard};

@@ -34,22 +34,23 @@ struct Placer::Iterations {
   std::int64_t last = kMaxContexts;                           ///< the last iteration to follow
   Bdd going = kTrue;                                          ///< when all conditions so far have held
   Bdd goes_on = kTrue;                                        ///< when the last body asked for another iteration
-  bool uses_number =
-      false;             ///< a condition depends on the iteration number, so that equal states may go on differently
-  bool is_exact = true;  ///< every condition could be expressed
-  Symbols::Count outer;  ///< symbols from before the loop
+  std::vector<std::optional<Bdd>> scan_outputs{};  ///< where all slices of each are; nullopt: there are none yet
+  bool uses_number = false;  ///< a condition depends on the iteration number: equal states may go on differently
+  bool is_exact = true;      ///< every condition could be expressed
+  Symbols::Count outer;      ///< symbols from before the loop
+
+  std::int64_t followed() const { return static_cast<std::int64_t>(states.size()) - 1; }
 };
 
 struct Placer::LoopResults {
   std::vector<Placed> carried;
-  std::vector<std::pair<Bdd, bool>> stacked;  ///< of each scan output: where all slices are; false: there is none
+  std::vector<std::optional<Bdd>> scan_outputs;  ///< where all slices of each are; nullopt: there are none
 };
 
 void Placer::visit_loop(NodeId id, const Node& node, const RegionOp& region, Bdd guard) {
   const auto operands = model_.operands(node);
-  // Scan 8 stops at a length of its own for each element of a batch, which this does not follow.
-  const bool is_batched_scan = region.kind == RegionKind::kScan && region.control_operands != 0;
-  if (!region.has_graphs() || is_batched_scan || !region.fits(model_.graph(region.body())))
+  // Elements of a batch may end at lengths of their own, which this does not follow.
+  if (!region.has_graphs() || region.is_batched() || !region.fits(model_.graph(region.body())))
     return give_up(id, guard, {});
   Loop loop{.id = id, .region = region};
   for (std::size_t i = 0; i < region.carried; ++i) loop.carried.push_back(read(operands[region.carried_operand(i)]));
@@ -61,8 +62,10 @@ void Placer::visit_loop(NodeId id, const Node& node, const RegionOp& region, Bdd
   if (region.kind == RegionKind::kScan) {
     set_trips_of_scan(loop, node, operands[region.scanned_operand(0)]);
   } else {
-    if (operands[0] != ValueId::kAbsent) set_trips(loop, operands[0]);
-    if (operands[1] != ValueId::kAbsent) loop.start = start_condition(id, operands[1]);
+    const ValueId count = value_at(operands, region.trip_count_operand),
+                  condition = value_at(operands, region.condition_operand);
+    if (count != ValueId::kAbsent) set_trips(loop, count);
+    if (condition != ValueId::kAbsent) loop.start = start_condition(id, condition);
   }
   set_loop_results(node, iterate(loop, guard), guard);
 }
@@ -90,7 +93,8 @@ Bdd Placer::start_condition(NodeId loop, ValueId value) {
 
 /// A Scan runs once per element of the scanned axis; the same dim is the same number everywhere.
 void Placer::set_trips_of_scan(Loop& loop, const Node& node, ValueId sequence) {
-  const Dim extent = scanned_extent(analysis_, sequence, attributes_.find(node, "scan_input_axes"));
+  const Dim extent = scanned_extent(analysis_, sequence,
+                                    scan_axes([&](std::string_view name) { return attributes_.find(node, name); }));
   loop.trips = analysis_.facts().dims().as_constant(extent);
   if (loop.trips) return;
   loop.symbol = extent.is_unknown() ? symbols_.fresh(sequence).symbol : symbols_.of_dim(extent);
@@ -105,58 +109,49 @@ void Placer::set_loop_results(const Node& node, const LoopResults& after, Bdd gu
       set(results[r], after.carried[r], guard);
     } else {
       const std::size_t slice = r - after.carried.size();
-      set(results[r], {slice < after.stacked.size() ? after.stacked[slice].first : lattice_.unknown(), {}}, guard);
+      const auto device = slice < after.scan_outputs.size() ? after.scan_outputs[slice] : std::nullopt;
+      set(results[r], {device.value_or(lattice_.unknown()), {}}, guard);
     }
   }
 }
 
 /// Follows iterations until the states of the loop-carried values repeat, or until no more can be entered.
 Placer::LoopResults Placer::iterate(const Loop& loop, Bdd guard) {
-  const RegionOp& region = loop.region;
-  const Graph& body = model_.graph(region.body());
-  LoopResults results;
-  results.stacked.assign(body.outputs.size() - region.stacked_output(0), {lattice_.unknown(), false});
+  const std::size_t outputs = model_.graph(loop.region.body()).outputs.size();
   Iterations run{.states = {loop.carried}, .going = loop.start, .outer = symbols_.count()};
+  run.scan_outputs.resize(outputs - loop.region.scan_output(0));
   if (loop.trips) run.last = std::min(run.last, *loop.trips);
-
-  std::int64_t k = 1;
-  for (; k <= run.last; ++k) {
-    const Bdd entered = store_.and_(run.going, may_begin(loop, run, k));
-    const Bdd inside = store_.and_(guard, entered);
-    if (inside == kFalse || store_.is_full()) break;
-    std::vector<Placed> before = run.states.back();
-    if (k > kExactIterations && loop_states_.depends_on_new(before, run.outer))
-      loop_states_.forget_choices(before, inside, run.outer, body.inputs[region.control_inputs]);
-    if (!run.period && !run.uses_number) {
-      find_period(loop, run, before, k);
-      if (k > run.last) break;
-    }
-    loops_.push_back({loop.id, k});
-    enter_body(loop, k, before, inside);
-    visit_graph(region.body(), inside);
-    run.uses_number = run.uses_number || loops_.back().uses_number;
-    run.states.push_back(leave_body(loop, k, results.stacked, inside));
-    loops_.pop_back();
-    run.entered.push_back(entered);
-    run.goes_on = next_condition(loop, run);
-    run.going = store_.and_(entered, run.goes_on);
+  while (run.followed() < run.last && follow_iteration(loop, run, guard)) {
   }
   // A loop that ends by its condition before its states repeat distinguishes as many trip counts as it has iterations.
-  if (loop.symbol)
-    need_classes(loop.key, run.period.value_or(TripClasses{static_cast<std::int64_t>(run.states.size()) - 1, 1}));
-  const bool is_cut_short =
-      !run.period && k > run.last && run.last == kMaxContexts && (!loop.trips || *loop.trips > kMaxContexts);
-  results.carried = carried_after(loop, run.states, run.entered);
-  if (is_cut_short || !run.is_exact) {
-    limit(loop.id,
-          fmt::format(
-              "followed for {} iterations only: devices, or the conditions that decide them, do not repeat before",
-              run.states.size() - 1));
-    for (std::size_t i = 0; i < region.carried; ++i)
-      for (const std::vector<Placed>& state : run.states)
-        results.carried[i] = {lattice_.join(results.carried[i].device, state[i].device), {}};
+  if (loop.symbol) need_classes(loop.key, run.period.value_or(TripClasses{run.followed(), 1}));
+  return {carried_after(loop, run), std::move(run.scan_outputs)};
+}
+
+/// Follows the next iteration; false where it cannot be entered, or shows nothing new.
+bool Placer::follow_iteration(const Loop& loop, Iterations& run, Bdd guard) {
+  const std::int64_t k = run.followed() + 1;
+  const Graph& body = model_.graph(loop.region.body());
+  const Bdd entered = store_.and_(run.going, may_begin(loop, run, k));
+  const Bdd inside = store_.and_(guard, entered);
+  if (inside == kFalse || store_.is_full()) return false;
+  std::vector<Placed> before = run.states.back();
+  if (k > kExactIterations && loop_states_.depends_on_new(before, run.outer))
+    loop_states_.forget_choices(before, inside, run.outer, value_at(body.inputs, loop.region.carried_input(0)));
+  if (!run.period && !run.uses_number) {
+    find_period(loop, run, before, k);
+    if (k > run.last) return false;
   }
-  return results;
+  loops_.push_back({loop.id, k});
+  enter_body(loop, k, before, inside);
+  visit_graph(loop.region.body(), inside);
+  run.uses_number = run.uses_number || loops_.back().uses_number;
+  run.states.push_back(leave_body(loop, k, run.scan_outputs, inside));
+  loops_.pop_back();
+  run.entered.push_back(entered);
+  run.goes_on = next_condition(loop, run);
+  run.going = store_.and_(entered, run.goes_on);
+  return true;
 }
 
 /// When the trip count lets iteration `k` begin.
@@ -169,9 +164,9 @@ Bdd Placer::may_begin(const Loop& loop, Iterations& run, std::int64_t k) {
 
 /// When the body's condition asks for another iteration.
 Bdd Placer::next_condition(const Loop& loop, Iterations& run) {
-  const std::vector<ValueId>& outputs = model_.graph(loop.region.body()).outputs;
-  if (loop.region.control_outputs == 0 || outputs[0] == ValueId::kAbsent) return kTrue;
-  const auto next = condition(outputs[0]);
+  const ValueId output = value_at(model_.graph(loop.region.body()).outputs, loop.region.condition_output);
+  if (output == ValueId::kAbsent) return kTrue;
+  const auto next = condition(output);
   run.is_exact = run.is_exact && next.has_value();
   return next.value_or(kTrue);
 }
@@ -205,8 +200,9 @@ void Placer::enter_body(const Loop& loop, std::int64_t k, std::span<const Placed
     const auto operand = loop.region.operand_of_input(i), output = loop.region.next_output_of_input(i);
     if (!operand) {
       placed.device = lattice_.on(0);
-      placed.content = i == 0 ? Element{.kind = Element::Kind::kNumber, .is_iteration = true, .number = k - 1}
-                              : Element{.kind = Element::Kind::kNumber, .number = 1};
+      placed.content = loop.region.iteration_input == i
+                           ? Element{.kind = Element::Kind::kNumber, .is_iteration = true, .number = k - 1}
+                           : Element{.kind = Element::Kind::kNumber, .number = 1};
     } else {
       placed = output ? before[i - loop.region.control_inputs] : loop.slices[i - loop.region.slice_input(0)];
       const ValueId from = output && k > 1 ? body.outputs[*output] : operands[*operand];
@@ -216,8 +212,8 @@ void Placer::enter_body(const Loop& loop, std::int64_t k, std::span<const Placed
   }
 }
 
-/// The loop-carried values after iteration `k`; its scan outputs go to `slices`.
-std::vector<Placed> Placer::leave_body(const Loop& loop, std::int64_t k, std::span<std::pair<Bdd, bool>> slices,
+/// The loop-carried values after iteration `k`; its scan outputs are added to `all`.
+std::vector<Placed> Placer::leave_body(const Loop& loop, std::int64_t k, std::span<std::optional<Bdd>> all,
                                        Bdd inside) {
   const RegionOp& region = loop.region;
   const Graph& body = model_.graph(region.body());
@@ -228,24 +224,23 @@ std::vector<Placed> Placer::leave_body(const Loop& loop, std::int64_t k, std::sp
     if (after[i].content.is_iteration) after[i].content = symbols_.fresh(body.outputs[region.carried_output(i)]);
     records_.note_carried(loop.id, i, k, loop.carried[i].device, after[i].device, inside);
   }
-  for (std::size_t s = 0; s < slices.size(); ++s) {
-    const std::size_t output = region.stacked_output(s);
-    add_slice(loop, slices[s], outputs[output].device, body.outputs[output], inside);
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    const std::size_t output = region.scan_output(s);
+    add_slice(loop, all[s], outputs[output].device, body.outputs[output], inside);
   }
   return after;
 }
 
-void Placer::add_slice(const Loop& loop, std::pair<Bdd, bool>& all, Bdd slice, ValueId value, Bdd inside) {
-  if (!all.second) {
-    all = {slice, true};
+void Placer::add_slice(const Loop& loop, std::optional<Bdd>& all, Bdd slice, ValueId value, Bdd inside) {
+  if (!all) {
+    all = slice;
     return;
   }
-  const Bdd together = lattice_.meet(all.first, slice);
+  const Bdd together = lattice_.meet(*all, slice);
   const Bdd fails = lattice_.fails(together);
   records_.reach(loop.id, store_.and_(inside, lattice_.untainted(together)));
-  fail(loop.id, store_.and_(inside, fails),
-       [&](FailedVisit& visit) { visit.sides = {{value, all.first}, {value, slice}}; });
-  all.first = store_.ite(inside, lattice_.result(together), all.first);
+  fail(loop.id, store_.and_(inside, fails), [&](FailedVisit& visit) { visit.sides = {{value, *all}, {value, slice}}; });
+  all = store_.ite(inside, lattice_.result(together), *all);
 }
 
 void Placer::need_classes(std::uint64_t key, const TripClasses& own) {
@@ -256,18 +251,30 @@ void Placer::need_classes(std::uint64_t key, const TripClasses& own) {
   needs_another_pass_ = needs_another_pass_ || all.count() != before;
 }
 
-/// The state before the first iteration that was not begun. `entered`: by iteration from 1, when it is begun.
-std::vector<Placed> Placer::carried_after(const Loop& loop, std::span<const std::vector<Placed>> states,
-                                          std::span<const Bdd> entered) {
+/// The loop-carried values after the loop: the state before the first iteration that was not entered. Where that is not
+/// known, a value may be wherever it was in some state.
+std::vector<Placed> Placer::carried_after(const Loop& loop, const Iterations& run) {
   const Graph& body = model_.graph(loop.region.body());
-  std::vector<Placed> carried = states.back();
-  for (std::size_t s = states.size() - 1; s-- > 0;) {
-    const Bdd more = entered[s + 1];
+  std::vector<Placed> carried = run.states.back();
+  for (std::size_t s = run.states.size() - 1; s-- > 0;) {
+    const Bdd more = run.entered[s + 1];
     for (std::size_t i = 0; i < carried.size(); ++i) {
-      carried[i].device = store_.ite(more, carried[i].device, states[s][i].device);
+      const Placed& earlier = run.states[s][i];
+      carried[i].device = store_.ite(more, carried[i].device, earlier.device);
       carried[i].content =
-          symbols_.merge(more, carried[i].content, states[s][i].content, body.inputs[loop.region.carried_input(i)]);
+          symbols_.merge(more, carried[i].content, earlier.content, body.inputs[loop.region.carried_input(i)]);
     }
+  }
+  const bool is_cut_short =
+      !run.period && run.followed() == kMaxContexts && (!loop.trips || *loop.trips > kMaxContexts);
+  if (is_cut_short || !run.is_exact) {
+    limit(loop.id,
+          fmt::format(
+              "followed for {} iterations only: devices, or the conditions that decide them, do not repeat before",
+              run.followed()));
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      for (const std::vector<Placed>& state : run.states)
+        carried[i] = {lattice_.join(carried[i].device, state[i].device), {}};
   }
   return carried;
 }

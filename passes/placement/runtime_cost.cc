@@ -253,8 +253,9 @@ class Run {
 
   void branch(NodeId id, const Node& node, const RegionOp& region) {
     const auto operands = model_.operands(node);
-    if (operands.empty() || operands[0] == ValueId::kAbsent) return stop("an If has no condition");
-    const GraphId body = region.graphs[decide(id, operands[0]) ? 0 : 1];
+    const ValueId condition = value_at(operands, region.condition_operand);
+    if (condition == ValueId::kAbsent) return stop("an If has no condition");
+    const GraphId body = region.graphs[decide(id, condition) ? 0 : 1];
     if (body == GraphId::kNone) return stop("an If has no such branch");
     visit_graph(body);
     bind_results(node, body);
@@ -266,11 +267,12 @@ class Run {
     std::optional<std::int64_t> trips;
     if (region.kind == RegionKind::kScan) {
       trips = dims().as_constant(
-          scanned_extent(analysis_, operands[region.scanned_operand(0)], attributes_.find(node, "scan_input_axes")));
+          scanned_extent(analysis_, operands[region.scanned_operand(0)],
+                         scan_axes([&](std::string_view name) { return attributes_.find(node, name); })));
       if (!trips) stop(fmt::format("how often the scan `{}` runs is not known", model_.label(id)));
-    } else if (operands[0] != ValueId::kAbsent) {
-      Buffer& tensor = buffer(operands[0]);
-      if (tensor.home != 0) copy(id, operands[0], 0, false);
+    } else if (const ValueId count = value_at(operands, region.trip_count_operand); count != ValueId::kAbsent) {
+      Buffer& tensor = buffer(count);
+      if (tensor.home != 0) copy(id, count, 0, false);
       trips = tensor.number;
       if (!trips) stop(fmt::format("how often the loop `{}` runs is not known", model_.label(id)));
     }
@@ -283,7 +285,7 @@ class Run {
     const auto operands = model_.operands(node);
     for (std::size_t i = 0; i < region.control_inputs; ++i) {
       make(body.inputs[i], 0);
-      if (body.inputs[i] != ValueId::kAbsent) buffer(body.inputs[i]).number = i == 0 ? k : 1;
+      if (body.inputs[i] != ValueId::kAbsent) buffer(body.inputs[i]).number = region.iteration_input == i ? k : 1;
     }
     for (std::size_t i = 0; i < region.carried; ++i)
       if (const ValueId input = body.inputs[region.carried_input(i)]; input != ValueId::kAbsent)
@@ -298,9 +300,9 @@ class Run {
     const auto operands = model_.operands(node);
     const std::optional<std::int64_t> trips = trips_of(id, node, region);
     if (!problem_.empty()) return;
-    bool going = region.kind != RegionKind::kLoop || operands[1] == ValueId::kAbsent || decide(id, operands[1]);
-    if (region.kind == RegionKind::kScan && region.control_operands != 0)
-      return stop("a Scan of opset 8 is not counted");
+    const ValueId start = value_at(operands, region.condition_operand);
+    bool going = start == ValueId::kAbsent || decide(id, start);
+    if (region.is_batched()) return stop("a Scan of opset 8 is not counted");
     if (!region.fits(body)) return stop("a body does not fit its loop");
     std::vector<std::uint32_t> carried;
     for (std::size_t i = 0; i < region.carried; ++i) {
@@ -319,9 +321,10 @@ class Run {
       for (std::size_t i = 0; i < region.carried; ++i)
         carried[i] = current_[index(body.outputs[region.carried_output(i)])];
       if (stacked.empty())
-        for (std::size_t o = region.stacked_output(0); o < body.outputs.size(); ++o)
+        for (std::size_t o = region.scan_output(0); o < body.outputs.size(); ++o)
           stacked.push_back(buffer(body.outputs[o]).home);
-      if (region.control_outputs != 0 && body.outputs[0] != ValueId::kAbsent) going = decide(id, body.outputs[0]);
+      if (const ValueId next = value_at(body.outputs, region.condition_output); next != ValueId::kAbsent)
+        going = decide(id, next);
       later_iterations_ -= k > 0 ? 1 : 0;
     }
     const auto results = model_.results(node);

@@ -65,13 +65,13 @@ std::optional<std::int64_t> known_integer(const dataflow::Analysis& analysis, Va
   return analysis.facts().dims().as_constant(elements->integers[0]);
 }
 
-Dim scanned_extent(const dataflow::Analysis& analysis, ValueId sequence, const Attribute* axes) {
+Dim scanned_extent(const dataflow::Analysis& analysis, ValueId sequence, const ScanAxes& axes) {
   const Fact& fact = analysis.fact(sequence);
   if (sequence == ValueId::kAbsent || fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked)
     return Dim(Unknown::kNotTracked);
   const auto extents = analysis.facts().dims_of(fact.shape);
   const auto rank = static_cast<std::int64_t>(extents.size());
-  std::int64_t axis = axes != nullptr && !axes->ints.empty() ? axes->ints[0] : 0;
+  std::int64_t axis = axes.input(0);
   axis += axis < 0 ? rank : 0;
   return axis >= 0 && axis < rank ? extents[static_cast<std::size_t>(axis)] : Dim(Unknown::kNotTracked);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::placement {
@@ -14,8 +15,8 @@ Dim tensor_bytes(const dataflow::Analysis& analysis, ValueId value);
 /// The element of a value that is known to hold one integer or bool: a condition, a trip count.
 std::optional<std::int64_t> known_integer(const dataflow::Analysis& analysis, ValueId value);
 
-/// The extent of the axis that a Scan slices its first scanned operand along, which is how often it runs. `axes`: the
-/// node's `scan_input_axes`, null where it has none. Unknown where the operand's shape or the axis is.
-Dim scanned_extent(const dataflow::Analysis& analysis, ValueId sequence, const Attribute* axes);
+/// The extent of the axis that a Scan slices its first scanned operand along, which is how often it runs. Unknown
+/// where the operand's shape or the axis is.
+Dim scanned_extent(const dataflow::Analysis& analysis, ValueId sequence, const ScanAxes& axes);
 
 }  // namespace tensorlint::placement

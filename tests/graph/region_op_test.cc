@@ -41,7 +41,15 @@ main (int64 n, bool c, float[2] a, float[3] b) => (float[2] x, float[3] y, float
   EXPECT_EQ(loop.output_of_result(0), 1U);
   EXPECT_TRUE(loop.is_carried_result(1));
   EXPECT_FALSE(loop.is_carried_result(2));
-  EXPECT_EQ(loop.stacked_output(0), 3U);
+  EXPECT_EQ(loop.scan_output(0), 3U);
+  EXPECT_EQ(loop.trip_count_operand, Index(0));
+  EXPECT_EQ(loop.condition_operand, Index(1));
+  EXPECT_EQ(loop.iteration_input, Index(0));
+  EXPECT_EQ(loop.condition_input, Index(1));
+  EXPECT_EQ(loop.condition_output, Index(0));
+  EXPECT_EQ(loop.lengths_operand, Index());
+  EXPECT_EQ(loop.input_count(), 4U);
+  EXPECT_EQ(loop.output_count(3), 4U);
 }
 
 TEST(RegionOp, Scan) {
@@ -64,6 +72,10 @@ main (float[2] s, float[5, 3] q) => (float[2] t, float[5, 3] z)
   EXPECT_EQ(one.next_output_of_input(0), Index(0));
   EXPECT_EQ(one.next_output_of_input(1), Index());
   EXPECT_EQ(one.output_of_result(1), 1U);
+  EXPECT_EQ(one.condition_operand, Index());
+  EXPECT_FALSE(one.is_batched());
+  EXPECT_EQ(one.input_count(), 2U);
+  EXPECT_EQ(one.output_count(2), 2U);
   EXPECT_FALSE(scan("0").has_graphs());
   EXPECT_FALSE(scan("3").has_graphs());
   EXPECT_FALSE(scan("-9223372036854775808").has_graphs());
@@ -80,6 +92,25 @@ main (float[1, 2] s, float[1, 5, 3] q) => (float[1, 2] t, float[1, 5, 3] z)
   EXPECT_EQ(scan.control_operands, 1U);
   EXPECT_EQ(scan.carried, 1U);
   EXPECT_EQ(scan.operand_of_input(1), Index(2));
+  EXPECT_TRUE(scan.is_batched());
+  EXPECT_EQ(scan.lengths_operand, Index(0));
+}
+
+TEST(RegionOp, ScanAxes) {
+  const Result<Model> model = read_onnx_text(R"(
+<ir_version: 10, opset_import: ["" : 21]>
+main (float[3, 5] q) => (float[3, 5] z)
+{
+  z = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1],
+            body = body (float[3] qi) => (float[3] zo) { zo = Identity (qi) }> (q)
+})",
+                                             "m.onnxtxt");
+  ASSERT_TRUE(model) << model.error().message;
+  const ScanAxes axes =
+      scan_axes([&](std::string_view name) { return model->attribute(model->node(NodeId{0}), name); });
+  EXPECT_EQ(axes.input(0), 1);
+  EXPECT_EQ(axes.output(0), -1);
+  EXPECT_EQ(axes.output(1), 0);  // past what is written
 }
 
 TEST(RegionOp, IfCallAndSequenceMap) {
@@ -91,6 +122,9 @@ main (bool c, float[2] a) => (float[2] x)
   EXPECT_EQ(branches.graph_count(), 2U);
   EXPECT_GT(branches.graphs[0], branches.graphs[1]) << "then_branch comes first, whatever the file's order";
   EXPECT_EQ(branches.operand_of_input(0), Index());
+  EXPECT_EQ(branches.condition_operand, Index(0));
+  EXPECT_EQ(graph_attribute(branches.kind, 0), "then_branch");
+  EXPECT_EQ(graph_attribute(branches.kind, 1), "else_branch");
 
   const RegionOp call = region_of(R"(
 main (float[2] a) => (x) { x = local.f (a) }

@@ -16,11 +16,9 @@ std::string kind_text(const dataflow::Analysis& analysis, ValueId value) {
 
 }  // namespace
 
-ValueId body_output(const NodeCall& call, std::string_view name, std::size_t index) {
-  const Attribute* attribute = call.attribute(name);
-  if (attribute == nullptr || attribute->graph == GraphId::kNone) return ValueId::kAbsent;
-  const auto& outputs = call.model().graph(attribute->graph).outputs;
-  return index < outputs.size() ? outputs[index] : ValueId::kAbsent;
+ValueId body_output(const Model& model, const RegionOp& region, std::size_t g, std::size_t result) {
+  if (region.graphs[g] == GraphId::kNone) return ValueId::kAbsent;
+  return value_at(model.graph(region.graphs[g]).outputs, region.output_of_result(result));
 }
 
 bool have_other_types(const dataflow::Analysis& analysis, ValueId a, ValueId b) {
@@ -29,11 +27,12 @@ bool have_other_types(const dataflow::Analysis& analysis, ValueId a, ValueId b) 
   return !x.empty() && !y.empty() && x != y;
 }
 
-void note_body_output(FindingBuilder& finding, const dataflow::Analysis& analysis, std::string_view body,
-                      ValueId output) {
+void note_body_output(FindingBuilder& finding, const dataflow::Analysis& analysis, const RegionOp& region,
+                      std::size_t g, ValueId output) {
   const std::string what = output == ValueId::kAbsent ? std::string() : kind_text(analysis, output);
   if (what.empty()) return;
   const Model& model = analysis.model();
+  const std::string_view body = graph_attribute(region.kind, g);
   const dataflow::Origin origin = dataflow::origin_of(analysis, output, Aspect::kDtype);
   const std::string given = quoted_for_people(model.name_of(output));
   const ValueId source = origin.value == ValueId::kAbsent ? output : origin.value;

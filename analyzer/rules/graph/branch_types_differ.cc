@@ -15,12 +15,14 @@ class BranchTypesDiffer : public Rule {
 
   void report(const FailureCase& failure, Reporter& out) const override {
     FindingBuilder finding = word(failure, failure.message(), out);
-    const NodeCall call = failure.call();
-    for (std::size_t i = 0; i < call.node().result_count; ++i) {
-      const ValueId from_then = body_output(call, "then_branch", i), from_else = body_output(call, "else_branch", i);
-      if (!have_other_types(failure.analysis, from_then, from_else)) continue;
-      note_body_output(finding, failure.analysis, "then_branch", from_then);
-      note_body_output(finding, failure.analysis, "else_branch", from_else);
+    const Node& node = failure.call().node();
+    const RegionOp region = region_op(failure.model(), node);
+    for (std::size_t r = 0; r < node.result_count; ++r) {
+      const ValueId first = body_output(failure.model(), region, 0, r),
+                    second = body_output(failure.model(), region, 1, r);
+      if (!have_other_types(failure.analysis, first, second)) continue;
+      note_body_output(finding, failure.analysis, region, 0, first);
+      note_body_output(finding, failure.analysis, region, 1, second);
     }
   }
 };

@@ -16,16 +16,13 @@ class LoopCarriedTypeChanges : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     FindingBuilder finding = word(failure, failure.message(), out);
     const NodeCall call = failure.call();
-    // Loop has trip count and condition before the carried operands and the condition before the outputs; Scan of opset
-    // 8 the lengths of its sequences before the operands.
-    const std::size_t operands_before = call.is("Loop") ? 2 : call.op().opset < 9 ? 1 : 0;
-    const std::size_t outputs_before = call.is("Loop") ? 1 : 0;
-    for (std::size_t i = 0; i < call.node().result_count; ++i) {
-      const Operand first = call.operand(operands_before + i);
-      const ValueId next = body_output(call, "body", outputs_before + i);
+    const RegionOp region = region_op(failure.model(), call.node());
+    for (std::size_t i = 0; i < region.carried; ++i) {
+      const Operand first = call.operand(region.carried_operand(i));
+      const ValueId next = body_output(failure.model(), region, 0, i);
       if (!first.present() || !have_other_types(failure.analysis, first.value(), next)) continue;
       finding.origin(first, Aspect::kDtype);
-      note_body_output(finding, failure.analysis, "body", next);
+      note_body_output(finding, failure.analysis, region, 0, next);
     }
   }
 };
