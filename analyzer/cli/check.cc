@@ -53,7 +53,7 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     if (output.file == "-")
       output.file.clear();  // standard output, as is the custom
     else if (at != std::string::npos && output.file.empty())
-      return Error{fmt::format("--format {} names no file after `=`", text), {}};
+      return Error{fmt::format("--format {} has no file name after `=`", text), {}};
     if (output.report == nullptr) return Error{unknown_format(format, format_names(), kPlannedFormats), {}};
     if (output.file.empty()) ++without_file;
     outputs.push_back(std::move(output));
@@ -63,22 +63,23 @@ Result<std::vector<Output>> parse_outputs(const CheckOptions& options) {
     without_file = 1;
   }
   if (without_file > 1)
-    return Error{"two formats go to the same place; give one of them a file (--format json=FILE)", {}};
+    return Error{"two formats go to standard output; give one of them a file (--format json=FILE)", {}};
   if (!options.output.empty() && options.output != "-") {
     const auto plain =
         std::find_if(outputs.begin(), outputs.end(), [](const Output& output) { return output.file.empty(); });
-    if (plain == outputs.end()) return Error{"-o has no format to write; each --format names its own file", {}};
+    if (plain == outputs.end()) return Error{"-o has nothing to write: each --format names its own file", {}};
     plain->file = options.output;
   }
   std::set<std::string> files;
   for (const Output& output : outputs) {
     if (output.file.empty()) continue;
-    if (!files.insert(output.file).second) return Error{fmt::format("two reports go to {}", output.file), {}};
+    if (!files.insert(output.file).second)
+      return Error{fmt::format("two reports would be written to {}", output.file), {}};
     if (is_model_name(output.file))
-      return Error{fmt::format("a report is not written to {}: that is the name of a model", output.file), {}};
+      return Error{fmt::format("refusing to write a report to {}, which is the name of a model", output.file), {}};
   }
   if (files.contains(options.write_baseline))
-    return Error{fmt::format("report and baseline both go to {}", options.write_baseline), {}};
+    return Error{fmt::format("report and baseline would both be written to {}", options.write_baseline), {}};
   if (is_model_name(options.write_baseline))
     return Error{
         fmt::format("--write-baseline needs a file of its own; {} is the name of a model", options.write_baseline), {}};
@@ -116,7 +117,7 @@ int conclude(const CheckOptions& options, const std::vector<Output>& outputs, co
     return written ? refuse("the baseline is not written, since some input could not be checked") : code;
   for (const auto& [name, declaration] : settings.declared().values)
     if (!checker.names().is_known(name))
-      return refuse(fmt::format("no model has a value `{}` in its main graph, which an option declares", name));
+      return refuse(fmt::format("an option declares a value `{}`, which no model has in its main graph", name));
   if (const std::string unknown = checker.names().unknown_in_config(); !unknown.empty()) return refuse(unknown);
   if (written)
     if (const auto error = write_file(written->path(), written->to_json())) return refuse(error->message);
@@ -141,9 +142,9 @@ int run_check(const CheckOptions& options) {
              std::filesystem::is_regular_file(file.path, none);
     };
     for (const Output& output : *outputs)
-      if (is_input(output.file)) return refuse(fmt::format("a report is not written over the input {}", file.path));
+      if (is_input(output.file)) return refuse(fmt::format("refusing to write a report over the input {}", file.path));
     if (is_input(options.write_baseline))
-      return refuse(fmt::format("the baseline is not written over the input {}", file.path));
+      return refuse(fmt::format("refusing to write the baseline over the input {}", file.path));
   }
   std::vector<std::shared_ptr<const config::Config>> configs;
   for (const InputFile& file : files) {
@@ -153,7 +154,7 @@ int run_check(const CheckOptions& options) {
       const InputSettings of = settings->of(file.path, *config);
       if (std::ranges::none_of(rules::all_rules(),
                                [&](const rules::Rule* rule) { return of.selection.allows(rule->info()); }))
-        write_stderr(fmt::format("tensorlint: no rule is left for {}: all that are selected are ignored too\n",
+        write_stderr(fmt::format("tensorlint: no rule runs on {}: all selected rules are ignored\n",
                                  escape_for_people(file.path, 2000)));
     }
     configs.push_back(std::move(*config));
@@ -174,25 +175,26 @@ class Check : public Command {
     SettingsOptions& settings = options_.settings;
     options.argument("INPUT", options_.inputs, "files, folders, globs, or - for standard input");
     options.texts("--format", options_.formats, "FORMAT",
-                  format_choice() + "; =FILE writes it to a file, for several formats at once");
+                  format_choice() + "; =FILE writes it to a file, so that several formats can be given");
     options.text("-o", options_.output, "FILE", "write the report to this file");
     options.texts("--select", settings.select, "RULE,...",
                   "only these rules: names, codes, groups, separated by commas");
-    options.texts("--ignore", settings.ignore, "RULE,...", "leave these rules out");
+    options.texts("--ignore", settings.ignore, "RULE,...", "do not run these rules");
     options.text("--fail-on", settings.fail_on, "SEVERITY",
                  "least severity that makes the exit code 1: error, warning (default), info, never");
     options.number("--max-findings", settings.max_findings, "N", "findings shown per input (default 1000)");
     options.number("--jobs", options_.jobs, "N", "inputs checked at the same time (default: all processors)");
     options.flag("-q,--quiet", options_.quiet, "print only findings: no summary, no progress");
     options.text("--target", settings.target, "onnx|onnxruntime",
-                 "whose rules hold: onnxruntime (default), which sorts nodes by itself, or onnx");
+                 "report what this rejects: onnxruntime (default), which sorts nodes itself, or onnx");
     options.flag("--timings", options_.timings, "print how long each step took");
     options.text("--placement", placement_, "MODE", "explicit (default), or runtime");
-    add_provider(options, settings,
-                 "with --placement runtime: nodes run where this provider has a kernel; cuda, or a table's file");
+    add_provider(
+        options, settings,
+        "with --placement runtime: provider that runs the nodes it has kernels for; cuda, or the file of a table");
     add_placement_file(options, settings);
     options.text("--source-root", settings.source_root, "DIR",
-                 "folder of the programs that models were exported from, where it is not the working folder or theirs");
+                 "folder of the programs that the models were exported from, if neither the working folder nor theirs");
     options.text("--baseline", settings.baseline, "FILE", "report only findings that are not in this file");
     options.text("--write-baseline", options_.write_baseline, "FILE",
                  "write all findings to this file, for --baseline");

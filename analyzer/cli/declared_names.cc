@@ -19,7 +19,7 @@ void DeclaredNames::note(const Model& model, const dataflow::AnalysisOptions& op
 std::string DeclaredNames::unknown_in_config() const {
   for (const auto& [where, known] : of_configs_)
     if (!known)
-      return fmt::format("{}: no model that the row is about has a value `{}` in its main graph", where.first,
+      return fmt::format("{}: no model that the row applies to has a value `{}` in its main graph", where.first,
                          where.second);
   return {};
 }

@@ -153,7 +153,7 @@ int run_fix(const FixOptions& given) {
   }
   std::error_code none;
   if (target.empty() || (!outcome && std::filesystem::equivalent(target, options.input, none))) {
-    if (!target.empty()) text += fmt::format("{} stays as it is\n", people(target));
+    if (!target.empty()) text += fmt::format("{} is unchanged\n", people(target));
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
     const Result<std::string> copied =
@@ -174,9 +174,9 @@ class FixCommand : public Command {
     options.argument("INPUT", options_.input, "a model, or - for standard input");
     options.text("-o", options_.output, "OUT", "write the fixed model to this file; - for standard output");
     options.flag("--in-place", options_.in_place, "replace the model");
-    options.flag("--unsafe", options_.unsafe, "also fixes that may round, reorder or mean something else");
-    options.flag("--diff", options_.diff, "print what changes, as text");
-    add_copy_data(options, options_.copy_data, "to where OUT is");
+    options.flag("--unsafe", options_.unsafe, "also apply fixes that may round, reorder or change the meaning");
+    options.flag("--diff", options_.diff, "print the changes as a diff");
+    add_copy_data(options, options_.copy_data, "to the folder of OUT");
     add_placement_file(options, options_.settings);
     add_model_settings(options, options_.settings);
   }

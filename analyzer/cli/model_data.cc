@@ -261,7 +261,7 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
     if (errno != EEXIST) return std::strerror(errno);
     // Somebody was faster: perhaps another run, for a model with the same weights.
     const Result<There> there = what_is_at(output, data, *from);
-    if (!there || *there != There::kSame) return "a file of that name came there meanwhile";
+    if (!there || *there != There::kSame) return "a file of that name has appeared in the meantime";
     ::unlinkat(folder.number(), temporary.c_str(), 0);
     made.forget_last();
     return std::nullopt;
@@ -300,7 +300,7 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
   const bool exists = ::stat(output.c_str(), &target) == 0;
   const HeldSignals held;
   if (exists && S_ISDIR(target.st_mode))
-    return Error{fmt::format("{} is a folder; give a name for the model", output), {}};
+    return Error{fmt::format("{} is a folder; add a file name for the model", output), {}};
 
   std::vector<Data> missing;
   std::uint64_t total = 0;
@@ -309,22 +309,19 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
     // Where the model stays in its folder, what is wrong with its data was wrong before, and is a finding.
     if (!file && moves) return Error{file.error().message + "; nothing is written", {}};
     if (location == output.substr(output.rfind('/') + 1))
-      return Error{
-          fmt::format("{} is the name of a file that the model keeps weights in; give the model another one", output),
-          {}};
+      return Error{fmt::format("the model keeps weights in {}; give the model another name", output), {}};
     if (!file) continue;
     Data data{.location = location, .status = {}};
     if (::fstat(file->descriptor(), &data.status) != 0)
       return Error{fmt::format("external data `{}`: {}", location, std::strerror(errno)), {}};
     if (exists && same_file(target, data.status))
-      return Error{fmt::format("{} is a file that the model keeps weights in; give the model another name", output),
-                   {}};
+      return Error{fmt::format("the model keeps weights in {}; give the model another name", output), {}};
     if (!moves) continue;
     const Result<There> there = what_is_at(output, data, *file);
     if (!there) return Error{there.error().message + "; nothing is written", {}};
     if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};
     if (*there == There::kOther)
-      return Error{fmt::format("`{}` is there already, with other bytes than the model's own; nothing is written",
+      return Error{fmt::format("`{}` already exists and differs from the model's data; nothing is written",
                                folder + "/" + location),
                    {}};
     if (*there == There::kSame) continue;

@@ -63,7 +63,7 @@ void add_model_settings(Options& options, SettingsOptions& settings) {
 }
 
 void add_placement_file(Options& options, SettingsOptions& settings) {
-  options.text("--placement-file", settings.placement_file, "FILE", "TOML file that says where nodes and values live");
+  options.text("--placement-file", settings.placement_file, "FILE", "TOML file with the devices of nodes and values");
 }
 
 void add_provider(Options& options, SettingsOptions& settings, const std::string& help) {

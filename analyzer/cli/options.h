@@ -40,7 +40,7 @@ void add_model_settings(Options& options, SettingsOptions& settings);
 void add_placement_file(Options& options, SettingsOptions& settings);
 /// `--provider`, which commands use differently: `help` says for what.
 void add_provider(Options& options, SettingsOptions& settings, const std::string& help);
-/// `--copy-data`; `where`: "to where OUT is".
+/// `--copy-data`; `where`: "to the folder of OUT".
 void add_copy_data(Options& options, bool& copy_data, const std::string& where);
 
 }  // namespace tensorlint::cli

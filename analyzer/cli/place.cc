@@ -25,11 +25,11 @@ struct PlaceOptions {
 };
 
 std::string copies_text(const dataflow::Analysis& analysis, const placement::RuntimeCost& cost) {
-  if (!cost.unknown.empty()) return "copies that are not counted: " + cost.unknown;
+  if (!cost.unknown.empty()) return "copies not counted: " + cost.unknown;
   const placement::CopyCost& most = cost.dearest(analysis.facts()).cost;
   const std::string bytes = rules::bytes_text(analysis, most.bytes);
   return fmt::format("{} {} a run, {}", most.copies, most.copies == 1 ? "copy" : "copies",
-                     bytes.empty() ? "of sizes that are not known" : bytes + " bytes");
+                     bytes.empty() ? "of unknown sizes" : bytes + " bytes");
 }
 
 /// Lets go of the pages of a piece of the file; what is not of the file stays.
@@ -66,8 +66,8 @@ int run_place(const PlaceOptions& options) {
   const dataflow::NodeFailure* const failure = placed->analysis->fatal_failure();
   if (failure != nullptr || !placement.failures().empty()) {
     const NodeId node = failure != nullptr ? failure->node : placement.failures()[0].node;
-    return refuse(fmt::format("{}: node `{}` would not pass once the model is placed; nothing is written",
-                              options.input, escape_for_people(placed->model->label(node), 200)));
+    return refuse(fmt::format("{}: node `{}` would fail in the placed model; nothing is written", options.input,
+                              escape_for_people(placed->model->label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
@@ -75,7 +75,8 @@ int run_place(const PlaceOptions& options) {
                                usual = placement::runtime_cost(analysis, settings->placement);
   std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator,
                                  plan->on_cpu, copies_text(*placed->analysis, chosen));
-  text += fmt::format("with all that has a kernel there, as onnxruntime places it: {}\n", copies_text(analysis, usual));
+  text += fmt::format("with every node that has a kernel there, as onnxruntime places them: {}\n",
+                      copies_text(analysis, usual));
   if (!options.output.empty()) {
     const Result<std::string> copied =
         write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data,
@@ -96,8 +97,9 @@ class PlaceCommand : public Command {
   void add_options(Options& options) override {
     options.argument("INPUT", options_.input, "an .onnx file");
     options.text("-o", options_.output, "OUT", "write the placed model to this file; without it, only print the cost");
-    add_copy_data(options, options_.copy_data, "to where it goes");
-    add_provider(options, options_.settings, "whose kernels the nodes may run on: cuda (default), or a table's file");
+    add_copy_data(options, options_.copy_data, "to the folder of OUT");
+    add_provider(options, options_.settings,
+                 "provider whose kernels the nodes may use: cuda (default), or the file of a table");
     add_placement_file(options, options_.settings);
     add_model_settings(options, options_.settings);
   }

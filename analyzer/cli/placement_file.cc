@@ -22,7 +22,7 @@ Result<placement::PlacementRule> read_row(const std::string& path, const toml::t
       const auto device = placement::canonical_device(*text);
       if (!device)
         return config::toml_error(path, node.source(),
-                                  fmt::format("`{}` names no device; write cpu, cuda:0, ...", *text));
+                                  fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", *text));
       rule.device = *device;
     } else if (key == "nodes") {
       rule.nodes = *text;
@@ -36,9 +36,9 @@ Result<placement::PlacementRule> read_row(const std::string& path, const toml::t
           fmt::format("unknown key `{}`; a row has device, nodes, values, modules", std::string_view(key)));
     }
   }
-  if (rule.device.empty()) return config::toml_error(path, row.source(), "the row names no device");
+  if (rule.device.empty()) return config::toml_error(path, row.source(), "the row has no device");
   if (rule.nodes.empty() && rule.values.empty() && rule.modules.empty())
-    return config::toml_error(path, row.source(), "the row has none of nodes, values, modules");
+    return config::toml_error(path, row.source(), "the row needs nodes, values or modules");
   return rule;
 }
 

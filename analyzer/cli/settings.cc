@@ -86,7 +86,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   if (!options.select.empty()) {
     bool any = false;
     for_each_word(options.select, [&](std::string_view) { any = true; });
-    if (!any) return Error{"--select names no rule", {}};
+    if (!any) return Error{"--select is empty", {}};
   }
   for (const auto* words : {&options.select, &options.ignore}) {
     std::string unknown;

@@ -86,10 +86,10 @@ class Show : public Command {
     options.text("--format", options_.format, "text|json", "text (default) or json");
     add_placement_file(options, options_.settings);
     add_model_settings(options, options_.settings);
-    options.text("--node", options_.node, "GLOB", "only nodes with such a name, `*` for any text");
-    options.text("--module", options_.module, "GLOB", "only nodes in such a module: 'encoder.layers.0', '*.attention'");
-    options.flag("--all-symbols", options_.all_symbols,
-                 "JSON: name extents that nothing names: \"?7\" instead of null");
+    options.text("--node", options_.node, "GLOB", "only nodes whose name matches, `*` for any text");
+    options.text("--module", options_.module, "GLOB",
+                 "only nodes in a module that matches: 'encoder.layers.0', '*.attention'");
+    options.flag("--all-symbols", options_.all_symbols, "JSON: distinguish unnamed extents: \"?7\" instead of null");
   }
 
   int run() override { return run_show(options_); }

@@ -42,7 +42,7 @@ std::optional<Error> read_row(const std::string& path, const toml::table& row, o
           fmt::format("unknown key `{}`; a row has domain, name, inputs, outputs", std::string_view(key)));
     }
   }
-  if (name.empty()) return config::toml_error(path, row.source(), "the row names no operator");
+  if (name.empty()) return config::toml_error(path, row.source(), "the row has no operator name");
   if (outputs.empty()) return config::toml_error(path, row.source(), fmt::format("operator `{}` has no outputs", name));
   auto signature = ops::make_signature(inputs, outputs);
   if (!signature)

@@ -52,11 +52,11 @@ Result<Baseline> Baseline::read(const std::string& path) {
   const Result<std::string> text = read_small_file(path, kMaxBytes);
   if (!text) return Error{fmt::format("baseline {}: {}", path, text.error().message), {}};
   const auto wrong = [&](std::string_view what) { return Error{fmt::format("baseline {}: {}", path, what), {}}; };
-  if (nests_deeper(*text, kMaxDepth)) return wrong("not a baseline as --write-baseline makes it: it nests too deep");
+  if (nests_deeper(*text, kMaxDepth)) return wrong("not a baseline of --write-baseline: nested too deeply");
   // Not ordered: keys of an ordered object are looked for one by one.
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json.contains("findings") || !json["findings"].is_array())
-    return wrong("not a baseline as --write-baseline makes it");
+    return wrong("not a baseline of --write-baseline");
   if (json["schema"] != kSchema)
     return wrong("written by another version of tensorlint; renew it with --write-baseline");
   Baseline baseline(path);

@@ -96,7 +96,7 @@ class ConfigReader {
 
   MaybeError read_count(const toml::node& node, std::size_t& out) const {
     const auto* number = node.as_integer();
-    if (number == nullptr || number->get() < 0) return wrong(node.source(), "expected a number from 0");
+    if (number == nullptr || number->get() < 0) return wrong(node.source(), "expected a non-negative number");
     out = static_cast<std::size_t>(number->get());
     return std::nullopt;
   }
@@ -205,7 +205,7 @@ class ConfigReader {
       if (error) return error;
     }
     if (declarations.path.empty())
-      return wrong(row.source(), "a row [[models]] says with `path` which models it is about");
+      return wrong(row.source(), "a [[models]] entry needs `path`: the models that it applies to");
     out_.declarations.push_back(std::move(declarations));
     return std::nullopt;
   }

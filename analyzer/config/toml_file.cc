@@ -40,7 +40,7 @@ class NestingScan {
         case '[':
         case '{':
           dots_ = 0;
-          if (++depth_ > kMaxDepth) return fmt::format("brackets nest deeper than {}", kMaxDepth);
+          if (++depth_ > kMaxDepth) return fmt::format("brackets are nested deeper than {}", kMaxDepth);
           break;
         case ']':
         case '}':

@@ -34,7 +34,7 @@ class TextReport {
     for (const auto& [code, number] : hints)
       if (number > kShownHints) line("{} more of {} in {}", number - kShownHints, code, escape_for_people(input.path));
     if (input.omitted() > 0)
-      line("{} further findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
+      line("{} more findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
     counts_ += input.counts;
     places_ += input.places;
     suppressed_ += input.suppressed;
@@ -64,7 +64,7 @@ class TextReport {
     add_count(counts_.info, "hint", "hints");
     if (summary.empty()) summary = "no findings";
     if (places_ > counts_.total()) summary += fmt::format(" in {} places", places_);
-    if (left_out_ > 0) summary += fmt::format("; {} of rules that the configuration leaves out", left_out_);
+    if (left_out_ > 0) summary += fmt::format("; {} of rules that the configuration excludes", left_out_);
     if (suppressed_ > 0) summary += fmt::format("; {} suppressed", suppressed_);
     if (in_baseline_ > 0) summary += fmt::format("; {} in the baseline", in_baseline_);
     if (gone_ > 0) summary += fmt::format("; {} of the baseline gone", gone_);
@@ -173,7 +173,8 @@ class TextReport {
     std::set<std::string> known{without_names(finding.message)};
     for (const findings::Finding& place : finding.also) {
       if (!known.insert(without_names(place.message)).second) continue;
-      if (known.size() > kShownMessages + 1) return line("   and in other words at further places: see --format json");
+      if (known.size() > kShownMessages + 1)
+        return line("   and with other messages at more places: see --format json");
       line("   there: {}", escape_for_people(place.message, kMessageLength));
     }
   }

@@ -114,11 +114,11 @@ std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, boo
     const Value& self = model.value(first);
     if (self.origin == ValueOrigin::kNode && !analysis.reason(self.producer).empty())
       reason = analysis.reason(self.producer);
-    if (self.origin == ValueOrigin::kInput) reason = "its declaration leaves it open";
+    if (self.origin == ValueOrigin::kInput) reason = "its declaration does not determine it";
     text += fmt::format("  {} not known{}: {}\n", what,
                         first == value ? "" : fmt::format(", as of {}", source_text(model, first)), reason);
   };
-  constexpr std::string_view kInference = "the operator's inference cannot tell from what is known of the operands";
+  constexpr std::string_view kInference = "not determined by the known facts of the operands";
   const auto is_top = [&](ValueId id) {
     return analysis.fact_id(id) == FactId::kTop || analysis.fact(id).kind == ValueKind::kUnknown;
   };
@@ -204,7 +204,7 @@ std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
       continue;
     }
     if (++nodes > kMaxNodes) {
-      text += fmt::format("  (the chain goes on past {} nodes)\n", kMaxNodes);
+      text += fmt::format("  (the chain continues beyond {} nodes)\n", kMaxNodes);
       break;
     }
     const Node& node = model.node(self.producer);
@@ -214,10 +214,10 @@ std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
     for (const dataflow::NodeFailure& failure : failures_of(analysis, self.producer))
       text += fmt::format("  it fails: {}\n", rules::FailureCase{analysis, failure}.message());
     if (counts_declaration(analysis, current))
-      text += "  the model declares its type, which counts where the operands tell nothing\n";
+      text += "  the model declares its type, which is used where the operands determine nothing\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
     if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty())
-      text += fmt::format("  nothing better is known: {}\n", reason);
+      text += fmt::format("  not known more precisely: {}\n", reason);
     const auto tell = [&](ValueId id) {
       if (id != ValueId::kAbsent && told.insert(id).second) pending.push_back(id);
     };
@@ -291,7 +291,7 @@ std::string why_tree(const dataflow::Analysis& analysis, ValueId value, std::siz
     const Entry entry = pending.back();
     pending.pop_back();
     if (++lines > kMaxLines) {
-      text += fmt::format("(the tree goes on past {} lines)\n", kMaxLines);
+      text += fmt::format("(the tree continues beyond {} lines)\n", kMaxLines);
       break;
     }
     text.append(2 * std::min(entry.level, kMaxIndent), ' ');

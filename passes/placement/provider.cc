@@ -227,7 +227,7 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
       if (field.empty()) return wrong(fmt::format("`{}` says nothing", first));
       if (first == "device") {
         const auto device = canonical_device(field);
-        if (!device) return wrong(fmt::format("`{}` names no device; write cpu, cuda:0, ...", field));
+        if (!device) return wrong(fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", field));
         table.device = *device;
       }
       continue;

@@ -71,7 +71,7 @@ int DeviceSources::number(std::string_view name) {
 
 int DeviceSources::transfer_target(NodeId id, std::string_view text) {
   if (const auto name = canonical_device(text)) return number(*name);
-  problems_.push_back({id, ValueId::kAbsent, fmt::format("`{}` names no device; write cpu, cuda:0, ...", text)});
+  problems_.push_back({id, ValueId::kAbsent, fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", text)});
   return kManyDevices;
 }
 
@@ -190,7 +190,7 @@ void DeviceSources::read_tags(const Model& model) {
   };
   const auto parse = [&](std::string_view text, PlacementProblem at) -> int {
     if (const auto name = canonical_device(text)) return number(*name);
-    at.message = fmt::format("`{}` names no device; write cpu, cuda:0, ...", text);
+    at.message = fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", text);
     problems_.push_back(std::move(at));
     return kUnplaced;
   };

@@ -182,7 +182,7 @@ TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
             "tensorlint.toml:2:9: `fatal` is not a severity: expected error, warning or info");
   EXPECT_EQ(error_of("[severity]\ncycel = \"info\""),
             "tensorlint.toml:2:1: no rule is called `cycel`; did you mean `cycle`?");
-  EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: expected a number from 0");
+  EXPECT_EQ(error_of("max-findings = -1"), "tensorlint.toml:1:16: expected a non-negative number");
   EXPECT_EQ(error_of("[[suppress]]\nrule = \"cycle\""),
             "tensorlint.toml:1:1: the suppression of `cycle` gives no `reason`");
   EXPECT_EQ(error_of("[[suppress]]\nreason = \"so\""),
@@ -190,7 +190,7 @@ TEST_F(ConfigTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("[[suppress]]\nrules = \"cycle\""),
             "tensorlint.toml:2:1: unknown key `rules` of a row [[suppress]]; did you mean `rule`?");
   EXPECT_EQ(error_of("[[models]]\ndevice = \"cpu\""),
-            "tensorlint.toml:1:1: a row [[models]] says with `path` which models it is about");
+            "tensorlint.toml:1:1: a [[models]] entry needs `path`: the models that it applies to");
   EXPECT_EQ(error_of("[suppress]\nrule = \"cycle\""),
             "tensorlint.toml:1:1: expected tables in double brackets: [[...]]");
   EXPECT_TRUE(error_of("select = [").starts_with("tensorlint.toml:1:")) << error_of("select = [");
@@ -202,7 +202,7 @@ TEST_F(ConfigTest, RefusesWhatNestsTooDeepForTheParser) {
   for (int i = 0; i < 150'000; ++i) parts += ".a";
   const std::string few = parts.substr(0, 60);
   const std::string braces(150'000, '{');
-  const std::string key = "a key of more than 16 parts", depth = "brackets nest deeper than 32";
+  const std::string key = "a key of more than 16 parts", depth = "brackets are nested deeper than 32";
   const std::pair<std::string, std::string> cases[] = {
       {parts + " = 1", "1:32: " + key},
       {"\n[" + parts + "]", "2:33: " + key},

@@ -106,19 +106,19 @@ class CommandTest(unittest.TestCase):
                                 (["check", OK, "--jobs", "1", "--jobs", "2"], "--jobs is given more than once"),
                                 (["check", OK, "--max-findings", "-1"], "expected a number from 0 to 999999999, not `-1`"),
                                 (["check", OK, "--input", "scores=float32[2 3]"], "is not of the form NAME=dtype[dims]"),
-                                (["check", OK, "--select", ""], "--select names no rule"),
+                                (["check", OK, "--select", ""], "--select is empty"),
                                 (["explain", "mixed-operand-dtype"], "did you mean `mixed-operand-dtypes`?"),
                                 (["why", OK, "y", "--input", "zz=float32"], "has no value `zz` in its main graph"),
                                 (["fix", BAD, "--diff", "--device", "zz=cpu"], "has no value `zz` in its main graph"),
                                 (["place", ROOT / "samples/encoder_ok.onnx", "--range", "zz=0:1"], "has no value `zz` in its main graph"),
                                 (["why", OK, ""], "has no value ``; `tensorlint show` lists them"),
-                                (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; give a name for the model")]:
+                                (["fix", ROOT / "samples/regression_bad.onnx", "--unsafe", "-o", self.folder], "is a folder; add a file name for the model")]:
             with self.subTest(arguments=arguments):
                 result = run(*arguments)
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                 self.assertIn(said, result.stderr)
         nothing = run("check", BAD, "--select", "TL-S201", "--ignore", "shape")
-        self.assertEqual((nothing.returncode, nothing.stderr), (0, f"tensorlint: no rule is left for {BAD}: all that are selected are ignored too\n"))
+        self.assertEqual((nothing.returncode, nothing.stderr), (0, f"tensorlint: no rule runs on {BAD}: all selected rules are ignored\n"))
         self.assertEqual(run().returncode, 2)
         self.assertIn("find bugs in models", run().stderr)
         self.assertIn("Exit codes: 0 no findings", run("--help").stdout)
@@ -275,7 +275,7 @@ class CommandTest(unittest.TestCase):
         code, document = self.check_json(model, "--max-findings", "3")
         self.assertEqual((code, len(document["findings"])), (1, 3))
         self.assertEqual(document["summary"], {"error": 1500, "warning": 0, "info": 0, "places": 1500, "omitted": 1497})
-        self.assertIn("1497 further findings", run("check", model, "--max-findings", "3").stdout)
+        self.assertIn("1497 more findings", run("check", model, "--max-findings", "3").stdout)
 
     def test_reports_do_not_depend_on_jobs(self):
         first = run("check", "samples", "tests/rules", "--jobs", "1", "--format", "json")

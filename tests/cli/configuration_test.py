@@ -79,7 +79,7 @@ class ConfigurationTest(unittest.TestCase):
         self.assertNotIn("index-out-of-range", self.check("models")[1])
         self.write("tensorlint.toml", "[[models]]\npath = 'models/*'\nranges = { label = '4:9' }")
         result = self.run_tool("check", "models")
-        self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: using tensorlint.toml\ntensorlint: tensorlint.toml:3: no model that the row is about has a value `label` in its main graph\n"))
+        self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: using tensorlint.toml\ntensorlint: tensorlint.toml:3: no model that the row applies to has a value `label` in its main graph\n"))
 
     def test_suppressions(self):
         self.write("tensorlint.toml", "[[suppress]]\nrule = 'TL-S201'\npath = 'models/*'\nnode = 'aver*'\nreason = 'the export is kept as it was'")
@@ -206,7 +206,7 @@ class ConfigurationTest(unittest.TestCase):
             for arguments in [["check", "models"], ["show", "models/m.onnxtxt"], ["why", "models/m.onnxtxt", "y"], ["fix", "models/m.onnxtxt", "--diff"]]:
                 result = self.run_tool(*arguments)
                 self.assertEqual(result.returncode, 2)
-                self.assertRegex(result.stderr, "^tensorlint: tensorlint.toml:1:[0-9]+: (a key of more than 16 parts|brackets nest deeper than 32)\n$")
+                self.assertRegex(result.stderr, "^tensorlint: tensorlint.toml:1:[0-9]+: (a key of more than 16 parts|brackets are nested deeper than 32)\n$")
         self.write("tensorlint.toml", "")
         for option in ["--config", "--signatures", "--placement-file"]:
             result = self.run_tool("check", "models", option, "deep.toml")
@@ -216,7 +216,7 @@ class ConfigurationTest(unittest.TestCase):
         for text in ['{"schema":' + "[" * 400_000, '{"schema":' + '{"a":' * 400_000, '{"schema": 1, "findings": [' + "[" * 400_000 + "]" * 400_000 + "]}"]:
             self.write("b.json", text)
             result = self.run_tool("check", "models")
-            self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: baseline b.json: not a baseline as --write-baseline makes it: it nests too deep\n"))
+            self.assertEqual((result.returncode, result.stderr), (2, "tensorlint: baseline b.json: not a baseline of --write-baseline: nested too deeply\n"))
 
     def test_a_baseline_of_many_keys(self):
         """Processor time; 2.3 s where each key was compared with all before it."""

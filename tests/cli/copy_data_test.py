@@ -109,7 +109,7 @@ class CopyDataTest(unittest.TestCase):
             other.write_bytes(content)
             for arguments in ([], ["--copy-data"]):
                 said = self.fix("-o", str(self.out / "m.onnx"), *arguments, expect=2)
-                self.assertIn(f"`{other}` is there already, with other bytes", said)
+                self.assertIn(f"`{other}` already exists and differs", said)
             self.assertEqual(other.read_bytes(), content)
             self.assertEqual(self.written(), [SECOND])
 

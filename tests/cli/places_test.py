@@ -318,7 +318,7 @@ class PlacesTest(unittest.TestCase):
         self.write("tensorlint.toml", "ignore = 'use-before-definition'")
         document = self.check(path)
         self.assertEqual((document["inputs"][0]["config"], document["inputs"][0]["hidden"], document["summary"]["hidden"]), ("tensorlint.toml", 1, 1))
-        self.assertIn("no findings; 1 of rules that the configuration leaves out", self.run_tool("check", path).stdout)
+        self.assertIn("no findings; 1 of rules that the configuration excludes", self.run_tool("check", path).stdout)
         self.assertNotIn("hidden", self.check(path, "--ignore", "use-before-definition")["summary"])
         self.write("tensorlint.toml", "[[suppress]]\nrule = 'use-before-definition'\nreason = 'a test'\n")
         self.assertEqual(self.check(path)["inputs"][0]["hidden"], 1)

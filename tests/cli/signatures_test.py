@@ -82,7 +82,7 @@ class Signatures(unittest.TestCase):
     def test_bad_files(self):
         row = '[[operator]]\nname = "A"\n'
         for text, part in [("x = ", "1:"), ("[operator]\n", "unknown key"), ("[[other]]\n", "unknown key"), ("operator = [1]\n", "not a table"),
-                           ('[[operator]]\noutputs = ["float32[]"]\n', "names no operator"), (row, "no outputs"), (row + "outputs = 3\n", "not a list"),
+                           ('[[operator]]\noutputs = ["float32[]"]\n', "has no operator name"), (row, "no outputs"), (row + "outputs = 3\n", "not a list"),
                            (row + "outputs = [3]\n", "not a string"), (row + 'more = "x"\n', "unknown key"), (row + "domain = 1\n", "not a string"),
                            (row + 'outputs = ["float32"]\n', "is not a type"), (row + 'outputs = ["float33[]"]\n', "neither a dtype"),
                            (row + 'outputs = ["T[]"]\n', "no operand has"), (row + 'outputs = ["float32[N, ]"]\n', "the dim"),

@@ -82,7 +82,7 @@ class FixTargetTest(unittest.TestCase):
             modified = (self.folder / name).stat().st_mtime_ns
             for arguments in [["--in-place"], ["-o", name], ["-o", f"./{name}"]]:
                 result = self.fix(name, *arguments)
-                self.assertEqual((result.returncode, result.stdout), (0, f"nothing to fix\n{arguments[-1] if len(arguments) > 1 else name} stays as it is\n"))
+                self.assertEqual((result.returncode, result.stdout), (0, f"nothing to fix\n{arguments[-1] if len(arguments) > 1 else name} is unchanged\n"))
             self.assertEqual((self.folder / name).stat().st_mtime_ns, modified)
             self.assertEqual(self.fix(name, "--diff").stdout, "nothing to fix\n")
 

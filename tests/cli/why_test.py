@@ -56,7 +56,7 @@ class WhyTest(unittest.TestCase):
             path.write_text(MODEL.replace("float[] a,", "float[N, 2] a,"))
             said = why(str(path), "a").stdout
         self.assertTrue(said.startswith("`a` is float32[N, 2]"), said)
-        self.assertIn("\n  the model declares its type, which counts where the operands tell nothing\n", said)
+        self.assertIn("\n  the model declares its type, which is used where the operands determine nothing\n", said)
 
     def test_bounds_are_short_and_hold(self) -> None:
         self.assertIn("`rating.weight` is float32[1, 16] in [-0.347099, 0.584312]\n", why(str(SAMPLES / "regression_bad.onnx"), "val_3").stdout)

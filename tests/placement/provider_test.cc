@@ -20,7 +20,8 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("provider p\ndevice npu:0\nRelu 6+ T=float32\n"), "");
   EXPECT_EQ(error_of("device npu:0\n"), "t.txt:1: the table has no line `provider NAME`");
   EXPECT_EQ(error_of("provider p\n"), "t.txt:1: the table has no line `device NAME`");
-  EXPECT_EQ(error_of("provider p\ndevice npu five\n"), "t.txt:2: `npu five` names no device; write cpu, cuda:0, ...");
+  EXPECT_EQ(error_of("provider p\ndevice npu five\n"),
+            "t.txt:2: `npu five` is not a device; expected cpu, cuda:0, ...");
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu\n"),
             "t.txt:3: after `Relu` comes a range of opsets, 13+ or 6-12, not ``");
   for (const char* opsets : {"13", "0+", "-3+", "12-6", "x+", "99999999999999999999+"})

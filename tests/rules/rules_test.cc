@@ -152,7 +152,7 @@ TEST_P(RuleTest, HasAPage) {
   const std::string_view page = rule_page(rule.name);
   EXPECT_TRUE(page.starts_with("# " + std::string(rule.name) + " (" + std::string(rule.code) + ")\n"))
       << rule.name << " has no page, or another title";
-  for (const std::string_view part : {"\n## Example\n", "\n## Fix\n", "\n## When to ignore it\n"})
+  for (const std::string_view part : {"\n## Symptoms\n", "\n## Example\n", "\n## Fix\n", "\n## When to ignore it\n"})
     EXPECT_NE(page.find(part), std::string_view::npos) << rule.name << ": the page lacks" << part;
 }
 
