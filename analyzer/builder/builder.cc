@@ -12,7 +12,7 @@
 
 #include "analyzer/builder/state.h"
 #include "analyzer/builder/to_model.h"
-#include "analyzer/rules/engine.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "base/escape.h"
 #include "ir/writers/onnx/model_writer.h"
 
@@ -371,10 +371,10 @@ Value Builder::output(Value value, std::string_view name, Location at) {
 const std::vector<Finding>& Builder::findings() const { return state_->findings; }
 
 std::vector<Finding> Builder::check() const {
-  const tensorlint::placement::Placement& placement = state_->placement();
+  state_->snapshot();
   std::vector<Finding> findings;
   for (const tensorlint::findings::Finding& finding :
-       rules::run_rules(*state_->latest->analysis, {}, &placement).findings)
+       pipeline::Pipeline(*state_->latest->analysis, {}).check().findings)
     findings.push_back(state_->to_public(finding));
   return findings;
 }

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "analyzer/builder/to_model.h"
-#include "analyzer/rules/engine.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "base/hash.h"
 #include "passes/placement/device_name.h"
 
@@ -368,8 +368,8 @@ void State::finish_call(std::uint32_t first, bool look_closely) {
 }
 
 void State::report_from(std::uint32_t first) {
-  const tensorlint::placement::Placement& placed = placement();
-  const rules::RuleResults results = rules::run_rules(*latest->analysis, {}, &placed);
+  snapshot();
+  const rules::RuleResults results = pipeline::Pipeline(*latest->analysis, {}).check();
   std::vector<Finding> found;
   for (const tensorlint::findings::Finding& finding : results.findings) {
     const auto step = step_by_name.find(finding.node);

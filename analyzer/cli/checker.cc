@@ -41,6 +41,15 @@ void keep_most_severe(std::vector<findings::Finding>& findings, std::size_t limi
   findings::sort_and_deduplicate(findings);
 }
 
+void note_cost(const passes::PassResults& known, findings::InputReport& report) {
+  const placement::RuntimeCost& cost = known.runtime_cost();
+  const dataflow::Analysis& analysis = known.analysis();
+  report.cost_unknown = cost.unknown;
+  if (!cost.cases.empty())
+    report.cost.emplace(rules::to_transfer_cost(analysis, cost.cheapest(analysis.facts())),
+                        rules::to_transfer_cost(analysis, cost.dearest(analysis.facts())));
+}
+
 }  // namespace
 
 std::vector<findings::InputReport> Checker::run(const std::vector<InputFile>& files,
@@ -88,27 +97,20 @@ void Checker::check_model(const InputSettings& settings, findings::InputReport& 
     start = Clock::now();
     return seconds;
   };
-  const Result<Model> model = load_model(report.path);
+  Result<Model> model = load_model(report.path);
   report.seconds.load = lap();
   if (!model) {
     report.error = model.error().message;
     return;
   }
   names_.note(*model, settings_.declared(), settings);
-  const dataflow::Analysis analysis = dataflow::analyse(*model, settings.analysis);
-  report.seconds.infer = lap();
-  const placement::Placement placement = placement::place(analysis, settings.placement);
-  std::optional<placement::RuntimeCost> cost;
-  if (options_.runtime_placement) {
-    cost = placement::runtime_cost(analysis, settings.placement);
-    report.cost_unknown = cost->unknown;
-    if (!cost->cases.empty())
-      report.cost.emplace(rules::to_transfer_cost(analysis, cost->cheapest(analysis.facts())),
-                          rules::to_transfer_cost(analysis, cost->dearest(analysis.facts())));
-  }
-  rules::RuleResults results = rules::run_rules(analysis, settings.selection, &placement, cost ? &*cost : nullptr);
-  report.seconds.rules = lap();
   report.nodes = model->nodes.size();
+  pipeline::Pipeline pipeline(std::move(*model), settings);
+  const passes::PassResults& known = pipeline.run({passes::Pass::kAnalysis});
+  report.seconds.infer = lap();
+  rules::RuleResults results = pipeline.check(options_.runtime_placement);
+  if (options_.runtime_placement) note_cost(known, report);
+  report.seconds.rules = lap();
   report.counts = results.counts;
   report.fail_on = settings.fail_on;
   report.findings = std::move(results.findings);

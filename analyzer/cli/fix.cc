@@ -99,10 +99,7 @@ int run_fix(const FixOptions& given) {
   if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
   const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
-  const auto findings_of = [&](const dataflow::Analysis& of) {
-    const placement::Placement placement = placement::place(of, settings->placement);
-    return rules::run_rules(of, settings->selection, &placement);
-  };
+  const auto findings_of = [&](const dataflow::Analysis& of) { return pipeline::Pipeline(of, *settings).check(); };
   rules::RuleResults left = findings_of(analysis);
   fixes::FixPlan plan = fixes::plan_fixes(*model, left.findings, options.unsafe);
   std::vector<std::string> fixed;

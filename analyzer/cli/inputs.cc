@@ -171,6 +171,15 @@ Result<Model> load_model(const std::string& path) {
   return model;
 }
 
+Result<pipeline::Pipeline> load(const std::string& path, const pipeline::Options& options,
+                                const Declarations& declared) {
+  Result<Model> model = load_model(path);
+  if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
+  if (const auto unknown = unknown_names(declared, *model); !unknown.empty())
+    return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
+  return pipeline::Pipeline(std::move(*model), options);
+}
+
 Result<Model> ModelBytes::read(const std::string& path) const {
   return is_text ? read_onnx_text(bytes, path) : read_onnx_bytes(bytes, path, owner);
 }

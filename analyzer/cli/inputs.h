@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/cli/declarations.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "base/file_bytes.h"
 #include "base/result.h"
 #include "ir/graph/model.h"
@@ -39,6 +41,11 @@ std::vector<InputFile> expand_inputs(std::span<const std::string> arguments);
 
 /// Reads a model: a file, binary or text by its name, or kStandardInput, by its first bytes.
 Result<Model> load_model(const std::string& path);
+
+/// The same for a command about one model. Errors name the path; besides those of load_model: `declared` names values
+/// that the main graph lacks.
+Result<pipeline::Pipeline> load(const std::string& path, const pipeline::Options& options,
+                                const Declarations& declared);
 
 /// The bytes of a model, for those who edit them.
 struct ModelBytes {

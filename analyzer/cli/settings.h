@@ -12,6 +12,7 @@
 #include "analyzer/cli/declarations.h"
 #include "analyzer/config/baseline.h"
 #include "analyzer/config/config.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "analyzer/rules/engine.h"
 #include "base/result.h"
 #include "passes/dataflow/analysis.h"
@@ -40,10 +41,7 @@ struct ConfigName {
 };
 
 /// What holds for one input.
-struct InputSettings {
-  dataflow::AnalysisOptions analysis;
-  placement::PlacementOptions placement;
-  rules::RuleSelection selection;
+struct InputSettings : pipeline::Options {
   findings::FailOn fail_on;
   std::size_t max_findings = 1000;
   std::shared_ptr<const config::Config> config;      ///< null: none

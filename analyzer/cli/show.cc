@@ -15,6 +15,8 @@
 namespace tensorlint::cli {
 namespace {
 
+using passes::Pass;
+
 constexpr std::string_view kFormats[] = {"text", "json"}, kPlannedFormats[] = {"html"};
 
 struct ShowOptions {
@@ -43,17 +45,16 @@ Result<std::string> show_one(const std::string& argument, const ShowOptions& opt
   const std::string path = input_path(argument);
   const auto settings = settings_of(path, options.settings);
   if (!settings) return settings.error();
-  const Result<Model> model = load_model(path);
-  if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};
-  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
-    return Error{fmt::format("{} has no value `{}` in its main graph", path, unknown.front()), {}};
-  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
-  const placement::Placement placement = placement::place(analysis, settings->placement);
+  Result<pipeline::Pipeline> pipeline = load(path, *settings, options.settings.declarations);
+  if (!pipeline) return pipeline.error();
   const reports::ShowFilter filter{.node = options.node, .module = options.module};
-  if (filter.any() && !matches_any(*model, filter)) return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
-  if (options.format != "json") return reports::show_text(analysis, placement, filter);
+  if (filter.any() && !matches_any(pipeline->model(), filter))
+    return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
+  const passes::PassResults& known = pipeline->run({Pass::kAnalysis, Pass::kPlacement});
+  if (options.format != "json") return reports::show_text(known.analysis(), known.placement(), filter);
+  pipeline->run({Pass::kLosses});
   return reports::show_json(
-      analysis, placement,
+      known.analysis(), known.placement(), known.losses(),
       {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter});
 }
 

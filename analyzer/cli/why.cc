@@ -45,16 +45,15 @@ int run_why(const WhyOptions& options) {
   const std::string path = input_path(options.model);
   const auto settings = settings_of(path, options.settings);
   if (!settings) return refuse(settings.error().message);
-  const Result<Model> model = load_model(path);
-  if (!model) return refuse(fmt::format("{}: {}", path, model.error().message));
-  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
-    return refuse(fmt::format("{} has no value `{}` in its main graph", path, unknown.front()));
+  Result<pipeline::Pipeline> pipeline = load(path, *settings, options.settings.declarations);
+  if (!pipeline) return refuse(pipeline.error().message);
+  const Model& model = pipeline->model();
   ValueId value = ValueId::kAbsent;
-  for (std::size_t graph = 0; graph < model->graphs.size() && value == ValueId::kAbsent; ++graph)
-    value = model->find_value(static_cast<GraphId>(graph), options.value);
+  for (std::size_t graph = 0; graph < model.graphs.size() && value == ValueId::kAbsent; ++graph)
+    value = model.find_value(static_cast<GraphId>(graph), options.value);
   if (value == ValueId::kAbsent)
-    return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(*model, options.value)));
-  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+    return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(model, options.value)));
+  const dataflow::Analysis& analysis = pipeline->run({passes::Pass::kAnalysis}).analysis();
   const auto error = write_stdout(options.depth ? reports::why_tree(analysis, value, *options.depth)
                                                 : reports::why_text(analysis, value));
   return error ? refuse(error->message) : kExitClean;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "analyzer/findings/source_location.h"
 #include "analyzer/reports/unknowns.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/losses/loss_sites.h"
 #include "passes/placement/placement.h"
 
 namespace tensorlint::reports {
@@ -45,6 +47,7 @@ struct ShowStyle {
 };
 
 /// The facts of every value (docs/schema/show.schema.json), with a newline at its end.
-std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement, ShowStyle style);
+std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
+                      std::span<const losses::LossSite> losses, ShowStyle style);
 
 }  // namespace tensorlint::reports

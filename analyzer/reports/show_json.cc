@@ -170,7 +170,8 @@ bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
 
 }  // namespace
 
-std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement, ShowStyle style) {
+std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
+                      std::span<const losses::LossSite> sites, ShowStyle style) {
   const Model& model = analysis.model();
   FactPrinter printer(analysis.facts(), style.all_symbols);
   std::vector<Json> values(model.graphs.size(), Json::object());
@@ -193,7 +194,7 @@ std::string show_json(const dataflow::Analysis& analysis, const placement::Place
     graphs.push_back(std::move(json));
   }
   Json losses = Json::array();
-  for (const losses::LossSite& loss : losses::find_losses(analysis))
+  for (const losses::LossSite& loss : sites)
     losses.push_back({{"kind", losses::to_text(loss.kind)},
                       {"node", identifier(model.label(loss.meeting))},
                       {"prediction", identifier(model.name_of(loss.prediction_source))},

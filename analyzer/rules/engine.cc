@@ -238,16 +238,17 @@ std::optional<findings::Severity> RuleSelection::severity(std::string_view code)
   return found == severities_.end() ? std::nullopt : std::optional(found->second.severity);
 }
 
-RuleResults run_rules(const dataflow::Analysis& analysis, const RuleSelection& selection,
-                      const placement::Placement* placement, const placement::RuntimeCost* cost) {
+passes::PassSet passes_needed() { return {passes::Pass::kAnalysis, passes::Pass::kLosses, passes::Pass::kPlacement}; }
+
+RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool with_cost) {
+  const dataflow::Analysis& analysis = known.analysis();
   findings::LocationResolver places(analysis.model(), selection.source_root());
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
-  const std::vector<losses::LossSite> losses = losses::find_losses(analysis);
   std::vector<Follower> followers;
-  report_failures(analysis, losses, selection, out, followers);
+  report_failures(analysis, known.losses(), selection, out, followers);
   check_nodes(analysis, selection, out);
-  ModelView view(analysis, losses, placement, cost);
+  ModelView view(analysis, known.losses(), &known.placement(), with_cost ? &known.runtime_cost() : nullptr);
   for (const Rule* rule : all_rules()) {
     if (!selection.runs(rule->info())) continue;
     out.set_rule(rule->info());

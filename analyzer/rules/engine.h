@@ -13,7 +13,7 @@
 #include "analyzer/findings/finding.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/suppression.h"
-#include "passes/dataflow/analysis.h"
+#include "passes/results/pass_results.h"
 
 namespace tensorlint::rules {
 
@@ -72,10 +72,12 @@ struct RuleResults {
   std::size_t left_out = 0;        ///< findings of rules that count_left_out named
 };
 
-/// Runs all rules that the selection allows. Exactly one rule words each failed precondition.
-/// Rules about devices need a `placement` of the same analysis; null: they say nothing. With a `cost` the runtime
-/// copies between devices: rules say what that costs instead of where operands are apart.
-RuleResults run_rules(const dataflow::Analysis& analysis, const RuleSelection& selection,
-                      const placement::Placement* placement = nullptr, const placement::RuntimeCost* cost = nullptr);
+/// The passes whose results rules read.
+passes::PassSet passes_needed();
+
+/// Runs all rules that the selection allows, after passes_needed. Exactly one rule words each failed precondition.
+/// `with_cost`: the runtime copies between devices; rules report what that costs, of which the runtime cost tells, and
+/// not which operands are on different devices.
+RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool with_cost = false);
 
 }  // namespace tensorlint::rules

@@ -1,15 +1,14 @@
 #include <string>
+#include <utility>
 
 #include "analyzer/findings/input_report.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "analyzer/reports/json.h"
 #include "analyzer/reports/show.h"
 #include "analyzer/reports/text.h"
-#include "analyzer/rules/engine.h"
 #include "base/escape.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
-#include "passes/placement/placement.h"
-#include "passes/placement/runtime_cost.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace tensorlint::fuzz {
@@ -32,24 +31,24 @@ void require_clean(std::string_view report) {
 }  // namespace
 
 void check(std::string_view bytes) {
-  const Result<Model> model = is_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx")
-                                               : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
+  Result<Model> model = is_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx")
+                                         : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
   findings::InputReport report;
   report.path = "m";
   if (!model) {
     report.error = model.error().message;
   } else {
-    const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-    const placement::Placement placement = placement::place(analysis, {});
-    const placement::RuntimeCost cost = placement::runtime_cost(analysis, {});
-    rules::RuleResults with_cost = rules::run_rules(analysis, {}, &placement, &cost);
-    rules::RuleResults results = rules::run_rules(analysis, {}, &placement);
+    pipeline::Pipeline pipeline(std::move(*model), {});
+    pipeline.check(/*with_cost=*/true);
+    rules::RuleResults results = pipeline.check();
+    const passes::PassResults& known = pipeline.results();
     report.checked = true;
-    report.nodes = model->nodes.size();
+    report.nodes = pipeline.model().nodes.size();
     report.counts = results.counts;
     report.findings = std::move(results.findings);
-    require_clean(reports::show_text(analysis, placement, {}));
-    require_clean(reports::show_json(analysis, placement, {.one_line = true, .all_symbols = true, .filter = {}}));
+    require_clean(reports::show_text(known.analysis(), known.placement(), {}));
+    require_clean(reports::show_json(known.analysis(), known.placement(), known.losses(),
+                                     {.one_line = true, .all_symbols = true, .filter = {}}));
   }
   require_clean(reports::check_text(std::span(&report, 1), {}));
   require_clean(reports::check_json(std::span(&report, 1), false));

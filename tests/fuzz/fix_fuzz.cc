@@ -1,8 +1,8 @@
 #include <string>
 
 #include "analyzer/fixes/fixer.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "analyzer/reports/diff.h"
-#include "analyzer/rules/engine.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/printer.h"
 #include "ir/writers/onnx/writer.h"
@@ -14,7 +14,7 @@ void fix(std::string_view bytes) {
   const Result<Model> model = read_onnx_bytes(bytes, "model.onnx");
   if (!model) return;
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  const rules::RuleResults found = rules::run_rules(analysis, rules::RuleSelection());
+  const rules::RuleResults found = pipeline::Pipeline(analysis, {}).check();
   const fixes::FixPlan plan = fixes::plan_fixes(*model, found.findings, true);
   if (plan.edits.empty()) return;
   const Result<EditedBytes> edited = edit_onnx(bytes, *model, plan.edits);

@@ -13,8 +13,8 @@
 
 #include "analyzer/findings/input_report.h"
 #include "analyzer/fixes/fixer.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "analyzer/reports/text.h"
-#include "analyzer/rules/engine.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
 #include "ir/writers/text/writer.h"
@@ -92,10 +92,9 @@ findings::InputReport checked(const Model& model) {
     if (comment.text.starts_with("provider: "))
       options.providers.push_back(placement::built_in_provider(comment.text.substr(10)));
   }
-  const placement::Placement placement = placement::place(analysis, options);
-  std::optional<placement::RuntimeCost> cost;
-  if (at_run_time) cost = placement::runtime_cost(analysis, options);
-  RuleResults results = run_rules(analysis, {}, &placement, cost ? &*cost : nullptr);
+  pipeline::Options pipeline_options;
+  pipeline_options.placement = std::move(options);
+  RuleResults results = pipeline::Pipeline(analysis, std::move(pipeline_options)).check(at_run_time);
   findings::InputReport report;
   report.path = model.path;
   report.checked = true;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/rules/engine.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 
@@ -16,11 +16,10 @@ namespace {
 /// The messages of one rule, or how the model fails to be read.
 std::string said(std::string_view code, std::string_view graph, int opset = 21) {
   const std::string text = fmt::format("<ir_version: 10, opset_import: [\"\": {}]>\n{}", opset, graph);
-  const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
+  Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   if (!model) return "does not parse: " + model.error().message;
-  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
   std::string messages;
-  for (const findings::Finding& finding : run_rules(analysis, {}).findings)
+  for (const findings::Finding& finding : pipeline::Pipeline(std::move(*model), {}).check().findings)
     if (finding.code == code) messages += (messages.empty() ? "" : "; ") + finding.message;
   return messages;
 }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "analyzer/rules/engine.h"
+#include "ir/graph/model.h"
+#include "passes/results/pass_results.h"
+
+namespace tensorlint::pipeline {
+
+struct Options : passes::PassOptions {
+  rules::RuleSelection selection;
+};
+
+/// The way of one model to findings: analyse, find losses, place, count what copies cost, run rules, suppress. Owns the
+/// model and all results. Every command goes this way, as far as it needs to.
+class Pipeline {
+ public:
+  Pipeline(Model model, Options options);
+  /// Of a model that is analysed already; the analysis outlives this.
+  Pipeline(const dataflow::Analysis& analysis, Options options);
+
+  const Model& model() const { return results_->model(); }
+  /// Runs the passes that have not run yet, after those that they need.
+  const passes::PassResults& run(passes::PassSet passes);
+  const passes::PassResults& results() const { return *results_; }
+
+  /// Runs the selected rules, and takes away what suppressions cover. `with_cost`: the runtime copies between devices
+  /// instead of failing; findings say what that costs.
+  rules::RuleResults check(bool with_cost = false);
+
+ private:
+  rules::RuleSelection selection_;
+  std::unique_ptr<passes::PassResults> results_;  // its parts refer to each other: it keeps its address
+};
+
+}  // namespace tensorlint::pipeline

@@ -1,0 +1,58 @@
+#include "passes/results/pass_results.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+namespace tensorlint::passes {
+namespace {
+
+constexpr std::size_t kPassCount = 4;
+
+}  // namespace
+
+const PassResults::Runner& PassResults::runner(Pass pass) {
+  static const Runner kRunners[kPassCount] = {
+      {"analysis",
+       {},
+       [](PassResults& of) {
+         of.analysis_ = &of.own_analysis_.emplace(dataflow::analyse(of.model(), of.options_.analysis));
+       }},
+      {"losses", {Pass::kAnalysis}, [](PassResults& of) { of.losses_.emplace(losses::find_losses(of.analysis())); }},
+      {"placement",
+       {Pass::kAnalysis},
+       [](PassResults& of) { of.placement_.emplace(placement::place(of.analysis(), of.options_.placement)); }},
+      {"runtime cost",
+       {Pass::kAnalysis},
+       [](PassResults& of) {
+         of.runtime_cost_.emplace(placement::runtime_cost(of.analysis(), of.options_.placement));
+       }},
+  };
+  return kRunners[static_cast<std::size_t>(pass)];
+}
+
+std::string_view to_text(Pass pass) { return PassResults::runner(pass).name; }
+
+PassResults::PassResults(std::unique_ptr<const Model> model, PassOptions options)
+    : own_model_(std::move(model)), model_(own_model_.get()), options_(std::move(options)) {}
+
+PassResults::PassResults(const dataflow::Analysis& analysis, PassOptions options)
+    : model_(&analysis.model()), analysis_(&analysis), options_(std::move(options)), done_{Pass::kAnalysis} {}
+
+void PassResults::run(PassSet passes) {
+  for (std::size_t i = 0; i < kPassCount; ++i) {
+    const auto pass = static_cast<Pass>(i);
+    if (!passes.has(pass) || has(pass)) continue;
+    run(runner(pass).needs);
+    runner(pass).run(*this);
+    done_ |= PassSet{pass};
+  }
+}
+
+void PassResults::missing(Pass pass) {
+  throw std::logic_error(fmt::format("the result of the pass `{}` is read before the pass has run", to_text(pass)));
+}
+
+}  // namespace tensorlint::passes
