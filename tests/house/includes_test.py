@@ -24,6 +24,7 @@ FOLDERS = {
     "onnx": "ir/readers",
     "onnx_writer": "ir/writers",
     "dataflow": "passes/dataflow",
+    "structure": "passes/structure",
     "losses": "passes/losses",
     "placement": "passes/placement",
     "results": "passes/results",

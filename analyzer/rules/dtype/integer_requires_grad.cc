@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "analyzer/rules/loss/parameters.h"
 #include "analyzer/rules/rule.h"
+#include "passes/losses/gradient_reach.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -13,7 +13,7 @@ class IntegerRequiresGrad : public Rule {
               "a parameter that is to be trained and holds integers"}) {}
 
   void check_model(ModelView& view, Reporter& out) const override {
-    for (const ValueId value : trained_parameters(view.model())) {
+    for (const ValueId value : losses::trained_parameters(view.model())) {
       const Operand parameter(view.analysis(), value);
       if (!parameter.fact().dtypes.proves(DTypeSet::integers() | DType::kBool)) continue;
       out.report_value(value, fmt::format("parameter {} is {}: only floating-point numbers have gradients",

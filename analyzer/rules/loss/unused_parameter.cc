@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analyzer/rules/loss/parameters.h"
 #include "analyzer/rules/rule.h"
+#include "passes/losses/gradient_reach.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -17,7 +17,7 @@ class UnusedParameter : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     if (view.has_broken_links()) return;
     const Model& model = view.model();
-    for (const ValueId value : trained_parameters(model)) {
+    for (const ValueId value : losses::trained_parameters(model)) {
       const auto users = view.analysis().users(value);
       const bool reaches = model.value(value).is_output || std::ranges::any_of(users, [&](NodeId user) {
                              return view.live()[static_cast<std::size_t>(user)];

@@ -1,0 +1,82 @@
+#include "passes/losses/gradient_reach.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tensorlint::losses {
+namespace {
+
+std::vector<bool> reached_from(const dataflow::Analysis& analysis, const std::vector<ValueId>& parameters) {
+  const Model& model = analysis.model();
+  std::vector<bool> reached(model.values.size());
+  std::vector<ValueId> pending;
+  const auto reach = [&](ValueId value) {
+    if (value == ValueId::kAbsent || reached[static_cast<std::size_t>(value)] || !carries_gradients(analysis, value))
+      return;
+    reached[static_cast<std::size_t>(value)] = true;
+    pending.push_back(value);
+  };
+  std::vector<std::vector<GraphId>> bodies(model.nodes.size());
+  for (std::size_t g = 1; g < model.graphs.size(); ++g)
+    if (model.graphs[g].owner != NodeId::kNone)
+      bodies[static_cast<std::size_t>(model.graphs[g].owner)].push_back(static_cast<GraphId>(g));
+  for (const ValueId parameter : parameters) reach(parameter);
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    for (NodeId user : analysis.users(value)) {
+      while (user != NodeId::kNone) {
+        for (const ValueId result : model.results(model.node(user))) reach(result);
+        for (const GraphId body : bodies[static_cast<std::size_t>(user)])
+          for (const ValueId input : model.graph(body).inputs) reach(input);
+        user = model.graph(model.node(user).graph).owner;
+      }
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+std::vector<ValueId> trained_parameters(const Model& model) {
+  constexpr std::string_view kKey = "tensorlint.requires_grad";
+  std::vector<ValueId> parameters;
+  if (model.graphs.empty() || model.provenance == nullptr || !model.provenance->mentions(kKey)) return parameters;
+  const Graph& main = model.graph(GraphId::kMain);
+  std::vector<ValueId> candidates = main.inputs;
+  candidates.insert(candidates.end(), main.initializers.begin(), main.initializers.end());
+  std::ranges::sort(candidates);
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  for (const ValueId value : candidates) {
+    const std::vector<MetadataEntry> entries = model.provenance->value_metadata(value);
+    const auto is_trained = [kKey](const MetadataEntry& entry) { return entry.key == kKey && entry.value == "true"; };
+    if (std::ranges::any_of(entries, is_trained)) parameters.push_back(value);
+  }
+  return parameters;
+}
+
+GradientReach find_gradient_reach(const dataflow::Analysis& analysis) {
+  GradientReach reach{.parameters = trained_parameters(analysis.model()), .reached = {}};
+  if (!reach.parameters.empty()) reach.reached = reached_from(analysis, reach.parameters);
+  return reach;
+}
+
+bool carries_gradients(const dataflow::Analysis& analysis, ValueId value) {
+  const Fact& fact = analysis.fact(value);
+  return fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::integers() | DType::kBool);
+}
+
+NodeId where_gradients_stop(const dataflow::Analysis& analysis, ValueId value) {
+  constexpr int kLongestWay = 64;
+  const Model& model = analysis.model();
+  for (int step = 0; step < kLongestWay && value != ValueId::kAbsent; ++step) {
+    const NodeId producer = model.value(value).producer;
+    if (producer == NodeId::kNone) return NodeId::kNone;
+    if (!carries_gradients(analysis, value)) return producer;
+    const auto operands = model.operands(model.node(producer));
+    value = operands.empty() ? ValueId::kAbsent : operands[0];
+  }
+  return NodeId::kNone;
+}
+
+}  // namespace tensorlint::losses

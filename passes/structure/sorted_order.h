@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/graph/model.h"
+
+namespace tensorlint::structure {
+
+/// An order of a graph's nodes in which everything is defined before it is used, and the nodes that move for it.
+struct SortedOrder {
+  std::vector<NodeId> nodes;
+  std::vector<bool> moves;  ///< by position in `nodes`
+  std::size_t move_count = 0;
+};
+
+/// Sorts the graphs of a model by moving producers up or users down, whatever moves fewer nodes.
+class SortedOrders {
+ public:
+  explicit SortedOrders(const Model& model) : model_(model) {}
+  SortedOrder of(GraphId graph);
+
+ private:
+  const Model& model_;
+  std::vector<std::vector<NodeId>> operands_;  // by node: made on first use
+};
+
+}  // namespace tensorlint::structure
