@@ -12,6 +12,7 @@
 #include "analyzer/builder/to_model.h"
 #include "analyzer/pipeline/pipeline.h"
 #include "base/hash.h"
+#include "ir/ops/device_rule.h"
 #include "passes/placement/device_name.h"
 
 namespace tensorlint::builder {
@@ -43,6 +44,20 @@ std::string scope_text(const std::vector<std::string>& scopes) {
 }
 
 bool is_control_flow(const State::Step& step) { return !step.bodies.empty(); }
+
+/// Devices by name, as infer_device asks for them. Where two differ the rules decide who is wrong.
+struct GuessedDevices {
+  using Device = std::string;
+  bool differ = false;
+  static Device host() { return "cpu"; }
+  static Device unknown() { return "cpu"; }
+  Device meet(const Device& a, const Device& b) {
+    differ = differ || a != b;
+    return a;
+  }
+  Device meet_host(const Device& data, const Device& operand) { return operand == host() ? data : meet(data, operand); }
+  static Device same_or_anywhere(const Device& a, const Device&) { return a; }
+};
 
 }  // namespace
 
@@ -225,7 +240,8 @@ std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>
     if (const Data* data = std::get_if<Data>(&attribute.payload())) check_data(*data, at);
   if (step.operands.empty() && step.bodies.empty() && step.device.empty() && options.default_device != "cpu")
     step.device = options.default_device;
-  const bool moves = step.domain == "tensorlint" && step.op == "Transfer";
+  const ops::OpEntry* entry = ops::find_entry(step.domain, step.op, version(step.domain));
+  const bool moves = entry != nullptr && entry->device_rule() == ops::DeviceRule::kArgument;
   uses_devices = uses_devices || !step.device.empty() || moves;
 
   const std::string base = scoped(call.name.empty() ? snake_case(op) : call.name);
@@ -283,25 +299,22 @@ void State::infer_step(std::uint32_t index) {
 }
 
 void State::guess_device(const Step& step, const OpSchema* schema, const ops::OpEntry* entry) {
-  std::string device = step.device;
-  if (step.domain == "tensorlint" && step.op == "Transfer") {
+  const ops::DeviceSignature signature = device_signature(schema, entry);
+  std::optional<std::string> own;
+  if (!step.device.empty()) own = step.device;
+  if (signature.rule == ops::DeviceRule::kArgument)
     for (const Attr& attribute : step.attributes)
       if (const auto* text = std::get_if<std::string>(&attribute.payload());
           text != nullptr && attribute.name() == "device")
-        device = *text;
-  } else {
-    for (std::size_t i = 0; i < step.operands.size(); ++i) {
-      if (step.operands[i] == kNone) continue;
-      if (entry != nullptr && schema != nullptr && i < schema->inputs.size() &&
-          std::ranges::find(entry->host_operands(), schema->inputs[i].name) != entry->host_operands().end())
-        continue;
-      const std::string& other = items[step.operands[i]].guessed_device;
-      if (device.empty()) device = other;
-      if (device != other) pending_failure = true;  // the rules decide
-    }
-  }
-  if (entry != nullptr && entry->has(ops::OpTrait::kShapeOf)) device = "cpu";
-  for (const std::uint32_t result : step.results) items[result].guessed_device = device.empty() ? "cpu" : device;
+        own = *text;
+  GuessedDevices devices;
+  const auto device_of = [&](std::size_t i) {
+    return step.operands[i] == kNone ? std::nullopt : std::optional(items[step.operands[i]].guessed_device);
+  };
+  const std::string device =
+      infer_device(signature, devices, own, step.operands.size(), device_of, [&] { return options.default_device; });
+  pending_failure = pending_failure || devices.differ;
+  for (const std::uint32_t result : step.results) items[result].guessed_device = device;
 }
 
 std::uint32_t State::open_body(std::string_view name) {

@@ -195,7 +195,7 @@ std::string show_json(const dataflow::Analysis& analysis, const placement::Place
   }
   Json losses = Json::array();
   for (const losses::LossSite& loss : sites)
-    losses.push_back({{"kind", losses::to_text(loss.kind)},
+    losses.push_back({{"kind", ops::to_text(loss.kind)},
                       {"node", identifier(model.label(loss.meeting))},
                       {"prediction", identifier(model.name_of(loss.prediction_source))},
                       {"target", identifier(model.name_of(loss.target_source))}});

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "ir/graph/new_nodes.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -60,9 +63,7 @@ std::optional<CastFix> cast_to_float(const FailureCase& failure) {
 
 std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to) {
   const std::string made = name_before(model, before, value, to_text(to));
-  const NewAttribute target{.name = "to", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(to)};
-  std::vector<GraphEdit> edits{
-      InsertNode{before, {"", "Cast", made, {std::string(model.name_of(value))}, {made}, {target}}}};
+  std::vector<GraphEdit> edits{InsertNode{before, new_cast(made, std::string(model.name_of(value)), made, to)}};
   redirect_operands(model, before, value, made, edits);
   return edits;
 }
@@ -73,14 +74,12 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
   std::vector<GraphEdit> edits;
   // Until opset 12 the axes are an attribute, from 13 on an operand.
   if (model.opset(model.node(before).graph, "") < 13) {
-    edits.push_back(InsertNode{
-        before, {"", "Squeeze", made, {from}, {made}, {{.name = "axes", .kind = AttributeKind::kInts, .ints = {-1}}}}});
+    edits.push_back(InsertNode{before, new_squeeze(made, from, made, std::vector<std::int64_t>{-1})});
   } else {
     const std::string axes = unused_name(model, made + "_axes");
-    edits.push_back(InsertNode{
-        before,
-        {"", "Constant", axes, {}, {axes}, {{.name = "value_ints", .kind = AttributeKind::kInts, .ints = {-1}}}}});
-    edits.push_back(InsertNode{before, {"", "Squeeze", made, {from, axes}, {made}, {}}});
+    NewAttribute last{.name = "value_ints", .kind = AttributeKind::kInts, .ints = {-1}};
+    edits.push_back(InsertNode{before, new_constant(axes, axes, std::move(last))});
+    edits.push_back(InsertNode{before, new_squeeze(made, from, made, axes)});
   }
   redirect_operands(model, before, value, made, edits);
   return edits;
@@ -104,7 +103,7 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
   // A Cast that made integers of floats has truncated their fractions: casting back may not be what is meant.
   const NodeId began = dataflow::origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
   bool exact = is_exact_in(fix.operand.fact().range, fix.to);
-  if (began != NodeId::kNone && NodeCall(failure.analysis, began).is("Cast")) {
+  if (began != NodeId::kNone && NodeCall(failure.analysis, began).is(ops::Opcode::kCast)) {
     const NodeCall cast(failure.analysis, began);
     const Operand before = cast.operand(0);
     if (before.present() && before.fact().dtypes.proves(DTypeSet::floats())) {

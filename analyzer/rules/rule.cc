@@ -125,7 +125,7 @@ const findings::StackFrame* library_frame(const std::vector<findings::StackFrame
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
 
-std::optional<losses::LossKind> FailureCase::loss_kind() const {
+std::optional<ops::LossKind> FailureCase::loss_kind() const {
   return loss != nullptr ? std::optional(loss->kind) : losses::loss_named(loss_metadata);
 }
 

@@ -63,11 +63,9 @@ class NodeCall {
   const Node& node() const { return node_; }
   const Operator& op() const { return model().op(node_); }
   std::string_view op_name() const { return model().text(op().name); }
-  bool is(std::string_view onnx_operator) const { return op().domain == NameId::kEmpty && op_name() == onnx_operator; }
-  bool has(ops::OpTrait trait) const {
-    const ops::OpEntry* entry = analysis_.entry(node_);
-    return entry != nullptr && entry->has(trait);
-  }
+  const ops::OpEntry* entry() const { return analysis_.entry(node_); }
+  bool is(ops::Opcode opcode) const { return opcode_of(entry()) == opcode; }
+  bool has(ops::OpTrait trait) const { return has_trait(entry(), trait); }
   std::size_t operand_count() const { return node_.operand_count; }
   Operand operand(std::size_t index) const {
     return {analysis_, index < node_.operand_count ? model().operands(node_)[index] : ValueId::kAbsent};
@@ -99,7 +97,7 @@ struct FailureCase {
   NodeCall call() const { return NodeCall(analysis, at.node); }
   bool has(ops::OpTrait trait) const { return has_node() && call().has(trait); }
   /// The kind of loss that the node is part of: by operator, pattern or metadata.
-  std::optional<losses::LossKind> loss_kind() const;
+  std::optional<ops::LossKind> loss_kind() const;
   /// The failure's message with the operands' names in it.
   std::string message() const;
   /// The concerned operands, the culprit first.

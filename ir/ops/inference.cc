@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <unordered_map>
 
 #include "base/checked.h"
 #include "ir/facts/equalities.h"
@@ -33,11 +32,6 @@ const Constraint kTensorSize{"tensor_size", ConstraintKind::kShapes, "a tensor h
 constexpr const Constraint* kSharedConstraints[] = {
     &kKnownOperator,    &kInOpset,     &kOperandCount, &kResultCount,   &kKnownAttribute, &kAttributeOfKind,
     &kAttributePresent, &kAllowedType, &kSameType,     &kBroadcastable, &kIsList,         &kTensorSize};
-
-std::vector<OpEntry>& registry() {
-  static std::vector<OpEntry> entries;
-  return entries;
-}
 
 /// What a type variable of the schema is bound to by the operands seen so far.
 struct Binding {
@@ -255,28 +249,6 @@ Aspect aspect_of(ConstraintKind kind) {
     default:
       return Aspect::kShape;
   }
-}
-
-RegisterOps::RegisterOps(std::initializer_list<OpEntry> entries) {
-  registry().insert(registry().end(), entries.begin(), entries.end());
-}
-
-std::span<const OpEntry> all_entries() { return registry(); }
-
-const OpEntry* find_entry(std::string_view domain, std::string_view name, std::int64_t opset) {
-  // Hashed, not sorted: a check of a small model would spend a thirtieth of its time on sorting.
-  static const std::unordered_multimap<std::string_view, const OpEntry*> by_name = [] {
-    std::unordered_multimap<std::string_view, const OpEntry*> index;
-    index.reserve(registry().size());
-    for (const OpEntry& entry : registry()) index.emplace(entry.name(), &entry);
-    return index;
-  }();
-  const auto [first, last] = by_name.equal_range(name);
-  const auto in_force = std::find_if(first, last, [&](const auto& named) {
-    const OpEntry& entry = *named.second;
-    return entry.domain() == domain && entry.first_version() <= opset && opset <= entry.last_version();
-  });
-  return in_force == last ? nullptr : in_force->second;
 }
 
 std::vector<const Constraint*> all_constraints() {

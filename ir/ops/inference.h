@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/call/application.h"
+#include "ir/ops/entry.h"
 
 namespace tensorlint::ops {
 
@@ -57,65 +58,8 @@ struct Failure {
   std::string witness;  ///< kMay: a concrete case in which it fails
 };
 
-enum class OpTrait : std::uint32_t {
-  kElementwise = 1U << 0,         ///< numpy broadcasting of all operands to one shape
-  kReduction = 1U << 1,           ///< `axes` or `axis` of the data operand are reduced
-  kSoftmax = 1U << 2,             ///< normalises along an axis to probabilities
-  kLogProbabilities = 1U << 3,    ///< result is log-probabilities
-  kClassificationLoss = 1U << 4,  ///< operand 0 scores [N, C, ...], operand 1 class indices
-  kRegressionLoss = 1U << 5,      ///< operand 0 prediction, operand 1 target, compared element by element
-  kExpectsLogits = 1U << 6,       ///< a loss that normalises itself
-  kExpectsProbabilities = 1U << 7,
-  kShapeOf = 1U << 8,  ///< results on the host, only the operand's shape matters
-  kRandom = 1U << 9,
-  kControlFlow = 1U << 10,  ///< has subgraphs, solved by the dataflow solver
-};
-
 /// Shapes with more axes are not tracked; numpy's own limit.
 inline constexpr std::size_t kMaxRank = 64;
-
-class Inference;
-using InferFunction = void (*)(Inference&);
-
-/// What is known of an operator beyond its schema. Entries register themselves; one operator, one entry per range of
-/// versions.
-class OpEntry {
- public:
-  explicit OpEntry(std::string_view name, std::string_view domain = "") : name_(name), domain_(domain) {}
-  OpEntry& since(int version) { return since_ = version, *this; }  ///< first opset it holds for; default 1
-  OpEntry& until(int version) { return until_ = version, *this; }  ///< last opset it holds for
-  OpEntry& infer(InferFunction function) { return infer_ = function, *this; }
-  OpEntry& trait(OpTrait trait) { return traits_ |= static_cast<std::uint32_t>(trait), *this; }
-  OpEntry& constraint(const Constraint& constraint) { return constraints_.push_back(&constraint), *this; }
-  /// Operands read by the host: on the cpu or with the data, nowhere else.
-  OpEntry& host(std::string_view operand) { return host_.push_back(operand), *this; }
-
-  std::string_view name() const { return name_; }
-  std::string_view domain() const { return domain_; }
-  int first_version() const { return since_; }
-  int last_version() const { return until_; }
-  bool has(OpTrait trait) const { return (traits_ & static_cast<std::uint32_t>(trait)) != 0; }
-  InferFunction inference() const { return infer_; }
-  std::span<const Constraint* const> constraints() const { return constraints_; }
-  std::span<const std::string_view> host_operands() const { return host_; }
-
- private:
-  std::string_view name_, domain_;
-  int since_ = 1, until_ = 1 << 20;
-  InferFunction infer_ = nullptr;
-  std::uint32_t traits_ = 0;
-  std::vector<const Constraint*> constraints_;
-  std::vector<std::string_view> host_;
-};
-
-/// At namespace scope of an entry's file: `const RegisterOps kSoftmaxes{softmax(), log_softmax()};`
-struct RegisterOps {
-  RegisterOps(std::initializer_list<OpEntry> entries);
-};
-
-std::span<const OpEntry> all_entries();  ///< in no particular order
-/// The entry in force; null when the operator has none.
-const OpEntry* find_entry(std::string_view domain, std::string_view name, std::int64_t opset);
 
 /// Every constraint: those that all operators share and those of the entries.
 std::vector<const Constraint*> all_constraints();

@@ -84,7 +84,8 @@ class Analysis {
     Application application_;
   };
 
-  const ops::OpEntry* entry(const Node& node) const { return entries_[static_cast<std::size_t>(node.op)]; }
+  const ops::OpEntry* entry(OperatorId op) const { return entries_[static_cast<std::size_t>(op)]; }
+  const ops::OpEntry* entry(const Node& node) const { return entry(node.op); }
 
   /// Operands used before they are defined, in file order.
   const std::vector<EarlyUse>& early_uses() const { return early_uses_; }

@@ -23,8 +23,8 @@ bool Finder::add_cross_entropy_of_two(NodeId combination) {
 }
 
 bool Finder::is_product(ValueId value) const {
-  const LossOp made_by = terms_.op_of(value);
-  return made_by == LossOp::kMul || made_by == LossOp::kNeg;
+  const Opcode made_by = terms_.op_of(value);
+  return made_by == Opcode::kMul || made_by == Opcode::kNeg;
 }
 
 /// The node of a product that multiplies one of `values` itself; the last multiplication where there is none.
@@ -32,7 +32,7 @@ NodeId Finder::product_with(std::span<const ValueId> factors, ValueId a, ValueId
   NodeId last = NodeId::kNone;
   for (const ValueId factor : factors) {
     const NodeId node = terms_.maker(factor);
-    if (terms_.op(node) != LossOp::kMul) continue;
+    if (terms_.op(node) != Opcode::kMul) continue;
     const ValueId x = terms_.operand(node, 0), y = terms_.operand(node, 1);
     if ((x == a && y == b) || (x == b && y == a)) return node;
     if (last == NodeId::kNone) last = node;
@@ -73,7 +73,7 @@ bool Finder::add_binary(NodeId combination, std::span<const ValueId> positive, s
 
 bool Finder::is_negated(NodeId node) const {
   const auto users = terms_.users(terms_.result(node));
-  return users.size() == 1 && terms_.op(users[0]) == LossOp::kNeg;
+  return users.size() == 1 && terms_.op(users[0]) == Opcode::kNeg;
 }
 
 bool Finder::add_with_logits(NodeId combination, std::span<const ValueId> linear,
@@ -103,10 +103,10 @@ bool Finder::add_with_logits(NodeId combination, std::span<const ValueId> linear
 /// (w - 1) * t + 1 among the factors.
 void Finder::append_class_weights(std::span<const ValueId> factors, ValueId target, Nodes& nodes) const {
   for (const ValueId factor : factors) {
-    if (terms_.op_of(factor) != LossOp::kAdd) continue;
+    if (terms_.op_of(factor) != Opcode::kAdd) continue;
     for (std::size_t i = 0; i < 2; ++i) {
       const NodeId product = terms_.maker(terms_.operand(terms_.maker(factor), i));
-      if (terms_.op(product) != LossOp::kMul) continue;
+      if (terms_.op(product) != Opcode::kMul) continue;
       if (terms_.operand(product, 0) == target || terms_.operand(product, 1) == target) nodes.push_back(product);
     }
   }

@@ -7,9 +7,9 @@ namespace tensorlint::losses {
 void Finder::add_cross_entropy(NodeId logarithm) {
   ValueId scores = terms_.operand(logarithm, 0);
   Nodes nodes{logarithm};
-  if (terms_.op(logarithm) == LossOp::kLog) {
+  if (terms_.op(logarithm) == Opcode::kLog) {
     const NodeId softmax = terms_.maker(scores);
-    if (terms_.op(softmax) != LossOp::kSoftmax) return;
+    if (terms_.op(softmax) != Opcode::kSoftmax) return;
     nodes.push_back(softmax);
     scores = terms_.operand(softmax, 0);
   }
@@ -17,13 +17,13 @@ void Finder::add_cross_entropy(NodeId logarithm) {
   for (const NodeId user : terms_.users(result)) {
     const ValueId a = terms_.operand(user, 0), b = terms_.operand(user, 1);
     ValueId target = ValueId::kAbsent;
-    if (terms_.op(user) == LossOp::kMul) target = a == result ? b : a;
-    if (terms_.op(user) == LossOp::kGatherElements && a == result) target = index_source(b);
+    if (terms_.op(user) == Opcode::kMul) target = a == result ? b : a;
+    if (terms_.op(user) == Opcode::kGatherElements && a == result) target = index_source(b);
     if (target == ValueId::kAbsent || target == result) continue;
     // p * log(p): an entropy.
     const NodeId made_by = terms_.maker(terms_.source(target));
-    if ((terms_.op(made_by) == LossOp::kSoftmax && terms_.operand(made_by, 0) == scores) ||
-        terms_.op(made_by) == LossOp::kExp)
+    if ((terms_.op(made_by) == Opcode::kSoftmax && terms_.operand(made_by, 0) == scores) ||
+        terms_.op(made_by) == Opcode::kExp)
       continue;
     Nodes tail = nodes;
     if (!append_negated_reduction(terms_.result(user), tail)) continue;
@@ -36,8 +36,8 @@ void Finder::add_cross_entropy(NodeId logarithm) {
 ValueId Finder::index_source(ValueId value) const {
   for (int i = 0; i < kMaxTail; ++i) {
     value = terms_.source(value);
-    const LossOp made_by = terms_.op_of(value);
-    if (made_by != LossOp::kUnsqueeze && made_by != LossOp::kReshape) break;
+    const Opcode made_by = terms_.op_of(value);
+    if (made_by != Opcode::kUnsqueeze && made_by != Opcode::kReshape) break;
     value = terms_.operand(terms_.maker(value), 0);
   }
   return value;
@@ -56,17 +56,17 @@ bool Finder::append_negated_reduction(ValueId value, Nodes& nodes) const {
     for (const NodeId user : terms_.users(step.value)) {
       Step next{terms_.result(user), step.depth + 1, step.negated, step.reduced};
       switch (terms_.op(user)) {
-        case LossOp::kNeg:
+        case Opcode::kNeg:
           next.negated = true;
           break;
-        case LossOp::kReduceMean:
-        case LossOp::kReduceSum:
+        case Opcode::kReduceMean:
+        case Opcode::kReduceSum:
           next.reduced = true;
           break;
-        case LossOp::kSqueeze:
-        case LossOp::kDiv:
+        case Opcode::kSqueeze:
+        case Opcode::kDiv:
           break;
-        case LossOp::kMul: {
+        case Opcode::kMul: {
           const ValueId a = terms_.operand(user, 0), b = terms_.operand(user, 1);
           const auto scale = terms_.number(a == step.value ? b : a);
           if (scale && *scale < 0) next.negated = true;

@@ -20,25 +20,25 @@ void Finder::add_difference(NodeId difference) {
     bool certain = false;
     Nodes nodes{next};
     switch (terms_.op(next)) {
-      case LossOp::kAbs:
+      case Opcode::kAbs:
         kind = LossKind::kL1;
         if (append_huber(distance, result, nodes)) {
           kind = LossKind::kHuber;
           certain = true;
         }
         break;
-      case LossOp::kPow:
+      case Opcode::kPow:
         if (terms_.operand(next, 0) != result || !terms_.is_number(terms_.operand(next, 1), 2)) continue;
         break;
-      case LossOp::kMul:
+      case Opcode::kMul:
         twin = same_difference(next, difference);
         if (twin == NodeId::kNone || twin < difference) continue;
         nodes.push_back(twin);
         certain = append_broadcast(difference, nodes);
         break;
-      case LossOp::kCosh:
+      case Opcode::kCosh:
         kind = LossKind::kLogCosh;
-        if (const auto users = terms_.users(distance); users.size() == 1 && terms_.op(users[0]) == LossOp::kLog) {
+        if (const auto users = terms_.users(distance); users.size() == 1 && terms_.op(users[0]) == Opcode::kLog) {
           nodes.push_back(users[0]);
           certain = true;
         }
@@ -61,7 +61,7 @@ void Finder::add_difference(NodeId difference) {
 }
 
 bool Finder::is_mean_of(ValueId mean, ValueId value) const {
-  return terms_.op_of(mean) == LossOp::kReduceMean && terms_.operand(terms_.maker(mean), 0) == value;
+  return terms_.op_of(mean) == Opcode::kReduceMean && terms_.operand(terms_.maker(mean), 0) == value;
 }
 
 /// The other difference that a product multiplies `difference` with: itself, or one of the same operands.
@@ -73,7 +73,7 @@ NodeId Finder::same_difference(NodeId product, NodeId difference) const {
   const auto same = [&](std::size_t i) {
     return terms_.source(terms_.operand(other, i)) == terms_.source(terms_.operand(difference, i));
   };
-  return terms_.op(other) == LossOp::kSub && same(0) && same(1) ? other : NodeId::kNone;
+  return terms_.op(other) == Opcode::kSub && same(0) && same(1) ? other : NodeId::kNone;
 }
 
 /// Both operands stretched to the shape of their sum, as one exporter writes mse_loss. The sum is part of it.
@@ -82,12 +82,12 @@ bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
   Nodes found;
   for (std::size_t i = 0; i < 2; ++i) {
     ValueId operand = terms_.operand(difference, i);
-    if (terms_.op_of(operand) == LossOp::kCast) operand = terms_.operand(terms_.maker(operand), 0);
+    if (terms_.op_of(operand) == Opcode::kCast) operand = terms_.operand(terms_.maker(operand), 0);
     const NodeId expand = terms_.maker(operand);
-    if (terms_.op(expand) != LossOp::kExpand) return false;
+    if (terms_.op(expand) != Opcode::kExpand) return false;
     const NodeId shape = terms_.maker(terms_.operand(expand, 1));
     const NodeId shaped = terms_.maker(terms_.operand(shape, 0));
-    if (terms_.op(shape) != LossOp::kShape || terms_.op(shaped) != LossOp::kAdd || (i == 1 && shaped != sum))
+    if (terms_.op(shape) != Opcode::kShape || terms_.op(shaped) != Opcode::kAdd || (i == 1 && shaped != sum))
       return false;
     sum = shaped;
     found.insert(found.end(), {expand, shaped});
@@ -99,9 +99,9 @@ bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
 /// Where(|d| < delta, c * d^2, c * (|d| - c)), `size` being |d|.
 bool Finder::append_huber(ValueId size, ValueId difference, Nodes& nodes) const {
   for (const NodeId compare : terms_.users(size)) {
-    if (terms_.op(compare) != LossOp::kCompare) continue;
+    if (terms_.op(compare) != Opcode::kCompare) continue;
     for (const NodeId select : terms_.users(terms_.result(compare))) {
-      if (terms_.op(select) != LossOp::kWhere || terms_.operand(select, 0) != terms_.result(compare)) continue;
+      if (terms_.op(select) != Opcode::kWhere || terms_.operand(select, 0) != terms_.result(compare)) continue;
       const std::vector<ValueId> a = terms_.factors(terms_.operand(select, 1)),
                                  b = terms_.factors(terms_.operand(select, 2));
       if (!(is_square(a, size, difference) && is_line(b, size)) &&
@@ -122,7 +122,7 @@ bool Finder::is_square(std::span<const ValueId> factors, ValueId size, ValueId d
     const NodeId node = terms_.maker(factor);
     if (factor == size || factor == difference) ++power;
     const ValueId base = terms_.operand(node, 0);
-    if (terms_.op(node) == LossOp::kPow && (base == size || base == difference) &&
+    if (terms_.op(node) == Opcode::kPow && (base == size || base == difference) &&
         terms_.is_number(terms_.operand(node, 1), 2))
       power += 2;
   }
@@ -132,7 +132,7 @@ bool Finder::is_square(std::span<const ValueId> factors, ValueId size, ValueId d
 bool Finder::is_line(std::span<const ValueId> factors, ValueId size) const {
   return std::any_of(factors.begin(), factors.end(), [&](ValueId factor) {
     const NodeId node = terms_.maker(factor);
-    return terms_.op(node) == LossOp::kSub && terms_.operand(node, 0) == size && terms_.number(terms_.operand(node, 1));
+    return terms_.op(node) == Opcode::kSub && terms_.operand(node, 0) == size && terms_.number(terms_.operand(node, 1));
   });
 }
 
@@ -142,14 +142,14 @@ bool Finder::append_reduction(ValueId value, Nodes& nodes) const {
   for (std::size_t i = 0; i < pending.size() && pending.size() < 64; ++i) {
     const auto [at, depth] = pending[i];
     for (const NodeId user : terms_.users(at)) {
-      const LossOp kind = terms_.op(user);
-      const bool reduces = kind == LossOp::kReduceMean || kind == LossOp::kReduceSum;
+      const Opcode kind = terms_.op(user);
+      const bool reduces = kind == Opcode::kReduceMean || kind == Opcode::kReduceSum;
       if (reduces && terms_.operand(user, 0) == at && reduces_to_scalar(user)) {
         nodes.push_back(user);
         return true;
       }
       const bool passes =
-          reduces || kind == LossOp::kMul || kind == LossOp::kNeg || kind == LossOp::kSqueeze || kind == LossOp::kDiv;
+          reduces || kind == Opcode::kMul || kind == Opcode::kNeg || kind == Opcode::kSqueeze || kind == Opcode::kDiv;
       if (passes && depth + 1 < kMaxTail && !keeps_axes(user)) pending.emplace_back(terms_.result(user), depth + 1);
     }
   }
@@ -173,8 +173,8 @@ bool Finder::reduces_to_scalar(NodeId id) const {
 
 /// A reduction that leaves its axes: a statistic to be broadcast again, not a loss by rows.
 bool Finder::keeps_axes(NodeId id) const {
-  const LossOp kind = terms_.op(id);
-  if (kind != LossOp::kReduceMean && kind != LossOp::kReduceSum) return false;
+  const Opcode kind = terms_.op(id);
+  if (kind != Opcode::kReduceMean && kind != Opcode::kReduceSum) return false;
   const Attribute* keep = model_.attribute(model_.node(id), "keepdims");
   return keep == nullptr || keep->i != 0;
 }

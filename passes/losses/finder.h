@@ -29,7 +29,7 @@ class Finder {
   static constexpr int kMaxTail = 5;
 
   void add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId prediction, ValueId target, Nodes nodes);
-  void add_operator(NodeId id, LossKind kind);
+  void add_operator(NodeId id, const ops::OpEntry& entry);
   void append_makers(std::span<const ValueId> values, Nodes& nodes) const {
     for (const ValueId value : values) nodes.push_back(terms_.maker(value));
   }

@@ -1,4 +1,4 @@
-#include "passes/losses/loss_names.h"
+#include "passes/losses/loss_sites.h"
 
 #include <array>
 #include <cstddef>
@@ -11,22 +11,6 @@ struct NamedLoss {
   LossKind kind;
 };
 
-/// Operators whose one node is a whole loss: ONNX, the builder's domain, and the exporter's function library.
-constexpr std::array kLossOperators{
-    NamedLoss{"SoftmaxCrossEntropyLoss", LossKind::kCrossEntropy},
-    NamedLoss{"NegativeLogLikelihoodLoss", LossKind::kNegativeLogLikelihood},
-};
-constexpr std::array kOwnLossOperators{
-    NamedLoss{"MseLoss", LossKind::kMse},
-    NamedLoss{"L1Loss", LossKind::kL1},
-    NamedLoss{"SmoothL1Loss", LossKind::kHuber},
-    NamedLoss{"HuberLoss", LossKind::kHuber},
-    NamedLoss{"BceLoss", LossKind::kBinaryCrossEntropy},
-    NamedLoss{"BceWithLogitsLoss", LossKind::kBinaryCrossEntropyWithLogits},
-    NamedLoss{"KlDivLoss", LossKind::kKlDivergence},
-    NamedLoss{"CrossEntropyLoss", LossKind::kCrossEntropy},
-    NamedLoss{"NllLoss", LossKind::kNegativeLogLikelihood},
-};
 /// PyTorch's operators, as exporters name them in metadata. Longer names first: one may begin another.
 constexpr std::array kAtenLosses{
     NamedLoss{"aten.mse_loss", LossKind::kMse},
@@ -61,42 +45,6 @@ std::optional<LossKind> find_kind(const std::array<NamedLoss, kSize>& losses, st
 }
 
 }  // namespace
-
-std::optional<LossKind> loss_operator(std::string_view domain, std::string_view name) {
-  if (domain.empty()) return find_kind(kLossOperators, name);
-  if (domain == "tensorlint") return find_kind(kOwnLossOperators, name);
-  return std::nullopt;
-}
-
-std::string_view to_text(LossKind kind) {
-  switch (kind) {
-    case LossKind::kMse:
-      return "mean squared error";
-    case LossKind::kL1:
-      return "L1 loss";
-    case LossKind::kHuber:
-      return "Huber loss";
-    case LossKind::kLogCosh:
-      return "log-cosh loss";
-    case LossKind::kBinaryCrossEntropy:
-      return "binary cross-entropy";
-    case LossKind::kBinaryCrossEntropyWithLogits:
-      return "binary cross-entropy with logits";
-    case LossKind::kKlDivergence:
-      return "KL divergence";
-    case LossKind::kNegativeLogLikelihood:
-      return "negative log-likelihood";
-    case LossKind::kCrossEntropy:
-      return "cross-entropy";
-  }
-  return {};
-}
-
-bool is_regression(LossKind kind) { return !takes_class_indices(kind); }
-
-bool takes_class_indices(LossKind kind) {
-  return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy;
-}
 
 std::optional<LossKind> loss_named(std::string_view metadata) {
   // Only the innermost operator counts, and the modules that are losses: one around them may be called anything.

@@ -4,31 +4,27 @@
 #include <cstddef>
 
 #include "passes/losses/finder.h"
-#include "passes/losses/loss_names.h"
 
 namespace tensorlint::losses {
 
 std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return Finder(analysis).find(); }
 
 std::vector<LossSite> Finder::find() {
-  std::vector<std::optional<LossKind>> by_operator;
-  for (const Operator& op : model_.operators)
-    by_operator.push_back(loss_operator(model_.text(op.domain), model_.text(op.name)));
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
-    if (const auto kind = by_operator[static_cast<std::size_t>(model_.nodes[n].op)]) {
-      add_operator(id, *kind);
+    if (const ops::OpEntry* entry = analysis_.entry(model_.nodes[n]); entry != nullptr && entry->loss()) {
+      add_operator(id, *entry);
       continue;
     }
     switch (terms_.op(id)) {
-      case LossOp::kSub:
+      case Opcode::kSub:
         if (!add_cross_entropy_of_two(id) && !add_divergence(id)) add_difference(id);
         break;
-      case LossOp::kAdd:
+      case Opcode::kAdd:
         add_cross_entropy_of_two(id);
         break;
-      case LossOp::kLog:
-      case LossOp::kLogSoftmax:
+      case Opcode::kLog:
+      case Opcode::kLogSoftmax:
         add_cross_entropy(id);
         break;
       default:
@@ -55,9 +51,15 @@ void Finder::add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId p
                     .nodes = std::move(nodes)});
 }
 
-void Finder::add_operator(NodeId id, LossKind kind) {
-  const auto operands = model_.operands(model_.node(id));
-  if (operands.size() >= 2) add(kind, LossEvidence::kOperator, id, operands[0], operands[1], {});
+void Finder::add_operator(NodeId id, const ops::OpEntry& entry) {
+  const OpSchema* schema = model_.op(model_.node(id)).schema;
+  if (schema == nullptr) schema = find_any_version(entry.domain(), entry.name());  // the opset lacks the operator
+  const auto operand = [&](ops::OperandRole role) {
+    const int index = schema == nullptr ? -1 : ops::operand_with(*schema, entry, role);
+    return index < 0 ? ValueId::kAbsent : terms_.operand(id, static_cast<std::size_t>(index));
+  };
+  add(*entry.loss(), LossEvidence::kOperator, id, operand(ops::OperandRole::kPrediction),
+      operand(ops::OperandRole::kTarget), {});
 }
 
 }  // namespace tensorlint::losses

@@ -6,28 +6,12 @@
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "ir/ops/loss_kind.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::losses {
 
-enum class LossKind : std::uint8_t {
-  kMse,
-  kL1,
-  kHuber,  ///< SmoothL1 too
-  kLogCosh,
-  kBinaryCrossEntropy,
-  kBinaryCrossEntropyWithLogits,
-  kKlDivergence,
-  kNegativeLogLikelihood,
-  kCrossEntropy,
-};
-
-std::string_view to_text(LossKind kind);
-
-/// Compares a prediction with a target element by element.
-bool is_regression(LossKind kind);
-/// Takes class indices as its target.
-bool takes_class_indices(LossKind kind);
+using ops::LossKind;
 
 /// How a loss was recognised.
 enum class LossEvidence : std::uint8_t { kOperator, kPattern, kMetadata };

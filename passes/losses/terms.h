@@ -6,50 +6,13 @@
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "ir/ops/opcode.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::losses {
 
-/// Operators that losses are written with.
-enum class LossOp : std::uint8_t {
-  kOther,
-  kSub,
-  kAdd,
-  kMul,
-  kDiv,
-  kPow,
-  kAbs,
-  kNeg,
-  kSqrt,
-  kLog,
-  kExp,
-  kCosh,
-  kSigmoid,
-  kSoftplus,
-  kSoftmax,
-  kLogSoftmax,
-  kMax,
-  kClip,
-  kWhere,
-  kCompare,
-  kReduceMean,
-  kReduceSum,
-  kCast,
-  kCastLike,
-  kExpand,
-  kIdentity,
-  kSqueeze,
-  kUnsqueeze,
-  kReshape,
-  kShape,
-  kConstant,
-  kGatherElements,
-  /// Model-local functions that compute log(sigmoid(x)), log(x + 1), x * log(y): known by their bodies, not their
-  /// names.
-  kLogSigmoidFunction,
-  kLog1pFunction,
-  kXlogyFunction,
-};
+using dataflow::Analysis;
+using ops::Opcode;
 
 /// The logarithm of a probability: of `argument`, of 1 - `argument`, or of sigmoid(`logit`).
 struct LogTerm {
@@ -64,13 +27,13 @@ class Terms {
  public:
   explicit Terms(const dataflow::Analysis& analysis);
 
-  const dataflow::Analysis& analysis() const { return analysis_; }
-  LossOp op(NodeId node) const {
-    return node == NodeId::kNone ? LossOp::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)];
+  const Analysis& analysis() const { return analysis_; }
+  Opcode op(NodeId node) const {
+    return node == NodeId::kNone ? Opcode::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)];
   }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
-  LossOp op_of(ValueId value) const { return op(maker(value)); }
+  Opcode op_of(ValueId value) const { return op(maker(value)); }
   /// kAbsent where the node has fewer.
   ValueId operand(NodeId node, std::size_t index) const;
   ValueId result(NodeId node) const;
@@ -95,13 +58,12 @@ class Terms {
   std::vector<ValueId> factors(ValueId product) const;
 
  private:
-  LossOp classify(const Operator& op) const;
-  LossOp classify_function(GraphId function) const;
+  Opcode classify_function(GraphId function) const;
   const Tensor* constant(ValueId value) const;
 
   const dataflow::Analysis& analysis_;
   const Model& model_;
-  std::vector<LossOp> ops_;  // by operator
+  std::vector<Opcode> ops_;  // by operator
 };
 
 }  // namespace tensorlint::losses

@@ -34,6 +34,9 @@ class DeviceLattice {
   const DeviceState& state(std::uint32_t leaf) const { return states_[leaf]; }
   DeviceState state_at(Bdd device, const Choices& choices) const;
 
+  // What infer_device asks for.
+  using Device = Bdd;
+  Bdd host() { return on(0); }
   Bdd unknown() { return store_.leaf(kUnknownLeaf); }
   Bdd on(int device) {
     return store_.leaf(device >= DeviceSources::kManyDevices ? kUnknownLeaf

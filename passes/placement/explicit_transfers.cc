@@ -11,8 +11,8 @@
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
-#include "passes/placement/host_operands.h"
 #include "passes/placement/minimum_cut.h"
+#include "passes/placement/operator_traits.h"
 #include "passes/placement/tensor_facts.h"
 #include "passes/placement/transfer.h"
 
@@ -195,7 +195,6 @@ class TransferPlanner {
   void visit(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
-    const std::string_view name = model_.text(op.name);
     if (const RegionOp region = region_op(model_, node); region.kind != RegionKind::kNone)
       return visit_region(id, region);
     const auto operands = model_.operands(node);
@@ -203,15 +202,15 @@ class TransferPlanner {
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) homes_[index(result)] = side;
     };
-    if (is_transfer(model_, op)) {
+    const OperatorTraits traits = traits_of(model_, op);
+    if (traits.devices.rule == DeviceRule::kArgument) {
       const Attribute* to = model_.attribute(node, "device");
       const auto target = to == nullptr ? std::nullopt : canonical_device(to->s);
       if (!target) return stop(fmt::format("the Transfer `{}` names no device", model_.label(id)));
       for (std::size_t i = 0; i < operands.size(); ++i) use(id, i, kNowhere);
       return results_on(side_of(sources_.number(*target), model_.label(id), true));
     }
-    const OperandPlacement roles = operand_placement(model_, op);
-    if (roles.results_on_host) {
+    if (traits.devices.has_host_results()) {
       for (std::size_t i = 0; i < operands.size(); ++i) use(id, i, kNowhere);
       return results_on(kCpu);
     }
@@ -221,20 +220,20 @@ class TransferPlanner {
     double touched = 0;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
-      use(id, i, roles.is_host(i) ? kCpu : side);
-      if (roles.is_host(i)) continue;
+      use(id, i, traits.devices.is_host(i) ? kCpu : side);
+      if (traits.devices.is_host(i)) continue;
       touched += bytes_of(operands[i]);
       reads_data_[static_cast<std::size_t>(id)] = true;
     }
     for (const ValueId result : model_.results(node))
       if (result != ValueId::kAbsent) touched += bytes_of(result);
     results_on(side);
-    if (op.domain == NameId::kEmpty && name == "Constant") {
+    if (traits.opcode == Opcode::kConstant) {
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) is_stored_[index(result)] = true;
     } else {
       cut_.add_edge(kAccelerator, side,
-                    weight(touched + products_of(node, name) / kProductsPerByte, times(node.graph)));
+                    weight(touched + products_of(node, traits.opcode) / kProductsPerByte, times(node.graph)));
     }
   }
 
@@ -349,11 +348,9 @@ class TransferPlanner {
   }
 
   /// Multiplications of a MatMul, Gemm or Conv: the result's elements, each a sum over what is contracted.
-  double products_of(const Node& node, std::string_view name) const {
-    const bool is_conv = name == "Conv";
-    if (model_.op(node).domain != NameId::kEmpty || !(is_conv || name == "MatMul" || name == "Gemm") ||
-        node.operand_count < 2 || node.result_count == 0)
-      return 0;
+  double products_of(const Node& node, Opcode opcode) const {
+    const bool is_conv = opcode == Opcode::kConv;
+    if (!(is_conv || opcode == Opcode::kMatMul) || node.operand_count < 2 || node.result_count == 0) return 0;
     const std::vector<double> operand = extents_of(model_.operands(node)[is_conv ? 1 : 0]),
                               result = extents_of(model_.results(node)[0]);
     if (operand.empty()) return 0;

@@ -1,31 +1,24 @@
 #include "passes/placement/operator_traits.h"
 
-#include <string_view>
-
-#include "passes/placement/transfer.h"
-
 namespace tensorlint::placement {
+namespace {
+
+const ops::OpEntry* entry_of(const Model& model, const Operator& op) {
+  if (op.function != GraphId::kNone) return nullptr;
+  const std::string_view domain = model.text(op.domain);
+  // A domain that the model forgets to import is meant all the same.
+  return ops::find_entry(domain, model.text(op.name), op.opset > 0 ? op.opset : newest_opset(domain));
+}
+
+}  // namespace
 
 OperatorTraits traits_of(const Model& model, const Operator& op) {
-  OperatorTraits traits;
-  const std::string_view name = model.text(op.name);
-  traits.region = region_kind(model, op);
-  if (traits.region == RegionKind::kCall) return traits;
-  traits.operands = operand_placement(model, op);
-  if (is_transfer(model, op)) {
-    traits.is_transfer = true;
-    traits.content = ContentRule::kSame;
-  }
-  if (op.domain != NameId::kEmpty) return traits;
-  for (const std::string_view same : {"Identity", "Squeeze", "Unsqueeze", "Reshape"})
-    if (name == same) traits.content = ContentRule::kSame;
-  if (name == "Not") traits.content = ContentRule::kNot;
-  if (name == "And") traits.content = ContentRule::kAnd;
-  if (name == "Or") traits.content = ContentRule::kOr;
-  if (name == "Xor") traits.content = ContentRule::kXor;
-  traits.is_collection = name.starts_with("Sequence") || name.starts_with("Optional") || name == "SplitToSequence" ||
-                         name == "ConcatFromSequence";
-  return traits;
+  const ops::OpEntry* entry = entry_of(model, op);
+  return {region_kind(model, op), opcode_of(entry), device_signature(op.schema, entry)};
+}
+
+DeviceSignature device_signature(const Model& model, const Operator& op) {
+  return device_signature(op.schema, entry_of(model, op));
 }
 
 }  // namespace tensorlint::placement

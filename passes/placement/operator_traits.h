@@ -1,22 +1,24 @@
 #pragma once
 
-#include <cstdint>
-
 #include "ir/graph/region_op.h"
-#include "passes/placement/host_operands.h"
-#include "passes/placement/symbols.h"
+#include "ir/ops/device_rule.h"
 
 namespace tensorlint::placement {
 
-/// What of an operator the placer asks at each of its nodes.
+using ops::DeviceRule;
+using ops::DeviceSignature;
+using ops::Opcode;
+
+/// What the placer asks of an operator at each of its nodes.
 struct OperatorTraits {
   RegionKind region = RegionKind::kNone;
-  bool is_transfer = false;
-  ContentRule content = ContentRule::kNone;
-  bool is_collection = false;  ///< sequences and optionals: elements may be anywhere
-  OperandPlacement operands;
+  Opcode opcode = Opcode::kOther;
+  DeviceSignature devices;
 };
 
 OperatorTraits traits_of(const Model& model, const Operator& op);
+
+/// Of a call of a model's own function nothing is known here: its body says what happens.
+DeviceSignature device_signature(const Model& model, const Operator& op);
 
 }  // namespace tensorlint::placement

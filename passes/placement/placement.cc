@@ -4,7 +4,7 @@
 
 #include "ir/graph/region_op.h"
 #include "passes/placement/device_lattice.h"
-#include "passes/placement/host_operands.h"
+#include "passes/placement/operator_traits.h"
 #include "passes/placement/placer.h"
 #include "passes/placement/transfer.h"
 
@@ -71,7 +71,7 @@ dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId v
         const ValueId start = model.operands(node)[region.carried_operand(self.result_index)];
         if (on_device(start)) source = start;
       }
-    } else if (!operand_placement(model, op).results_on_host) {
+    } else if (!device_signature(model, op).has_host_results()) {
       for (const ValueId operand : model.operands(node))
         if (source == ValueId::kAbsent && on_device(operand)) source = operand;
     }

@@ -66,7 +66,6 @@ void Placer::visit_node(NodeId id, Bdd guard) {
   }
   --budget_;
   const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
-  if (traits.is_transfer) return visit_transfer(id, node, guard);
   if (traits.region == RegionKind::kNone) return visit_plain(id, node, traits, guard);
   if (depth_ + 1 >= kMaxNesting) {
     give_up(id, guard, "bodies and calls are nested too deep");
@@ -93,22 +92,13 @@ void Placer::visit_node(NodeId id, Bdd guard) {
   --depth_;
 }
 
-void Placer::visit_transfer(NodeId id, const Node& node, Bdd guard) {
-  const auto operands = model_.operands(node);
-  const Placed operand = operands.empty() ? Placed{lattice_.unknown(), {}} : read(operands[0]);
-  records_.reach(id, store_.and_(guard, lattice_.untainted(operand.device)));
+/// The device that the attribute of a Transfer names.
+Bdd Placer::argument_device(NodeId id, const Node& node) {
   const Attribute* to = attributes_.find(node, "device");
-  const int device =
-      to == nullptr || to->kind != AttributeKind::kString ? DeviceSources::kManyDevices : transfer_target(id, to->s);
-  for (const ValueId result : model_.results(node))
-    if (result != ValueId::kAbsent)
-      set(result, {lattice_.on(device), result_content(node, ContentRule::kSame, result)}, guard);
-}
-
-int Placer::transfer_target(NodeId id, std::string_view text) {
-  const auto known = targets_.find(text);
-  if (known != targets_.end()) return known->second;
-  return targets_[text] = sources_.transfer_target(id, text);
+  if (to == nullptr || to->kind != AttributeKind::kString) return lattice_.unknown();
+  const auto [known, added] = targets_.try_emplace(to->s, 0);
+  if (added) known->second = sources_.transfer_target(id, to->s);
+  return lattice_.on(known->second);
 }
 
 /// A small integer constant that nothing places, in a model that lives on an accelerator as a whole. Exporters compute
@@ -125,72 +115,45 @@ bool Placer::goes_anywhere(ValueId constant) const {
 
 void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Bdd guard) {
   const auto operands = model_.operands(node);
+  const DeviceSignature& devices = traits.devices;
   const int tag = sources_.node(id);
-  if (traits.operands.results_on_host) {
-    if (!operands.empty()) records_.reach(id, store_.and_(guard, lattice_.untainted(read(operands[0]).device)));
+  const bool tagged = tag != DeviceSources::kUnplaced && devices.rule != DeviceRule::kArgument;
+  std::optional<Bdd> own;
+  if (devices.rule == DeviceRule::kArgument) own = argument_device(id, node);
+  if (tagged) own = lattice_.on(tag);
+  const auto device_of = [&](std::size_t i) {
+    return operands[i] == ValueId::kAbsent ? std::nullopt : std::optional(read(operands[i]).device);
+  };
+  const Bdd together = infer_device(devices, lattice_, own, operands.size(), device_of, [&] {
+    const bool anywhere = node.result_count == 1 && goes_anywhere(model_.results(node)[0]);
+    return anywhere ? lattice_.unknown() : default_place();
+  });
+  const auto set_results = [&](Bdd device) {
     for (const ValueId result : model_.results(node))
-      if (result != ValueId::kAbsent)
-        set(result, {lattice_.on(0), result_content(node, traits.content, result)}, guard);
-    return;
-  }
-  if (traits.operands.is_opaque || traits.is_collection) return visit_opaque(node, tag, traits, guard);
+      if (result != ValueId::kAbsent) set(result, {device, result_content(node, traits.opcode, result)}, guard);
+  };
 
-  Bdd together = tag == DeviceSources::kUnplaced ? kFalse : lattice_.on(tag);
-  bool any = tag != DeviceSources::kUnplaced;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] == ValueId::kAbsent || traits.operands.is_host(i)) continue;
-    const Bdd operand = model_.value(operands[i]).origin == ValueOrigin::kUndefined
-                            ? lattice_.unknown()
-                            : current_[index(operands[i])].device;
-    together = any ? lattice_.meet(together, operand) : operand;
-    any = true;
+  if (devices.rule != DeviceRule::kTogether) {
+    if (devices.rule != DeviceRule::kIndependent && !operands.empty())
+      records_.reach(id, store_.and_(guard, lattice_.untainted(read(operands[0]).device)));
+    return set_results(together);
   }
-  if (!any)
-    together = node.result_count == 1 && goes_anywhere(model_.results(node)[0]) ? lattice_.unknown() : default_place();
-  if (traits.operands.host != 0) {
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i))
-        together = lattice_.meet_host(together, read(operands[i]).device);
-  }
-
-  const bool tagged = tag != DeviceSources::kUnplaced;
   // In most models nearly every node: on one device, whatever is chosen.
-  if (node.graph == GraphId::kMain && lattice_.is_sound_leaf(together)) {
-    for (const ValueId result : model_.results(node))
-      if (result != ValueId::kAbsent) set(result, {together, result_content(node, traits.content, result)}, guard);
-    return;
-  }
+  if (node.graph == GraphId::kMain && lattice_.is_sound_leaf(together)) return set_results(together);
   const Bdd fails = lattice_.fails(together);
   if (fails != kFalse || node.graph != GraphId::kMain) {
     records_.reach(id, store_.and_(guard, lattice_.untainted(together)));
     fail(id, store_.and_(guard, fails), [&](FailedVisit& visit) {
-      if (tag != DeviceSources::kUnplaced) visit.sides.emplace_back(ValueId::kAbsent, lattice_.on(tag));
-      for (int host = 0; host < 2; ++host)
+      if (tagged) visit.sides.emplace_back(ValueId::kAbsent, lattice_.on(tag));
+      for (const bool host : {false, true}) {
         for (std::size_t i = 0; i < operands.size(); ++i)
-          if (operands[i] != ValueId::kAbsent && traits.operands.is_host(i) == (host == 1))
+          if (operands[i] != ValueId::kAbsent && devices.is_host(i) == host)
             visit.sides.emplace_back(operands[i], read(operands[i]).device);
-      if (!any || visit.sides.empty()) visit.sides.insert(visit.sides.begin(), {ValueId::kAbsent, default_place()});
+        if (visit.sides.empty()) visit.sides.emplace_back(ValueId::kAbsent, default_place());  // no tag and no data
+      }
     });
   }
-  const Bdd result_device = lattice_.result(together, tagged);
-  for (const ValueId result : model_.results(node))
-    if (result != ValueId::kAbsent) set(result, {result_device, result_content(node, traits.content, result)}, guard);
-}
-
-/// Operands are not compared: the results are with them where they are together, else anywhere.
-void Placer::visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Bdd guard) {
-  Bdd device = tag == DeviceSources::kUnplaced ? lattice_.unknown() : lattice_.on(tag);
-  if (tag == DeviceSources::kUnplaced) {
-    bool any = false;
-    for (const ValueId operand : model_.operands(node)) {
-      if (operand == ValueId::kAbsent) continue;
-      const Bdd next = read(operand).device;
-      device = any ? lattice_.same_or_anywhere(device, next) : next;
-      any = true;
-    }
-  }
-  for (const ValueId result : model_.results(node))
-    if (result != ValueId::kAbsent) set(result, {device, result_content(node, traits.content, result)}, guard);
+  set_results(lattice_.result(together, tagged));
 }
 
 /// A tag on the input of a body or function: a claim about what it is handed by `owner`.
@@ -214,14 +177,14 @@ std::optional<Bdd> Placer::condition(ValueId value) {
   return symbols_.formula(placed.content);
 }
 
-Element Placer::result_content(const Node& node, ContentRule rule, ValueId result) {
+Element Placer::result_content(const Node& node, Opcode opcode, ValueId result) {
   const Element open = symbols_.open(result);
-  if (open.kind != Element::Kind::kSymbol || rule == ContentRule::kNone) return open;
+  if (open.kind != Element::Kind::kSymbol) return open;
   const auto operand = [&](std::size_t i) {
     const auto operands = model_.operands(node);
     return i < operands.size() && operands[i] != ValueId::kAbsent ? current_[index(operands[i])].content : Element();
   };
-  return symbols_.apply(rule, operand(0), operand(1), open);
+  return symbols_.apply(opcode, operand(0), operand(1), open);
 }
 
 void Placer::give_up(NodeId id, Bdd guard, std::string_view why) {

@@ -94,16 +94,14 @@ class Placer {
     return current_[index(value)];
   }
   std::optional<Bdd> condition(ValueId value);
-  Element result_content(const Node& node, ContentRule rule, ValueId result);
+  Element result_content(const Node& node, Opcode opcode, ValueId result);
 
   // ---- graphs and nodes
 
   void visit_graph(GraphId id, Bdd guard);
   void visit_node(NodeId id, Bdd guard);
-  void visit_transfer(NodeId id, const Node& node, Bdd guard);
   void visit_plain(NodeId id, const Node& node, const OperatorTraits& traits, Bdd guard);
-  void visit_opaque(const Node& node, int tag, const OperatorTraits& traits, Bdd guard);
-  int transfer_target(NodeId id, std::string_view text);
+  Bdd argument_device(NodeId id, const Node& node);
   Bdd claim(NodeId owner, ValueId input, ValueId handed, Bdd device, Bdd guard);
   void give_up(NodeId id, Bdd guard, std::string_view why);
   void limit(NodeId id, std::string why) {

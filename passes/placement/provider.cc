@@ -9,8 +9,7 @@
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/device_name.h"
-#include "passes/placement/host_operands.h"
-#include "passes/placement/transfer.h"
+#include "passes/placement/operator_traits.h"
 
 namespace tensorlint::placement {
 
@@ -96,7 +95,9 @@ class Chooser {
         model_(analysis.model()),
         providers_(providers),
         cpu_(built_in_provider("cpu")),
-        on_cpu_(model_.values.size()) {}
+        on_cpu_(model_.values.size()) {
+    for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
+  }
 
   std::map<NodeId, ProviderChoice> run() {
     const std::vector<std::vector<GraphId>> bodies = dataflow::bodies_by_graph(model_);
@@ -109,20 +110,21 @@ class Chooser {
   void choose(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
-    if (region_kind(model_, op) != RegionKind::kNone || is_transfer(model_, op)) return;
-    if (op.domain == NameId::kEmpty && model_.text(op.name) == "Constant") return;
-    const OperandPlacement roles = operand_placement(model_, op);
+    const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
+    const DeviceSignature& devices = traits.devices;
+    if (traits.region != RegionKind::kNone || devices.rule == DeviceRule::kArgument) return;
+    if (traits.opcode == Opcode::kConstant) return;
     ProviderChoice choice;
     for (; choice.provider < providers_.size(); ++choice.provider) {
       std::string why = missing_kernel(analysis_, node, *providers_[choice.provider]);
       if (why.empty() || is_inlined(op)) break;
       if (choice.provider == 0) choice.missing = std::move(why);
     }
-    if (choice.provider < providers_.size() && prefers_cpu(node, roles)) {
+    if (choice.provider < providers_.size() && prefers_cpu(node, devices)) {
       choice.provider = static_cast<std::uint32_t>(providers_.size());
       choice.shape_arithmetic = true;
     }
-    if (choice.provider == providers_.size() || roles.results_on_host)
+    if (choice.provider == providers_.size() || devices.has_host_results())
       for (const ValueId result : model_.results(node))
         if (result != ValueId::kAbsent) on_cpu_[static_cast<std::size_t>(result)] = true;
     choices_.emplace(id, std::move(choice));
@@ -142,7 +144,8 @@ class Chooser {
     const Value& known = model_.value(value);
     const bool constant =
         known.origin == ValueOrigin::kInitializer ||
-        (known.origin == ValueOrigin::kNode && model_.text(model_.op(model_.node(known.producer)).name) == "Constant");
+        (known.origin == ValueOrigin::kNode &&
+         traits_[static_cast<std::size_t>(model_.node(known.producer).op)].opcode == Opcode::kConstant);
     const Fact& fact = analysis_.fact(value);
     if (!constant || fact.shape == ShapeId::kUnranked) return false;
     std::int64_t count = 1;
@@ -154,7 +157,7 @@ class Chooser {
     return count <= kSmallConstant;
   }
 
-  bool prefers_cpu(const Node& node, const OperandPlacement& roles) const {
+  bool prefers_cpu(const Node& node, const DeviceSignature& devices) const {
     constexpr DTypeSet kNotOnCpu = DTypeSet(DType::kFloat16) | DType::kBFloat16 | DType::kFloat8E4M3FN |
                                    DType::kFloat8E4M3FNUZ | DType::kFloat8E5M2 | DType::kFloat8E5M2FNUZ;
     const auto operands = model_.operands(node);
@@ -164,7 +167,7 @@ class Chooser {
       if ((analysis_.fact(operands[i]).dtypes & kNotOnCpu) == analysis_.fact(operands[i]).dtypes) return false;
       const Value& value = model_.value(operands[i]);
       if (on_cpu_[static_cast<std::size_t>(operands[i])]) {
-        if (roles.is_host(i)) return false;  // the kernel wants it there anyway
+        if (devices.is_host(i)) return false;  // the kernel wants it there anyway
         any = true;
       } else if (!is_small_constant(operands[i]) &&
                  !(value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain)) {
@@ -178,7 +181,8 @@ class Chooser {
   const Model& model_;
   std::span<const std::shared_ptr<const ProviderTable>> providers_;
   std::shared_ptr<const ProviderTable> cpu_;
-  std::vector<bool> on_cpu_;  // by value
+  std::vector<OperatorTraits> traits_;  // by operator
+  std::vector<bool> on_cpu_;            // by value
   std::map<NodeId, ProviderChoice> choices_;
 };
 

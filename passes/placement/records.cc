@@ -115,14 +115,19 @@ void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& vi
   for (const auto& [symbol, count] : trips) witness.trip_counts[symbols_.name(symbol)] = count;
 
   const Bdd a = visit.sides[0].second, b = visit.sides[other].second;
-  const OperandPlacement& operands = traits[static_cast<std::size_t>(model_.node(failure.node).op)].operands;
+  const Node& node = model_.node(failure.node);
+  const DeviceSignature& devices = traits[static_cast<std::size_t>(node.op)].devices;
+  const auto operands = model_.operands(node);
+  const auto position = std::ranges::find(operands, failure.second);
+  const bool is_indexed =
+      position != operands.end() && devices.is_index(static_cast<std::size_t>(position - operands.begin()));
   if (visit.is_claim) {
     failure.cause = PlacementCause::kClaim;
   } else if (witness.iteration > 1 || depends_on(a, true) || depends_on(b, true)) {
     failure.cause = PlacementCause::kLoop;
   } else if (depends_on(a, false) || depends_on(b, false)) {
     failure.cause = PlacementCause::kBranch;
-  } else if (operands.is_index && failure.first != ValueId::kAbsent) {
+  } else if (is_indexed && failure.first != ValueId::kAbsent) {
     failure.cause = PlacementCause::kIndex;
   }
 }

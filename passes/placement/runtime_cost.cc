@@ -10,7 +10,7 @@
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
 #include "passes/placement/device_name.h"
-#include "passes/placement/host_operands.h"
+#include "passes/placement/operator_traits.h"
 #include "passes/placement/tensor_facts.h"
 #include "passes/placement/transfer.h"
 
@@ -58,7 +58,7 @@ class Run {
         orders_(orders),
         current_(model_.values.size()) {
     case_.cost.bytes = case_.cost.setup_bytes = dims().constant(0);
-    for (const Operator& op : model_.operators) operands_.push_back(operand_placement(model_, op));
+    for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   }
 
   CostCase run() {
@@ -153,25 +153,24 @@ class Run {
     const std::uint64_t cost = std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16;
     if (budget_ < cost) return stop("a run has more nodes than are followed");
     budget_ -= cost;
-    const Operator& op = model_.op(node);
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
     if (std::any_of(operands.begin(), operands.end(), [&](ValueId value) {
           return value != ValueId::kAbsent && model_.value(value).origin == ValueOrigin::kUndefined;
         }))
       return stop("an operand is not defined");
-    const std::string_view name = model_.text(op.name);
     const RegionOp region =
         region_op(model_, node, [&](std::string_view attribute) { return attributes_.find(node, attribute); });
     if (region.kind != RegionKind::kNone) return nested([&] { run_region(id, node, region); });
 
-    const OperandPlacement& placement = operands_[static_cast<std::size_t>(node.op)];
-    if (placement.results_on_host) {
+    const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
+    const DeviceSignature& devices = traits.devices;
+    if (devices.has_host_results()) {
       for (const ValueId result : results) make(result, 0);
       return;
     }
     // A runtime that chooses where nodes run keeps constants as it does initializers.
-    if (op.domain == NameId::kEmpty && name == "Constant" && !sources_.provider_choices().empty() &&
+    if (traits.opcode == Opcode::kConstant && !sources_.provider_choices().empty() &&
         sources_.node(id) == DeviceSources::kUnplaced) {
       for (const ValueId result : results) {
         make(result, sources_.default_device());
@@ -179,7 +178,7 @@ class Run {
       }
       return;
     }
-    const bool moves = is_transfer(model_, op);
+    const bool moves = devices.rule == DeviceRule::kArgument;
     int where = moves ? DeviceSources::kUnplaced : sources_.node(id);
     if (moves) {
       const Attribute* to = attributes_.find(node, "device");
@@ -188,17 +187,18 @@ class Run {
       where = sources_.number(*device);
     }
     for (std::size_t i = 0; i < operands.size() && where == DeviceSources::kUnplaced; ++i)
-      if (operands[i] != ValueId::kAbsent && !placement.is_host(i)) where = buffer(operands[i]).home;
+      if (operands[i] != ValueId::kAbsent && !devices.is_host(i)) where = buffer(operands[i]).home;
     if (where == DeviceSources::kUnplaced) where = sources_.default_device();
     if (where >= DeviceSources::kManyDevices) return stop("there are too many devices");
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
-      if (placement.is_host(i) && (buffer(operands[i]).held & 1U) != 0) continue;
+      if (devices.is_host(i) && (buffer(operands[i]).held & 1U) != 0) continue;
       copy(id, operands[i], where, true);
     }
     const std::optional<std::int64_t> handed_on =
-        name == "Identity" && !operands.empty() && operands[0] != ValueId::kAbsent ? buffer(operands[0]).number
-                                                                                   : std::nullopt;
+        keeps_elements(traits.opcode) && !operands.empty() && operands[0] != ValueId::kAbsent
+            ? buffer(operands[0]).number
+            : std::nullopt;
     for (const ValueId result : results) {
       make(result, where);
       if (result != ValueId::kAbsent && !buffer(result).number) buffer(result).number = handed_on;
@@ -348,7 +348,7 @@ class Run {
   std::map<GraphId, dataflow::NodeOrder>& orders_;
   std::vector<std::uint32_t> current_;                  // by value: its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
-  std::vector<OperandPlacement> operands_;              // by operator
+  std::vector<OperatorTraits> traits_;                  // by operator
   CallAttributes attributes_{model_};
   CostCase case_;
   std::string problem_;

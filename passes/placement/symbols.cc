@@ -55,22 +55,18 @@ std::optional<Bdd> Symbols::formula(const Element& content) {
   return std::nullopt;
 }
 
-Element Symbols::apply(ContentRule rule, const Element& first, const Element& second, const Element& open) {
-  if (rule == ContentRule::kNone) return open;
-  if (rule == ContentRule::kSame) return first.kind == Element::Kind::kNone ? open : first;
+Element Symbols::apply(Opcode opcode, const Element& first, const Element& second, const Element& open) {
+  if (keeps_elements(opcode)) return first.kind == Element::Kind::kNone ? open : first;
+  if (opcode != Opcode::kNot && opcode != Opcode::kAnd && opcode != Opcode::kOr && opcode != Opcode::kXor) return open;
   const auto a = formula(first);
   if (!a) return open;
-  if (rule == ContentRule::kNot) return {.kind = Element::Kind::kFormula, .formula = store_.not_(*a)};
+  if (opcode == Opcode::kNot) return {.kind = Element::Kind::kFormula, .formula = store_.not_(*a)};
   const auto b = formula(second);
   if (!b) return open;
-  switch (rule) {
-    case ContentRule::kAnd:
-      return {.kind = Element::Kind::kFormula, .formula = store_.and_(*a, *b)};
-    case ContentRule::kOr:
-      return {.kind = Element::Kind::kFormula, .formula = store_.or_(*a, *b)};
-    default:
-      return {.kind = Element::Kind::kFormula, .formula = store_.ite(*a, store_.not_(*b), *b)};
-  }
+  const Bdd both = opcode == Opcode::kAnd  ? store_.and_(*a, *b)
+                   : opcode == Opcode::kOr ? store_.or_(*a, *b)
+                                           : store_.ite(*a, store_.not_(*b), *b);
+  return {.kind = Element::Kind::kFormula, .formula = both};
 }
 
 Element Symbols::merge(Bdd chosen, const Element& yes, const Element& no, ValueId result) {

@@ -8,10 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "ir/ops/opcode.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/placement/bdd.h"
 
 namespace tensorlint::placement {
+
+using ops::Opcode;
 
 /// What is known of the one element of a condition or trip count.
 struct Element {
@@ -29,9 +32,6 @@ struct Placed {
   Element content;
   friend bool operator==(const Placed&, const Placed&) = default;
 };
-
-/// What an operator does to a condition or number in its operands.
-enum class ContentRule : std::uint8_t { kNone, kSame, kNot, kAnd, kOr, kXor };
 
 /// The conditions and numbers that the facts leave open, and the variables that stand for them in diagrams.
 class Symbols {
@@ -63,7 +63,7 @@ class Symbols {
   /// When a condition holds; nullopt when it is not told apart.
   std::optional<Bdd> formula(const Element& content);
   /// What the operator gives for one or two elements; `open` where that is not told apart.
-  Element apply(ContentRule rule, const Element& a, const Element& b, const Element& open);
+  Element apply(Opcode opcode, const Element& a, const Element& b, const Element& open);
   /// The content of a value that is `yes` under a condition, else `no`.
   Element merge(Bdd chosen, const Element& yes, const Element& no, ValueId result);
 

@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/graph/new_nodes.h"
 #include "ir/graph/region_op.h"
+#include "passes/placement/operator_traits.h"
 
 namespace tensorlint::placement {
 
 bool is_transfer(const Model& model, const Operator& op) {
-  return model.text(op.domain) == "tensorlint" && model.text(op.name) == "Transfer";
+  return device_signature(model, op).rule == DeviceRule::kArgument;
 }
 
 std::vector<GraphEdit> insert_transfer(std::string name, std::string from, std::string made, std::string device,
                                        NodeId before, GraphId graph) {
-  const NewAttribute attribute{.name = "device", .kind = AttributeKind::kString, .s = std::move(device)};
-  return {InsertNode{before,
-                     {"tensorlint", "Transfer", std::move(name), {std::move(from)}, {std::move(made)}, {attribute}},
-                     graph},
-          ImportDomain{"tensorlint", 1, graph}};
+  NewNode transfer = new_transfer(std::move(name), std::move(from), std::move(made), std::move(device));
+  const std::string domain = transfer.domain;
+  return {InsertNode{before, std::move(transfer), graph}, ImportDomain{domain, 1, graph}};
 }
 
 std::string name_with_device(std::string_view name, std::string_view word, std::string_view device) {

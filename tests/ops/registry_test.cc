@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,10 @@
 
 namespace tensorlint::ops {
 namespace {
+
+bool has_role(const OpEntry& entry, OperandRole role) {
+  return std::ranges::find(entry.roles(), role, &OpEntry::Role::role) != entry.roles().end();
+}
 
 TEST(Registry, OneEntryForEachVersion) {
   std::map<std::tuple<std::string_view, std::string_view, int>, const OpEntry*> sorted;
@@ -29,13 +34,17 @@ TEST(Registry, EntriesAreOfOperators) {
   for (const OpEntry& entry : all_entries()) {
     EXPECT_NE(find_any_version(entry.domain(), entry.name()), nullptr) << entry.name();
     EXPECT_TRUE(entry.inference() != nullptr || entry.has(OpTrait::kControlFlow)) << entry.name() << " infers nothing";
-    for (const std::string_view operand : entry.host_operands()) {
+    for (const OpEntry::Role& role : entry.roles()) {
       bool known = false;
       for (const OpSchema& schema : all_schemas())
-        known = known ||
-                (schema.domain == entry.domain() && schema.name == entry.name() && schema.input_index(operand) >= 0);
-      EXPECT_TRUE(known || entry.domain() == "tensorlint") << entry.name() << " has no operand " << operand;
+        known = known || (schema.domain == entry.domain() && schema.name == entry.name() &&
+                          schema.input_index(role.operand) >= 0);
+      EXPECT_TRUE(known || find_any_version(entry.domain(), entry.name())->input_index(role.operand) >= 0)
+          << entry.name() << " has no operand " << role.operand;
     }
+    EXPECT_EQ(entry.loss().has_value(),
+              has_role(entry, OperandRole::kPrediction) && has_role(entry, OperandRole::kTarget))
+        << entry.name();
   }
 }
 

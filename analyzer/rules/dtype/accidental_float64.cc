@@ -11,8 +11,8 @@ class AccidentalFloat64 : public Rule {
       : Rule({"TL-D110", "accidental-float64", "dtype", findings::Severity::kInfo,
               "a float32 model that computes in float64 from some node on"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && name == "Cast";
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kCast;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {

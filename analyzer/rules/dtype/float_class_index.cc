@@ -14,7 +14,7 @@ class FloatClassIndex : public Rule {
   int claim(const FailureCase& failure) const override {
     if (failure.kind() != ops::ConstraintKind::kTypeConstraint) return 0;
     const auto loss = failure.loss_kind();
-    if (!loss || !losses::takes_class_indices(*loss) || failure.loss == nullptr) return 0;
+    if (!loss || !ops::takes_class_indices(*loss) || failure.loss == nullptr) return 0;
     const std::vector<Operand> operands = failure.operands();
     const bool is_target = !operands.empty() && operands.front().value() == failure.loss->target;
     return is_target && operands.front().fact().dtypes.proves(DTypeSet::floats()) ? kForLoss + 1 : 0;
@@ -23,7 +23,7 @@ class FloatClassIndex : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     const Operand target = failure.operands().front();
     word(failure,
-         fmt::format("{} gets class indices {} of dtype {}", losses::to_text(*failure.loss_kind()), target.name(),
+         fmt::format("{} gets class indices {} of dtype {}", ops::to_text(*failure.loss_kind()), target.name(),
                      target.fact().dtypes.to_text()),
          out)
         .fix(fmt::format("cast {} to int64", target.name()), findings::Applicability::kUnsafe,

@@ -23,12 +23,12 @@ class IntegerOperandsInLoss : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
-      if (loss.meeting == NodeId::kNone || !losses::is_regression(loss.kind) || !takes_mean(analysis.model(), loss) ||
+      if (loss.meeting == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
           !computes_integers(analysis, loss))
         continue;
       const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
       out.report(loss.meeting,
-                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", losses::to_text(loss.kind),
+                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", ops::to_text(loss.kind),
                              prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
           .origin(prediction, Aspect::kDtype)
           .origin(target, Aspect::kDtype)
@@ -40,8 +40,8 @@ class IntegerOperandsInLoss : public Rule {
     const Operand operand = *integer_operand(failure);
     FindingBuilder finding =
         word(failure,
-             fmt::format("{} gets {} of dtype {}, it needs floating-point operands",
-                         losses::to_text(*failure.loss_kind()), operand.name(), operand.fact().dtypes.to_text()),
+             fmt::format("{} gets {} of dtype {}, it needs floating-point operands", ops::to_text(*failure.loss_kind()),
+                         operand.name(), operand.fact().dtypes.to_text()),
              out);
     if (const auto fix = cast_to_float(failure)) {
       propose_cast(finding, failure, *fix);
@@ -53,9 +53,9 @@ class IntegerOperandsInLoss : public Rule {
 
  private:
   /// A sum of integers is exact, and may be a count; their mean is not.
-  static bool takes_mean(const Model& model, const losses::LossSite& loss) {
+  static bool takes_mean(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
     return loss.evidence != losses::LossEvidence::kPattern || std::ranges::any_of(loss.nodes, [&](NodeId node) {
-             return model.text(model.op(model.node(node)).name) == "ReduceMean";
+             return NodeCall(analysis, node).is(ops::Opcode::kReduceMean);
            });
   }
 

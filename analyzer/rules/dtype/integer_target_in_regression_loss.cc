@@ -18,7 +18,7 @@ class IntegerTargetInRegressionLoss : public Rule {
   void report(const FailureCase& failure, Reporter& out) const override {
     if (const auto target = lone_target(failure)) {
       word(failure,
-           fmt::format("{} takes floating-point values, its target {} is {}", losses::to_text(*failure.loss_kind()),
+           fmt::format("{} takes floating-point values, its target {} is {}", ops::to_text(*failure.loss_kind()),
                        target->name(), target->fact().dtypes.to_text()),
            out)
           .fix(fmt::format("cast {} to float32", target->name()), findings::Applicability::kUnsafe,
@@ -28,7 +28,7 @@ class IntegerTargetInRegressionLoss : public Rule {
     const CastFix fix = *target_cast(failure);
     FindingBuilder finding =
         word(failure,
-             fmt::format("{} compares {} values with the {} target {}", losses::to_text(*failure.loss_kind()),
+             fmt::format("{} compares {} values with the {} target {}", ops::to_text(*failure.loss_kind()),
                          to_text(fix.to), fix.operand.fact().dtypes.to_text(), fix.operand.name()),
              out);
     propose_cast(finding, failure, fix);
@@ -38,7 +38,7 @@ class IntegerTargetInRegressionLoss : public Rule {
   /// The integer target of the loss, where the failing node takes nothing else: its logarithm or exponential.
   static std::optional<Operand> lone_target(const FailureCase& failure) {
     if (failure.kind() != ops::ConstraintKind::kTypeConstraint || failure.loss == nullptr ||
-        !losses::is_regression(failure.loss->kind) || failure.call().operand_count() != 1)
+        !ops::is_regression(failure.loss->kind) || failure.call().operand_count() != 1)
       return std::nullopt;
     const Operand operand = failure.call().operand(0);
     const bool is_integer = operand.present() && operand.fact().kind == ValueKind::kTensor &&
@@ -55,7 +55,7 @@ class IntegerTargetInRegressionLoss : public Rule {
     const bool types =
         failure.kind() == ops::ConstraintKind::kMixedDtypes || failure.kind() == ops::ConstraintKind::kTypeConstraint;
     const auto loss = types ? failure.loss_kind() : std::nullopt;
-    if (!loss || !losses::is_regression(*loss)) return std::nullopt;
+    if (!loss || !ops::is_regression(*loss)) return std::nullopt;
     const auto fix = cast_to_float(failure);
     if (!fix || (failure.loss != nullptr && failure.loss->prediction == fix->operand.value())) return std::nullopt;
     return fix;

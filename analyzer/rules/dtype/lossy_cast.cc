@@ -17,8 +17,8 @@ class LossyCast : public Rule {
  public:
   LossyCast() : Rule({"TL-D111", "lossy-cast", "dtype", findings::Severity::kInfo, "a constant that a cast changes"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && name == "Cast";
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kCast;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {

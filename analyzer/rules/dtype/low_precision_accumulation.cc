@@ -16,8 +16,8 @@ class LowPrecisionAccumulation : public Rule {
       : Rule({"TL-D108", "low-precision-accumulation", "dtype", findings::Severity::kWarning,
               "a sum in float16 that overflows"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && name == "ReduceSum";
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kReduceSum;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {

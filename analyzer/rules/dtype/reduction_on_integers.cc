@@ -11,8 +11,8 @@ class ReductionOnIntegers : public Rule {
       : Rule({"TL-D106", "reduction-on-integers", "dtype", findings::Severity::kInfo,
               "a mean of integers, which truncates the fraction"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && name == "ReduceMean";
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kReduceMean;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {

@@ -43,7 +43,7 @@ class DeadNode : public Rule {
  private:
   /// Exporters leave constants and shapes behind by the dozen, and they cost next to nothing: one finding for all.
   static bool is_left_behind(const NodeCall& call) {
-    return call.is("Constant") || call.is("Shape") || call.is("Size");
+    return call.is(ops::Opcode::kConstant) || call.has(ops::OpTrait::kShapeOf);
   }
 
   static void report_left_behind(const dataflow::Analysis& analysis, const std::vector<NodeId>& nodes,

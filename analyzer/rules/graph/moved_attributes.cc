@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ir/graph/new_nodes.h"
+
 namespace tensorlint::rules {
 namespace {
 
@@ -58,8 +60,7 @@ class OperandMaker {
       case AttributeKind::kInts:
         return attribute.ints.size() <= kLongest && integers({attribute.ints.begin(), attribute.ints.end()}, true);
       case AttributeKind::kInt:
-        // TopK takes its `K` as a list of one, the other operators a scalar.
-        return integers({attribute.i}, call_.is("TopK"));
+        return integers({attribute.i}, takes_list(moved.operand));
       case AttributeKind::kFloat:
         return number(attribute.f, moved.operand);
       default:
@@ -71,8 +72,12 @@ class OperandMaker {
  private:
   static constexpr std::size_t kLongest = 64;
 
+  bool takes_list(std::uint32_t operand) const {
+    const ops::OpEntry* entry = call_.entry();
+    return entry != nullptr && entry->role_of(call_.op().schema->inputs[operand].name) == ops::OperandRole::kHostList;
+  }
   void constant(NewAttribute value, std::string result) {
-    insert({"", "Constant", "", {}, {std::move(result)}, {std::move(value)}});
+    insert(new_constant("", std::move(result), std::move(value)));
   }
   void insert(NewNode node) {
     edits_.push_back(InsertNode{.before = call_.id(), .node = std::move(node), .graph = call_.node().graph});
@@ -117,10 +122,7 @@ class OperandMaker {
     return true;
   }
 
-  void cast(const std::string& from, DType to) {
-    const NewAttribute target{.name = "to", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(to)};
-    insert({"", "Cast", "", {from}, {name_}, {target}});
-  }
+  void cast(const std::string& from, DType to) { insert(new_cast("", from, name_, to)); }
 
   const NodeCall& call_;
   std::vector<GraphEdit>& edits_;

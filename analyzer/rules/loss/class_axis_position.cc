@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "ir/graph/new_nodes.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -36,13 +37,7 @@ class ClassAxisPosition : public Rule {
          out)
         .fix(fmt::format("transpose {} so that the classes are along axis 1", scores.name()),
              findings::Applicability::kUnsafe,
-             {InsertNode{call.id(),
-                         {"",
-                          "Transpose",
-                          made,
-                          {std::string(model.name_of(scores.value()))},
-                          {made},
-                          {{.name = "perm", .kind = AttributeKind::kInts, .ints = order}}}},
+             {InsertNode{call.id(), new_transpose(made, std::string(model.name_of(scores.value())), made, order)},
               SetOperand{call.id(), 0, made}});
   }
 
@@ -51,7 +46,7 @@ class ClassAxisPosition : public Rule {
     if (failure.kind() != ops::ConstraintKind::kShapes || !failure.has_node()) return false;
     const NodeCall call = failure.call();
     const auto kind = failure.loss_kind();
-    if (!kind || !losses::takes_class_indices(*kind) || failure.loss == nullptr ||
+    if (!kind || !ops::takes_class_indices(*kind) || failure.loss == nullptr ||
         failure.loss->evidence != losses::LossEvidence::kOperator)
       return false;
     const Operand scores = call.operand(0), labels = call.operand(1);

@@ -16,15 +16,15 @@ class LogitsIntoProbabilityLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
       const bool logarithms =
-          loss.kind == losses::LossKind::kNegativeLogLikelihood || loss.kind == losses::LossKind::kKlDivergence;
+          loss.kind == ops::LossKind::kNegativeLogLikelihood || loss.kind == ops::LossKind::kKlDivergence;
       if (loss.evidence == losses::LossEvidence::kMetadata ||
-          (!logarithms && loss.kind != losses::LossKind::kBinaryCrossEntropy))
+          (!logarithms && loss.kind != ops::LossKind::kBinaryCrossEntropy))
         continue;
       const NodeId maker = producer_behind_identities(analysis, loss.prediction);
       if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) continue;
       const Operand prediction(analysis, loss.prediction);
-      const bool indices = loss.kind == losses::LossKind::kNegativeLogLikelihood;
-      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", losses::to_text(loss.kind),
+      const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
+      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
                                            logarithms ? "logarithms of probabilities" : "probabilities",
                                            prediction.name(), NodeCall(analysis, maker).op_name()))
           .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
@@ -39,7 +39,7 @@ class LogitsIntoProbabilityLoss : public Rule {
   static bool is_layer(const dataflow::Analysis& analysis, NodeId node) {
     const NodeCall call(analysis, node);
     if (is_product_with_weights(call)) return true;
-    if (!call.is("Add")) return false;
+    if (!call.is(ops::Opcode::kAdd)) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand product = call.operand(side), bias = call.operand(1 - side);
       if (!product.present() || !bias.present() || !is_parameter(analysis, bias.value())) continue;
@@ -52,12 +52,12 @@ class LogitsIntoProbabilityLoss : public Rule {
   /// A product of two computed tensors, or with weights that are never negative, may well be a mixture of
   /// probabilities.
   static bool is_product_with_weights(const NodeCall& call) {
-    if (!call.is("Gemm") && !call.is("MatMul") && !call.is("Conv")) return false;
+    if (!call.is(ops::Opcode::kMatMul) && !call.is(ops::Opcode::kConv)) return false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       if (!call.operand(side).present()) continue;
       ValueId value = call.operand(side).value();
       const NodeId maker = producer_behind_identities(call.analysis(), value);
-      if (maker != NodeId::kNone && NodeCall(call.analysis(), maker).is("Transpose"))
+      if (maker != NodeId::kNone && NodeCall(call.analysis(), maker).is(ops::Opcode::kTranspose))
         value = NodeCall(call.analysis(), maker).operand(0).value();
       if (value != ValueId::kAbsent && is_parameter(call.analysis(), value) && call.analysis().fact(value).range.lo < 0)
         return true;

@@ -23,7 +23,7 @@ class LossDetachedFromParameters : public Rule {
         continue;
       const Operand prediction(analysis, loss.prediction);
       FindingBuilder finding = out.report(loss.meeting, fmt::format("no gradient of {} reaches a parameter through {}",
-                                                                    losses::to_text(loss.kind), prediction.name()));
+                                                                    ops::to_text(loss.kind), prediction.name()));
       if (const NodeId cut = losses::where_gradients_stop(analysis, loss.prediction); cut != NodeId::kNone)
         finding.note_at(cut, stop_text(analysis, cut));
     }

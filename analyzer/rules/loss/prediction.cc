@@ -1,7 +1,6 @@
 #include "analyzer/rules/loss/prediction.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace tensorlint::rules {
 
@@ -12,10 +11,10 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
     const NodeId producer = model.value(value).producer;
     if (producer == NodeId::kNone) return NodeId::kNone;
     const NodeCall call(analysis, producer);
-    const bool floats = call.is("Cast") && call.operand(0).present() &&
+    const bool floats = call.is(ops::Opcode::kCast) && call.operand(0).present() &&
                         call.operand(0).fact().dtypes.proves(DTypeSet::floats()) &&
                         analysis.fact(call.result()).dtypes.proves(DTypeSet::floats());
-    if (!call.is("Identity") && !floats) return producer;
+    if (!call.is(ops::Opcode::kIdentity) && !floats) return producer;
     value = call.operand(0).value();
   }
   return NodeId::kNone;
@@ -26,9 +25,8 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   return std::any_of(model.nodes.begin(), model.nodes.end(), [&](const Node& node) {
     const auto operands = model.operands(node);
     if (std::find(operands.begin(), operands.end(), value) == operands.end()) return false;
-    const Operator& op = model.op(node);
-    const std::string_view name = model.text(op.name);
-    return op.domain == NameId::kEmpty && (name == "Clip" || name == "Min" || name == "Max");
+    const ops::Opcode opcode = opcode_of(analysis.entry(node));
+    return opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin || opcode == ops::Opcode::kMax;
   });
 }
 

@@ -14,9 +14,9 @@ class ProbabilitiesIntoLogitLoss : public Rule {
 
   void check_model(ModelView& view, Reporter& out) const override {
     for (const losses::LossSite& loss : view.losses()) {
-      if (loss.kind == losses::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
+      if (loss.kind == ops::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
         check_logarithms(view.analysis(), loss, out);
-      if (loss.kind != losses::LossKind::kCrossEntropy && loss.kind != losses::LossKind::kBinaryCrossEntropyWithLogits)
+      if (loss.kind != ops::LossKind::kCrossEntropy && loss.kind != ops::LossKind::kBinaryCrossEntropyWithLogits)
         continue;
       check(view.analysis(), loss, out);
     }
@@ -27,13 +27,13 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     const NodeId source = maker(analysis, loss.prediction);
     if (source == NodeId::kNone) return;
     const NodeCall call(analysis, source);
-    const bool binary = loss.kind == losses::LossKind::kBinaryCrossEntropyWithLogits;
+    const bool binary = loss.kind == ops::LossKind::kBinaryCrossEntropyWithLogits;
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
-    if (!call.is(binary ? "Sigmoid" : "Softmax")) return;
+    if (!call.is(binary ? ops::Opcode::kSigmoid : ops::Opcode::kSoftmax)) return;
     const Operand prediction(analysis, loss.prediction);
     out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
-                                         losses::to_text(loss.kind), binary ? "a sigmoid" : "softmax",
-                                         prediction.name(), call.op_name()))
+                                         ops::to_text(loss.kind), binary ? "a sigmoid" : "softmax", prediction.name(),
+                                         call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
         .fix(fmt::format("pass {} to the loss", call.operand(0).name()), findings::Applicability::kUnsafe,
              hand_over(analysis, loss, call));
@@ -43,10 +43,10 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   /// wrong.
   static void check_logarithms(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const NodeId source = maker(analysis, loss.prediction);
-    if (source == NodeId::kNone || !NodeCall(analysis, source).is("Softmax")) return;
+    if (source == NodeId::kNone || !NodeCall(analysis, source).is(ops::Opcode::kSoftmax)) return;
     const NodeCall call(analysis, source);
     out.report(loss.meeting, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
-                                         losses::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+                                         ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
         .fix("use LogSoftmax instead of Softmax");
   }
@@ -72,9 +72,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
       const NodeId producer = model.value(value).producer;
       if (producer == NodeId::kNone) return NodeId::kNone;
       const NodeCall call(analysis, producer);
-      const bool moves = call.is("Transpose") || call.is("Reshape") || call.is("Flatten") || call.is("Squeeze") ||
-                         call.is("Unsqueeze") || call.is("Identity") || call.is("Cast");
-      if (!moves) return producer;
+      const ops::Opcode opcode = opcode_of(call.entry());
+      if (!keeps_elements(opcode) && opcode != ops::Opcode::kTranspose && opcode != ops::Opcode::kCast) return producer;
       value = call.operand(0).value();
     }
     return NodeId::kNone;

@@ -15,7 +15,7 @@ class SilentBroadcastInLoss : public Rule {
 
   void check_model(ModelView& view, Reporter& out) const override {
     for (const losses::LossSite& loss : view.losses()) {
-      if (!losses::is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
+      if (!ops::is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
       if (check(view.analysis(), loss, loss.prediction, loss.target, out)) continue;
       // torch.broadcast_tensors, which its losses call, stretches both before they meet.
       if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
@@ -36,7 +36,7 @@ class SilentBroadcastInLoss : public Rule {
     if (loss.evidence == losses::LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
     FactStore& facts = analysis.facts();
     out.report(loss.meeting,
-               fmt::format("{} compares every element of {} {} with every element of {} {}", losses::to_text(loss.kind),
+               fmt::format("{} compares every element of {} {} with every element of {} {}", ops::to_text(loss.kind),
                            prediction.name(), facts.shape_text(prediction.fact().shape), target.name(),
                            facts.shape_text(target.fact().shape)))
         .origin(prediction, Aspect::kShape)
@@ -54,7 +54,7 @@ class SilentBroadcastInLoss : public Rule {
     return loss.evidence != losses::LossEvidence::kPattern ||
            std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
              const NodeCall call(analysis, node);
-             return call.is("ReduceMean") || call.is("ReduceSum");
+             return call.is(ops::Opcode::kReduceMean) || call.is(ops::Opcode::kReduceSum);
            });
   }
 
@@ -74,7 +74,7 @@ class SilentBroadcastInLoss : public Rule {
   static bool adds_axis(const dataflow::Analysis& analysis, ValueId value) {
     const Model& model = analysis.model();
     const NodeId producer = model.value(value).producer;
-    return producer != NodeId::kNone && NodeCall(analysis, producer).is("Unsqueeze");
+    return producer != NodeId::kNone && NodeCall(analysis, producer).is(ops::Opcode::kUnsqueeze);
   }
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/escape.h"
-#include "passes/placement/host_operands.h"
+#include "passes/placement/operator_traits.h"
 #include "passes/placement/transfer.h"
 
 namespace tensorlint::rules {
@@ -50,7 +50,7 @@ class Proposal {
       return;
     }
     if (failure.first == failure.second) return;
-    const placement::OperandPlacement roles = roles_of_operands();
+    const ops::DeviceSignature roles = placement::device_signature(model_, model_.op(model_.node(node_)));
     target_ = best_target(roles, operands);
     for (std::uint32_t i = 0; i < operands.size() && !target_.empty(); ++i) {
       if (operands[i] == ValueId::kAbsent) continue;
@@ -80,13 +80,8 @@ class Proposal {
   }
 
  private:
-  placement::OperandPlacement roles_of_operands() const {
-    const Operator& op = model_.op(model_.node(node_));
-    return placement::operand_placement(model_, op);
-  }
-
   /// The node's tag, else where most operands are; of equals an accelerator, of those where the first operand is.
-  std::string best_target(const placement::OperandPlacement& roles, std::span<const ValueId> operands) const {
+  std::string best_target(const ops::DeviceSignature& roles, std::span<const ValueId> operands) const {
     if (const int tag = placement_.sources().node(node_); tag != placement::DeviceSources::kUnplaced)
       return placement_.sources().names()[static_cast<std::size_t>(tag)];
     std::vector<std::pair<std::string, int>> votes;  // in the order of the operands

@@ -7,6 +7,7 @@
 
 #include "analyzer/rules/placement/transfers.h"
 #include "base/escape.h"
+#include "passes/placement/transfer.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -69,8 +70,6 @@ std::string source_text(placement::SourceKind source) {
   return "without a device";
 }
 
-bool is_transfer(const Model& model, NodeId node) { return model.text(model.op(model.node(node)).name) == "Transfer"; }
-
 /// Where the device of one side comes from.
 void add_origin(ModelView& view, const placement::PlacementFailure& failure, ValueId value, const std::string& device,
                 FindingBuilder& finding) {
@@ -90,7 +89,7 @@ void add_origin(ModelView& view, const placement::PlacementFailure& failure, Val
                                                                              : "input of the body";
     finding.note(
         fmt::format("{} lives on {}: {} {}", name, device, what, source_text(sources.value_source(origin.value))));
-  } else if (is_transfer(model, origin.node)) {
+  } else if (placement::is_transfer(model, model.op(model.node(origin.node)))) {
     finding.note_at(origin.node, fmt::format("{} is moved to {} here", name, device));
   } else if (sources.node_source(origin.node) != placement::SourceKind::kNone) {
     finding.note_at(origin.node, fmt::format("{} is made on {} here: the node is {}", name, device,

@@ -16,13 +16,14 @@ class SoftmaxOverBatchAxis : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
-      if (loss.evidence != losses::LossEvidence::kOperator || loss.kind != losses::LossKind::kNegativeLogLikelihood)
+      if (loss.evidence != losses::LossEvidence::kOperator || loss.kind != ops::LossKind::kNegativeLogLikelihood)
         continue;
       const NodeId maker = producer_behind_identities(analysis, loss.prediction);
       if (maker == NodeId::kNone) continue;
       const NodeCall call(analysis, maker);
       const Fact& scores = call.operand(0).fact();
-      if (!(call.is("Softmax") || call.is("LogSoftmax")) || scores.shape == ShapeId::kUnranked || call.op().opset < 13)
+      if (!(call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) ||
+          scores.shape == ShapeId::kUnranked || call.op().opset < 13)
         continue;
       const auto rank = static_cast<std::int64_t>(call.facts().dims_of(scores.shape).size());
       const Attribute* axis = call.attribute("axis");

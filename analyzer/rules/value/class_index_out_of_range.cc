@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "analyzer/rules/value/reached_index.h"
 
 namespace tensorlint::rules {
@@ -14,12 +16,12 @@ class ClassIndexOutOfRange : public Rule {
   int claim(const FailureCase& failure) const override {
     if (failure.kind() == ops::ConstraintKind::kClassRange) return kGeneric;
     const bool index = failure.kind() == ops::ConstraintKind::kIndexRange && failure.loss_kind() &&
-                       losses::takes_class_indices(*failure.loss_kind());
+                       ops::takes_class_indices(*failure.loss_kind());
     return index ? kForLoss : 0;
   }
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && (name == "SoftmaxCrossEntropyLoss" || name == "NegativeLogLikelihoodLoss");
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return entry != nullptr && entry->loss() && takes_class_indices(*entry->loss());
   }
 
   /// What inference does not tell: a label that some execution reaches, and elements of long constants.
@@ -34,9 +36,7 @@ class ClassIndexOutOfRange : public Rule {
     const auto dims = call.facts().dims_of(fact.shape);
     const auto classes = dims.size() >= 2 ? call.facts().dims().as_constant(dims[1]) : std::nullopt;
     if (!classes) return;
-    const Attribute* ignored = call.attribute("ignore_index");
-    const auto found = index_outside(call.analysis(), labels.value(), 0, *classes,
-                                     ignored != nullptr ? std::optional(ignored->i) : std::nullopt);
+    const auto found = index_outside(call.analysis(), labels.value(), 0, *classes, ignored_label(call));
     if (!found) return;
     out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(),
                                       *classes, scores.name()))
@@ -45,6 +45,19 @@ class ClassIndexOutOfRange : public Rule {
                                          : std::string())
         .origin(labels, Aspect::kValue)
         .origin(scores, Aspect::kShape);
+  }
+
+ private:
+  /// ONNX's losses ignore a label only on demand, PyTorch's -100 by default.
+  static std::optional<std::int64_t> ignored_label(const NodeCall& call) {
+    constexpr std::string_view kName = "ignore_index";
+    if (const Attribute* given = call.attribute(kName)) return given->i;
+    const OpSchema* schema = call.op().schema;
+    const FormalAttribute* formal = schema == nullptr ? nullptr : schema->attribute(kName);
+    std::int64_t value = 0;
+    if (formal == nullptr || !formal->has_default) return std::nullopt;
+    std::from_chars(formal->default_value.data(), formal->default_value.data() + formal->default_value.size(), value);
+    return value;
   }
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/rules/value/reached_index.h"
 
 namespace tensorlint::rules {
@@ -15,13 +17,19 @@ class IndexOutOfRange : public Rule {
     return failure.kind() == ops::ConstraintKind::kIndexRange ? kGeneric : 0;
   }
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && (name == "Gather" || name == "GatherElements");
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return entry != nullptr && std::ranges::find(entry->roles(), ops::OperandRole::kIndex, &ops::OpEntry::Role::role) !=
+                                   entry->roles().end();
   }
 
   /// What inference does not tell: an index that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
-    const Operand data = call.operand(0), indices = call.operand(1);
+    const OpSchema* schema = call.op().schema;
+    // Without an axis the indices are tuples.
+    if (schema == nullptr || schema->attribute("axis") == nullptr) return;
+    const int index = ops::operand_with(*schema, *call.entry(), ops::OperandRole::kIndex);
+    if (index < 0) return;
+    const Operand data = call.operand(0), indices = call.operand(static_cast<std::size_t>(index));
     if (!data.present() || !indices.present() || data.taint().has(Aspect::kShape) ||
         indices.taint().has(Aspect::kValue))
       return;

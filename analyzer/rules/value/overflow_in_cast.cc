@@ -13,8 +13,8 @@ class OverflowInCast : public Rule {
       : Rule({"TL-V505", "overflow-in-cast", "value", findings::Severity::kWarning,
               "a cast whose operand lies outside the dtype that it is cast to"}) {}
 
-  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
-    return domain.empty() && name == "Cast";
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kCast;
   }
 
   /// Only where every element is outside. From floats the result is undefined; from wider integers the upper bits are

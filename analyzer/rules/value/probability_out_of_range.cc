@@ -15,7 +15,7 @@ class ProbabilityOutOfRange : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses())
-      if (loss.kind == losses::LossKind::kBinaryCrossEntropy) check(analysis, loss, out);
+      if (loss.kind == ops::LossKind::kBinaryCrossEntropy) check(analysis, loss, out);
   }
 
  private:
@@ -25,7 +25,7 @@ class ProbabilityOutOfRange : public Rule {
     const Range& range = prediction.fact().range;
     if (range.lo > range.hi || (range.lo >= 0 && range.hi <= 1) || is_clamped(analysis, loss.prediction)) return;
     if (range.hi < 0 || range.lo > 1) {
-      out.report(loss.meeting, fmt::format("{} takes probabilities, {} lies in {}", losses::to_text(loss.kind),
+      out.report(loss.meeting, fmt::format("{} takes probabilities, {} lies in {}", ops::to_text(loss.kind),
                                            prediction.name(), range.to_text()))
           .origin(prediction, Aspect::kValue);
       return;
@@ -34,15 +34,13 @@ class ProbabilityOutOfRange : public Rule {
     if (maker == NodeId::kNone) return;
     const NodeCall call(analysis, maker);
     // Tanh of what is never negative gives probabilities.
-    const bool signed_result = call.is("Tanh") || call.is("Elu") || call.is("LeakyRelu");
-    const bool below =
-        range.lo < 0 && (call.is("LogSoftmax") || (signed_result && call.operand(0).fact().range.lo < 0));
-    const bool above = range.hi > 1 && (call.is("Relu") || call.is("Softplus") || call.is("Exp"));
+    const bool keeps_sign = call.has(ops::OpTrait::kKeepsSign) && call.operand(0).fact().range.lo < 0;
+    const bool below = range.lo < 0 && (call.is(ops::Opcode::kLogSoftmax) || keeps_sign);
+    const bool above = range.hi > 1 && call.has(ops::OpTrait::kUnboundedAbove);
     if (!below && !above) return;
-    out.report(
-           findings::Severity::kWarning, loss.meeting,
-           fmt::format("{} takes probabilities, {} comes from {}, which also gives values {}",
-                       losses::to_text(loss.kind), prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
+    out.report(findings::Severity::kWarning, loss.meeting,
+               fmt::format("{} takes probabilities, {} comes from {}, which also gives values {}",
+                           ops::to_text(loss.kind), prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
         .certainty(ops::Certainty::kMay,
                    fmt::format("{} has {} among its elements", prediction.name(), below ? "-0.5" : "1.5"))
         .note_at(maker, fmt::format("{} is computed here", prediction.name()))

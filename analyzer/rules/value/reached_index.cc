@@ -14,15 +14,8 @@ bool is_number(DType dtype) {
   return dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
 }
 
-/// Result 0 has the elements of operand 0, or some of them, whatever they are.
-bool moves_elements(const NodeCall& call) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{"Identity", "Squeeze", "Unsqueeze", "Reshape",
-                                                                     "Flatten", "Transpose", "Slice", "Expand"},
-                             [&](std::string_view name) { return call.is(name); });
-}
-
 bool is_number_cast(const NodeCall& call) {
-  if (!call.is("Cast")) return false;
+  if (!call.is(ops::Opcode::kCast)) return false;
   const DTypeSet from = call.operand(0).fact().dtypes, to = call.analysis().fact(call.result()).dtypes;
   return from.size() == 1 && to.size() == 1 && is_number(*from.single()) && is_number(*to.single());
 }
@@ -56,14 +49,16 @@ bool takes_any_value(const dataflow::Analysis& analysis, ValueId value) {
     const NodeId producer = analysis.model().value(value).producer;
     if (producer == NodeId::kNone || analysis.model().node(producer).graph != GraphId::kMain) return false;
     const NodeCall call(analysis, producer);
-    if (moves_elements(call) || is_number_cast(call) || call.is("Floor") || call.is("Ceil") || call.is("Round") ||
-        call.is("Neg")) {
+    const ops::Opcode opcode = opcode_of(call.entry());
+    if (moves_elements(opcode) || is_number_cast(call) || opcode == ops::Opcode::kRound ||
+        opcode == ops::Opcode::kNeg) {
       value = call.operand(0).value();
-    } else if (call.is("Add") || call.is("Sub")) {
+    } else if (opcode == ops::Opcode::kAdd || opcode == ops::Opcode::kSub) {
       const bool second = is_bounded(call.operand(1));
       if (!second && !is_bounded(call.operand(0))) return false;
       value = call.operand(second ? 0 : 1).value();
-    } else if ((call.is("Mul") || call.is("Div")) && single_number(call.operand(1)).value_or(0) != 0) {
+    } else if ((opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) &&
+               single_number(call.operand(1)).value_or(0) != 0) {
       value = call.operand(0).value();
     } else {
       return false;
@@ -99,14 +94,12 @@ std::optional<std::vector<std::int64_t>> constant_elements(const dataflow::Analy
       return known.initializer->integers(kMaxElements);
     if (known.producer == NodeId::kNone) return std::nullopt;
     const NodeCall call(analysis, known.producer);
-    if (call.is("Constant")) {
+    if (call.is(ops::Opcode::kConstant)) {
       const Attribute* attribute = call.attribute("value");
       return attribute != nullptr && attribute->tensor != nullptr ? attribute->tensor->integers(kMaxElements)
                                                                   : std::nullopt;
     }
-    const bool same = call.is("Identity") || call.is("Squeeze") || call.is("Unsqueeze") || call.is("Reshape") ||
-                      call.is("Flatten") || call.is("Transpose");
-    if (!same) return std::nullopt;
+    if (!keeps_elements(opcode_of(call.entry())) && !call.is(ops::Opcode::kTranspose)) return std::nullopt;
     value = call.operand(0).value();
   }
   return std::nullopt;
@@ -123,18 +116,18 @@ std::optional<std::int64_t> reached_maximum(const dataflow::Analysis& analysis, 
     const NodeId producer = analysis.model().value(value).producer;
     if (producer == NodeId::kNone || analysis.model().node(producer).graph != GraphId::kMain) return std::nullopt;
     const NodeCall call(analysis, producer);
-    if (call.is("Clip")) {
+    if (call.is(ops::Opcode::kClip)) {
       const auto maximum = clip_maximum(call);
       return maximum && takes_any_value(analysis, call.operand(0).value()) ? integer_below(*maximum) : std::nullopt;
     }
-    if (call.is("Min") && call.operand_count() == 2) {
+    if (call.is(ops::Opcode::kMin) && call.operand_count() == 2) {
       for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
         if (const auto maximum = single_number(call.operand(bound));
             maximum && takes_any_value(analysis, call.operand(1 - bound).value()))
           return integer_below(*maximum);
       return std::nullopt;
     }
-    if (call.is("Mod")) {
+    if (call.is(ops::Opcode::kMod)) {
       const Attribute* fmod = call.attribute("fmod");
       const auto modulus = single_number(call.operand(1));
       const bool integers =
@@ -144,7 +137,7 @@ std::optional<std::int64_t> reached_maximum(const dataflow::Analysis& analysis, 
       return integer_below(*modulus - 1);
     }
     // Slice takes some elements of the user's range: which ones, the range does not tell, so any may be the largest.
-    if (!moves_elements(call) && !is_number_cast(call)) return std::nullopt;
+    if (!moves_elements(opcode_of(call.entry())) && !is_number_cast(call)) return std::nullopt;
     value = call.operand(0).value();
   }
   return std::nullopt;

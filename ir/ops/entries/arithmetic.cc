@@ -298,14 +298,14 @@ OpEntry variadic(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kArithmetic{
-    binary("Add", arithmetic<add, add_dims, add_floats>),
-    binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>),
-    binary("Mul", arithmetic<multiply, multiply_dims, multiply_floats>),
-    binary("Div", div).constraint(kDivisor),
-    binary("Mod", mod).constraint(kDivisor).constraint(kModKind),
-    binary("Pow", pow),
-    variadic("Min", extreme<min_dims, true>),
-    variadic("Max", extreme<max_dims, false>),
+    binary("Add", arithmetic<add, add_dims, add_floats>).computes(Opcode::kAdd),
+    binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>).computes(Opcode::kSub),
+    binary("Mul", arithmetic<multiply, multiply_dims, multiply_floats>).computes(Opcode::kMul),
+    binary("Div", div).computes(Opcode::kDiv).constraint(kDivisor),
+    binary("Mod", mod).computes(Opcode::kMod).constraint(kDivisor).constraint(kModKind),
+    binary("Pow", pow).computes(Opcode::kPow),
+    variadic("Min", extreme<min_dims, true>).computes(Opcode::kMin),
+    variadic("Max", extreme<max_dims, false>).computes(Opcode::kMax),
     variadic("Sum", sum),
     variadic("Mean", mean),
     OpEntry("PRelu").trait(OpTrait::kElementwise).infer(prelu).constraint(kSlopeShape),

@@ -186,9 +186,9 @@ void bit_cast(Inference& in) {
 void identity(Inference& in) { in.set_same(0, 0); }
 
 const RegisterOps kCasts{
-    OpEntry("Identity").infer(identity),
-    OpEntry("Cast").trait(OpTrait::kElementwise).infer(cast).constraint(kCastTarget),
-    OpEntry("CastLike").infer(cast_like),
+    OpEntry("Identity").computes(Opcode::kIdentity).infer(identity),
+    OpEntry("Cast").computes(Opcode::kCast).trait(OpTrait::kElementwise).infer(cast).constraint(kCastTarget),
+    OpEntry("CastLike").computes(Opcode::kCast).infer(cast_like),
     OpEntry("BitCast").infer(bit_cast).constraint(kBitCastWidths),
 };
 

@@ -167,7 +167,7 @@ void range(Inference& in) {
 }
 
 const RegisterOps kConstants{
-    OpEntry("Constant").infer(constant).constraint(kOneValue),
+    OpEntry("Constant").computes(Opcode::kConstant).infer(constant).constraint(kOneValue),
     OpEntry("ConstantOfShape")
         .infer(constant_of_shape)
         .host("input")

@@ -439,10 +439,10 @@ const RegisterOps kActivations{
     with_vector("BiasGelu", with_bias),
     with_vector("BiasAdd", with_bias),
     with_vector("BiasSplitGelu", bias_split_gelu),
-    contrib("BiasSoftmax", same_as_first).trait(OpTrait::kSoftmax),
-    contrib("BiasDropout", all_as_first).trait(OpTrait::kRandom),
+    contrib("BiasSoftmax", same_as_first),
+    contrib("BiasDropout", all_as_first),
     contrib("QLinearSigmoid", same_as_first),
-    contrib("QLinearSoftmax", same_as_first).trait(OpTrait::kSoftmax),
+    contrib("QLinearSoftmax", same_as_first),
     contrib("QLinearLeakyRelu", same_as_first),
     contrib("QuantizeLinear", same_as_first),
     contrib("DequantizeLinear", same_as_first),
@@ -516,7 +516,7 @@ const RegisterOps kAttention{
 };
 
 const RegisterOps kOthers{
-    contrib("ExpandDims", expand_dims).constraint(kContribAxis),
+    contrib("ExpandDims", expand_dims).computes(Opcode::kUnsqueeze).constraint(kContribAxis),
     contrib("CDist", cdist).constraint(kSkip),
     contrib("TorchEmbedding", torch_embedding),
 };

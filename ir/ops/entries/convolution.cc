@@ -203,7 +203,7 @@ OpEntry convolution(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kConvolutions{
-    convolution("Conv", conv),
+    convolution("Conv", conv).computes(Opcode::kConv),
     convolution("ConvInteger", conv_integer).constraint(kConvZeroPoint),
     convolution("DeformConv", deform_conv).constraint(kDeformGroups).constraint(kDeformOffsets),
     OpEntry("ConvTranspose")

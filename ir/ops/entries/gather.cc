@@ -57,7 +57,7 @@ void gather(Inference& in) {
 }
 
 const RegisterOps kGathers{
-    OpEntry("Gather").infer(gather).constraint(kGatherAxis).constraint(kGatherIndex),
+    OpEntry("Gather").infer(gather).index("indices").constraint(kGatherAxis).constraint(kGatherIndex),
 };
 
 }  // namespace

@@ -302,8 +302,12 @@ const RegisterOps kImages{
         .constraint(kWindowRank)
         .constraint(kWindowAttributes)
         .constraint(kUnpoolShapes),
+    // Its limits are numbers, which onnxruntime's CUDA kernel reads on the host (OrtMemTypeCPUInput 2, 3 and 4), and
+    // which torchvision.ops.nms takes as such.
     OpEntry("NonMaxSuppression")
         .host("max_output_boxes_per_class")
+        .host("iou_threshold")
+        .host("score_threshold")
         .infer(non_max_suppression)
         .constraint(kBoxShapes)
         .constraint(kBoxFormat),

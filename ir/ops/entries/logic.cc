@@ -116,15 +116,15 @@ OpEntry binary(std::string_view name, InferFunction function) {
 
 const RegisterOps kLogic{
     binary("Equal", compare<equal, float_equal>),
-    binary("Less", compare<less, float_less>),
-    binary("Greater", compare<greater, float_greater>),
-    binary("LessOrEqual", compare<less_or_equal, float_less_or_equal>),
-    binary("GreaterOrEqual", compare<greater_or_equal, float_greater_or_equal>),
-    binary("And", logical<and_of>),
-    binary("Or", logical<or_of>),
-    binary("Xor", logical<xor_of>),
-    OpEntry("Not").trait(OpTrait::kElementwise).infer(logical_not),
-    binary("Where", where),
+    binary("Less", compare<less, float_less>).computes(Opcode::kCompare),
+    binary("Greater", compare<greater, float_greater>).computes(Opcode::kCompare),
+    binary("LessOrEqual", compare<less_or_equal, float_less_or_equal>).computes(Opcode::kCompare),
+    binary("GreaterOrEqual", compare<greater_or_equal, float_greater_or_equal>).computes(Opcode::kCompare),
+    binary("And", logical<and_of>).computes(Opcode::kAnd),
+    binary("Or", logical<or_of>).computes(Opcode::kOr),
+    binary("Xor", logical<xor_of>).computes(Opcode::kXor),
+    OpEntry("Not").computes(Opcode::kNot).trait(OpTrait::kElementwise).infer(logical_not),
+    binary("Where", where).computes(Opcode::kWhere),
 };
 
 }  // namespace

@@ -98,9 +98,10 @@ void softmax_cross_entropy(Inference& in) {
   in.set_range(1, {-HUGE_VAL, 0, true});
 }
 
-OpEntry class_loss_entry(std::string_view name, InferFunction function) {
+OpEntry class_loss_entry(std::string_view name, LossKind kind, std::string_view scores, std::string_view labels,
+                         InferFunction function) {
   return OpEntry(name)
-      .trait(OpTrait::kClassificationLoss)
+      .loss(kind, scores, labels)
       .infer(function)
       .constraint(kLossScores)
       .constraint(kLossLabels)
@@ -109,8 +110,8 @@ OpEntry class_loss_entry(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kLosses{
-    class_loss_entry("SoftmaxCrossEntropyLoss", softmax_cross_entropy).trait(OpTrait::kExpectsLogits),
-    class_loss_entry("NegativeLogLikelihoodLoss", class_loss),
+    class_loss_entry("SoftmaxCrossEntropyLoss", LossKind::kCrossEntropy, "scores", "labels", softmax_cross_entropy),
+    class_loss_entry("NegativeLogLikelihoodLoss", LossKind::kNegativeLogLikelihood, "input", "target", class_loss),
 };
 
 }  // namespace

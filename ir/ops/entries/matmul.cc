@@ -35,9 +35,14 @@ OpEntry product(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kProducts{
-    product("MatMul", matmul),
+    product("MatMul", matmul).computes(Opcode::kMatMul),
     product("MatMulInteger", matmul_integer).constraint(kMatMulZeroPoint),
-    OpEntry("Gemm").infer(gemm).constraint(kGemmRank).constraint(kGemmInner).constraint(kGemmAddend),
+    OpEntry("Gemm")
+        .computes(Opcode::kMatMul)
+        .infer(gemm)
+        .constraint(kGemmRank)
+        .constraint(kGemmInner)
+        .constraint(kGemmAddend),
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ void bernoulli(Inference& in) {
 }
 
 OpEntry random(std::string_view name, InferFunction function) {
-  return OpEntry(name).trait(OpTrait::kRandom).infer(function).constraint(kRandomDtype);
+  return OpEntry(name).infer(function).constraint(kRandomDtype);
 }
 
 const RegisterOps kRandom{

@@ -321,19 +321,26 @@ void unsqueeze(Inference& in) {
 
 const RegisterOps kReshapes{
     OpEntry("Reshape")
+        .computes(Opcode::kReshape)
         .infer(reshape)
         .host("shape")
         .constraint(kReshapeCount)
         .constraint(kReshapeExtents)
         .constraint(kReshapeCopies),
-    OpEntry("Flatten").infer(flatten).constraint(kFlattenAxis),
+    OpEntry("Flatten").computes(Opcode::kReshape).infer(flatten).constraint(kFlattenAxis),
     OpEntry("Squeeze")
+        .computes(Opcode::kSqueeze)
         .infer(squeeze)
         .host("axes")
         .constraint(kSqueezeAxes)
         .constraint(kSqueezeOnce)
         .constraint(kSqueezeOne),
-    OpEntry("Unsqueeze").infer(unsqueeze).host("axes").constraint(kUnsqueezeAxes).constraint(kUnsqueezeOnce),
+    OpEntry("Unsqueeze")
+        .computes(Opcode::kUnsqueeze)
+        .infer(unsqueeze)
+        .host("axes")
+        .constraint(kUnsqueezeAxes)
+        .constraint(kUnsqueezeOnce),
 };
 
 }  // namespace

@@ -203,7 +203,9 @@ void upsample(Inference& in) {
 }
 
 const RegisterOps kResize{
+    // onnxruntime's CUDA kernel reads all three on the host (OrtMemTypeCPUInput 1, 2 and 3 since version 11).
     OpEntry("Resize")
+        .host("roi")
         .host("scales")
         .host("sizes")
         .infer(resize)

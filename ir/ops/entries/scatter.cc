@@ -184,6 +184,7 @@ void scatter_nd(Inference& in) {
 
 OpEntry scatter(std::string_view name) {
   return OpEntry(name)
+      .index("indices")
       .infer(scatter_elements)
       .constraint(kScatterAxis)
       .constraint(kScatterShapes)
@@ -193,15 +194,23 @@ OpEntry scatter(std::string_view name) {
 
 const RegisterOps kScatters{
     OpEntry("GatherElements")
+        .computes(Opcode::kGatherElements)
+        .index("indices")
         .infer(gather_elements)
         .constraint(kElementsAxis)
         .constraint(kElementsRank)
         .constraint(kElementsExtents)
         .constraint(kElementsIndex),
-    OpEntry("GatherND").infer(gather_nd).constraint(kTuplesBatch).constraint(kTuplesShapes).constraint(kTuplesIndex),
+    OpEntry("GatherND")
+        .infer(gather_nd)
+        .index("indices")
+        .constraint(kTuplesBatch)
+        .constraint(kTuplesShapes)
+        .constraint(kTuplesIndex),
     scatter("Scatter"),
     scatter("ScatterElements"),
     OpEntry("ScatterND")
+        .index("indices")
         .infer(scatter_nd)
         .constraint(kScatterTuplesShapes)
         .constraint(kScatterTuplesIndex)

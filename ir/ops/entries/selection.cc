@@ -322,7 +322,8 @@ OpEntry arg(std::string_view name) {
 const RegisterOps kSelections{
     arg("ArgMax"),
     arg("ArgMin"),
-    OpEntry("TopK").infer(top_k).host("K").constraint(kTopAxis).constraint(kTopCount),
+    // onnxruntime's CUDA kernel reads `K` on the host; in version 1 it is the attribute `k`.
+    OpEntry("TopK").infer(top_k).host_list("K").constraint(kTopAxis).constraint(kTopCount),
     OpEntry("OneHot")
         .infer(one_hot)
         .host("depth")

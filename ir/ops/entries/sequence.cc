@@ -286,18 +286,21 @@ void optional_has_element(Inference& in) {
   }
 }
 
+/// The elements of a sequence, and what an optional holds, may be anywhere.
+OpEntry collection(std::string_view name) { return OpEntry(name).device(DeviceRule::kIndependent); }
+
 const RegisterOps kSequences{
-    OpEntry("SequenceConstruct").infer(sequence_construct),
-    OpEntry("SequenceEmpty").infer(sequence_empty).constraint(kEmptyDtype),
-    OpEntry("SequenceInsert").infer(sequence_insert).host("position").constraint(kInsertDtype).constraint(kPosition),
-    OpEntry("SequenceErase").infer(sequence_erase).host("position").constraint(kPosition),
-    OpEntry("SequenceAt").infer(sequence_at).host("position").constraint(kPosition),
-    OpEntry("SequenceLength").infer(sequence_length),
-    OpEntry("SplitToSequence").infer(split_to_sequence).host("split").constraint(kPartsAxis).constraint(kPartsSizes),
-    OpEntry("ConcatFromSequence").infer(concat_from_sequence).constraint(kJoinAxis).constraint(kNoElements),
-    OpEntry("Optional").infer(optional),
-    OpEntry("OptionalGetElement").infer(optional_get_element),
-    OpEntry("OptionalHasElement").infer(optional_has_element),
+    collection("SequenceConstruct").infer(sequence_construct),
+    collection("SequenceEmpty").infer(sequence_empty).constraint(kEmptyDtype),
+    collection("SequenceInsert").infer(sequence_insert).host("position").constraint(kInsertDtype).constraint(kPosition),
+    collection("SequenceErase").infer(sequence_erase).host("position").constraint(kPosition),
+    collection("SequenceAt").infer(sequence_at).host("position").constraint(kPosition),
+    collection("SequenceLength").infer(sequence_length),
+    collection("SplitToSequence").infer(split_to_sequence).host("split").constraint(kPartsAxis).constraint(kPartsSizes),
+    collection("ConcatFromSequence").infer(concat_from_sequence).constraint(kJoinAxis).constraint(kNoElements),
+    collection("Optional").infer(optional),
+    collection("OptionalGetElement").infer(optional_get_element),
+    collection("OptionalHasElement").infer(optional_has_element),
 };
 
 }  // namespace

@@ -38,8 +38,8 @@ void size(Inference& in) {
 }
 
 const RegisterOps kShapes{
-    OpEntry("Shape").trait(OpTrait::kShapeOf).infer(shape),
-    OpEntry("Size").trait(OpTrait::kShapeOf).infer(size),
+    OpEntry("Shape").computes(Opcode::kShape).trait(OpTrait::kShapeOf).device(DeviceRule::kHostResults).infer(shape),
+    OpEntry("Size").trait(OpTrait::kShapeOf).device(DeviceRule::kHostResults).infer(size),
 };
 
 }  // namespace

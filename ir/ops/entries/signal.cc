@@ -143,9 +143,14 @@ const RegisterOps kSignals{
         .constraint(kSignalRank)
         .constraint(kSignalLength)
         .constraint(kSignalFrame),
+    // Five numbers that say what matrix to make, as Range's say what list: there is no data. No provider of onnxruntime
+    // but the CPU's has a kernel, and torchaudio.functional.melscale_fbanks takes numbers.
     OpEntry("MelWeightMatrix")
         .host("num_mel_bins")
         .host("dft_length")
+        .host("sample_rate")
+        .host("lower_edge_hertz")
+        .host("upper_edge_hertz")
         .infer(mel_weight_matrix)
         .constraint(kSignalDtype),
     OpEntry("BlackmanWindow").host("size").infer(window).constraint(kSignalDtype),

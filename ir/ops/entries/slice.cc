@@ -189,6 +189,7 @@ void slice(Inference& in) {
 
 const RegisterOps kSlices{
     OpEntry("Slice")
+        .computes(Opcode::kSlice)
         .infer(slice)
         .host("starts")
         .host("ends")

@@ -31,12 +31,12 @@ void hardmax(Inference& in) {
 }
 
 OpEntry normalisation(std::string_view name, InferFunction function) {
-  return OpEntry(name).trait(OpTrait::kSoftmax).infer(function).constraint(kSoftmaxAxis);
+  return OpEntry(name).infer(function).constraint(kSoftmaxAxis);
 }
 
 const RegisterOps kSoftmaxes{
-    normalisation("Softmax", softmax),
-    normalisation("LogSoftmax", log_softmax).trait(OpTrait::kLogProbabilities),
+    normalisation("Softmax", softmax).computes(Opcode::kSoftmax),
+    normalisation("LogSoftmax", log_softmax).computes(Opcode::kLogSoftmax),
     normalisation("Hardmax", hardmax),
 };
 

@@ -116,29 +116,29 @@ void class_loss(Inference& in) {
 
 void transfer(Inference& in) { in.set_same(0, 0); }
 
-OpEntry elementwise(std::string_view name) {
-  return OpEntry(name, kDomain).trait(OpTrait::kRegressionLoss).infer(elementwise_loss).constraint(kLossShapes);
+OpEntry elementwise(std::string_view name, LossKind kind) {
+  return OpEntry(name, kDomain).loss(kind, "input", "target").infer(elementwise_loss).constraint(kLossShapes);
 }
 
-OpEntry over_classes(std::string_view name) {
+OpEntry over_classes(std::string_view name, LossKind kind) {
   return OpEntry(name, kDomain)
-      .trait(OpTrait::kClassificationLoss)
+      .loss(kind, "input", "target")
       .infer(class_loss)
       .constraint(kClassScores)
       .constraint(kTargetInRange);
 }
 
 const RegisterOps kEntries{
-    elementwise("MseLoss"),
-    elementwise("L1Loss"),
-    elementwise("SmoothL1Loss"),
-    elementwise("HuberLoss"),
-    elementwise("BceLoss").trait(OpTrait::kExpectsProbabilities),
-    elementwise("BceWithLogitsLoss").trait(OpTrait::kExpectsLogits),
-    elementwise("KlDivLoss"),
-    over_classes("CrossEntropyLoss").trait(OpTrait::kExpectsLogits),
-    over_classes("NllLoss"),
-    OpEntry("Transfer", kDomain).infer(transfer),
+    elementwise("MseLoss", LossKind::kMse),
+    elementwise("L1Loss", LossKind::kL1),
+    elementwise("SmoothL1Loss", LossKind::kHuber),
+    elementwise("HuberLoss", LossKind::kHuber),
+    elementwise("BceLoss", LossKind::kBinaryCrossEntropy),
+    elementwise("BceWithLogitsLoss", LossKind::kBinaryCrossEntropyWithLogits),
+    elementwise("KlDivLoss", LossKind::kKlDivergence),
+    over_classes("CrossEntropyLoss", LossKind::kCrossEntropy),
+    over_classes("NllLoss", LossKind::kNegativeLogLikelihood),
+    OpEntry("Transfer", kDomain).computes(Opcode::kIdentity).device(DeviceRule::kArgument).infer(transfer),
 };
 
 }  // namespace

@@ -163,12 +163,22 @@ void tile(Inference& in) {
 
 const RegisterOps kRearranged{
     OpEntry("Transpose")
+        .computes(Opcode::kTranspose)
         .infer(transpose)
         .constraint(kPermutationAxes)
         .constraint(kPermutationOnce)
         .constraint(kPermutationLength),
-    OpEntry("Expand").infer(expand).host("shape").constraint(kExpandShapes),
-    OpEntry("Tile").infer(tile).host("repeats").constraint(kTileLength).constraint(kTileRepeats).constraint(kTileAxis),
+    OpEntry("Expand").computes(Opcode::kExpand).infer(expand).host("shape").constraint(kExpandShapes),
+    // Version 1 takes how often and along which axis as two operands; since version 6 onnxruntime's CUDA kernel reads
+    // `repeats` on the host (OrtMemTypeCPUInput 1), and both say the same.
+    OpEntry("Tile")
+        .infer(tile)
+        .host("repeats")
+        .host("tiles")
+        .host("axis")
+        .constraint(kTileLength)
+        .constraint(kTileRepeats)
+        .constraint(kTileAxis),
 };
 
 }  // namespace

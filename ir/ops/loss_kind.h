@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tensorlint::ops {
+
+/// What a loss computes, whether it is one operator or written out.
+enum class LossKind : std::uint8_t {
+  kMse,
+  kL1,
+  kHuber,  ///< SmoothL1 too
+  kLogCosh,
+  kBinaryCrossEntropy,
+  kBinaryCrossEntropyWithLogits,
+  kKlDivergence,
+  kNegativeLogLikelihood,
+  kCrossEntropy,
+};
+
+std::string_view to_text(LossKind kind);
+
+/// Takes class indices as its target.
+constexpr bool takes_class_indices(LossKind kind) {
+  return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy;
+}
+
+/// Compares a prediction with a target element by element.
+constexpr bool is_regression(LossKind kind) { return !takes_class_indices(kind); }
+
+}  // namespace tensorlint::ops

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tensorlint::ops {
+
+/// What an operator computes, where passes and rules read a graph as formulas. Operators of several domains and
+/// dialects that compute the same have the same opcode; its entry declares it.
+enum class Opcode : std::uint8_t {
+  kOther,  ///< nobody reads it as a part of a formula
+
+  // Element by element.
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kPow,
+  kMin,
+  kMax,
+  kClip,
+  kAbs,
+  kNeg,
+  kRound,  ///< to an integer, in any direction
+  kSqrt,
+  kLog,
+  kExp,
+  kCosh,
+  kSigmoid,
+  kSoftplus,
+  kCompare,  ///< <, <=, >, >=
+  kWhere,
+  kNot,
+  kAnd,
+  kOr,
+  kXor,
+  kCast,  ///< operand 0 in another dtype
+  // The same; ONNX has no such operators, but PyTorch has, and its exporters write functions for them.
+  kLog1p,
+  kXlogy,
+  kLogSigmoid,
+
+  // Over axes.
+  kReduceMean,
+  kReduceSum,
+  kSoftmax,
+  kLogSoftmax,
+  kMatMul,  ///< also with an addend (Gemm)
+  kConv,
+
+  // Elements of operand 0 as they are.
+  kIdentity,
+  kReshape,  ///< to another shape
+  kSqueeze,
+  kUnsqueeze,
+  kTranspose,
+  kSlice,
+  kExpand,
+  kGatherElements,
+
+  kShape,
+  kConstant,  ///< an attribute holds the value
+};
+
+/// Result 0 has the elements of operand 0 in their order, perhaps in another shape.
+constexpr bool keeps_elements(Opcode opcode) {
+  return opcode == Opcode::kIdentity || opcode == Opcode::kReshape || opcode == Opcode::kSqueeze ||
+         opcode == Opcode::kUnsqueeze;
+}
+
+/// Every element of result 0 is one of operand 0.
+constexpr bool moves_elements(Opcode opcode) {
+  return keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kSlice ||
+         opcode == Opcode::kExpand;
+}
+
+}  // namespace tensorlint::ops
