@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
 
 namespace tensorlint::placement {
 namespace {
@@ -82,6 +85,18 @@ TEST(RuntimeCost, OfBranches) {
                     "g (float[4] x, bool f) => (y) { y = If (f) <then_branch = t () => (float[4] a) { a = Exp (x) }, "
                     "else_branch = e () => (float[4] b) { b = Neg (x) }> }"),
             "f false: 1 1, setup 0 0; f true: 1 1, setup 0 0");
+}
+
+TEST(RuntimeCost, AMoveWhoseDomainIsNotImported) {
+  const Result<Model> model = read_onnx_text(
+      "<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (y) { y = tensorlint.Transfer <device = "
+      "\"cuda:0\"> "
+      "(x) }",
+      "transfer.onnxtxt");
+  ASSERT_TRUE(model) << model.error().message;
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+  const Placement placed = placement::place(analysis, {});
+  EXPECT_EQ(placed.devices(model->find_value(GraphId::kMain, "y")), std::vector<std::string>{"cuda:0"});
 }
 
 TEST(RuntimeCost, OfCalls) {
