@@ -37,7 +37,7 @@ class FlatMap {
     std::uint64_t key = 0;
     std::uint32_t number = 0;
   };
-  std::size_t home(std::uint64_t key) const { return mix(key, 0) & (slots_.size() - 1); }
+  std::size_t home(std::uint64_t key) const { return table_hash(0, key) & (slots_.size() - 1); }
   void grow() {
     std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
     old.swap(slots_);
@@ -123,29 +123,7 @@ class NameTable {
     std::uint32_t hash = 0;
     std::uint32_t number = 0;  // number + 1; 0 is free
   };
-  // Words may overlap at the end: no copy of a length known only at run time.
-  static std::uint32_t hash_of(std::string_view text) {
-    std::uint64_t hash = text.size();
-    if (text.size() >= 8) {
-      const char* const last = text.data() + text.size() - 8;
-      for (const char* at = text.data(); at < last; at += 8) hash = mix(hash, load<std::uint64_t>(at));
-      hash = mix(hash, load<std::uint64_t>(last));
-    } else if (text.size() >= 4) {
-      hash = mix(hash, std::uint64_t{load<std::uint32_t>(text.data())} << 32 |
-                           load<std::uint32_t>(text.data() + text.size() - 4));
-    } else if (!text.empty()) {
-      hash = mix(hash, static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[0])) << 16 |
-                           static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[text.size() / 2])) << 8 |
-                           static_cast<std::uint8_t>(text.back()));
-    }
-    return static_cast<std::uint32_t>(hash);  // mix has folded the upper half in
-  }
-  template <typename Word>
-  static Word load(const char* bytes) {
-    Word word;
-    __builtin_memcpy(&word, bytes, sizeof word);
-    return word;
-  }
+  static std::uint32_t hash_of(std::string_view text) { return static_cast<std::uint32_t>(table_hash(text)); }
   void grow(std::size_t slots) {
     std::vector<Slot> larger(slots);
     for (const Slot& slot : slots_) {

@@ -11,6 +11,7 @@
 
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/findings/source_location.h"
+#include "base/hash.h"
 
 namespace tensorlint::findings {
 namespace {
@@ -46,7 +47,7 @@ std::string line_key(const Finding& finding) {
 
 void group_by_cause(std::vector<Finding>& findings) {
   Groups groups(findings.size());
-  std::unordered_map<std::string, std::size_t> first_with;
+  std::unordered_map<std::string, std::size_t, TextHash> first_with;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
     const std::string kind =

@@ -68,8 +68,8 @@ Dim DimPool::Impl::intern(std::vector<Term> terms) {
 Dim DimPool::Impl::lookup(std::vector<Term> terms) {
   std::uint64_t hash = terms.size();
   for (const Term& term : terms) {
-    hash = mix(hash, static_cast<std::uint64_t>(term.coefficient));
-    for (std::uint32_t i = 0; i < term.monomial.degree; ++i) hash = mix(hash, term.monomial.atoms[i]);
+    hash = table_hash(hash, static_cast<std::uint64_t>(term.coefficient));
+    for (std::uint32_t i = 0; i < term.monomial.degree; ++i) hash = table_hash(hash, term.monomial.atoms[i]);
   }
   const auto [first, last] = polynomial_index.equal_range(hash);
   for (auto it = first; it != last; ++it)
@@ -91,9 +91,9 @@ Dim DimPool::Impl::lookup(std::vector<Term> terms) {
 }
 
 Dim DimPool::Impl::atom_dim(Atom atom) {
-  std::uint64_t hash = mix(static_cast<std::uint64_t>(atom.kind), atom.a.id());
-  hash = mix(mix(mix(hash, atom.b.id()), atom.site), atom.slot);
-  hash = mix(hash, std::hash<std::string>{}(atom.name));
+  std::uint64_t hash = table_hash(static_cast<std::uint64_t>(atom.kind), atom.a.id());
+  hash = table_hash(table_hash(table_hash(hash, atom.b.id()), atom.site), atom.slot);
+  hash = table_hash(hash, table_hash(atom.name));
   const auto [first, last] = atom_index.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Atom& known = atoms[it->second];

@@ -15,22 +15,22 @@ namespace {
 
 std::uint64_t hash_of(std::span<const Dim> dims) {
   std::uint64_t hash = dims.size();
-  for (const Dim dim : dims) hash = mix(hash, dim.id());
+  for (const Dim dim : dims) hash = table_hash(hash, dim.id());
   return hash;
 }
 
 std::uint64_t hash_of(const Content& content) {
   std::uint64_t hash = hash_of(std::span<const Dim>(content.integers));
-  for (const double value : content.floats) hash = mix(hash, std::bit_cast<std::uint64_t>(value));
-  return mix(hash, content.floats.size());
+  for (const double value : content.floats) hash = table_hash(hash, std::bit_cast<std::uint64_t>(value));
+  return table_hash(hash, content.floats.size());
 }
 
 std::uint64_t hash_of(const Fact& fact) {
   std::uint64_t hash = static_cast<std::uint64_t>(fact.kind) << 8 | static_cast<std::uint64_t>(fact.key);
-  hash = mix(hash, std::uint64_t{fact.dtypes.bits()} << 32 | static_cast<std::uint64_t>(fact.shape));
-  hash = mix(hash, static_cast<std::uint64_t>(fact.content) << 32 | static_cast<std::uint64_t>(fact.element));
-  hash = mix(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
-  return mix(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
+  hash = table_hash(hash, std::uint64_t{fact.dtypes.bits()} << 32 | static_cast<std::uint64_t>(fact.shape));
+  hash = table_hash(hash, static_cast<std::uint64_t>(fact.content) << 32 | static_cast<std::uint64_t>(fact.element));
+  hash = table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
+  return table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
 }
 
 /// Items that never move, found again by hash.
@@ -94,14 +94,13 @@ std::string_view to_text(ValueKind kind) {
   return "";
 }
 
-std::string Range::to_text() const {
-  const auto end = [](double value) {
-    if (std::isinf(value)) return std::string(value < 0 ? "-inf" : "inf");
-    return std::fabs(value) < 1e15 && value == std::floor(value) ? fmt::format("{:.0f}", value)
-                                                                 : fmt::format("{}", value);
-  };
-  return "[" + end(lo) + ", " + end(hi) + "]";
+std::string bound_text(double bound) {
+  if (std::isinf(bound)) return bound < 0 ? "-inf" : "inf";
+  return std::fabs(bound) < 1e15 && bound == std::floor(bound) ? fmt::format("{:.0f}", bound)
+                                                               : fmt::format("{}", bound);
 }
+
+std::string Range::to_text() const { return "[" + bound_text(lo) + ", " + bound_text(hi) + "]"; }
 
 Range range_of(DTypeSet dtypes) {
   if (dtypes.empty() || !dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool))) return {};

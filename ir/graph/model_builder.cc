@@ -236,9 +236,9 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
   Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
 
   if (model_.text(domain) == "ai.onnx") domain = NameId::kEmpty;
-  std::uint64_t key = mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op),
-                          static_cast<std::uint64_t>(overload));
-  key = mix(key, owner.opsets);
+  std::uint64_t key = table_hash(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op),
+                                 static_cast<std::uint64_t>(overload));
+  key = table_hash(key, owner.opsets);
   for (;; ++key) {  // linear probing where two operators share a hash
     std::uint32_t& slot = impl_->operator_index[key];
     if (slot == 0) {
@@ -379,8 +379,8 @@ Model ModelBuilder::finish() {
 
   FlatMap functions;  // hash of (domain, name, overload) -> graph
   const auto function_key = [](NameId domain, NameId name, NameId overload) {
-    return mix(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name),
-               static_cast<std::uint64_t>(overload));
+    return table_hash(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name),
+                      static_cast<std::uint64_t>(overload));
   };
   const auto find_function = [&](NameId domain, NameId name, NameId overload) -> std::uint32_t {
     for (std::uint64_t key = function_key(domain, name, overload);; ++key) {

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/text/lexer.h"
 #include "ir/text/words.h"
 
@@ -193,7 +194,7 @@ class Printer {
 
   void device_tags(std::vector<std::pair<std::string, std::string_view>>& entries) const {
     if (model_.provenance == nullptr) return;
-    std::unordered_set<std::string> keys;
+    std::unordered_set<std::string, TextHash> keys;
     for (const auto& [key, value] : entries) keys.insert(key);
     const auto add = [&](NameId name, const std::vector<MetadataEntry>& metadata) {
       for (const MetadataEntry& entry : metadata) {

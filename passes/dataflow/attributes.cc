@@ -7,16 +7,6 @@
 #include "base/hash.h"
 
 namespace tensorlint::dataflow {
-namespace {
-
-std::uint64_t hash_text(std::string_view text) {
-  std::uint64_t hash = text.size();
-  for (const char c : text) hash = mix(hash, static_cast<unsigned char>(c));
-  return hash;
-}
-
-}  // namespace
-
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
   const auto plain = [](const Attribute& x) {
     return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone &&
@@ -33,12 +23,12 @@ bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b)
 std::uint64_t hash_of(std::span<const Attribute> attributes) {
   std::uint64_t hash = attributes.size();
   for (const Attribute& x : attributes) {
-    hash = mix(hash, hash_text(x.name) + static_cast<std::uint64_t>(x.kind));
-    hash = mix(hash, static_cast<std::uint64_t>(x.i) ^ hash_text(x.s));
+    hash = table_hash(hash, table_hash(x.name) + static_cast<std::uint64_t>(x.kind));
+    hash = table_hash(hash, static_cast<std::uint64_t>(x.i) ^ table_hash(x.s));
     std::uint32_t bits = 0;
     std::memcpy(&bits, &x.f, sizeof bits);
-    hash = mix(hash, bits);
-    for (const std::int64_t i : x.ints) hash = mix(hash, static_cast<std::uint64_t>(i));
+    hash = table_hash(hash, bits);
+    for (const std::int64_t i : x.ints) hash = table_hash(hash, static_cast<std::uint64_t>(i));
   }
   return hash;
 }

@@ -21,8 +21,9 @@ class NodeMemo {
   explicit NodeMemo(const Model& model) : model_(model) {}
 
   static std::uint64_t key_of(const Node& node, const Application& call) {
-    std::uint64_t key = mix(hash_of(call.attributes), static_cast<std::uint64_t>(node.op) << 32 | node.result_count);
-    for (const FactId operand : call.operands) key = mix(key, static_cast<std::uint64_t>(operand));
+    std::uint64_t key =
+        table_hash(hash_of(call.attributes), static_cast<std::uint64_t>(node.op) << 32 | node.result_count);
+    for (const FactId operand : call.operands) key = table_hash(key, static_cast<std::uint64_t>(operand));
     return key;
   }
 

@@ -7,7 +7,7 @@
 namespace tensorlint::placement {
 
 std::size_t BddStore::Hash::operator()(const Node& node) const {
-  return static_cast<std::size_t>(mix(mix(node.variable, node.low), node.high));
+  return static_cast<std::size_t>(table_hash(table_hash(node.variable, node.low), node.high));
 }
 
 BddStore::BddStore(std::size_t limit) : limit_(limit) {

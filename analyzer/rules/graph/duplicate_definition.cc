@@ -47,7 +47,7 @@ class DuplicateDefinition : public Rule {
       const std::string_view name = model.text(node.name);
       if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;
       if (opcode_of(view.analysis().entry(node)) == ops::Opcode::kConstant) continue;  // becomes an initializer
-      const std::uint64_t hash = mix(std::hash<std::string_view>{}(name), static_cast<std::uint64_t>(node.graph));
+      const std::uint64_t hash = table_hash(table_hash(name), static_cast<std::uint64_t>(node.graph));
       const auto tag = static_cast<std::uint32_t>(hash >> 32);
       const auto is_same = [&](const Slot& slot) {
         if (slot.hash != tag) return false;
