@@ -294,7 +294,7 @@ void State::infer_step(std::uint32_t index) {
     items[step.results[r]].fact = result.results[r];
     items[step.results[r]].taint = result.taints[r];
   }
-  pending_failure = pending_failure || !result.failures.empty();
+  pending_failure = pending_failure || !result.violations.empty();
   if (uses_devices) guess_device(step, call.schema, entry);
 }
 

@@ -63,9 +63,9 @@ int run_place(const PlaceOptions& options) {
   placement::PlacementOptions explicit_options = settings->placement;
   explicit_options.providers.clear();
   const placement::Placement placement = placement::place(*placed->analysis, explicit_options);
-  const dataflow::NodeFailure* const failure = placed->analysis->fatal_failure();
-  if (failure != nullptr || !placement.failures().empty()) {
-    const NodeId node = failure != nullptr ? failure->node : placement.failures()[0].node;
+  const dataflow::NodeViolation* const violation = placed->analysis->fatal_violation();
+  if (violation != nullptr || !placement.violations().empty()) {
+    const NodeId node = violation != nullptr ? violation->node : placement.violations()[0].node;
     return refuse(fmt::format("{}: node `{}` would fail in the placed model; nothing is written", options.input,
                               escape_for_people(placed->model->label(node), 200)));
   }

@@ -92,11 +92,11 @@ FixPlan plan_fixes(const Model& model, const std::vector<findings::Finding>& fin
 std::vector<GraphEdit> drop_stale_declarations(const dataflow::Analysis& before, const dataflow::Analysis& after) {
   const auto contradicted = [](const dataflow::Analysis& analysis) {
     std::set<std::pair<GraphId, std::string>> names;
-    for (const dataflow::NodeFailure& failure : analysis.failures()) {
-      const ops::ConstraintKind kind = failure.failure.constraint->kind;
-      if (kind != ops::ConstraintKind::kDeclaredType && kind != ops::ConstraintKind::kDeclaredShape) continue;
+    for (const dataflow::NodeViolation& violation : analysis.violations()) {
+      const ops::ConstraintKind kind = violation.kind();
+      if (kind != ops::ConstraintKind::kDeclaredType && !ops::is_about_declared_shape(kind)) continue;
       const Model& model = analysis.model();
-      for (const ValueId result : model.results(model.node(failure.node)))
+      for (const ValueId result : model.results(model.node(violation.node)))
         if (result != ValueId::kAbsent && !model.value(result).is_output)
           names.emplace(model.value(result).graph, model.name_of(result));
     }

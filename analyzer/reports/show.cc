@@ -136,7 +136,7 @@ class ShowPrinter {
         filter_(filter),
         locations_(model_),
         names_(analysis.facts()) {
-    for (const dataflow::NodeFailure& failure : analysis.failures()) failed_.insert(failure.node);
+    for (const dataflow::NodeViolation& violation : analysis.violations()) failed_.insert(violation.node);
   }
 
   std::string print() {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "analyzer/findings/source_location.h"
+#include "analyzer/findings/violation_text.h"
 #include "analyzer/reports/show.h"
 #include "analyzer/reports/unknowns.h"
-#include "analyzer/rules/rule.h"
 #include "base/escape.h"
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/analysis.h"
@@ -142,8 +142,8 @@ std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, boo
 }
 
 /// Of one node, in file order.
-std::span<const dataflow::NodeFailure> failures_of(const dataflow::Analysis& analysis, NodeId node) {
-  const auto found = std::ranges::equal_range(analysis.failures(), node, {}, &dataflow::NodeFailure::node);
+std::span<const dataflow::NodeViolation> violations_of(const dataflow::Analysis& analysis, NodeId node) {
+  const auto found = std::ranges::equal_range(analysis.violations(), node, {}, &dataflow::NodeViolation::node);
   return {found.begin(), found.end()};
 }
 
@@ -211,8 +211,8 @@ std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
     text += "  made by " + node_text(model, self.producer);
     const findings::SourceLocation& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
-    for (const dataflow::NodeFailure& failure : failures_of(analysis, self.producer))
-      text += fmt::format("  it fails: {}\n", rules::FailureCase{analysis, failure}.message());
+    for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
+      text += fmt::format("  it fails: {}\n", findings::violation_text(analysis, violation));
     if (counts_declaration(analysis, current))
       text += "  the model declares its type, which is used where the operands determine nothing\n";
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
@@ -266,8 +266,8 @@ std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings:
   std::string text = ", made by " + node_text(model, self.producer);
   if (const findings::SourceLocation& place = places.of(self.producer).place; place.known())
     text += fmt::format(" at {}:{}", escape_for_people(place.file), place.line);
-  for (const dataflow::NodeFailure& failure : failures_of(analysis, self.producer))
-    text += fmt::format("; it fails: {}", rules::FailureCase{analysis, failure}.message());
+  for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
+    text += fmt::format("; it fails: {}", findings::violation_text(analysis, violation));
   return text;
 }
 

@@ -48,13 +48,13 @@ void redirect_operands(const Model& model, NodeId node, ValueId from, const std:
 
 }  // namespace
 
-std::optional<CastFix> cast_to_float(const FailureCase& failure) {
-  if (!failure.has_node()) return std::nullopt;
+std::optional<CastFix> cast_to_float(const ViolationCase& violation) {
+  if (!violation.has_node()) return std::nullopt;
   std::optional<Operand> discrete;
-  for (const Operand& operand : failure.operands())
+  for (const Operand& operand : violation.operands())
     if (is_discrete(operand)) discrete = operand;
   if (!discrete) return std::nullopt;
-  const NodeCall call = failure.call();
+  const NodeCall call = violation.call();
   for (std::size_t i = 0; i < call.operand_count(); ++i)
     if (const auto dtype = float_of(call.operand(i)); dtype && takes(call, discrete->value(), *dtype))
       return CastFix{*discrete, *dtype};
@@ -99,20 +99,20 @@ void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, No
   edits.push_back(RemoveNode{node});
 }
 
-void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix) {
+void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const CastFix& fix) {
   // A Cast that made integers of floats has truncated their fractions: casting back may not be what is meant.
-  const NodeId began = dataflow::origin_of(failure.analysis, fix.operand.value(), Aspect::kDtype).node;
+  const NodeId began = dataflow::origin_of(violation.analysis, fix.operand.value(), Aspect::kDtype).node;
   bool exact = is_exact_in(fix.operand.fact().range, fix.to);
-  if (began != NodeId::kNone && NodeCall(failure.analysis, began).is(ops::Opcode::kCast)) {
-    const NodeCall cast(failure.analysis, began);
+  if (began != NodeId::kNone && NodeCall(violation.analysis, began).is(ops::Opcode::kCast)) {
+    const NodeCall cast(violation.analysis, began);
     const Operand before = cast.operand(0);
     if (before.present() && before.fact().dtypes.proves(DTypeSet::floats())) {
       exact = false;
       if (cast.result() == fix.operand.value() && before.fact().dtypes == DTypeSet(fix.to)) {
         std::vector<GraphEdit> edits;
-        redirect_operands(failure.model(), failure.at.node, fix.operand.value(),
-                          std::string(failure.model().name_of(before.value())), edits);
-        remove_with_last_reader(failure.analysis, began, failure.at.node, edits);
+        redirect_operands(violation.model(), violation.at.node, fix.operand.value(),
+                          std::string(violation.model().name_of(before.value())), edits);
+        remove_with_last_reader(violation.analysis, began, violation.at.node, edits);
         finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
                     findings::Applicability::kUnsafe, std::move(edits));
       }
@@ -120,15 +120,15 @@ void propose_cast(FindingBuilder& finding, const FailureCase& failure, const Cas
   }
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
               exact ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
-              insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
+              insert_cast(violation.model(), violation.at.node, fix.operand.value(), fix.to));
 }
 
-bool is_in_failure(const dataflow::Analysis& analysis, ValueId value) {
+bool is_in_violation(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  return std::ranges::any_of(analysis.failures(), [&](const dataflow::NodeFailure& failure) {
-    if (failure.node == NodeId::kNone) return false;
-    const auto operands = model.operands(model.node(failure.node));
-    return std::ranges::any_of(failure.failure.operands, [&](int i) {
+  return std::ranges::any_of(analysis.violations(), [&](const dataflow::NodeViolation& violation) {
+    if (violation.node == NodeId::kNone) return false;
+    const auto operands = model.operands(model.node(violation.node));
+    return std::ranges::any_of(violation.operands, [&](int i) {
       return i >= 0 && static_cast<std::size_t>(i) < operands.size() && operands[static_cast<std::size_t>(i)] == value;
     });
   });

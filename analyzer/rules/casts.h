@@ -4,15 +4,15 @@
 
 namespace tensorlint::rules {
 
-/// Where casting one operand to another's dtype mends a failure.
+/// Where casting one operand to another's dtype mends a violation.
 struct CastFix {
   Operand operand;
   DType to;
 };
 
-/// The integer or bool operand of a failure, and the floating dtype of the other operands of its node; nullopt where
+/// The integer or bool operand of a violation, and the floating dtype of the other operands of its node; nullopt where
 /// the dtypes are not known or not of these kinds.
-std::optional<CastFix> cast_to_float(const FailureCase& failure);
+std::optional<CastFix> cast_to_float(const ViolationCase& violation);
 
 /// Inserts a Cast of a value right before a node, for all operands of the node that are this value.
 std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to);
@@ -25,10 +25,10 @@ void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, No
                              std::vector<GraphEdit>& edits);
 
 /// Proposes the cast before the failing node; safe where the operand's range fits the dtype without rounding.
-void propose_cast(FindingBuilder& finding, const FailureCase& failure, const CastFix& fix);
+void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const CastFix& fix);
 
 /// A failed precondition is about the value: what is wrong there explains what is odd about the value.
-bool is_in_failure(const dataflow::Analysis& analysis, ValueId value);
+bool is_in_violation(const dataflow::Analysis& analysis, ValueId value);
 
 /// Every integer in the range is a number of the floating dtype.
 bool is_exact_in(const Range& range, DType dtype);

@@ -68,40 +68,42 @@ std::string dtypes_of(std::span<const Operand> operands) {
 
 /// Where an exporter left no source lines, names tell of instances of one module: nodes below "/layers.0/attention" and
 /// "/layers.7/attention" that fail in the same words. Empty for names without a module that is numbered.
-std::string instance_key(const Model& model, const dataflow::NodeFailure& failure) {
-  const Node& node = model.node(failure.node);
+std::string instance_key(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {
+  const Model& model = analysis.model();
+  const Node& node = model.node(violation.node);
   const std::string_view name = model.text(node.name), module = name.substr(0, name.rfind('/'));
   const bool is_numbered = std::ranges::any_of(module, [](char c) { return c >= '0' && c <= '9'; });
   if (module.size() == name.size() || !is_numbered) return {};
   return fmt::format("instance {} {} {} {}", findings::without_numbers(module), model.text(model.op(node).name),
-                     failure.failure.constraint->label, failure.failure.message);
+                     violation.constraint->label, to_text(violation.message, analysis.facts()));
 }
 
 }  // namespace
 
-std::vector<std::string> causes_of(const FailureCase& failure) {
+std::vector<std::string> causes_of(const ViolationCase& violation) {
   std::vector<std::string> causes;
-  if (!failure.has_node()) return causes;
-  const Aspect aspect = ops::aspect_of(failure.kind());
-  const std::string_view label = failure.failure().constraint->label;
-  if (failure.loss != nullptr && failure.loss->meeting != NodeId::kNone)
+  if (!violation.has_node()) return causes;
+  const Aspect aspect = violation.at.aspect();
+  const std::string_view label = violation.at.constraint->label;
+  if (violation.loss != nullptr && violation.loss->meeting != NodeId::kNone)
     causes.push_back(
-        fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(failure.loss->meeting)));
-  if (std::string instance = instance_key(failure.model(), failure.at); !instance.empty())
+        fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(violation.loss->meeting)));
+  if (std::string instance = instance_key(violation.analysis, violation.at); !instance.empty())
     causes.push_back(std::move(instance));
-  const std::vector<Operand> operands = failure.operands();
-  const std::string reason = aspect == Aspect::kDtype ? dtypes_of(operands) : failure.failure().message;
+  const std::vector<Operand> operands = violation.operands();
+  const std::string reason =
+      aspect == Aspect::kDtype ? dtypes_of(operands) : to_text(violation.at.message, violation.analysis.facts());
   for (const Operand& operand : operands) {
-    const dataflow::Origin origin = dataflow::origin_of(failure.analysis, operand.value(), aspect);
+    const dataflow::Origin origin = dataflow::origin_of(violation.analysis, operand.value(), aspect);
     const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
     const auto id = static_cast<std::uint32_t>(source);
     // A wrong constant fails in many ways; what is computed is to blame where all say the same of it.
-    const bool any_reason = aspect != Aspect::kDtype && is_constant(failure.model(), source);
+    const bool any_reason = aspect != Aspect::kDtype && is_constant(violation.model(), source);
     causes.push_back(fmt::format("{} {} {} {}", label, static_cast<int>(aspect), id, any_reason ? "" : reason));
     // A target of integers fails in each of the nodes that a loss is written out as, for other constraints.
-    if (aspect == Aspect::kDtype && failure.loss_kind() && operand.fact().dtypes.proves(DTypeSet::integers()))
+    if (aspect == Aspect::kDtype && violation.loss_kind() && operand.fact().dtypes.proves(DTypeSet::integers()))
       causes.push_back(fmt::format("integers in a loss {}", id));
-    if (const std::string list = list_key(failure.analysis, operand.value()); !list.empty())
+    if (const std::string list = list_key(violation.analysis, operand.value()); !list.empty())
       causes.push_back(fmt::format("{} {}", label, list));
   }
   return causes;

@@ -7,8 +7,8 @@
 
 namespace tensorlint::rules {
 
-/// Keys that failures of one mistake share: the loss that they are part of, the wrong constant or list that they read,
-/// the value that all of them reject for the same reason.
-std::vector<std::string> causes_of(const FailureCase& failure);
+/// Keys that violations of one mistake share: the loss that they are part of, the wrong constant or list that they
+/// read, the value that all of them reject for the same reason.
+std::vector<std::string> causes_of(const ViolationCase& violation);
 
 }  // namespace tensorlint::rules

@@ -5,13 +5,15 @@
 namespace tensorlint::rules {
 namespace {
 
-bool is_about_shapes(const dataflow::NodeFailure& failure) {
-  if (failure.node == NodeId::kNone) return false;
-  switch (failure.failure.constraint->kind) {
+bool is_about_shapes(const dataflow::NodeViolation& violation) {
+  if (violation.node == NodeId::kNone) return false;
+  switch (violation.kind()) {
     case ops::ConstraintKind::kAxisRange:
     case ops::ConstraintKind::kDuplicateAxis:
+    case ops::ConstraintKind::kRank:
     case ops::ConstraintKind::kShapes:
     case ops::ConstraintKind::kElementCount:
+    case ops::ConstraintKind::kConcatRanks:
     case ops::ConstraintKind::kConcatShapes:
       return true;
     default:
@@ -22,24 +24,24 @@ bool is_about_shapes(const dataflow::NodeFailure& failure) {
 }  // namespace
 
 Consequences::Consequences(const dataflow::Analysis& analysis) : analysis_(analysis) {
-  const std::vector<dataflow::NodeFailure>& failures = analysis.failures();
-  const auto may_be_wrong = [](const dataflow::NodeFailure& failure) {
-    return is_about_shapes(failure) && failure.failure.certainty == ops::Certainty::kMay;
+  const std::vector<dataflow::NodeViolation>& violations = analysis.violations();
+  const auto may_be_wrong = [](const dataflow::NodeViolation& violation) {
+    return is_about_shapes(violation) && violation.certainty == ops::Certainty::kMay;
   };
-  if (std::ranges::none_of(failures, may_be_wrong)) return;
+  if (std::ranges::none_of(violations, may_be_wrong)) return;
   const Model& model = analysis.model();
   sources_.assign(model.values.size(), nullptr);
-  auto next = failures.begin();  // sorted by node
+  auto next = violations.begin();  // sorted by node
   for (std::size_t n = 0; n < model.nodes.size(); ++n) {
     const Node& node = model.nodes[n];
-    while (next != failures.end() && (next->node == NodeId::kNone || next->node < static_cast<NodeId>(n))) ++next;
-    const dataflow::NodeFailure* source = nullptr;
+    while (next != violations.end() && (next->node == NodeId::kNone || next->node < static_cast<NodeId>(n))) ++next;
+    const dataflow::NodeViolation* source = nullptr;
     for (const ValueId operand : model.operands(node))
       if (source == nullptr && operand != ValueId::kAbsent) source = sources_[static_cast<std::size_t>(operand)];
     if (source != nullptr) {
       if (fixes_shape(node)) continue;
     } else {
-      for (auto own = next; own != failures.end() && own->node == static_cast<NodeId>(n) && source == nullptr; ++own)
+      for (auto own = next; own != violations.end() && own->node == static_cast<NodeId>(n) && source == nullptr; ++own)
         if (may_be_wrong(*own)) source = &*own;
     }
     if (source == nullptr) continue;
@@ -69,19 +71,19 @@ bool Consequences::fixes_shape(const Node& node) const {
   });
 }
 
-const dataflow::NodeFailure* Consequences::source_of(const dataflow::NodeFailure& failure) const {
-  if (sources_.empty() || !is_about_shapes(failure)) return nullptr;
+const dataflow::NodeViolation* Consequences::source_of(const dataflow::NodeViolation& violation) const {
+  if (sources_.empty() || !is_about_shapes(violation)) return nullptr;
   const Model& model = analysis_.model();
-  const std::span<const ValueId> operands = model.operands(model.node(failure.node));
-  const auto source = [&](ValueId operand) -> const dataflow::NodeFailure* {
+  const std::span<const ValueId> operands = model.operands(model.node(violation.node));
+  const auto source = [&](ValueId operand) -> const dataflow::NodeViolation* {
     return operand == ValueId::kAbsent ? nullptr : sources_[static_cast<std::size_t>(operand)];
   };
-  for (const int index : failure.failure.operands)
+  for (const int index : violation.operands)
     if (index >= 0 && static_cast<std::size_t>(index) < operands.size())
-      if (const dataflow::NodeFailure* found = source(operands[static_cast<std::size_t>(index)])) return found;
-  if (!failure.failure.operands.empty()) return nullptr;
+      if (const dataflow::NodeViolation* found = source(operands[static_cast<std::size_t>(index)])) return found;
+  if (!violation.operands.empty()) return nullptr;
   for (const ValueId operand : operands)
-    if (const dataflow::NodeFailure* found = source(operand)) return found;
+    if (const dataflow::NodeViolation* found = source(operand)) return found;
   return nullptr;
 }
 

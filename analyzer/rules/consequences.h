@@ -7,21 +7,21 @@
 
 namespace tensorlint::rules {
 
-/// Which failures follow from an earlier one. Results of what fails for certain are tainted, so that nothing more is
+/// Which violations follow from an earlier one. Results of what fails for certain are tainted, so that nothing more is
 /// said of them; what fails for some extents only goes on with the shape that it asks for, and where this is wrong, all
 /// that is computed from it seems to be. Empty, at no cost, where nothing may fail.
 class Consequences {
  public:
   explicit Consequences(const dataflow::Analysis& analysis);
 
-  /// The failure that `failure`, one of the analysis', follows from; null for a mistake of its own.
-  const dataflow::NodeFailure* source_of(const dataflow::NodeFailure& failure) const;
+  /// The violation that `violation`, one of the analysis', follows from; null for a mistake of its own.
+  const dataflow::NodeViolation* source_of(const dataflow::NodeViolation& violation) const;
 
  private:
   bool fixes_shape(const Node& node) const;
 
   const dataflow::Analysis& analysis_;
-  std::vector<const dataflow::NodeFailure*> sources_;  ///< by value: what its shape may be wrong for
+  std::vector<const dataflow::NodeViolation*> sources_;  ///< by value: what its shape may be wrong for
 };
 
 }  // namespace tensorlint::rules

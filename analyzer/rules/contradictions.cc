@@ -10,49 +10,49 @@ namespace {
 
 constexpr int kMaxSteps = 64;  // of values that hand their shape on
 
-bool is_noted_shape(const dataflow::NodeFailure& failure) {
-  return failure.node != NodeId::kNone && failure.failure.constraint->label == "noted_shape";
+bool is_noted_shape(const dataflow::NodeViolation& violation) {
+  return violation.node != NodeId::kNone && violation.kind() == ops::ConstraintKind::kNotedShape;
 }
 
 }  // namespace
 
 Contradictions::Contradictions(const dataflow::Analysis& analysis) : analysis_(analysis) {
   const Model& model = analysis.model();
-  for (const dataflow::NodeFailure& failure : analysis.failures()) {
-    if (!is_noted_shape(failure)) continue;
-    const Node& node = model.node(failure.node);
-    const dataflow::NodeFailure* first = &failure;
+  for (const dataflow::NodeViolation& violation : analysis.violations()) {
+    if (!is_noted_shape(violation)) continue;
+    const Node& node = model.node(violation.node);
+    const dataflow::NodeViolation* first = &violation;
     for (const ValueId operand : model.operands(node))
       if (const auto known = by_value_.find(operand); known != by_value_.end()) first = first_.at(known->second);
-    first_.emplace(&failure, first);
+    first_.emplace(&violation, first);
     for (const ValueId result : model.results(node))
-      if (result != ValueId::kAbsent && model.value(result).type != nullptr) by_value_.emplace(result, &failure);
+      if (result != ValueId::kAbsent && model.value(result).type != nullptr) by_value_.emplace(result, &violation);
   }
   if (by_value_.empty()) return;
-  for (const dataflow::NodeFailure& failure : analysis.failures())
-    for (const dataflow::NodeFailure* contradiction : behind(failure)) noted_[contradiction] = true;
+  for (const dataflow::NodeViolation& violation : analysis.violations())
+    for (const dataflow::NodeViolation* contradiction : behind(violation)) noted_[contradiction] = true;
 }
 
-std::string Contradictions::cause(const dataflow::NodeFailure& failure) const {
-  const auto known = first_.find(&failure);
+std::string Contradictions::cause(const dataflow::NodeViolation& violation) const {
+  const auto known = first_.find(&violation);
   return known == first_.end() ? std::string()
                                : fmt::format("value_info {}", static_cast<std::uint32_t>(known->second->node));
 }
 
-bool Contradictions::is_note(const dataflow::NodeFailure& failure) const { return noted_.contains(&failure); }
+bool Contradictions::is_note(const dataflow::NodeViolation& violation) const { return noted_.contains(&violation); }
 
-std::vector<const dataflow::NodeFailure*> Contradictions::behind(const dataflow::NodeFailure& failure) const {
-  std::vector<const dataflow::NodeFailure*> found;
-  const ops::ConstraintKind kind = failure.failure.constraint->kind;
-  if (by_value_.empty() || failure.node == NodeId::kNone || kind == ops::ConstraintKind::kDeclaredShape ||
+std::vector<const dataflow::NodeViolation*> Contradictions::behind(const dataflow::NodeViolation& violation) const {
+  std::vector<const dataflow::NodeViolation*> found;
+  const ops::ConstraintKind kind = violation.kind();
+  if (by_value_.empty() || violation.node == NodeId::kNone || ops::is_about_declared_shape(kind) ||
       kind == ops::ConstraintKind::kDeclaredType || ops::aspect_of(kind) != Aspect::kShape)
     return found;
-  const std::span<const ValueId> operands = analysis_.model().operands(analysis_.model().node(failure.node));
-  for (const int index : failure.failure.operands) {
+  const std::span<const ValueId> operands = analysis_.model().operands(analysis_.model().node(violation.node));
+  for (const int index : violation.operands) {
     if (index < 0 || static_cast<std::size_t>(index) >= operands.size()) continue;
     const ValueId value = value_behind(operands[static_cast<std::size_t>(index)]);
     if (value == ValueId::kAbsent) continue;
-    const dataflow::NodeFailure* contradiction = by_value_.at(value);
+    const dataflow::NodeViolation* contradiction = by_value_.at(value);
     if (std::ranges::find(found, contradiction) == found.end()) found.push_back(contradiction);
   }
   return found;

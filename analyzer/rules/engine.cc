@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/findings/grouping.h"
+#include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
 #include "analyzer/rules/opset_needs.h"
@@ -16,11 +17,11 @@
 namespace tensorlint::rules {
 namespace {
 
-const Rule* best_claim(const FailureCase& failure) {
+const Rule* best_match(const ViolationCase& violation) {
   const Rule* best = nullptr;
-  int best_fit = 0;
+  Specificity best_fit = Specificity::kNone;
   for (const Rule* rule : all_rules()) {
-    const int fit = rule->claim(failure);
+    const Specificity fit = rule->match(violation);
     if (fit <= best_fit) continue;
     best = rule;
     best_fit = fit;
@@ -46,10 +47,10 @@ class LossOfNode {
 
 /// Another side of what failed at the node before: of the same aspect, and about the same operands or some of them. A
 /// product whose operands are swapped disagrees in its inner extents and in its batch.
-bool continues(const dataflow::NodeFailure& failure, const dataflow::NodeFailure* previous) {
-  if (previous == nullptr || previous->node != failure.node || failure.node == NodeId::kNone) return false;
-  const ops::Failure &first = previous->failure, &second = failure.failure;
-  if (ops::aspect_of(first.constraint->kind) != ops::aspect_of(second.constraint->kind)) return false;
+bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeViolation* previous) {
+  if (previous == nullptr || previous->node != violation.node || violation.node == NodeId::kNone) return false;
+  const ops::Violation &first = *previous, &second = violation;
+  if (first.aspect() != second.aspect()) return false;
   if (first.certainty == ops::Certainty::kMay && second.certainty == ops::Certainty::kMust) return false;
   if (first.operands.empty() || second.operands.empty()) return false;
   const std::set<int> a(first.operands.begin(), first.operands.end()),
@@ -57,52 +58,51 @@ bool continues(const dataflow::NodeFailure& failure, const dataflow::NodeFailure
   return std::ranges::includes(a, b) || std::ranges::includes(b, a);
 }
 
-/// A node whose failure follows from that of another one.
+/// A node whose violation follows from that of another one.
 struct Follower {
   NodeId node = NodeId::kNone;
   NodeId source = NodeId::kNone;
 };
 
-/// Words all failures; those that follow from others are listed in `followers`.
-void report_failures(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
-                     const RuleSelection& selection, Reporter& out, std::vector<Follower>& followers) {
-  if (analysis.failures().empty()) return;
+/// Words all violations; those that follow from others are listed in `followers`.
+void report_violations(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
+                       const RuleSelection& selection, Reporter& out, std::vector<Follower>& followers) {
+  if (analysis.violations().empty()) return;
   const LossOfNode site_of(losses);
   const OpsetNeeds opsets(analysis);
   const Contradictions contradictions(analysis);
   const Consequences consequences(analysis);
-  const dataflow::NodeFailure* previous = nullptr;
+  const dataflow::NodeViolation* previous = nullptr;
   const Rule* previous_rule = nullptr;
-  for (const dataflow::NodeFailure& failure : analysis.failures()) {
-    FailureCase found{.analysis = analysis,
-                      .at = failure,
-                      .loss = site_of(failure.node),
-                      .loss_metadata = {},
-                      .needed_opset = opsets.explaining(failure)};
+  for (const dataflow::NodeViolation& violation : analysis.violations()) {
+    ViolationCase found{.analysis = analysis,
+                        .at = violation,
+                        .loss = site_of(violation.node),
+                        .loss_metadata = {},
+                        .needed_opset = opsets.explaining(violation)};
     if (found.loss == nullptr) {
-      found.loss_metadata = out.locations().metadata(failure.node, "namespace");
+      found.loss_metadata = out.locations().metadata(violation.node, "namespace");
       if (!losses::loss_named(found.loss_metadata))
-        found.loss_metadata = out.locations().metadata(failure.node, "pkg.torch.onnx.class_hierarchy");
+        found.loss_metadata = out.locations().metadata(violation.node, "pkg.torch.onnx.class_hierarchy");
     }
-    if (contradictions.is_note(failure)) continue;
-    const Rule* rule = best_claim(found);
-    assert(rule != nullptr && "each kind of failure has a rule");
+    if (contradictions.is_note(violation)) continue;
+    const Rule* rule = best_match(found);
+    assert(rule != nullptr && "each kind of constraint has a rule");
     if (!selection.runs(rule->info())) continue;
-    if (rule == previous_rule && continues(failure, previous)) {
-      out.last().note("the same operands also fail here: " + found.message());
+    if (rule == previous_rule && continues(violation, previous)) {
+      if (FindingBuilder last = out.last()) last.note("the same operands also fail here: " + found.message());
       continue;
     }
     out.set_rule(rule->info());
     rule->report(found, out);
-    previous = &failure;
+    previous = &violation;
     previous_rule = rule;
-    if (const std::string cause = contradictions.cause(failure); !cause.empty()) out.last().cause(cause);
-    for (const dataflow::NodeFailure* contradiction : contradictions.behind(failure)) {
-      const FailureCase declared{.analysis = analysis, .at = *contradiction};
-      out.last().note_at(contradiction->node, declared.message());
-    }
-    if (const dataflow::NodeFailure* source = consequences.source_of(failure))
-      followers.push_back({failure.node, source->node});
+    if (const std::string cause = contradictions.cause(violation); !cause.empty()) out.last().cause(cause);
+    for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))
+      if (FindingBuilder last = out.last())
+        last.note_at(contradiction->node, findings::violation_text(analysis, *contradiction));
+    if (const dataflow::NodeViolation* source = consequences.source_of(violation))
+      followers.push_back({violation.node, source->node});
   }
 }
 
@@ -131,23 +131,23 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
   }
 }
 
-bool is_about_shape_failure(const findings::Finding& finding) {
+bool is_about_shape_violation(const findings::Finding& finding) {
   return finding.code.starts_with("TL-S") || finding.code.starts_with("TL-L");
 }
 
-/// Takes away what follows from a failure that is reported. What follows from a suppressed one stays: whoever
+/// Takes away what follows from a violation that is reported. What follows from a suppressed one stays: whoever
 /// suppresses says that the node works, and then what comes after fails by itself.
 void drop_followers(const std::vector<Follower>& followers, std::vector<findings::Finding>& findings) {
   if (followers.empty()) return;
   std::set<std::uint64_t> reported;
   for (const findings::Finding& finding : findings)
-    if (is_about_shape_failure(finding)) reported.insert(finding.order);
+    if (is_about_shape_violation(finding)) reported.insert(finding.order);
   std::map<std::uint64_t, std::uint64_t> sources;
   for (const Follower& follower : followers)
     sources.emplace(static_cast<std::uint64_t>(follower.node), static_cast<std::uint64_t>(follower.source));
   std::erase_if(findings, [&](const findings::Finding& finding) {
     const auto source = sources.find(finding.order);
-    return source != sources.end() && is_about_shape_failure(finding) && reported.contains(source->second);
+    return source != sources.end() && is_about_shape_violation(finding) && reported.contains(source->second);
   });
 }
 
@@ -246,7 +246,7 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   std::vector<Follower> followers;
-  report_failures(analysis, known.losses(), selection, out, followers);
+  report_violations(analysis, known.losses(), selection, out, followers);
   check_nodes(analysis, selection, out);
   ModelView view(analysis, known.losses(), &known.placement(), with_cost ? &known.runtime_cost() : nullptr);
   for (const Rule* rule : all_rules()) {

@@ -39,13 +39,13 @@ bool ModelView::has_broken_links() {
   const auto is_undefined = [this](ValueId value) {
     return value != ValueId::kAbsent && model().value(value).origin == ValueOrigin::kUndefined;
   };
-  const auto lacks_operands = [](const dataflow::NodeFailure& failure) {
-    return failure.failure.constraint->kind == ops::ConstraintKind::kOperandCount;
+  const auto lacks_operands = [](const dataflow::NodeViolation& violation) {
+    return violation.kind() == ops::ConstraintKind::kOperandCount;
   };
   broken_links_ = std::any_of(model().operand_list.begin(), model().operand_list.end(), is_undefined) ||
                   std::any_of(analysis().early_uses().begin(), analysis().early_uses().end(),
                               [](const dataflow::EarlyUse& use) { return use.in_cycle; }) ||
-                  std::any_of(analysis().failures().begin(), analysis().failures().end(), lacks_operands);
+                  std::any_of(analysis().violations().begin(), analysis().violations().end(), lacks_operands);
   return *broken_links_;
 }
 

@@ -24,13 +24,13 @@ bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> a
 
 }  // namespace
 
-std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeFailure& failure) {
-  const ops::ConstraintKind kind = failure.failure.constraint->kind;
-  if (failure.node == NodeId::kNone) return 0;
+std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeViolation& violation) {
+  const ops::ConstraintKind kind = violation.kind();
+  if (violation.node == NodeId::kNone) return 0;
   if (kind != ops::ConstraintKind::kNotInOpset && kind != ops::ConstraintKind::kOperandCount &&
-      kind != ops::ConstraintKind::kAttribute)
+      kind != ops::ConstraintKind::kUnknownAttribute && kind != ops::ConstraintKind::kAttribute)
     return 0;
-  const Node& node = model.node(failure.node);
+  const Node& node = model.node(violation.node);
   const Operator& op = model.op(node);
   if (op.function != GraphId::kNone || op.opset <= 0) return 0;
   // What the imported schema takes fails for another reason: a value that the operator does not allow, a body.
@@ -48,10 +48,10 @@ std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeFail
 }
 
 OpsetNeeds::OpsetNeeds(const dataflow::Analysis& analysis) : model_(analysis.model()) {
-  for (const dataflow::NodeFailure& failure : analysis.failures()) {
-    const std::int64_t needed = needed_for(model_, failure);
+  for (const dataflow::NodeViolation& violation : analysis.violations()) {
+    const std::int64_t needed = needed_for(model_, violation);
     if (needed == 0) continue;
-    const Node& node = model_.node(failure.node);
+    const Node& node = model_.node(violation.node);
     std::int64_t& known = needed_[{model_.graph(node.graph).opsets, model_.op(node).domain}];
     known = std::max(known, needed);
   }
@@ -69,9 +69,9 @@ OpsetNeeds::OpsetNeeds(const dataflow::Analysis& analysis) : model_(analysis.mod
   }
 }
 
-std::int64_t OpsetNeeds::explaining(const dataflow::NodeFailure& failure) const {
-  if (needed_.empty() || failure.node == NodeId::kNone) return 0;
-  const Node& node = model_.node(failure.node);
+std::int64_t OpsetNeeds::explaining(const dataflow::NodeViolation& violation) const {
+  if (needed_.empty() || violation.node == NodeId::kNone) return 0;
+  const Node& node = model_.node(violation.node);
   const Operator& op = model_.op(node);
   const auto found = needed_.find({model_.graph(node.graph).opsets, op.domain});
   if (found == needed_.end()) return 0;

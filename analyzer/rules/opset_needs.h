@@ -16,13 +16,13 @@ class OpsetNeeds {
  public:
   explicit OpsetNeeds(const dataflow::Analysis& analysis);
 
-  /// The opset that the failing node's domain needs, when the failure is explained by the import: the node would mean
+  /// The opset that the failing node's domain needs, when the violation is explained by the import: the node would mean
   /// something else under that opset. 0 otherwise.
-  std::int64_t explaining(const dataflow::NodeFailure& failure) const;
+  std::int64_t explaining(const dataflow::NodeViolation& violation) const;
 
  private:
   using Import = std::pair<std::uint32_t, NameId>;  // opset imports of the node's graph, domain
-  static std::int64_t needed_for(const Model& model, const dataflow::NodeFailure& failure);
+  static std::int64_t needed_for(const Model& model, const dataflow::NodeViolation& violation);
 
   const Model& model_;
   std::map<Import, std::int64_t> needed_;

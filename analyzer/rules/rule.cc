@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <vector>
 
+#include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/causes.h"
 #include "base/escape.h"
 
 namespace tensorlint::rules {
 namespace {
 
-/// Messages are longer than names, and hold some that are shortened already.
-constexpr std::size_t kMessageLength = 1000;
 constexpr std::size_t kShownElements = 8;
 
 std::vector<std::unique_ptr<Rule>>& registry() {
@@ -52,8 +50,8 @@ std::string aspect_text(const dataflow::Analysis& analysis, ValueId value, Aspec
     }
     case Aspect::kValue: {
       if (fact.range.is_everything()) return {};
-      const std::string text = fact.range.to_text();
-      return fact.range.lo == fact.range.hi ? "the value " + text.substr(1, text.find(',') - 1) : "values in " + text;
+      return fact.range.lo == fact.range.hi ? "the value " + bound_text(fact.range.lo)
+                                            : "values in " + fact.range.to_text();
     }
   }
   return {};
@@ -73,7 +71,8 @@ bool is_made_up(std::string_view symbol) {
 }
 
 /// "s77 is axis 0 of `x`", once a finding, of the extents that the exporter has named.
-void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, findings::Finding& finding) {
+void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, std::vector<Dim>& explained,
+                     findings::Finding& finding) {
   constexpr std::size_t kMaxExplained = 4;
   FactStore& facts = analysis.facts();
   const DimPool& pool = facts.dims();
@@ -84,7 +83,8 @@ void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, findi
       if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) symbols.push_back(symbol);
   if (symbols.size() > kMaxExplained) symbols.resize(kMaxExplained);
   for (const Dim symbol : symbols) {
-    if (!is_made_up(pool.to_text(symbol))) continue;
+    if (!is_made_up(pool.to_text(symbol)) || std::ranges::find(explained, symbol) != explained.end()) continue;
+    explained.push_back(symbol);
     for (const ValueId input : analysis.model().graph(GraphId::kMain).inputs) {
       if (input == ValueId::kAbsent || analysis.fact(input).kind != ValueKind::kTensor ||
           analysis.fact(input).shape == ShapeId::kUnranked)
@@ -92,11 +92,11 @@ void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, findi
       const auto dims = facts.dims_of(analysis.fact(input).shape);
       const auto at = std::find(dims.begin(), dims.end(), symbol);
       if (at == dims.end()) continue;
-      std::string text = escape_for_people(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
-                                                       quoted_for_people(analysis.model().name_of(input))));
-      const bool is_said = std::any_of(finding.notes.begin(), finding.notes.end(),
-                                       [&](const findings::Note& note) { return note.message == text; });
-      if (!is_said) finding.notes.push_back({.message = std::move(text), .node = {}, .place = {}});
+      finding.notes.push_back(
+          {.message = escape_for_people(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
+                                                    quoted_for_people(analysis.model().name_of(input)))),
+           .node = {},
+           .place = {}});
       break;
     }
   }
@@ -125,15 +125,15 @@ const findings::StackFrame* library_frame(const std::vector<findings::StackFrame
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
 
-std::optional<ops::LossKind> FailureCase::loss_kind() const {
+std::optional<ops::LossKind> ViolationCase::loss_kind() const {
   return loss != nullptr ? std::optional(loss->kind) : losses::loss_named(loss_metadata);
 }
 
-std::vector<Operand> FailureCase::operands() const {
+std::vector<Operand> ViolationCase::operands() const {
   std::vector<Operand> found;
   if (!has_node()) return found;
   const NodeCall node = call();
-  for (const int index : failure().operands) {
+  for (const int index : at.operands) {
     if (index < 0) continue;
     const Operand operand = node.operand(static_cast<std::size_t>(index));
     if (operand.present()) found.push_back(operand);
@@ -141,32 +141,11 @@ std::vector<Operand> FailureCase::operands() const {
   return found;
 }
 
-std::string FailureCase::message() const {
-  const std::string_view text = failure().message;
-  std::string out;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t open = text.find('{', at);
-    out += text.substr(at, open - at);
-    if (open == std::string_view::npos) break;
-    const std::size_t close = text.find('}', open);
-    std::string_view inside =
-        close == std::string_view::npos ? std::string_view() : text.substr(open + 1, close - open - 1);
-    const bool is_result = inside.starts_with('r');
-    if (is_result) inside.remove_prefix(1);
-    std::size_t index = 0;
-    const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), index);
-    if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() || !has_node()) {
-      out += '{';  // a brace of the input's own
-      at = open + 1;
-      continue;
-    }
-    const ValueId value = is_result ? call().result(index) : call().operand(index).value();
-    out += value == ValueId::kAbsent ? fmt::format("{} {}", is_result ? "result" : "operand", index)
-                                     : quoted_for_people(model().name_of(value));
-    at = close + 1;
-  }
-  return escape_for_people(out, kMessageLength);
+std::string ViolationCase::message() const { return findings::violation_text(analysis, at); }
+
+FindingBuilder& FindingBuilder::message(std::string message) {
+  if (finding_ != nullptr) finding_->message = std::move(message);
+  return *this;
 }
 
 FindingBuilder& FindingBuilder::certainty(ops::Certainty certainty, std::string_view witness) {
@@ -229,7 +208,8 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   // Where the value that the message names only hands on what another one began with.
   if (source != operand.value())
     name = fmt::format("{} gets its {} from {}, which", operand.name(), aspect_word(aspect), name);
-  if (aspect == Aspect::kShape && origin.node != NodeId::kNone) explain_symbols(analysis, operand.fact(), *finding_);
+  if (aspect == Aspect::kShape && origin.node != NodeId::kNone)
+    explain_symbols(analysis, operand.fact(), reporter_.explained_, *finding_);
   if (origin.node != NodeId::kNone)
     return note_at(origin.node,
                    fmt::format("{} {} {} here", name, aspect == Aspect::kValue ? "gets" : "becomes", what));
@@ -257,6 +237,7 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
   }
   findings::Finding& finding = findings_.emplace_back();
   last_ = &finding;
+  explained_.clear();
   last_is_omitted_ = false;
   last_severity_ = severity;
   finding.rule = rule_->name;
@@ -329,33 +310,40 @@ std::vector<findings::Finding> Reporter::take() {
   return findings;
 }
 
-int Rule::claim(const FailureCase&) const { return 0; }
+Specificity Rule::match(const ViolationCase&) const { return Specificity::kNone; }
 
-void Rule::report(const FailureCase& failure, Reporter& out) const { word(failure, failure.message(), out); }
+void Rule::report(const ViolationCase& violation, Reporter& out) const { report_violation(violation, out); }
 
 bool Rule::wants(std::string_view, std::string_view, const ops::OpEntry*) const { return false; }
 void Rule::check(const NodeCall&, Reporter&) const {}
 void Rule::check_model(ModelView&, Reporter&) const {}
 
-FindingBuilder Rule::word(const FailureCase& failure, std::string message, Reporter& out,
-                          std::optional<findings::Severity> severity) const {
-  FindingBuilder finding = out.report(severity.value_or(info_.severity), failure.at.node, std::move(message));
-  finding.certainty(failure.failure().certainty, failure.failure().witness);
-  Aspect aspect = ops::aspect_of(failure.kind());
+FindingBuilder Rule::report_violation(const ViolationCase& violation, Reporter& out,
+                                      std::optional<findings::Severity> severity) const {
+  FindingBuilder finding = out.report(severity.value_or(info_.severity), violation.at.node, {});
+  if (finding) {
+    finding.message(violation.message());
+    finding.certainty(violation.at.certainty, findings::witness_text(violation.analysis, violation.at));
+  }
+  Aspect aspect = ops::aspect_of(violation.kind());
   // Of what is indexed not the contents matter: how long it is.
   const bool is_index =
-      failure.kind() == ops::ConstraintKind::kIndexRange || failure.kind() == ops::ConstraintKind::kClassRange;
+      violation.kind() == ops::ConstraintKind::kIndexRange || violation.kind() == ops::ConstraintKind::kClassRange;
   std::vector<ValueId> said;
-  for (const Operand& operand : failure.operands()) {
+  for (const Operand& operand : violation.operands()) {
     if (std::find(said.begin(), said.end(), operand.value()) != said.end()) continue;
     if (is_index && !said.empty()) aspect = Aspect::kShape;
     finding.origin(operand, aspect);
     said.push_back(operand.value());
   }
-  if (failure.at.iteration > 1) finding.note(fmt::format("from iteration {} on", failure.at.iteration));
-  for (const NodeId caller : failure.at.calls) finding.note_at(caller, "called from here");
-  for (std::string& cause : causes_of(failure)) finding.cause(std::move(cause));
+  if (violation.at.iteration > 1) finding.note(fmt::format("from iteration {} on", violation.at.iteration));
+  for (const NodeId caller : violation.at.calls) finding.note_at(caller, "called from here");
+  for (std::string& cause : causes_of(violation)) finding.cause(std::move(cause));
   return finding;
+}
+
+FindingBuilder Rule::report_violation(const ViolationCase& violation, std::string message, Reporter& out) const {
+  return report_violation(violation, out).message(std::move(message));
 }
 
 void detail::register_rule(std::unique_ptr<Rule> rule) { registry().push_back(std::move(rule)); }

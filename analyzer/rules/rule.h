@@ -81,24 +81,23 @@ class NodeCall {
   const Node& node_;
 };
 
-/// A failed precondition, with what rules need to word it.
-struct FailureCase {
+/// A violation at a node, with what rules need to report it.
+struct ViolationCase {
   const dataflow::Analysis& analysis;
-  const dataflow::NodeFailure& at;
+  const dataflow::NodeViolation& at;
   const losses::LossSite* loss = nullptr;  ///< the loss that the node belongs to
   std::string_view loss_metadata{};        ///< what the exporter wrote about the node, where it may name a loss
   std::int64_t needed_opset =
       0;  ///< the model is written for this opset, imports an older one, and fails for that; else 0
 
   const Model& model() const { return analysis.model(); }
-  const ops::Failure& failure() const { return at.failure; }
-  ops::ConstraintKind kind() const { return at.failure.constraint->kind; }
+  ops::ConstraintKind kind() const { return at.kind(); }
   bool has_node() const { return at.node != NodeId::kNone; }
   NodeCall call() const { return NodeCall(analysis, at.node); }
   bool has(ops::OpTrait trait) const { return has_node() && call().has(trait); }
   /// The kind of loss that the node is part of: by operator, pattern or metadata.
   std::optional<ops::LossKind> loss_kind() const;
-  /// The failure's message with the operands' names in it.
+  /// The violation in words, with the names of its operands.
   std::string message() const;
   /// The concerned operands, the culprit first.
   std::vector<Operand> operands() const;
@@ -112,6 +111,7 @@ class FindingBuilder {
   FindingBuilder(findings::Finding* finding, Reporter& reporter) : finding_(finding), reporter_(reporter) {}
   /// False past the cap: nothing is kept, and nothing need be made for it.
   explicit operator bool() const { return finding_ != nullptr; }
+  FindingBuilder& message(std::string message);
   FindingBuilder& certainty(ops::Certainty certainty, std::string_view witness = {});
   FindingBuilder& devices(findings::DeviceWitness witness);
   FindingBuilder& cost(findings::TransferCost cost);
@@ -161,6 +161,8 @@ class Reporter {
 
   /// True for the first call of a rule with this key: what every node of an operator shares is said once.
   bool first(std::string_view key);
+  /// True for the first `limit` calls of a rule: for what takes too long to do for each finding.
+  bool is_among_first(std::size_t limit) { return asked_[rule_->code]++ < limit; }
 
   const dataflow::Analysis& analysis() const { return analysis_; }
   findings::LocationResolver& locations() { return places_; }
@@ -187,6 +189,8 @@ class Reporter {
   std::deque<findings::Finding> findings_;
   std::map<std::string_view, std::size_t> per_rule_;
   std::set<std::string> seen_;
+  std::map<std::string_view, std::size_t> asked_;
+  std::vector<Dim> explained_;  // symbols, in notes of the last finding
   findings::SeverityCounts omitted_;
   findings::Severity last_severity_ = findings::Severity::kInfo;
   bool last_is_omitted_ = false;  // and counted as a finding
@@ -226,6 +230,10 @@ class ModelView {
   std::optional<bool> broken_links_;
 };
 
+/// How well a rule fits a violation; the rule of its kind, one that knows the operator, one that knows that the
+/// operator is part of a loss, one that knows what the mistake is.
+enum class Specificity : std::uint8_t { kNone, kGeneric, kForOperator, kForLoss, kMostSpecific };
+
 /// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it
 /// needs.
 class Rule {
@@ -234,11 +242,10 @@ class Rule {
   virtual ~Rule() = default;
   const RuleInfo& info() const { return info_; }
 
-  /// How well the rule fits a failed precondition, 0 for not at all. Exactly one rule words each failure: the one that
-  /// fits best.
-  virtual int claim(const FailureCase& failure) const;
-  /// Default: the failure's own message, and where the concerned operands got the aspect that is wrong.
-  virtual void report(const FailureCase& failure, Reporter& out) const;
+  /// How well the rule fits a violation. Exactly one rule reports each: the one that fits best.
+  virtual Specificity match(const ViolationCase& violation) const;
+  /// Default: the violation's own message, and where the concerned operands got the aspect that is wrong.
+  virtual void report(const ViolationCase& violation, Reporter& out) const;
 
   /// Asked once per operator of a model: only calls of operators that the rule wants reach check().
   virtual bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const;
@@ -247,17 +254,15 @@ class Rule {
   virtual void check_model(ModelView& view, Reporter& out) const;
 
  protected:
-  /// The finding of a failure as the default report() makes it, for rules that add to it.
-  FindingBuilder word(const FailureCase& failure, std::string message, Reporter& out,
-                      std::optional<findings::Severity> severity = {}) const;
+  /// The finding of a violation as the default report() makes it, for rules that add to it.
+  FindingBuilder report_violation(const ViolationCase& violation, Reporter& out,
+                                  std::optional<findings::Severity> severity = {}) const;
+  /// With a message of the rule's own.
+  FindingBuilder report_violation(const ViolationCase& violation, std::string message, Reporter& out) const;
 
  private:
   RuleInfo info_;
 };
-
-/// How well a rule fits: what each kind of failure falls back to, what knows the operator, what knows that it is a
-/// loss.
-inline constexpr int kGeneric = 1, kForOperator = 2, kForLoss = 3;
 
 /// All rules, sorted by code.
 std::span<const Rule* const> all_rules();

@@ -34,8 +34,11 @@ struct Range {
     return lo == -std::numeric_limits<double>::infinity() && hi == std::numeric_limits<double>::infinity();
   }
   friend bool operator==(const Range&, const Range&) = default;
-  std::string to_text() const;
+  std::string to_text() const;  ///< "[0, 9]"
 };
+
+/// A bound of a range as texts show it: "3", "0.5", "-inf".
+std::string bound_text(double bound);
 
 /// Widest range of a dtype set: [0, 1] for bool, the type's limits for integers, everything with NaN for floats.
 Range range_of(DTypeSet dtypes);

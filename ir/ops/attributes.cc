@@ -1,7 +1,5 @@
 #include "ir/ops/attributes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace tensorlint::ops {
@@ -10,15 +8,15 @@ std::optional<DType> dtype_attribute(Inference& in, std::string_view name, const
   const auto code = in.int_attribute(name);
   if (!code) return std::nullopt;
   if (!is_known_dtype(*code)) {
-    in.fail(constraint, {}, fmt::format("`{}` of {} is {}, which is not a dtype", name, in.call().name, *code));
+    in.fail(constraint, {}, {"{} of {} is {}, which is not a dtype", AttributeName(name), in.call().name, *code});
     return std::nullopt;
   }
   const auto dtype = static_cast<DType>(*code);
   const TypeSet& allowed = in.call().schema->types[in.call().formal_result(0)->type].allowed;
   if (!(allowed.tensor | allowed.sequence).contains(dtype))
     in.fail(constraint, {},
-            fmt::format("`{}` of {} asks for {}, it gives {}", name, in.call().name, to_text(dtype),
-                        (allowed.tensor | allowed.sequence).to_text()));
+            {"{} of {} asks for {}, it gives {}", AttributeName(name), in.call().name, dtype,
+             allowed.tensor | allowed.sequence});
   return dtype;
 }
 
@@ -27,8 +25,8 @@ std::string_view choice_attribute(Inference& in, std::string_view name, std::str
   const std::string_view value = in.string_attribute(name, fallback);
   if (std::find(choices.begin(), choices.end(), value) == choices.end())
     in.fail(constraint, {},
-            fmt::format("`{}` of {} is `{}`, it has to be one of {}", name, in.call().name, value,
-                        fmt::join(choices, ", ")));
+            {"{} of {} is `{}`, it has to be one of {}", AttributeName(name), in.call().name, value,
+             joined(choices, ", ")});
   return value;
 }
 

@@ -1,8 +1,5 @@
 #include "ir/ops/checks.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace tensorlint::ops {
@@ -19,13 +16,11 @@ bool check_shape(Inference& in, int operand, std::span<const Dim> expected, cons
   if (fits) return true;
   std::vector<int> operands{operand};
   if (reference >= 0) operands.push_back(reference);
-  std::string because = reference >= 0
-                            ? fmt::format(" to fit {{{}}} of shape {}", reference,
-                                          in.shape(reference) ? shape_text(pool, *in.shape(reference)) : "[...]")
-                            : "";
+  const ShapeId reference_shape = in.has(reference) ? in.operand(reference).shape : ShapeId::kUnranked;
+  const Message because =
+      reference >= 0 ? Message(" to fit {} of shape {}", OperandRef(reference), reference_shape) : Message();
   in.fail(constraint, std::move(operands),
-          fmt::format("{} {{{}}} has shape {}, it has to have shape {}{}", what, operand, shape_text(pool, *shape),
-                      shape_text(pool, expected), because));
+          {"{} {} has shape {}, it has to have shape {}{}", what, OperandRef(operand), *shape, expected, because});
   return false;
 }
 
@@ -33,8 +28,8 @@ bool check_rank(Inference& in, int operand, std::initializer_list<std::size_t> r
   const auto shape = in.shape(operand);
   if (!shape || std::find(ranks.begin(), ranks.end(), shape->size()) != ranks.end()) return true;
   in.fail(constraint, {operand},
-          fmt::format("{{{}}} of shape {} has rank {}, {} needs {}", operand, shape_text(in.dims(), *shape),
-                      shape->size(), in.call().name, fmt::join(ranks, " or ")));
+          {"{} of shape {} has rank {}, {} needs {}", OperandRef(operand), *shape, shape->size(), in.call().name,
+           joined(ranks, " or ")});
   return false;
 }
 
@@ -43,8 +38,8 @@ bool check_list(Inference& in, int operand) {
   if (!shape || shape->size() == 1) return true;
   if (in.failed()) return false;  // no list, since it is another operand's place: of the wrong dtype, too
   in.fail(kIsList, {operand},
-          fmt::format("{{{}}} of shape {} has rank {}, {} expects a list of rank 1", operand,
-                      shape_text(in.dims(), *shape), shape->size(), in.call().name));
+          {"{} of shape {} has rank {}, {} expects a list of rank 1", OperandRef(operand), *shape, shape->size(),
+           in.call().name});
   return false;
 }
 
@@ -54,8 +49,7 @@ bool check_one_element(Inference& in, int operand, const Constraint& constraint,
   const DimPool& pool = in.dims();
   const bool one = std::all_of(shape->begin(), shape->end(), [&](Dim dim) { return pool.bounds(dim).contains(1); });
   if (one) return true;
-  in.fail(constraint, {operand},
-          fmt::format("{} {{{}}} has shape {}, it has to have one element", what, operand, shape_text(pool, *shape)));
+  in.fail(constraint, {operand}, {"{} {} has shape {}, it has to have one element", what, OperandRef(operand), *shape});
   return false;
 }
 
@@ -64,7 +58,7 @@ bool check_choice(Inference& in, std::string_view attribute, std::string_view te
   if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return true;
   in.fail(
       constraint, {},
-      fmt::format("`{}` of {} is `{}`, it has to be {}", attribute, in.call().name, text, fmt::join(allowed, " or ")));
+      {"{} of {} is `{}`, it has to be {}", AttributeName(attribute), in.call().name, text, joined(allowed, " or ")});
   return false;
 }
 

@@ -1,7 +1,5 @@
 #include "ir/ops/indexing.h"
 
-#include <fmt/format.h>
-
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::ops {
@@ -11,9 +9,8 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
   DimPool& pool = in.dims();
   if (!in.has(indices) || extent.is_unknown()) return;
   const auto legal = [&] {
-    const std::string end = pool.to_text(extent);
-    return fmt::format("outside [{}, {}) of axis {} of {{{}}}", from_back && pool.as_constant(extent) ? "-" + end : "0",
-                       end, axis, data);
+    const Message lowest = from_back && pool.as_constant(extent) ? Message("-{}", extent) : Message("0");
+    return Message("outside [{}, {}) of axis {} of {}", lowest, extent, Axis(axis), OperandRef(data));
   };
   if (const auto elements = in.elements(indices)) {
     for (std::size_t i = 0; i < elements->size(); ++i) {
@@ -22,8 +19,7 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
       const bool above = pool.bounds(pool.sub(index, extent)).lo >= 0;
       const bool below = from_back ? pool.bounds(pool.add(index, extent)).hi < 0 : pool.bounds(index).hi < 0;
       if (!above && !below) continue;
-      in.fail(constraint, {indices, data},
-              fmt::format("index {} of {{{}}} is {}", pool.to_text(index), indices, legal()));
+      in.fail(constraint, {indices, data}, {"index {} of {} is {}", Index(index), OperandRef(indices), legal()});
       return;
     }
     return;
@@ -39,13 +35,13 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
     if (data_shape &&
         std::count_if(data_shape->begin(), data_shape->end(), [&](Dim dim) { return pool.bounds(dim).hi <= 0; }) == 1)
       in.fail(constraint, {data, indices},
-              fmt::format("axis {} of {{{}}} has no elements for {{{}}} to index", axis, data, indices));
+              {"axis {} of {} has no elements for {} to index", Axis(axis), OperandRef(data), OperandRef(indices)});
     return;
   }
   if (range.nan || limits.hi > std::int64_t{1} << 53) return;
   const auto top = static_cast<double>(limits.hi);
   if (range.lo >= top || range.hi < (from_back ? -top : 0.0))
-    in.fail(constraint, {indices, data}, fmt::format("indices {{{}}} in {} are {}", indices, range.to_text(), legal()));
+    in.fail(constraint, {indices, data}, {"indices {} in {} are {}", OperandRef(indices), range, legal()});
 }
 
 }  // namespace tensorlint::ops

@@ -1,7 +1,5 @@
 #include "ir/ops/inference.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include "base/checked.h"
 #include "ir/facts/equalities.h"
 #include "ir/ops/shape_functions.h"
+#include "ir/ops/value_types.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -19,7 +18,7 @@ const Constraint kInOpset{"operator_in_opset", ConstraintKind::kNotInOpset, "the
 const Constraint kOperandCount{"operand_count", ConstraintKind::kOperandCount,
                                "as many operands as the schema asks for"};
 const Constraint kResultCount{"result_count", ConstraintKind::kOperandCount, "as many results as the schema asks for"};
-const Constraint kKnownAttribute{"known_attribute", ConstraintKind::kAttribute,
+const Constraint kKnownAttribute{"known_attribute", ConstraintKind::kUnknownAttribute,
                                  "the schema has an attribute of that name"};
 const Constraint kAttributeOfKind{"attribute_kind", ConstraintKind::kAttribute, "the attribute has the schema's kind"};
 const Constraint kAttributePresent{"attribute_present", ConstraintKind::kAttribute, "a required attribute is given"};
@@ -64,32 +63,6 @@ bool only_tensors(const TypeSet& types) {
          types.optional_sequence.empty() && types.sparse_tensor.empty() && !types.map && !types.sequence_map;
 }
 
-std::string allowed_text(const TypeSet& types) {
-  std::string text;
-  const auto add = [&](std::string part) { text += (text.empty() ? "" : ", ") + std::move(part); };
-  if (!types.tensor.empty()) add(types.tensor.to_text());
-  if (!types.sparse_tensor.empty()) add("sparse " + types.sparse_tensor.to_text());
-  if (!types.sequence.empty()) add("a sequence of " + types.sequence.to_text());
-  if (!types.optional_tensor.empty()) add("an optional " + types.optional_tensor.to_text());
-  if (!types.optional_sequence.empty()) add("an optional sequence of " + types.optional_sequence.to_text());
-  if (types.map) add("a map");
-  if (types.sequence_map) add("a sequence of maps");
-  return text;
-}
-
-/// Element dtype of a tensor, or of what a sequence or optional holds.
-DTypeSet innermost_dtypes(const FactStore& facts, const Fact& fact) {
-  const Fact* at = &fact;
-  for (int depth = 0; depth < 4 && (at->kind == ValueKind::kSequence || at->kind == ValueKind::kOptional); ++depth)
-    at = &facts.fact(at->element);
-  return at->kind == ValueKind::kTensor || at->kind == ValueKind::kSparseTensor ? at->dtypes : DTypeSet::all();
-}
-
-bool holds_map(const FactStore& facts, const Fact& fact) {
-  return fact.kind == ValueKind::kMap ||
-         (fact.kind == ValueKind::kSequence && facts.fact(fact.element).kind == ValueKind::kMap);
-}
-
 /// Checks one application against its schema and binds the type variables.
 class SchemaCheck {
  public:
@@ -114,8 +87,8 @@ class SchemaCheck {
     if ((count > schema_.max_inputs && !schema_.open) || count < schema_.min_inputs) {
       const std::size_t wanted = count < schema_.min_inputs ? schema_.min_inputs : schema_.max_inputs;
       in_.fail(kOperandCount, {},
-               fmt::format("{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most",
-                           wanted, wanted == 1 ? "" : "s", count));
+               {"{} takes {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most", wanted,
+                wanted == 1 ? "" : "s", count});
       good = false;
     }
     for (std::size_t i = 0; good && i < count; ++i) {
@@ -124,16 +97,16 @@ class SchemaCheck {
       const bool one_of_many = formal->option == FormalOption::kVariadic;
       in_.fail(kOperandCount, {},
                one_of_many
-                   ? fmt::format("operand {} of {} is left out, none of its `{}` may be", i, call_.name, formal->name)
-                   : fmt::format("{} needs its operand `{}`, which is left out", call_.name, formal->name));
+                   ? Message("operand {} of {} is left out, none of its `{}` may be", i, call_.name, formal->name)
+                   : Message("{} needs its operand `{}`, which is left out", call_.name, formal->name));
       good = false;
     }
     if ((call_.result_count > schema_.max_outputs && !schema_.open) || call_.result_count < schema_.min_outputs) {
       const std::size_t wanted = call_.result_count < schema_.min_outputs ? schema_.min_outputs : schema_.max_outputs;
-      in_.fail(kResultCount, {},
-               fmt::format("{} gives {} {} result{}, {} asked for", call_.name,
-                           call_.result_count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s",
-                           call_.result_count));
+      in_.fail(
+          kResultCount, {},
+          {"{} gives {} {} result{}, {} asked for", call_.name, call_.result_count < wanted ? "at least" : "at most",
+           wanted, wanted == 1 ? "" : "s", call_.result_count});
       good = false;
     }
     return good;
@@ -147,18 +120,18 @@ class SchemaCheck {
         // Names with two leading underscores are for runtimes' private use (onnx.defs.OpSchema.Verify).
         if (attribute.name.starts_with("__") || schema_.open) continue;
         in_.fail(kKnownAttribute, {},
-                 fmt::format("{} has no attribute `{}` in opset {}", call_.name, attribute.name, call_.opset));
+                 {"{} has no attribute {} in opset {}", call_.name, AttributeName(attribute.name), call_.opset});
         good = false;
       } else if (attribute.kind != formal->kind) {
         in_.fail(kAttributeOfKind, {},
-                 fmt::format("attribute `{}` of {} is {}, it has to be {}", attribute.name, call_.name,
-                             to_text(attribute.kind), to_text(formal->kind)));
+                 {"attribute {} of {} is {}, it has to be {}", AttributeName(attribute.name), call_.name,
+                  to_text(attribute.kind), to_text(formal->kind)});
         good = false;
       }
     }
     for (const FormalAttribute& formal : schema_.attributes) {
       if (!formal.required || call_.attribute(formal.name) != nullptr) continue;
-      in_.fail(kAttributePresent, {}, fmt::format("{} needs its attribute `{}`", call_.name, formal.name));
+      in_.fail(kAttributePresent, {}, {"{} needs its attribute {}", call_.name, AttributeName(formal.name)});
       good = false;
     }
     return good;
@@ -184,8 +157,8 @@ class SchemaCheck {
         holds_map(*call_.facts, fact) && (fact.kind == ValueKind::kMap ? allowed.map : allowed.sequence_map);
     if (possible.empty() && !dtypes.empty() && !map_allowed && !schema_.open) {
       in_.fail(kAllowedType, {static_cast<int>(index)},
-               fmt::format("{} takes {} as `{}`, {{{}}} is {}", call_.name, allowed_text(allowed), formal->name, index,
-                           type_text(fact)));
+               {"{} takes {} as `{}`, {} is {}", call_.name, &allowed, formal->name, OperandRef(index),
+                DTypeOf(call_.operands[index])});
       return;
     }
     if (formal->option == FormalOption::kVariadic && !formal->homogeneous) return;
@@ -197,20 +170,13 @@ class SchemaCheck {
     }
     const DTypeSet common = binding.dtypes & (possible.empty() ? dtypes : possible);
     if (fact.kind != binding.kind || common.empty()) {
-      in_.fail(
-          kSameType, {static_cast<int>(index), binding.operand},
-          fmt::format("{} needs operands of one dtype: {{{}}} is {}, {{{}}} is {}", call_.name, binding.operand,
-                      type_text(call_.operand(static_cast<std::size_t>(binding.operand))), index, type_text(fact)));
+      in_.fail(kSameType, {static_cast<int>(index), binding.operand},
+               {"{} needs operands of one dtype: {} is {}, {} is {}", call_.name, OperandRef(binding.operand),
+                DTypeOf(call_.operands[static_cast<std::size_t>(binding.operand)]), OperandRef(index),
+                DTypeOf(call_.operands[index])});
       return;
     }
     binding.dtypes = common;
-  }
-
-  std::string type_text(const Fact& fact) const {
-    if (fact.kind == ValueKind::kTensor) return fact.dtypes.to_text();
-    if (fact.kind == ValueKind::kSparseTensor) return "sparse " + fact.dtypes.to_text();
-    if (fact.kind == ValueKind::kMap || holds_map(*call_.facts, fact)) return std::string(to_text(fact.kind));
-    return fmt::format("a {} of {}", to_text(fact.kind), innermost_dtypes(*call_.facts, fact).to_text());
   }
 
   const Application& call_;
@@ -235,22 +201,6 @@ bool is_too_large(const DimPool& pool, std::span<const Dim> shape) {
 
 }  // namespace
 
-Aspect aspect_of(ConstraintKind kind) {
-  switch (kind) {
-    case ConstraintKind::kTypeConstraint:
-    case ConstraintKind::kMixedDtypes:
-    case ConstraintKind::kBranchTypes:
-    case ConstraintKind::kLoopCarriedType:
-      return Aspect::kDtype;
-    case ConstraintKind::kIndexRange:
-    case ConstraintKind::kClassRange:
-    case ConstraintKind::kDomain:
-      return Aspect::kValue;
-    default:
-      return Aspect::kShape;
-  }
-}
-
 std::vector<const Constraint*> all_constraints() {
   std::vector<const Constraint*> constraints(std::begin(kSharedConstraints), std::end(kSharedConstraints));
   for (const OpEntry& entry : all_entries())
@@ -264,7 +214,7 @@ std::vector<const Constraint*> all_constraints() {
 void InferenceResult::clear() {
   results.clear();
   taints.clear();
-  failures.clear();
+  violations.clear();
   equalities.clear();
   repeatable = true;
 }
@@ -403,21 +353,21 @@ void Inference::learn_equal(Dim a, Dim b) {
   out_.repeatable = false;
 }
 
-void Inference::fail(const Constraint& constraint, std::vector<int> operands, std::string message) {
+void Inference::fail(const Constraint& constraint, std::vector<int> operands, Message message) {
   const Aspect aspect = aspect_of(constraint.kind);
   failed_ = true;
   failed_aspects_ |= aspect;
   for (const int operand : operands)
     if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
-  out_.failures.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
+  out_.violations.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
 }
 
-void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, std::string message,
-                         std::string witness) {
+void Inference::may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness) {
   const Aspect aspect = aspect_of(constraint.kind);
   for (const int operand : operands)
     if (operand >= 0 && call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
-  out_.failures.push_back({&constraint, Certainty::kMay, std::move(operands), std::move(message), std::move(witness)});
+  out_.violations.push_back(
+      {&constraint, Certainty::kMay, std::move(operands), std::move(message), std::move(witness)});
 }
 
 void Inference::finish() {
@@ -429,8 +379,7 @@ void Inference::finish() {
     if (results_[r].kind != ValueKind::kTensor || !facts().is_ranked(results_[r].shape)) continue;
     const auto shape = facts().dims_of(results_[r].shape);
     if (!is_too_large(dims(), shape)) continue;
-    fail(kTensorSize, {},
-         fmt::format("{{r{}}} of shape {} would have 2^63 elements or more", r, shape_text(dims(), shape)));
+    fail(kTensorSize, {}, {"{} of shape {} would have 2^63 elements or more", ResultRef(r), shape});
     break;
   }
   for (Fact& fact : results_) {
@@ -464,25 +413,24 @@ void infer(const Application& call, const OpEntry* entry, InferenceResult& out) 
 
   std::vector<Taint> dtype_taints(call.result_count);
   if (call.opset == 0) {
-    in.fail(kInOpset, {},
-            fmt::format("domain `{}` of {} is not imported by the model", call.domain.empty() ? "ai.onnx" : call.domain,
-                        call.name));
+    in.fail(
+        kInOpset, {},
+        {"domain `{}` of {} is not imported by the model", call.domain.empty() ? "ai.onnx" : call.domain, call.name});
   } else if (call.schema == nullptr) {
     if (newest_opset(call.domain) > 0) {
       if (const OpSchema* oldest = find_any_version(call.domain, call.name)) {
         in.fail(kInOpset, {},
-                fmt::format("{} came with opset {}, the model imports opset {}", call.name, oldest->since_version,
-                            call.opset));
+                {"{} came with opset {}, the model imports opset {}", call.name, oldest->since_version, call.opset});
       } else {
         in.fail(kKnownOperator, {},
-                fmt::format("`{}` has no operator {}", call.domain.empty() ? "ai.onnx" : call.domain, call.name));
+                {"`{}` has no operator {}", call.domain.empty() ? "ai.onnx" : call.domain, call.name});
       }
     }
   } else if (call.schema->deprecated && find_any_version(call.domain, call.name) != call.schema) {
     // A version that was deprecated later on, with nothing before it, still runs: GroupNormalization of opset 18.
     in.fail(kInOpset, {},
-            fmt::format("{} is deprecated since opset {}, the model imports opset {}", call.name,
-                        call.schema->since_version, call.opset));
+            {"{} is deprecated since opset {}, the model imports opset {}", call.name, call.schema->since_version,
+             call.opset});
   } else {
     SchemaCheck check(call, in);
     const bool usable = check.check();

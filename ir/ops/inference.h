@@ -12,51 +12,9 @@
 
 #include "ir/call/application.h"
 #include "ir/ops/entry.h"
+#include "ir/ops/violation.h"
 
 namespace tensorlint::ops {
-
-/// What a failed precondition is about: rules word kinds, not operators.
-enum class ConstraintKind : std::uint8_t {
-  kUnknownOperator,
-  kNotInOpset,
-  kOperandCount,
-  kAttribute,       ///< unknown, missing, of the wrong kind, or of a value the operator does not allow
-  kTypeConstraint,  ///< an operand's type is none of those that the operator allows
-  kMixedDtypes,     ///< operands that share a type variable have different dtypes
-  kAxisRange,       ///< an axis outside [-rank, rank)
-  kDuplicateAxis,
-  kShapes,        ///< operands whose shapes do not fit each other or the operator
-  kElementCount,  ///< Reshape
-  kConcatShapes,
-  kIndexRange,       ///< an index outside the extent it indexes
-  kClassRange,       ///< a class index outside [0, C)
-  kDomain,           ///< a value for which the operator is not defined
-  kBranchTypes,      ///< If: the branches' results cannot be of one type
-  kLoopCarriedType,  ///< Loop, Scan: a carried value changes its type
-  kDeclaredType,     ///< a declared kind or dtype contradicts what is inferred
-  kDeclaredShape,    ///< a declared shape contradicts what is inferred
-};
-
-/// The aspect that a failed constraint of this kind is about, and taints.
-Aspect aspect_of(ConstraintKind kind);
-
-/// A labelled precondition of an operator. The label ties entry, test and rule together.
-struct Constraint {
-  std::string_view label;  ///< "reduce_axes_in_range": unique
-  ConstraintKind kind;
-  std::string_view text;  ///< "-rank <= axis < rank"
-};
-
-enum class Certainty : std::uint8_t { kMust, kMay };
-
-/// A precondition that does not hold. `message` has {0}, {1}, ... where the names of operands go, {r0} for results.
-struct Failure {
-  const Constraint* constraint = nullptr;
-  Certainty certainty = Certainty::kMust;
-  std::vector<int> operands;  ///< concerned ones, the culprit first
-  std::string message;
-  std::string witness;  ///< kMay: a concrete case in which it fails
-};
 
 /// Shapes with more axes are not tracked; numpy's own limit.
 inline constexpr std::size_t kMaxRank = 64;
@@ -67,7 +25,7 @@ std::vector<const Constraint*> all_constraints();
 struct InferenceResult {
   std::vector<FactId> results;
   std::vector<Taint> taints;
-  std::vector<Failure> failures;
+  std::vector<Violation> violations;
   /// Pairs of extents that are equal in every execution that gets past this call.
   std::vector<std::pair<Dim, Dim>> equalities;
   /// False when the outcome depends on more than operator, attributes and operand facts (fresh symbols, tensors).
@@ -150,8 +108,8 @@ class Inference {
 
   // Failures. Dropped when an operand named in it is tainted in the constraint's aspect. The results of a failed call
   // are tainted in that aspect; go on with the best guess.
-  void fail(const Constraint& constraint, std::vector<int> operands, std::string message);
-  void may_fail(const Constraint& constraint, std::vector<int> operands, std::string message, std::string witness);
+  void fail(const Constraint& constraint, std::vector<int> operands, Message message);
+  void may_fail(const Constraint& constraint, std::vector<int> operands, Message message, Message witness);
   bool failed() const { return failed_; }
 
  private:

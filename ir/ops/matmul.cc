@@ -1,28 +1,25 @@
 #include "ir/ops/matmul.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace tensorlint::ops {
 
 const Constraint kMatMulInner{"matmul_inner", ConstraintKind::kShapes,
                               "last extent of the first operand = second to last extent of the second"};
-const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kShapes, "operands have at least one axis"};
+const Constraint kMatMulRank{"matmul_rank", ConstraintKind::kRank, "operands have at least one axis"};
 const Constraint kMatMulBroadcast{"matmul_broadcast", ConstraintKind::kShapes, "axes before the last two broadcast"};
 
-const Constraint kGemmRank{"gemm_rank", ConstraintKind::kShapes, "both factors have 2 axes"};
+const Constraint kGemmRank{"gemm_rank", ConstraintKind::kRank, "both factors have 2 axes"};
 const Constraint kGemmInner{"gemm_inner", ConstraintKind::kShapes, "inner extents are equal, after transposition"};
 const Constraint kGemmAddend{"gemm_addend", ConstraintKind::kShapes, "the addend stretches to the product's shape"};
 
 namespace {
 
 /// "{0} of shape [2, 3]", and "transposed" where the factor is not the operand as it is.
-std::string factor_text(Inference& in, std::span<const Dim> factor, int operand) {
+Message factor_text(Inference& in, std::span<const Dim> factor, int operand) {
   const auto shape = in.shape(operand);
   const bool as_given = !shape || std::ranges::equal(*shape, factor);
-  return fmt::format("{{{}}} of shape {}{}", operand, shape_text(in.dims(), as_given ? factor : *shape),
-                     as_given ? "" : ", transposed,");
+  return {"{} of shape {}{}", OperandRef(operand), as_given ? factor : *shape, as_given ? "" : ", transposed,"};
 }
 
 void check_inner(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b,
@@ -31,8 +28,8 @@ void check_inner(Inference& in, std::span<const Dim> x, std::span<const Dim> y, 
   const Dim left = x.back(), right = y.size() == 1 ? y[0] : y[y.size() - 2];
   if (pool.differ(left, right))
     fail_unequal(in, constraint, {b, a},
-                 fmt::format("{} and {} cannot be multiplied: inner extents {} and {}", factor_text(in, x, a),
-                             factor_text(in, y, b), pool.to_text(left), pool.to_text(right)),
+                 {"{} and {} cannot be multiplied: inner extents {} and {}", factor_text(in, x, a),
+                  factor_text(in, y, b), left, right},
                  left, right);
   in.learn_equal(left, right);
 }
@@ -42,8 +39,7 @@ void check_inner(Inference& in, std::span<const Dim> x, std::span<const Dim> y, 
 std::optional<Dims> matmul_shape(Inference& in, std::span<const Dim> x, std::span<const Dim> y, int a, int b) {
   for (const auto& [operand, shape] : {std::pair(a, x), std::pair(b, y)}) {
     if (!shape.empty()) continue;
-    in.fail(kMatMulRank, {operand},
-            fmt::format("{{{}}} is a scalar, {} needs at least 1 axis", operand, in.call().name));
+    in.fail(kMatMulRank, {operand}, {"{} is a scalar, {} needs at least 1 axis", OperandRef(operand), in.call().name});
     return std::nullopt;
   }
   const bool vector_x = x.size() == 1, vector_y = y.size() == 1;
@@ -74,8 +70,7 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
     const auto shape = in.shape(operand);
     if (!shape || shape->size() == 2) continue;
     in.fail(kGemmRank, {operand},
-            fmt::format("{{{}}} of shape {} has rank {}, {} needs 2", operand, shape_text(pool, *shape), shape->size(),
-                        in.call().name));
+            {"{} of shape {} has rank {}, {} needs 2", OperandRef(operand), *shape, shape->size(), in.call().name});
     return unknown_dims(2, Unknown::kTainted);
   }
   const bool turn_a = in.int_attribute("transA", 0) != 0, turn_b = in.int_attribute("transB", 0) != 0;
@@ -98,8 +93,7 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   if (addend->size() > 2 ||
       !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
     in.fail(kGemmAddend, {c, columns ? b : a},
-            fmt::format("{{{}}} of shape {} does not stretch to the product's shape {}", c, shape_text(pool, *addend),
-                        shape_text(pool, result)));
+            {"{} of shape {} does not stretch to the product's shape {}", OperandRef(c), *addend, result});
   return result;
 }
 

@@ -1,7 +1,5 @@
 #include "ir/ops/shape_functions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,8 +10,8 @@ const Constraint kIsList{"is_list", ConstraintKind::kShapes, "an operand that li
 const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
                                 "extents are equal or 1, aligned at the last axis"};
 
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a,
-                  Dim b, bool stretches) {
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, Message message, Dim a, Dim b,
+                  bool stretches) {
   DimPool& pool = in.dims();
   const bool may_stretch = stretches && (pool.bounds(a).contains(1) || pool.bounds(b).contains(1));
   if (pool.never_equal(a, b) && !(may_stretch && pool.is_multiple(a, b))) {
@@ -26,13 +24,12 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
     const auto x = pool.evaluate(a, all), y = pool.evaluate(b, all);
     const std::int64_t least = stretches ? 2 : 1;
     if (!x || !y || *x == *y || *x < least || *y < least) continue;
-    std::string witness;
+    ArgumentList symbols{{}, ", ", {}};
     for (const Dim symbol : pool.symbols(a))
-      if (pool.is_named(symbol))
-        witness += fmt::format("{}{} = {}", witness.empty() ? "" : ", ", pool.to_text(symbol), value);
-    if (witness.empty()) witness = fmt::format("extents of {}", value);
+      if (pool.is_named(symbol)) symbols.items.emplace_back(Message("{} = {}", symbol, value));
+    if (symbols.items.empty()) symbols.items.emplace_back(Message("extents of {}", value));
     in.may_fail(constraint, std::move(operands), std::move(message),
-                fmt::format("with {}: {} against {}", witness, *x, *y));
+                {"with {}: {} against {}", std::move(symbols), *x, *y});
     return;
   }
 }
@@ -40,13 +37,13 @@ void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> 
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
                                   const Constraint& constraint) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
-  in.fail(constraint, {operand}, fmt::format("axis {} outside {{{}}} of rank {}", axis, operand, rank));
+  in.fail(constraint, {operand}, {"axis {} outside {} of rank {}", Axis(axis), OperandRef(operand), rank});
   return std::nullopt;
 }
 
-std::string repeated_axis(std::int64_t axis, std::int64_t before, int operand) {
-  return axis == before ? fmt::format("axis {} of {{{}}} is given twice", axis, operand)
-                        : fmt::format("axis {} of {{{}}} is axis {} again", axis, operand, before);
+Message repeated_axis(std::int64_t axis, std::int64_t before, int operand) {
+  return axis == before ? Message("axis {} of {} is given twice", Axis(axis), OperandRef(operand))
+                        : Message("axis {} of {} is axis {} again", Axis(axis), OperandRef(operand), Axis(before));
 }
 
 std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
@@ -82,11 +79,11 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
     const bool stretched = pool.bounds_from_two(x).contains(1) || pool.bounds_from_two(y).contains(1);
     if (reported || (stretched && !pool.is_multiple(x, y)) || !pool.differ(x, y)) continue;
     reported = true;
-    fail_unequal(in, constraint, {operand_b, operand_a},
-                 fmt::format("{{{}}} of shape {} and {{{}}} of shape {} do not broadcast: {} against {} at axis {}",
-                             operand_a, shape_text(pool, a), operand_b, shape_text(pool, b), pool.to_text(x),
-                             pool.to_text(y), static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank)),
-                 x, y, true);
+    fail_unequal(
+        in, constraint, {operand_b, operand_a},
+        {"{} of shape {} and {} of shape {} do not broadcast: {} against {} at axis {}", OperandRef(operand_a), a,
+         OperandRef(operand_b), b, x, y, Axis(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(rank))},
+        x, y, true);
   }
   return result;
 }
@@ -117,8 +114,8 @@ void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<c
                           int operand_target, const Constraint& constraint) {
   DimPool& pool = in.dims();
   const auto message = [&] {
-    return fmt::format("{{{}}} of shape {} does not stretch to {{{}}} of shape {}", operand, shape_text(pool, shape),
-                       operand_target, shape_text(pool, target));
+    return Message("{} of shape {} does not stretch to {} of shape {}", OperandRef(operand), shape,
+                   OperandRef(operand_target), target);
   };
   if (shape.size() > target.size()) {
     in.fail(constraint, {operand, operand_target}, message());
@@ -133,13 +130,11 @@ void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<c
 }
 
 Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint,
-                std::string_view what) {
+                const Message& what) {
   DimPool& pool = in.dims();
   if (pool.differ(a, b))
     fail_unequal(in, constraint, {operand_b, operand_a},
-                 fmt::format("{}: {} of {{{}}} against {} of {{{}}}", what, pool.to_text(a), operand_a, pool.to_text(b),
-                             operand_b),
-                 a, b);
+                 {"{}: {} of {} against {} of {}", what, a, OperandRef(operand_a), b, OperandRef(operand_b)}, a, b);
   in.learn_equal(a, b);
   if (a.is_unknown()) return b;
   return pool.as_constant(b) ? b : a;

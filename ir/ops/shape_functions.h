@@ -10,7 +10,7 @@
 
 namespace tensorlint::ops {
 
-/// Shared parts of shape inference. Everything is checked: hostile attributes give a failure or unknown dims.
+/// Shared parts of shape inference. Everything is checked: hostile attributes give a violation or unknown dims.
 
 using Dims = std::vector<Dim>;
 
@@ -20,12 +20,12 @@ inline Dims copy_dims(std::span<const Dim> dims) { return {dims.begin(), dims.en
 extern const Constraint kBroadcastable;  ///< extents equal or 1, aligned at the last axis
 extern const Constraint kIsList;         ///< an operand that lists axes, sizes or pads has 1 axis
 
-/// The axis in [0, rank), or a failure of `constraint` naming `operand` and nullopt.
+/// The axis in [0, rank), or a violation of `constraint` naming `operand` and nullopt.
 std::optional<int> normalise_axis(Inference& in, std::int64_t axis, int rank, int operand,
                                   const Constraint& constraint);
 
 /// "axis 1 of {0} is given twice", "axis -1 of {0} is axis 1 again": `before` is how it was written first.
-std::string repeated_axis(std::int64_t axis, std::int64_t before, int operand);
+Message repeated_axis(std::int64_t axis, std::int64_t before, int operand);
 /// The axes in [0, rank), each once. Out of range fails `range`, twice the same fails `duplicate`; then nullopt.
 std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
                                                const Constraint& range, const Constraint& duplicate);
@@ -45,12 +45,12 @@ void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<c
 
 /// Fails `constraint` when the two dims provably differ; returns the better known one.
 Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const Constraint& constraint,
-                std::string_view what);
+                const Message& what);
 
 /// Reports two extents that DimPool::differ tells apart: must when no legal value makes them equal, else may with the
 /// witness of large enough symbols. `stretches`: an extent of 1 fits anything, as in broadcasting.
-void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, std::string message, Dim a,
-                  Dim b, bool stretches = false);
+void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, Message message, Dim a, Dim b,
+                  bool stretches = false);
 
 /// Product of dims; unknown where one is (0 when one is the constant 0).
 Dim element_count(DimPool& pool, std::span<const Dim> dims);

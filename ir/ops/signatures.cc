@@ -152,21 +152,21 @@ class SignatureCheck {
     if (count > signature_.inputs.size() || count < signature_.required) {
       const std::size_t wanted = count < signature_.required ? signature_.required : signature_.inputs.size();
       fail(kSignatureCount, {},
-           fmt::format("{} is declared to take {} {} operand{}, {} given", call_.name,
-                       count < wanted ? "at least" : "at most", wanted, wanted == 1 ? "" : "s", count));
+           {"{} is declared to take {} {} operand{}, {} given", call_.name, count < wanted ? "at least" : "at most",
+            wanted, wanted == 1 ? "" : "s", count});
     }
     for (std::size_t i = 0; i < std::min(count, signature_.inputs.size()); ++i) {
       const SignatureType& type = signature_.inputs[i];
       if (!call_.has_operand(i)) {
         if (!type.optional)
-          fail(kSignatureCount, {}, fmt::format("{} is declared to need operand {}, which is left out", call_.name, i));
+          fail(kSignatureCount, {}, {"{} is declared to need operand {}, which is left out", call_.name, i});
         continue;
       }
       const Fact& fact = call_.operand(i);
       if (fact.kind == ValueKind::kUnknown) continue;
       if (fact.kind != ValueKind::kTensor) {
         fail(kSignatureType, {static_cast<int>(i)},
-             fmt::format("{} is declared to take a tensor, {{{}}} is a {}", call_.name, i, to_text(fact.kind)));
+             {"{} is declared to take a tensor, {} is a {}", call_.name, OperandRef(i), to_text(fact.kind)});
         continue;
       }
       dtypes(i, type, fact);
@@ -208,8 +208,7 @@ class SignatureCheck {
     if (type.variable.empty()) {
       if (!fact.dtypes.empty() && !fact.dtypes.intersects(type.dtypes))
         fail(kSignatureType, {static_cast<int>(i)},
-             fmt::format("{} is declared to take {}, {{{}}} is {}", call_.name, type.dtypes.to_text(), i,
-                         fact.dtypes.to_text()));
+             {"{} is declared to take {}, {} is {}", call_.name, type.dtypes, OperandRef(i), fact.dtypes});
       return;
     }
     const auto [found, first] = variables_.emplace(type.variable, fact.dtypes);
@@ -218,8 +217,8 @@ class SignatureCheck {
     } else if (!found->second.intersects(fact.dtypes)) {
       const int other = binder_[type.variable];
       fail(kSignatureSame, {static_cast<int>(i), other},
-           fmt::format("{} is declared to take operands of one dtype {}: {{{}}} is {}, {{{}}} is {}", call_.name,
-                       type.variable, other, found->second.to_text(), i, fact.dtypes.to_text()));
+           {"{} is declared to take operands of one dtype {}: {} is {}, {} is {}", call_.name, type.variable,
+            OperandRef(other), found->second, OperandRef(i), fact.dtypes});
     } else {
       found->second = found->second & fact.dtypes;
     }
@@ -229,8 +228,7 @@ class SignatureCheck {
     const int operand = static_cast<int>(i);
     if (dims.size() != type.dims.size()) {
       fail(kSignatureShape, {operand},
-           fmt::format("{} is declared to take rank {}, {{{}}} has shape {}", call_.name, type.dims.size(), i,
-                       shape_text(pool_, dims)));
+           {"{} is declared to take rank {}, {} has shape {}", call_.name, type.dims.size(), OperandRef(i), dims});
       return;
     }
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -246,17 +244,16 @@ class SignatureCheck {
       }
       if (!pool_.differ(wanted, dims[axis])) continue;
       fail(kSignatureShape, {operand},
-           fmt::format("axis {} of {{{}}} has extent {}, {} is declared with {}{}", axis, i, pool_.to_text(dims[axis]),
-                       call_.name, text,
-                       number_of(text) ? "" : fmt::format(", which is {} already", pool_.to_text(wanted))));
+           {"axis {} of {} has extent {}, {} is declared with {}{}", Axis(axis), OperandRef(i), dims[axis], call_.name,
+            text, number_of(text) ? Message() : Message(", which is {} already", wanted)});
     }
   }
 
-  void fail(const Constraint& constraint, std::vector<int> operands, std::string message) {
+  void fail(const Constraint& constraint, std::vector<int> operands, Message message) {
     const Aspect aspect = aspect_of(constraint.kind);
     for (const int operand : operands)
       if (call_.taint(static_cast<std::size_t>(operand)).has(aspect)) return;
-    out_.failures.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
+    out_.violations.push_back({&constraint, Certainty::kMust, std::move(operands), std::move(message), {}});
   }
 
   const Signature& signature_;
@@ -308,15 +305,14 @@ void infer_signature(const Signature& signature, const Application& call, Infere
   check.operands();
   Taint taint;
   for (std::size_t i = 0; i < call.operands.size(); ++i) taint |= call.taint(i);
-  for (const Failure& failure : out.failures) taint |= aspect_of(failure.constraint->kind);
+  for (const Violation& violation : out.violations) taint |= violation.aspect();
   if (call.result_count > signature.outputs.size())
-    out.failures.push_back(
-        {&kSignatureCount,
-         Certainty::kMust,
-         {},
-         fmt::format("{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(),
-                     signature.outputs.size() == 1 ? "" : "s", call.result_count),
-         {}});
+    out.violations.push_back({&kSignatureCount,
+                              Certainty::kMust,
+                              {},
+                              {"{} is declared with {} result{}, {} asked for", call.name, signature.outputs.size(),
+                               signature.outputs.size() == 1 ? "" : "s", call.result_count},
+                              {}});
   for (std::uint32_t r = 0; r < call.result_count; ++r) {
     out.results.push_back(r < signature.outputs.size() ? call.facts->intern(check.result(signature.outputs[r], r))
                                                        : FactId::kTop);

@@ -36,7 +36,7 @@ using Signatures = std::map<std::pair<std::string, std::string>, Signature, std:
 /// operand.
 Result<Signature> make_signature(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
-/// Checks operands and gives results as the signature says. The same failures as with ONNX's own operators, by kind.
+/// Checks operands and gives results as the signature says. The same violations as with ONNX's own operators, by kind.
 void infer_signature(const Signature& signature, const Application& call, InferenceResult& out);
 
 }  // namespace tensorlint::ops

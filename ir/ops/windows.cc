@@ -1,7 +1,5 @@
 #include "ir/ops/windows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace tensorlint::ops {
@@ -10,7 +8,7 @@ const Constraint kWindowAttributes{"window_attributes", ConstraintKind::kAttribu
                                    "one entry a spatial axis; strides and dilations at least 1"};
 const Constraint kWindowPadding{"window_padding", ConstraintKind::kAttribute,
                                 "a convolution has pads or auto_pad, a pool's pads are smaller than its kernel"};
-const Constraint kWindowRank{"window_rank", ConstraintKind::kShapes,
+const Constraint kWindowRank{"window_rank", ConstraintKind::kRank,
                              "the operand has axes N, C and at least one spatial axis"};
 const Constraint kWindowFits{"window_fits", ConstraintKind::kShapes,
                              "the dilated window is not larger than the padded extent"};
@@ -27,13 +25,13 @@ std::optional<std::vector<std::int64_t>> spatial_attribute(Inference& in, std::s
   if (!given) return std::vector<std::int64_t>(count, fallback);
   if (given->size() != count) {
     in.fail(kWindowAttributes, {},
-            fmt::format("`{}` of {} has {} entries, {} needed", name, in.call().name, given->size(), count));
+            {"{} of {} has {} entries, {} needed", AttributeName(name), in.call().name, given->size(), count});
     return std::nullopt;
   }
   for (const std::int64_t value : *given) {
     if (value >= lowest) continue;
     in.fail(kWindowAttributes, {},
-            fmt::format("`{}` of {} has {}, at least {} needed", name, in.call().name, value, lowest));
+            {"{} of {} has {}, at least {} needed", AttributeName(name), in.call().name, value, lowest});
     return std::nullopt;
   }
   return std::vector<std::int64_t>(given->begin(), given->end());
@@ -50,8 +48,8 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
     windows.padding = Padding::kValid;
   } else if (padding != "NOTSET" && !padding.empty()) {
     in.fail(kWindowAttributes, {},
-            fmt::format("`auto_pad` of {} is `{}`, it has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
-                        in.call().name, padding));
+            {"{} of {} is `{}`, it has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID", AttributeName("auto_pad"),
+             in.call().name, padding});
     return std::nullopt;
   }
   windows.ceil = in.int_attribute("ceil_mode", 0) != 0;
@@ -65,7 +63,8 @@ std::optional<Windows> read_windows(Inference& in, std::size_t spatial) {
   windows.end_pads.assign(pads->begin() + static_cast<std::ptrdiff_t>(spatial), pads->end());
   if (windows.padding != Padding::kExplicit && in.attribute("pads") != nullptr &&
       in.call().schema->input_index("W") >= 0)
-    in.fail(kWindowPadding, {}, fmt::format("{} has both `pads` and `auto_pad` {}", in.call().name, padding));
+    in.fail(kWindowPadding, {},
+            {"{} has both {} and {} {}", in.call().name, AttributeName("pads"), AttributeName("auto_pad"), padding});
   windows.contradictory = windows.padding != Padding::kExplicit &&
                           std::any_of(pads->begin(), pads->end(), [](std::int64_t pad) { return pad != 0; });
   return windows;
@@ -93,9 +92,9 @@ Dim window_count(Inference& in, const Windows& windows, std::size_t axis, Dim ex
   if (pool.bounds(room).hi < 0) {
     // onnxruntime rounds towards 0: a pool's window that hangs over by less than two strides gives one element or none.
     if (must_fit || pool.bounds(pool.add(room, pool.add(stride, stride))).hi <= 0)
-      in.fail(kWindowFits, {0},
-              fmt::format("window of {} over spatial axis {} of {{0}}, which has {} with padding", pool.to_text(window),
-                          axis, pool.to_text(padded)));
+      in.fail(
+          kWindowFits, {0},
+          {"window of {} over spatial axis {} of {}, which has {} with padding", window, axis, OperandRef(0), padded});
     return Dim(Unknown::kTainted);
   }
   const Dim floored = pool.add(pool.floor_div(room, stride), one);
@@ -133,19 +132,19 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
   DimPool& pool = in.dims();
   const auto filters = in.shape(w);
   const std::int64_t group = in.int_attribute("group", 1);
-  if (group < 1) in.fail(kConvGroups, {}, fmt::format("`group` of {} is {}, at least 1 needed", in.call().name, group));
+  if (group < 1)
+    in.fail(kConvGroups, {}, {"{} of {} is {}, at least 1 needed", AttributeName("group"), in.call().name, group});
   const auto ranked = data ? data : filters;
   if (!ranked) return std::nullopt;
   for (const auto& [operand, shape] : {std::pair(x, data), std::pair(w, filters)}) {
     if (!shape || shape->size() >= 3) continue;
     in.fail(kWindowRank, {operand},
-            fmt::format("{{{}}} has rank {}, {} needs at least 3", operand, shape->size(), in.call().name));
+            {"{} has rank {}, {} needs at least 3", OperandRef(operand), shape->size(), in.call().name});
     return std::nullopt;
   }
   if (data && filters && data->size() != filters->size()) {
     in.fail(kWindowRank, {w, x},
-            fmt::format("{{{}}} of shape {} and {{{}}} of shape {} differ in rank", x, shape_text(pool, *data), w,
-                        shape_text(pool, *filters)));
+            {"{} of shape {} and {} of shape {} differ in rank", OperandRef(x), *data, OperandRef(w), *filters});
     return unknown_dims(data->size(), Unknown::kTainted);
   }
   const std::size_t spatial = ranked->size() - 2;
@@ -156,19 +155,19 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
     if (const auto bias_shape = in.shape(bias)) {
       if (bias_shape->size() != 1) {
         in.fail(kConvBias, {bias},
-                fmt::format("bias {{{}}} has rank {}, it has to have 1 axis", bias, bias_shape->size()));
+                {"bias {} has rank {}, it has to have 1 axis", OperandRef(bias), bias_shape->size()});
       } else if (filters) {
-        result[1] = same_extent(in, (*filters)[0], bias_shape->front(), w, bias, kConvBias, "bias of a convolution");
+        result[1] = same_extent(in, (*filters)[0], bias_shape->front(), w, bias, kConvBias, {"bias of a convolution"});
       }
     }
   }
   if (group >= 1) {
     if (data && filters)
       same_extent(in, (*data)[1], pool.mul((*filters)[1], pool.constant(group)), x, w, kConvChannels,
-                  group == 1 ? "input channels" : fmt::format("input channels (with group = {})", group));
+                  group == 1 ? Message("input channels") : Message("input channels (with group = {})", group));
     const auto count = filters ? pool.as_constant((*filters)[0]) : std::nullopt;
     if (count && *count % group != 0)
-      in.fail(kConvGroups, {w}, fmt::format("{} filters of {{{}}} are not divisible into {} groups", *count, w, group));
+      in.fail(kConvGroups, {w}, {"{} filters of {} are not divisible into {} groups", *count, OperandRef(w), group});
   }
   const auto windows = read_windows(in, spatial);
   const auto kernel = spatial_attribute(in, "kernel_shape", spatial, 0, 1);
@@ -180,8 +179,8 @@ std::optional<Dims> conv_of(Inference& in, std::optional<std::span<const Dim>> d
       const Dim named = pool.constant((*kernel)[i]);
       if (filters && pool.differ(named, extent)) {
         in.fail(kConvKernelShape, {w},
-                fmt::format("`kernel_shape` says {} along spatial axis {}, {{{}}} of shape {} has {}", (*kernel)[i], i,
-                            w, shape_text(pool, *filters), pool.to_text(extent)));
+                {"{} says {} along spatial axis {}, {} of shape {} has {}", AttributeName("kernel_shape"), (*kernel)[i],
+                 i, OperandRef(w), *filters, extent});
         return result;
       }
       extent = named;
@@ -217,7 +216,7 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
   const auto shape = in.shape(0);
   if (!shape) return std::nullopt;
   if (shape->size() < 3) {
-    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", shape->size(), in.call().name));
+    in.fail(kWindowRank, {0}, {"{} has rank {}, {} needs at least 3", OperandRef(0), shape->size(), in.call().name});
     return std::nullopt;
   }
   const Dims data = channels_last ? channels_first(*shape) : copy_dims(*shape);
@@ -232,8 +231,8 @@ std::optional<Dims> pool_shape(Inference& in, bool channels_last) {
     const std::int64_t pad = std::max(windows->begin_pads[i], windows->end_pads[i]);
     if (pad < (*kernel)[i]) continue;
     in.fail(kWindowPadding, {},
-            fmt::format("{} pads {} elements along spatial axis {}, which has to be less than its kernel of {}",
-                        in.call().name, pad, i, (*kernel)[i]));
+            {"{} pads {} elements along spatial axis {}, which has to be less than its kernel of {}", in.call().name,
+             pad, i, (*kernel)[i]});
     break;
   }
   if (windows && kernel && given)
@@ -246,7 +245,7 @@ std::optional<Dims> global_pool_shape(Inference& in, bool channels_last) {
   const auto data = in.shape(0);
   if (!data) return std::nullopt;
   if (data->size() < 2) {
-    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, {} needs at least 3", data->size(), in.call().name));
+    in.fail(kWindowRank, {0}, {"{} has rank {}, {} needs at least 3", OperandRef(0), data->size(), in.call().name});
     return std::nullopt;
   }
   Dims result(data->size(), in.dims().constant(1));

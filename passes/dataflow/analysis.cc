@@ -11,11 +11,10 @@ std::string_view Analysis::reason(NodeId node) const {
   return found == reasons_.end() ? std::string_view() : std::string_view(found->second);
 }
 
-const NodeFailure* Analysis::fatal_failure() const {
-  const auto fatal = std::ranges::find_if(failures_, [](const NodeFailure& failure) {
-    return failure.failure.constraint->kind != ops::ConstraintKind::kDeclaredShape;
-  });
-  return fatal == failures_.end() ? nullptr : &*fatal;
+const NodeViolation* Analysis::fatal_violation() const {
+  const auto fatal = std::ranges::find_if(
+      violations_, [](const NodeViolation& violation) { return !ops::is_about_declared_shape(violation.kind()); });
+  return fatal == violations_.end() ? nullptr : &*fatal;
 }
 
 Analysis::NodeApplication::NodeApplication(const Analysis& analysis, NodeId id) {

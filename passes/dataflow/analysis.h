@@ -40,9 +40,8 @@ inline constexpr std::uint64_t kVisitsPerNode = 64;
 inline constexpr std::uint64_t kVisitsAtLeast = 250'000;
 
 /// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
-struct NodeFailure {
+struct NodeViolation : ops::Violation {
   NodeId node = NodeId::kNone;
-  ops::Failure failure;
   std::vector<NodeId> calls;
   std::int64_t iteration = 0;  ///< in a Loop or Scan body: from which iteration on (1: always); 0 outside
 };
@@ -58,13 +57,13 @@ class Analysis {
   const Fact& fact(ValueId value) const { return facts_->fact(fact_id(value)); }
   Taint taint(ValueId value) const { return taints_[static_cast<std::size_t>(value)]; }
   /// In file order.
-  const std::vector<NodeFailure>& failures() const { return failures_; }
-  /// The first failure that stops an execution, null for none: of a wrong declared shape runtimes only warn.
-  const NodeFailure* fatal_failure() const;
+  const std::vector<NodeViolation>& violations() const { return violations_; }
+  /// The first violation that stops an execution, null for none: of a wrong declared shape runtimes only warn.
+  const NodeViolation* fatal_violation() const;
   bool has_failed(NodeId node) const {
-    const auto found = std::lower_bound(failures_.begin(), failures_.end(), node,
-                                        [](const NodeFailure& failure, NodeId id) { return failure.node < id; });
-    return found != failures_.end() && found->node == node;
+    const auto found = std::lower_bound(violations_.begin(), violations_.end(), node,
+                                        [](const NodeViolation& violation, NodeId id) { return violation.node < id; });
+    return found != violations_.end() && found->node == node;
   }
   /// Why nothing better is known of a node's results; empty where the operator's own inference decides.
   std::string_view reason(NodeId node) const;
@@ -104,7 +103,7 @@ class Analysis {
   std::unique_ptr<FactStore> facts_;
   std::vector<FactId> value_facts_;
   std::vector<Taint> taints_;
-  std::vector<NodeFailure> failures_;
+  std::vector<NodeViolation> violations_;
   std::vector<const ops::OpEntry*> entries_;  // by operator
   std::vector<EarlyUse> early_uses_;
   std::vector<bool> visited_;  // by node

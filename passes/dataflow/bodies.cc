@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,9 +13,7 @@ const ops::Constraint kBodyInput{"body_input_type", ops::ConstraintKind::kDeclar
 
 }  // namespace
 
-void Solver::record_arity(NodeId id, std::string message) {
-  record(id, {&kBodyArity, ops::Certainty::kMust, {}, std::move(message), {}});
-}
+void Solver::record_arity(NodeId id, ops::Message message) { record(id, kBodyArity, {}, std::move(message)); }
 
 void Solver::visit_region(NodeId id, const Application& call) {
   if (depth_ + 1 >= kMaxNesting) {
@@ -54,13 +50,13 @@ bool Solver::body_fits(NodeId id, const RegionOp& region, std::size_t result_cou
   const Graph& graph = model_.graph(region.body());
   const std::size_t inputs = region.input_count(), outputs = region.output_count(result_count);
   if (graph.inputs.size() != inputs) {
-    record_arity(id, fmt::format("the body takes {} value{}, it is handed {}", graph.inputs.size(),
-                                 graph.inputs.size() == 1 ? "" : "s", inputs));
+    record_arity(id, {"the body takes {} value{}, it is handed {}", graph.inputs.size(),
+                      graph.inputs.size() == 1 ? "" : "s", inputs});
     return false;
   }
   if (graph.outputs.size() != outputs) {
-    record_arity(id, fmt::format("the body gives {} value{}, its node takes {}", graph.outputs.size(),
-                                 graph.outputs.size() == 1 ? "" : "s", outputs));
+    record_arity(id, {"the body gives {} value{}, its node takes {}", graph.outputs.size(),
+                      graph.outputs.size() == 1 ? "" : "s", outputs});
     return false;
   }
   return true;
@@ -77,17 +73,14 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   if (fact.kind != ValueKind::kTensor) return;
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
     // The operator itself rejects the operand: once is enough.
-    const auto rejected = [&](const NodeFailure& failure) {
-      return failure.node == id && aspect_of(failure.failure.constraint->kind) == Aspect::kDtype &&
-             std::ranges::find(failure.failure.operands, operand) != failure.failure.operands.end();
+    const auto rejected = [&](const NodeViolation& violation) {
+      return violation.node == id && violation.aspect() == Aspect::kDtype &&
+             std::ranges::find(violation.operands, operand) != violation.operands.end();
     };
-    if (std::ranges::any_of(out_.failures_, rejected)) return;
-    record(id, {&kBodyInput,
-                ops::Certainty::kMust,
-                {operand},
-                fmt::format("{{{}}} enters the body as {}, which declares it as {}", operand, fact.dtypes.to_text(),
-                            declared.dtypes.to_text()),
-                {}});
+    if (std::ranges::any_of(out_.violations_, rejected)) return;
+    record(
+        id, kBodyInput, {operand},
+        {"{} enters the body as {}, which declares it as {}", ops::OperandRef(operand), fact.dtypes, declared.dtypes});
     return;
   }
   if (!with_shape || given.taint.has(Aspect::kShape) || fact.shape == ShapeId::kUnranked ||
@@ -99,12 +92,8 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
     return !x || !y || *x == *y;
   };
   if (std::ranges::equal(have, wanted, agrees)) return;
-  record(id, {&kBodyInput,
-              ops::Certainty::kMust,
-              {operand},
-              fmt::format("{{{}}} enters the body with shape {}, which declares {}", operand,
-                          facts_.shape_text(fact.shape), facts_.shape_text(declared.shape)),
-              {}});
+  record(id, kBodyInput, {operand},
+         {"{} enters the body with shape {}, which declares {}", ops::OperandRef(operand), fact.shape, declared.shape});
 }
 
 /// A body that declares an optional may be handed what the optional holds (backend test loop16_seq_none).

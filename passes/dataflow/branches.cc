@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -51,10 +49,11 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
 void Solver::check_branch_arity(NodeId id, GraphId branch, std::string_view name, std::size_t results) {
   const std::size_t gives = model_.graph(branch).outputs.size(), takes = model_.graph(branch).inputs.size();
   if (takes != 0)
-    record_arity(id, fmt::format("`{}` takes {} value{}, a branch is handed none", name, takes, takes == 1 ? "" : "s"));
+    record_arity(
+        id, {"{} takes {} value{}, a branch is handed none", ops::AttributeName(name), takes, takes == 1 ? "" : "s"});
   if (gives != results)
-    record_arity(id, fmt::format("`{}` gives {} value{}, If has {} result{}", name, gives, gives == 1 ? "" : "s",
-                                 results, results == 1 ? "" : "s"));
+    record_arity(id, {"{} gives {} value{}, If has {} result{}", ops::AttributeName(name), gives, gives == 1 ? "" : "s",
+                      results, results == 1 ? "" : "s"});
 }
 
 /// Joins the results of the else branch into those of the then branch.
@@ -64,12 +63,9 @@ void Solver::merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::
     tainted |= outputs[r].taint;
     if (types_clash(facts_, merged[r].fact, outputs[r].fact)) {
       if (!tainted.has(Aspect::kDtype))
-        record(id, {&kBranchesAgree,
-                    ops::Certainty::kMust,
-                    {},
-                    fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
-                                facts_.to_text(merged[r].fact), facts_.to_text(outputs[r].fact)),
-                    {}});
+        record(id, kBranchesAgree, {},
+               {"{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r), merged[r].fact,
+                outputs[r].fact});
       merged[r].taint |= Aspect::kDtype;
     }
     merged[r] = join(facts_, merged[r], outputs[r]);
@@ -88,13 +84,9 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
     const Fact &a = facts_.fact(taken[r].fact), &b = facts_.fact(other);
     if (a.kind != ValueKind::kTensor || b.kind != ValueKind::kTensor || !types_clash(facts_, taken[r].fact, other))
       continue;
-    const std::string given = facts_.to_text(taken[r].fact), declared = facts_.to_text(other);
-    record(id, {&kBranchesAgree,
-                ops::Certainty::kMust,
-                {},
-                fmt::format("{{r{}}} is {} from `then_branch` and {} from `else_branch`", r,
-                            taken_is_then ? given : declared, taken_is_then ? declared : given),
-                {}});
+    record(id, kBranchesAgree, {},
+           {"{} is {} from `then_branch` and {} from `else_branch`", ops::ResultRef(r),
+            taken_is_then ? taken[r].fact : other, taken_is_then ? other : taken[r].fact});
     taken[r].taint |= Aspect::kDtype;
   }
 }

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "base/hash.h"
 #include "passes/dataflow/solver.h"
 
@@ -10,7 +8,7 @@ const ops::Constraint kDeclared{"declared_type", ops::ConstraintKind::kDeclaredT
                                 "what is declared agrees with what is inferred"};
 const ops::Constraint kDeclaredShape{"declared_shape", ops::ConstraintKind::kDeclaredShape,
                                      "a declared shape agrees with what is inferred"};
-const ops::Constraint kNotedShape{"noted_shape", ops::ConstraintKind::kDeclaredShape,
+const ops::Constraint kNotedShape{"noted_shape", ops::ConstraintKind::kNotedShape,
                                   "a shape in value_info agrees with what is inferred"};
 
 }  // namespace
@@ -36,23 +34,20 @@ void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeD
     fact = declared;
     fact.shape = ShapeId::kUnranked;  // taken below
   }
-  const auto contradiction = [&](std::string message, const ops::Constraint& constraint = kDeclared) {
-    if (current.taint == Taint()) record(id, {&constraint, ops::Certainty::kMust, {}, std::move(message), {}});
+  const auto contradiction = [&](ops::Message message, const ops::Constraint& constraint = kDeclared) {
+    if (current.taint == Taint()) record(id, constraint, {}, std::move(message));
   };
   const auto other_shape = [&] {
-    contradiction(fmt::format("{{r{}}} is declared with shape {} but has shape {}", result,
-                              facts_.shape_text(declared.shape), facts_.shape_text(fact.shape)),
+    contradiction({"{} is declared with shape {} but has shape {}", ops::ResultRef(result), declared.shape, fact.shape},
                   model_.value(value).is_output ? kDeclaredShape : kNotedShape);
   };
   if (fact.kind != declared.kind) {
-    contradiction(
-        fmt::format("{{r{}}} is declared as {} but is a {}", result, facts_.to_text(declared_id), to_text(fact.kind)));
+    contradiction({"{} is declared as {} but is a {}", ops::ResultRef(result), declared_id, to_text(fact.kind)});
     return;
   }
   if (fact.kind != ValueKind::kTensor && fact.kind != ValueKind::kSparseTensor) return;
   if (!fact.dtypes.intersects(declared.dtypes)) {
-    contradiction(
-        fmt::format("{{r{}}} is declared as {} but is {}", result, declared.dtypes.to_text(), fact.dtypes.to_text()));
+    contradiction({"{} is declared as {} but is {}", ops::ResultRef(result), declared.dtypes, fact.dtypes});
     return;
   }
   fact.dtypes = fact.dtypes & declared.dtypes;

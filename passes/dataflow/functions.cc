@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -24,19 +22,13 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
     return;
   }
   if (call.operands.size() > graph.inputs.size())
-    record(id, {&kCallArity,
-                ops::Certainty::kMust,
-                {},
-                fmt::format("`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(),
-                            graph.inputs.size() == 1 ? "" : "s", call.operands.size()),
-                {}});
+    record(id, kCallArity, {},
+           {"`{}` takes {} operand{}, {} given", call.name, graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s",
+            call.operands.size()});
   if (call.result_count > graph.outputs.size())
-    record(id, {&kCallArity,
-                ops::Certainty::kMust,
-                {},
-                fmt::format("`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
-                            graph.outputs.size() == 1 ? "" : "s", call.result_count),
-                {}});
+    record(id, kCallArity, {},
+           {"`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
+            graph.outputs.size() == 1 ? "" : "s", call.result_count});
 
   std::vector<AbstractValue> operands(graph.inputs.size(), AbstractValue{FactId::kAbsent, {}});
   for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i)

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -165,11 +163,7 @@ void Solver::check_condition(NodeId id, const AbstractValue& condition) {
   const Fact& fact = facts_.fact(condition.fact);
   if (fact.kind != ValueKind::kTensor || condition.taint.has(Aspect::kDtype) || fact.dtypes.contains(DType::kBool))
     return;
-  record(id, {&kBodyCondition,
-              ops::Certainty::kMust,
-              {},
-              fmt::format("the condition that the body yields is {}, it has to be bool", fact.dtypes.to_text()),
-              {}});
+  record(id, kBodyCondition, {}, {"the condition that the body yields is {}, it has to be bool", fact.dtypes});
 }
 
 /// What changes its type goes on tainted: the following iterations and the node's results repeat the same mistake.
@@ -178,12 +172,9 @@ void Solver::report_carried(NodeId id, const Loop& loop, std::span<AbstractValue
     Taint tainted = loop.carried[i].taint;
     tainted |= after[i].taint;
     if (tainted.has(Aspect::kDtype) || !types_clash(facts_, loop.carried[i].fact, after[i].fact)) continue;
-    record(id, {&kCarriedKeepsType,
-                ops::Certainty::kMust,
-                {},
-                fmt::format("{{r{}}} enters the first iteration as {} and leaves it as {}", i,
-                            facts_.to_text(loop.carried[i].fact), facts_.to_text(after[i].fact)),
-                {}});
+    record(id, kCarriedKeepsType, {},
+           {"{} enters the first iteration as {} and leaves it as {}", ops::ResultRef(i), loop.carried[i].fact,
+            after[i].fact});
     after[i].taint |= Aspect::kDtype;
     after[i].taint |= Aspect::kShape;
   }

@@ -105,8 +105,8 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   budget_.charge_contents(size, new_dims);
   if (depth_ != 0)
     budget_.charge(node.result_count / 2 + static_cast<std::uint64_t>(size) / 4 + 2 * std::uint64_t{new_dims});
-  for (ops::Failure& failure : result.failures) record(id, std::move(failure));
-  const bool clean = result.failures.empty();
+  for (ops::Violation& violation : result.violations) record(id, std::move(violation));
+  const bool clean = result.violations.empty();
   if (clean && !tainted) {
     for (const auto& [a, b] : result.equalities) equalities_.learn(a, b);
   }
@@ -176,16 +176,16 @@ void Solver::give_up(NodeId id, std::string_view reason) {
     if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
 }
 
-void Solver::record(NodeId id, ops::Failure failure) {
+void Solver::record(NodeId id, ops::Violation violation) {
   if (speculative_) {
-    // Ranks are known or not; a failure for want of equal extents may be meant for all but the smallest.
-    const bool rank = failure.constraint->label.find("rank") != std::string_view::npos;
-    infeasible_ = infeasible_ || (rank && failure.certainty == ops::Certainty::kMust && conditional_ == 0);
+    // Ranks are known or not; a violation for want of equal extents may be meant for all but the smallest.
+    const bool rank = ops::is_about_rank(violation.kind());
+    infeasible_ = infeasible_ || (rank && violation.certainty == ops::Certainty::kMust && conditional_ == 0);
     return;
   }
   // The same node fails once for all its visits; the first one has the sharpest facts.
-  if (!recorded_.emplace(id, failure.constraint).second) return;
-  out_.failures_.push_back({id, std::move(failure), calls_, iteration_});
+  if (!recorded_.emplace(id, violation.constraint).second) return;
+  out_.violations_.push_back({std::move(violation), id, calls_, iteration_});
 }
 
 }  // namespace tensorlint::dataflow

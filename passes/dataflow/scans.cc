@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -22,12 +20,12 @@ void Solver::check_scan_length(NodeId id, const AbstractValue& operand, int inde
   DimPool& pool = facts_.dims();
   if (operand.taint.has(Aspect::kShape) || !pool.never_equal(length, trips)) return;
   const bool is_shorter = pool.bounds(pool.sub(length, trips)).hi < 0;
-  record(id, {&kScanLengths,
-              is_shorter ? ops::Certainty::kMust : ops::Certainty::kMay,
-              {index, first},
-              fmt::format("{{{}}} is scanned over {} elements, {{{}}} over {}", first, pool.to_text(trips), index,
-                          pool.to_text(length)),
-              is_shorter ? "" : "the runtime compares the lengths, as onnxruntime does"});
+  record(id,
+         {&kScanLengths,
+          is_shorter ? ops::Certainty::kMust : ops::Certainty::kMay,
+          {index, first},
+          {"{} is scanned over {} elements, {} over {}", ops::OperandRef(first), trips, ops::OperandRef(index), length},
+          is_shorter ? ops::Message() : ops::Message("the runtime compares the lengths, as onnxruntime does")});
 }
 
 /// A scan output, with the iterations along `axis`, has to have that axis.
@@ -36,11 +34,8 @@ void Solver::check_stack_axis(NodeId id, const AbstractValue& element, std::size
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || element.taint.has(Aspect::kShape)) return;
   const auto rank = static_cast<std::int64_t>(facts_.dims_of(fact.shape).size()) + 1;
   if (axis >= -rank && axis < rank) return;
-  record(id, {&kStackAxis,
-              ops::Certainty::kMust,
-              {},
-              fmt::format("`scan_output_axes` stacks {{r{}}} along axis {}, it has rank {}", result, axis, rank),
-              {}});
+  record(id, kStackAxis, {},
+         {"`scan_output_axes` stacks {} along axis {}, it has rank {}", ops::ResultRef(result), ops::Axis(axis), rank});
 }
 
 /// Gives the loop a slice of each scanned operand. The extent that they are scanned over.

@@ -44,8 +44,8 @@ void Solver::run() {
   for (const ValueId input : main.inputs) current_[index(input)] = {initial_facts_.input(input), {}};
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
-  std::stable_sort(out_.failures_.begin(), out_.failures_.end(),
-                   [](const NodeFailure& a, const NodeFailure& b) { return a.node < b.node; });
+  std::stable_sort(out_.violations_.begin(), out_.violations_.end(),
+                   [](const NodeViolation& a, const NodeViolation& b) { return a.node < b.node; });
   for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
     const NodeOrder& order = this->order(static_cast<GraphId>(g));
     out_.early_uses_.insert(out_.early_uses_.end(), order.early_uses.begin(), order.early_uses.end());

@@ -35,7 +35,7 @@ namespace tensorlint::dataflow {
 /// current_ holds the facts of the visit under way; a graph that was visited is committed: its facts are joined into
 /// the result. What has state of its own is a class of its own (the includes above); the rest comes in this order:
 ///   solver.cc        graphs: order, visit, commit
-///   nodes.cc         a node: operands, memo, inference, what it costs; failures
+///   nodes.cc         a node: operands, memo, inference, what it costs; violations
 ///   declarations.cc  declared types of results
 ///   bodies.cc        what If, Loop, Scan and SequenceMap share: one visit of a body, from the cache where it repeats
 ///   branches.cc      If; branches of different rank
@@ -126,7 +126,11 @@ class Solver {
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
   void give_up(NodeId id, std::string_view reason);
-  void record(NodeId id, ops::Failure failure);
+  void record(NodeId id, ops::Violation violation);
+  /// What no execution gets past.
+  void record(NodeId id, const ops::Constraint& constraint, std::vector<int> operands, ops::Message message) {
+    record(id, {&constraint, ops::Certainty::kMust, std::move(operands), std::move(message), {}});
+  }
   Frame& frame() {
     while (frames_.size() <= static_cast<std::size_t>(depth_)) frames_.emplace_back();
     return frames_[static_cast<std::size_t>(depth_)];
@@ -151,7 +155,7 @@ class Solver {
   AbstractValue as_input(ValueId input, AbstractValue given);
   std::vector<AbstractValue> visit_body(GraphId body, std::span<const AbstractValue> inputs);
   std::vector<AbstractValue> follow_body(GraphId body, std::span<const AbstractValue> inputs);
-  void record_arity(NodeId id, std::string message);
+  void record_arity(NodeId id, ops::Message message);
 
   // ---- branches
 

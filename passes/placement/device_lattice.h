@@ -60,10 +60,10 @@ class DeviceLattice {
 
   // Conditions: leaves are 0 and 1.
   Bdd untainted(Bdd device);
-  Bdd fails(Bdd met);  ///< apart, by no earlier failure
+  Bdd fails(Bdd met);  ///< apart, by no earlier violation
   Bdd differs(Bdd a, Bdd b);
 
-  /// One state, that follows from no failure and is none.
+  /// One state, that follows from no violation and is none.
   bool is_sound_leaf(Bdd device) const {
     if (!store_.is_leaf(device)) return false;
     const DeviceState& state = states_[store_.value(device)];

@@ -90,7 +90,7 @@ class TransferPlanner {
   }
 
   std::optional<Error> check_model() const {
-    if (analysis_.fatal_failure() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() ||
+    if (analysis_.fatal_violation() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() ||
         model_.graphs.empty())
       return Error{"the model has errors: `tensorlint check` shows them, and only a model without can be placed", {}};
     for (const ValueId operand : model_.operand_list)

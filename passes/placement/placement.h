@@ -35,7 +35,7 @@ struct PlacementWitness {
   std::vector<NodeId> calls;             ///< calling nodes, outermost first
 };
 
-struct PlacementFailure {
+struct PlacementViolation {
   NodeId node = NodeId::kNone;
   ops::Certainty certainty = ops::Certainty::kMust;
   PlacementCause cause = PlacementCause::kOperands;
@@ -44,7 +44,7 @@ struct PlacementFailure {
   PlacementWitness witness;
 };
 
-/// True and no failure: a carried value or a branch's result is on another device than before or than the other
+/// True and no violation: a carried value or a branch's result is on another device than before or than the other
 /// branch's.
 struct PlacementChange {
   NodeId node = NodeId::kNone;  ///< the Loop, Scan or If
@@ -61,8 +61,8 @@ class Placement {
   /// False when nothing places anything: then all is on the cpu, and the rest is empty.
   bool any_source() const { return any_source_; }
 
-  const std::vector<PlacementFailure>& failures() const { return failures_; }  ///< in file order
-  const std::vector<PlacementChange>& changes() const { return changes_; }     ///< in file order
+  const std::vector<PlacementViolation>& violations() const { return violations_; }  ///< in file order
+  const std::vector<PlacementChange>& changes() const { return changes_; }           ///< in file order
   const std::vector<PlacementProblem>& problems() const { return sources_.problems(); }
   const DeviceSources& sources() const { return sources_; }
   /// Loops that were followed for kMaxContexts iterations without repeating, and why the rest is not followed.
@@ -82,7 +82,7 @@ class Placement {
   DeviceSources sources_;
   bool any_source_ = false;
   std::vector<std::uint64_t> devices_;  // by value, bits by device number; all: unknown
-  std::vector<PlacementFailure> failures_;
+  std::vector<PlacementViolation> violations_;
   std::vector<PlacementChange> changes_;
   std::vector<std::pair<NodeId, std::string>> limits_;
 };

@@ -38,7 +38,7 @@ bool Placer::run() {
     out_.limits_.emplace_back(NodeId::kNone, "this model has too many choices to distinguish: devices are not checked");
     return true;
   }
-  out_.failures_ = records_.failures(traits_);
+  out_.violations_ = records_.violations(traits_);
   out_.changes_ = records_.changes();
   return true;
 }
@@ -143,7 +143,7 @@ void Placer::visit_plain(NodeId id, const Node& node, const OperatorTraits& trai
   const Bdd fails = lattice_.fails(together);
   if (fails != kFalse || node.graph != GraphId::kMain) {
     records_.reach(id, store_.and_(guard, lattice_.untainted(together)));
-    fail(id, store_.and_(guard, fails), [&](FailedVisit& visit) {
+    fail(id, store_.and_(guard, fails), [&](ViolatingVisit& visit) {
       if (tagged) visit.sides.emplace_back(ValueId::kAbsent, lattice_.on(tag));
       for (const bool host : {false, true}) {
         for (std::size_t i = 0; i < operands.size(); ++i)
@@ -163,7 +163,7 @@ Bdd Placer::claim(NodeId owner, ValueId input, ValueId handed, Bdd device, Bdd g
   const Bdd together = lattice_.meet(lattice_.on(tag), device);
   records_.reach(owner, store_.and_(guard, lattice_.untainted(device)));
   const Bdd fails = lattice_.fails(together);
-  fail(owner, store_.and_(guard, fails), [&](FailedVisit& visit) {
+  fail(owner, store_.and_(guard, fails), [&](ViolatingVisit& visit) {
     visit.sides = {{input, lattice_.on(tag)}, {handed, device}};
     visit.is_claim = true;
   });

@@ -109,7 +109,7 @@ class Placer {
   }
   template <typename Describe>
   void fail(NodeId id, Bdd fails, const Describe& describe) {
-    if (FailedVisit* visit = records_.fail(id, fails, loops_, calls_)) describe(*visit);
+    if (ViolatingVisit* visit = records_.fail(id, fails, loops_, calls_)) describe(*visit);
   }
 
   // ---- bodies

@@ -239,7 +239,8 @@ void Placer::add_slice(const Loop& loop, std::optional<Bdd>& all, Bdd slice, Val
   const Bdd together = lattice_.meet(*all, slice);
   const Bdd fails = lattice_.fails(together);
   records_.reach(loop.id, store_.and_(inside, lattice_.untainted(together)));
-  fail(loop.id, store_.and_(inside, fails), [&](FailedVisit& visit) { visit.sides = {{value, *all}, {value, slice}}; });
+  fail(loop.id, store_.and_(inside, fails),
+       [&](ViolatingVisit& visit) { visit.sides = {{value, *all}, {value, slice}}; });
   all = store_.ite(inside, lattice_.result(together), *all);
 }
 

@@ -19,13 +19,13 @@ void PlacementRecords::reach(NodeId id, Bdd reached) {
   record.reached = lattice_.store().or_(record.reached, reached);
 }
 
-FailedVisit* PlacementRecords::fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops,
-                                    std::span<const NodeId> calls) {
+ViolatingVisit* PlacementRecords::fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops,
+                                       std::span<const NodeId> calls) {
   if (fails == kFalse) return nullptr;
   Record& record = records_[id];
   record.fails = lattice_.store().or_(record.fails, fails);
   if (record.first && latest(record.first->loops) <= latest(loops)) return nullptr;
-  record.first = FailedVisit{fails, {}, {loops.begin(), loops.end()}, {calls.begin(), calls.end()}};
+  record.first = ViolatingVisit{fails, {}, {loops.begin(), loops.end()}, {calls.begin(), calls.end()}};
   return &*record.first;
 }
 
@@ -38,17 +38,17 @@ void PlacementRecords::note_carried(NodeId loop, std::size_t result, std::int64_
                    PlacementChange{loop, result, iteration + 1, device_at(first, *where), device_at(now, *where)});
 }
 
-std::vector<PlacementFailure> PlacementRecords::failures(std::span<const OperatorTraits> traits) const {
-  std::vector<PlacementFailure> failures;
+std::vector<PlacementViolation> PlacementRecords::violations(std::span<const OperatorTraits> traits) const {
+  std::vector<PlacementViolation> violations;
   for (const auto& [id, record] : records_) {
     if (!record.first) continue;
-    PlacementFailure& failure = failures.emplace_back();
-    failure.node = id;
-    failure.certainty =
+    PlacementViolation& violation = violations.emplace_back();
+    violation.node = id;
+    violation.certainty =
         lattice_.store().without(record.reached, record.fails) == kFalse ? ops::Certainty::kMust : ops::Certainty::kMay;
-    describe(failure, *record.first, *lattice_.store().example(record.first->fails), traits);
+    describe(violation, *record.first, *lattice_.store().example(record.first->fails), traits);
   }
-  return failures;
+  return violations;
 }
 
 std::vector<PlacementChange> PlacementRecords::changes() const {
@@ -82,9 +82,9 @@ bool PlacementRecords::depends_on(Bdd device, bool trip_counts) const {
   return false;
 }
 
-void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices,
+void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
                                 std::span<const OperatorTraits> traits) const {
-  PlacementWitness& witness = failure.witness;
+  PlacementWitness& witness = violation.witness;
   const std::uint64_t home = lattice_.state_at(visit.sides[0].second, choices).bits;
   std::size_t other = 1;
   for (std::size_t s = 1; s < visit.sides.size(); ++s) {
@@ -93,8 +93,8 @@ void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& vi
     other = s;
     break;
   }
-  failure.first = visit.sides[0].first;
-  failure.second = visit.sides[other].first;
+  violation.first = visit.sides[0].first;
+  violation.second = visit.sides[other].first;
   witness.device = device_at(visit.sides[0].second, choices);
   witness.other = device_at(visit.sides[other].second, choices);
   for (const LoopFrame& frame : visit.loops) {
@@ -115,20 +115,20 @@ void PlacementRecords::describe(PlacementFailure& failure, const FailedVisit& vi
   for (const auto& [symbol, count] : trips) witness.trip_counts[symbols_.name(symbol)] = count;
 
   const Bdd a = visit.sides[0].second, b = visit.sides[other].second;
-  const Node& node = model_.node(failure.node);
+  const Node& node = model_.node(violation.node);
   const DeviceSignature& devices = traits[static_cast<std::size_t>(node.op)].devices;
   const auto operands = model_.operands(node);
-  const auto position = std::ranges::find(operands, failure.second);
+  const auto position = std::ranges::find(operands, violation.second);
   const bool is_indexed =
       position != operands.end() && devices.is_index(static_cast<std::size_t>(position - operands.begin()));
   if (visit.is_claim) {
-    failure.cause = PlacementCause::kClaim;
+    violation.cause = PlacementCause::kClaim;
   } else if (witness.iteration > 1 || depends_on(a, true) || depends_on(b, true)) {
-    failure.cause = PlacementCause::kLoop;
+    violation.cause = PlacementCause::kLoop;
   } else if (depends_on(a, false) || depends_on(b, false)) {
-    failure.cause = PlacementCause::kBranch;
-  } else if (is_indexed && failure.first != ValueId::kAbsent) {
-    failure.cause = PlacementCause::kIndex;
+    violation.cause = PlacementCause::kBranch;
+  } else if (is_indexed && violation.first != ValueId::kAbsent) {
+    violation.cause = PlacementCause::kIndex;
   }
 }
 

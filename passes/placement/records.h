@@ -25,7 +25,7 @@ struct LoopFrame {
 };
 
 /// A visit in which a node fails.
-struct FailedVisit {
+struct ViolatingVisit {
   Bdd fails;
   std::vector<std::pair<ValueId, Bdd>> sides;  ///< kAbsent first: the tag
   std::vector<LoopFrame> loops;
@@ -41,7 +41,7 @@ class PlacementRecords {
 
   void reach(NodeId id, Bdd reached);
   /// The visit to be described (`sides`, `is_claim`) where it is the earliest one that fails; else null.
-  FailedVisit* fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops, std::span<const NodeId> calls);
+  ViolatingVisit* fail(NodeId id, Bdd fails, std::span<const LoopFrame> loops, std::span<const NodeId> calls);
   /// What a loop carries in `result` is `first` at the start and `now` behind an iteration.
   void note_carried(NodeId loop, std::size_t result, std::int64_t iteration, Bdd first, Bdd now, Bdd inside);
   /// An If's result is on one of these devices from its first or second branch.
@@ -49,19 +49,19 @@ class PlacementRecords {
     branch_devices_[{id, result}][branch] |= bits;
   }
 
-  std::vector<PlacementFailure> failures(std::span<const OperatorTraits> traits) const;
+  std::vector<PlacementViolation> violations(std::span<const OperatorTraits> traits) const;
   std::vector<PlacementChange> changes() const;
 
  private:
   struct Record {
     Bdd reached, fails;
-    std::optional<FailedVisit> first;
+    std::optional<ViolatingVisit> first;
   };
 
   std::string device_at(Bdd device, const Choices& choices) const;
   std::string name_of(std::uint64_t bits) const;
   bool depends_on(Bdd device, bool trip_counts) const;
-  void describe(PlacementFailure& failure, const FailedVisit& visit, const Choices& choices,
+  void describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
                 std::span<const OperatorTraits> traits) const;
 
   const Model& model_;

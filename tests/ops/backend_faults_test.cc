@@ -65,11 +65,11 @@ std::vector<dataflow::InputDeclaration> other_declarations(const Extents& extent
   return others;
 }
 
-std::string text_of(const Failure& failure) {
+std::string text_of(const Violation& violation, const FactStore& facts) {
   std::string operands;
-  for (const int operand : failure.operands) operands += fmt::format("{}{}", operands.empty() ? "" : " ", operand);
-  return fmt::format("{} ({}){}: {}", failure.constraint->label, operands,
-                     failure.certainty == Certainty::kMay ? " perhaps" : "", failure.message);
+  for (const int operand : violation.operands) operands += fmt::format("{}{}", operands.empty() ? "" : " ", operand);
+  return fmt::format("{} ({}){}: {}", violation.constraint->label, operands,
+                     violation.certainty == Certainty::kMay ? " perhaps" : "", to_text(violation.message, facts));
 }
 
 void add_faults(const Model& model, const std::string& op, std::set<std::string>& lines) {
@@ -80,11 +80,11 @@ void add_faults(const Model& model, const std::string& op, std::set<std::string>
       dataflow::AnalysisOptions options;
       options.values.emplace(model.text(model.value(input).name), std::move(declaration));
       const dataflow::Analysis analysis = dataflow::analyse(model, options);
-      for (const dataflow::NodeFailure& failure : analysis.failures()) {
+      for (const dataflow::NodeViolation& violation : analysis.violations()) {
         // What the schema table says of each operator alike.
-        const ConstraintKind kind = failure.failure.constraint->kind;
+        const ConstraintKind kind = violation.kind();
         if (kind == ConstraintKind::kTypeConstraint || kind == ConstraintKind::kMixedDtypes) continue;
-        lines.insert(fmt::format("{}: {}", op, text_of(failure.failure)));
+        lines.insert(fmt::format("{}: {}", op, text_of(violation, analysis.facts())));
       }
     }
   }

@@ -30,8 +30,8 @@ std::set<std::string, std::less<>>& broken_constraints() {
 }
 
 void note_broken(const dataflow::Analysis& analysis) {
-  for (const dataflow::NodeFailure& failure : analysis.failures())
-    broken_constraints().emplace(failure.failure.constraint->label);
+  for (const dataflow::NodeViolation& violation : analysis.violations())
+    broken_constraints().emplace(violation.constraint->label);
 }
 
 namespace {
@@ -103,8 +103,8 @@ Labels broken_by(const std::string& text, const dataflow::AnalysisOptions& optio
   const dataflow::Analysis analysis = dataflow::analyse(*model, options);
   note_broken(analysis);
   Labels labels;
-  for (const dataflow::NodeFailure& failure : analysis.failures())
-    labels.emplace_back(failure.failure.constraint->label);
+  for (const dataflow::NodeViolation& violation : analysis.violations())
+    labels.emplace_back(violation.constraint->label);
   return labels;
 }
 

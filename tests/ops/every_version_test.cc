@@ -99,7 +99,7 @@ std::string solved(int opset, std::string_view graph) {
   const Result<Model> model = read_onnx_text(text, "test.onnxtxt");
   EXPECT_TRUE(model) << (model ? "" : model.error().message);
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  EXPECT_TRUE(analysis.failures().empty()) << opset;
+  EXPECT_TRUE(analysis.violations().empty()) << opset;
   return analysis.facts().to_text(analysis.fact_id(model->find_value(GraphId::kMain, "y")));
 }
 

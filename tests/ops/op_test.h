@@ -18,7 +18,7 @@
 
 namespace tensorlint::ops {
 
-/// What one application was inferred to be, as text: "float32[2, N]"; "label" of a must, "label?" of a may failure.
+/// What one application was inferred to be, as text: "float32[2, N]"; "label" of a must, "label?" of a may violation.
 struct Outcome {
   std::vector<std::string> results;
   std::vector<std::string> failures;
@@ -195,11 +195,11 @@ class Op {
     Outcome outcome;
     infer(outcome.raw);
     for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
-    for (const Failure& failure : outcome.raw.failures) {
-      broken_constraints().emplace(failure.constraint->label);
-      outcome.failures.push_back(std::string(failure.constraint->label) +
-                                 (failure.certainty == Certainty::kMay ? "?" : ""));
-      outcome.messages.push_back(failure.message);
+    for (const Violation& violation : outcome.raw.violations) {
+      broken_constraints().emplace(violation.constraint->label);
+      outcome.failures.push_back(std::string(violation.constraint->label) +
+                                 (violation.certainty == Certainty::kMay ? "?" : ""));
+      outcome.messages.push_back(to_text(violation.message, *store_));
     }
     return outcome;
   }

@@ -144,14 +144,14 @@ TEST(Declarations, ReasonsAndFailuresOfNodes) {
   EXPECT_TRUE(analysis.has_failed(NodeId{0}));
   EXPECT_FALSE(analysis.has_failed(NodeId{1}));
   EXPECT_EQ(analysis.reason(NodeId{0}), "");
-  ASSERT_NE(analysis.fatal_failure(), nullptr);
-  EXPECT_EQ(analysis.fatal_failure()->node, NodeId{0});
+  ASSERT_NE(analysis.fatal_violation(), nullptr);
+  EXPECT_EQ(analysis.fatal_violation()->node, NodeId{0});
   const Solved unknown(with_header("g (float[3] x) => (y) { a = Relu(x) y = other.Thing(a) }"));
   EXPECT_EQ(unknown.analysis().reason(NodeId{0}), "");
   EXPECT_EQ(unknown.analysis().reason(NodeId{1}), "the operator is not known");
   const Solved warned(with_header("g (float[3] x) => (float[4] y) { y = Relu(x) }"));
   EXPECT_EQ(warned.messages().size(), 1U);
-  EXPECT_EQ(warned.analysis().fatal_failure(), nullptr);
+  EXPECT_EQ(warned.analysis().fatal_violation(), nullptr);
 }
 
 std::string origin(const Solved& solved, std::string_view name, Aspect aspect) {

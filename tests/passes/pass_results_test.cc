@@ -53,7 +53,7 @@ TEST(PassResults, APassRunsOnce) {
   known.run({Pass::kAnalysis, Pass::kLosses, Pass::kPlacement, Pass::kRuntimeCost});
   EXPECT_EQ(&known.analysis(), first);
   EXPECT_EQ(known.losses().data(), site);
-  EXPECT_TRUE(known.placement().failures().empty());
+  EXPECT_TRUE(known.placement().violations().empty());
 }
 
 TEST(Pipeline, RulesGetThePassesThatTheyRead) {

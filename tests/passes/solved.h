@@ -37,16 +37,17 @@ class Solved {
 
   std::vector<std::string> failures() const {
     std::vector<std::string> labels;
-    for (const NodeFailure& failure : analysis_.failures())
-      labels.push_back(fmt::format("{}: {}", model_.label(failure.node), failure.failure.constraint->label));
+    for (const NodeViolation& violation : analysis_.violations())
+      labels.push_back(fmt::format("{}: {}", model_.label(violation.node), violation.constraint->label));
     return labels;
   }
 
-  /// "constraint label: message" of each failure, names filled in as {0}, {r0}.
+  /// "constraint label: message" of each violation, names filled in as {0}, {r0}.
   std::vector<std::string> messages() const {
     std::vector<std::string> texts;
-    for (const NodeFailure& failure : analysis_.failures())
-      texts.push_back(fmt::format("{}: {}", failure.failure.constraint->label, failure.failure.message));
+    for (const NodeViolation& violation : analysis_.violations())
+      texts.push_back(
+          fmt::format("{}: {}", violation.constraint->label, to_text(violation.message, analysis_.facts())));
     return texts;
   }
 

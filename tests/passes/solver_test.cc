@@ -275,7 +275,7 @@ TEST(Solver, AFailureInsideABodyNamesItsIteration) {
     >
   })"));
   ASSERT_EQ(solved.failures(), Labels{"fits_once: broadcastable"});
-  EXPECT_EQ(solved.analysis().failures()[0].iteration, 2);
+  EXPECT_EQ(solved.analysis().violations()[0].iteration, 2);
 }
 
 TEST(Solver, ScanTakesAxesOffAndPutsThemOn) {
@@ -320,7 +320,7 @@ TEST(Solver, ScansOverOneLength) {
                                                 first, second)));
     Labels labels = solved.failures();
     for (std::size_t i = 0; i < labels.size(); ++i)
-      if (solved.analysis().failures()[i].failure.certainty == ops::Certainty::kMay) labels[i] += "?";
+      if (solved.analysis().violations()[i].certainty == ops::Certainty::kMay) labels[i] += "?";
     return labels;
   };
   EXPECT_EQ(failures("3", "3"), Labels{});

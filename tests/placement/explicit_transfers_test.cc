@@ -70,9 +70,10 @@ Placed placed(const std::string& graph, const std::string& metadata = {}) {
   out.bytes = edited->joined();
   out.model = std::make_unique<Model>(read_onnx_bytes(out.bytes, "placed.onnx").value());
   out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, {}));
-  for (const dataflow::NodeFailure& failure : out.analysis->failures()) out.problem += failure.failure.message + "\n";
+  for (const dataflow::NodeViolation& violation : out.analysis->violations())
+    out.problem += to_text(violation.message, out.analysis->facts()) + "\n";
   const Placement placement = place(*out.analysis, {});
-  for (const PlacementFailure& failure : placement.failures())
+  for (const PlacementViolation& failure : placement.violations())
     out.problem += "mixed at " + out.model->label(failure.node) + "\n";
   if (!out.model->faults.empty()) out.problem += out.model->faults[0].message;
   if (!out.analysis->early_uses().empty()) out.problem += "used before it is defined";

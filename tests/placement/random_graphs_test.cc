@@ -623,8 +623,8 @@ TEST(RandomPlacements, AgreeWithEveryExecution) {
     const Placement placement = place(analysis, {});
     ASSERT_TRUE(placement.problems().empty()) << placement.problems()[0].message << "\n" << text;
 
-    std::map<std::string, const PlacementFailure*> found;
-    for (const PlacementFailure& failure : placement.failures())
+    std::map<std::string, const PlacementViolation*> found;
+    for (const PlacementViolation& failure : placement.violations())
       found[std::string(model->label(failure.node))] = &failure;
     for (const auto& [node, truth] : *expected) {
       const auto at = found.find(node);

@@ -87,6 +87,21 @@ TEST(RuntimeCost, OfBranches) {
             "f false: 1 1, setup 0 0; f true: 1 1, setup 0 0");
 }
 
+/// The same choice at both Ifs, whatever shape the condition has; another domain's operators may do anything.
+TEST(RuntimeCost, OfConditionsThatAreReshaped) {
+  const auto with = [](const std::string& op) {
+    return cost_of(kX,
+                   "g (float[4] x, float[4] w, bool[1] flag) => (a, b) { a = If (flag) <then_branch = p () => (u) { "
+                   "u = Add (x, w) }, else_branch = q () => (v) { v = Neg (x) }> f = " +
+                       op +
+                       " (flag) b = If (f) <then_branch = r () => (s) { s = Add (x, w) }, else_branch = t () => (m) "
+                       "{ m = Neg (x) }> }");
+  };
+  EXPECT_EQ(with("Squeeze"), with("Identity"));
+  EXPECT_EQ(std::ranges::count(with("Squeeze"), ';'), 1);
+  EXPECT_EQ(std::ranges::count(with("com.acme.Identity"), ';'), 3);
+}
+
 TEST(RuntimeCost, AMoveWhoseDomainIsNotImported) {
   const Result<Model> model = read_onnx_text(
       "<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (y) { y = tensorlint.Transfer <device = "

@@ -206,18 +206,17 @@ TEST(Rules, HaveTheirOwnNamesAndCodes) {
   }
 }
 
-TEST(Rules, ClaimEveryKindOfFailure) {
+TEST(Rules, MatchEveryKindOfConstraint) {
   const Result<Model> model = read_onnx_text(
       "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
   ASSERT_TRUE(model);
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  for (int kind = 0; kind <= static_cast<int>(ops::ConstraintKind::kDeclaredShape); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ops::kLastConstraintKind); ++kind) {
     const ops::Constraint constraint{"some_constraint", static_cast<ops::ConstraintKind>(kind), "holds"};
-    const dataflow::NodeFailure failure{.node = static_cast<NodeId>(0),
-                                        .failure = {&constraint, ops::Certainty::kMust, {}, "it does not hold", {}},
-                                        .calls = {}};
-    const FailureCase found{.analysis = analysis, .at = failure, .loss = nullptr, .loss_metadata = {}};
-    const auto claims = [&](const Rule* rule) { return rule->claim(found) > 0; };
+    const dataflow::NodeViolation violation{
+        {&constraint, ops::Certainty::kMust, {}, {"it does not hold"}, {}}, NodeId{}, {}};
+    const ViolationCase found{.analysis = analysis, .at = violation, .loss = nullptr, .loss_metadata = {}};
+    const auto claims = [&](const Rule* rule) { return rule->match(found) != Specificity::kNone; };
     EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;
   }
 }

@@ -12,13 +12,15 @@ class HalfMeetsFloat : public Rule {
       : Rule({"TL-D107", "half-meets-float", "dtype", findings::Severity::kError,
               "operands of half and of full precision where one dtype is needed"}) {}
 
-  int claim(const FailureCase& failure) const override { return half_of(failure) ? kForOperator : 0; }
+  Specificity match(const ViolationCase& violation) const override {
+    return half_of(violation) ? Specificity::kForOperator : Specificity::kNone;
+  }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    const CastFix fix = *half_of(failure);
-    word(failure, failure.message(), out)
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    const CastFix fix = *half_of(violation);
+    report_violation(violation, out)
         .fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), findings::Applicability::kUnsafe,
-             insert_cast(failure.model(), failure.at.node, fix.operand.value(), fix.to));
+             insert_cast(violation.model(), violation.at.node, fix.operand.value(), fix.to));
   }
 
  private:
@@ -31,11 +33,11 @@ class HalfMeetsFloat : public Rule {
   static bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
   /// The half operand among the concerned ones, and the wider dtype of another one; all of them have to be floats.
-  static std::optional<CastFix> half_of(const FailureCase& failure) {
-    if (failure.kind() != ops::ConstraintKind::kMixedDtypes || !failure.has_node()) return std::nullopt;
+  static std::optional<CastFix> half_of(const ViolationCase& violation) {
+    if (violation.kind() != ops::ConstraintKind::kMixedDtypes || !violation.has_node()) return std::nullopt;
     std::optional<Operand> half;
     std::optional<DType> wide;
-    for (const Operand& operand : failure.operands()) {
+    for (const Operand& operand : violation.operands()) {
       const auto dtype = float_of(operand);
       if (!dtype) return std::nullopt;
       if (is_half(*dtype)) half = operand;

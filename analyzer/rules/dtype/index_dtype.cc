@@ -10,23 +10,25 @@ class IndexDtype : public Rule {
   IndexDtype()
       : Rule({"TL-D105", "index-dtype", "dtype", findings::Severity::kError, "indices of a dtype that cannot index"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kTypeConstraint && names_indices(failure) ? kForOperator : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kTypeConstraint && names_indices(violation)
+               ? Specificity::kForOperator
+               : Specificity::kNone;
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    const Operand index = failure.operands().front();
-    word(failure, failure.message(), out)
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    const Operand index = violation.operands().front();
+    report_violation(violation, out)
         .fix(fmt::format("cast {} to int64", index.name()), findings::Applicability::kUnsafe,
-             insert_cast(failure.model(), failure.at.node, index.value(), DType::kInt64));
+             insert_cast(violation.model(), violation.at.node, index.value(), DType::kInt64));
   }
 
  private:
   /// The culprit is what the operator's schema calls indices.
-  static bool names_indices(const FailureCase& failure) {
-    if (!failure.has_node() || failure.failure().operands.empty() || failure.operands().empty()) return false;
-    const dataflow::Analysis::NodeApplication call(failure.analysis, failure.at.node);
-    const FormalParameter* formal = call->formal_operand(static_cast<std::size_t>(failure.failure().operands.front()));
+  static bool names_indices(const ViolationCase& violation) {
+    if (!violation.has_node() || violation.at.operands.empty() || violation.operands().empty()) return false;
+    const dataflow::Analysis::NodeApplication call(violation.analysis, violation.at.node);
+    const FormalParameter* formal = call->formal_operand(static_cast<std::size_t>(violation.at.operands.front()));
     return formal != nullptr && formal->name == "indices";
   }
 };

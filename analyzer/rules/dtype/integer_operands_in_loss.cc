@@ -13,10 +13,10 @@ class IntegerOperandsInLoss : public Rule {
       : Rule({"TL-D102", "integer-operands-in-loss", "dtype", findings::Severity::kError,
               "a loss gets integers where it needs floating-point predictions or weights"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    const bool types =
-        failure.kind() == ops::ConstraintKind::kMixedDtypes || failure.kind() == ops::ConstraintKind::kTypeConstraint;
-    return types && failure.loss_kind() && integer_operand(failure) ? kForLoss : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    const bool types = violation.kind() == ops::ConstraintKind::kMixedDtypes ||
+                       violation.kind() == ops::ConstraintKind::kTypeConstraint;
+    return types && violation.loss_kind() && integer_operand(violation) ? Specificity::kForLoss : Specificity::kNone;
   }
 
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
@@ -36,18 +36,18 @@ class IntegerOperandsInLoss : public Rule {
     }
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    const Operand operand = *integer_operand(failure);
-    FindingBuilder finding =
-        word(failure,
-             fmt::format("{} gets {} of dtype {}, it needs floating-point operands", ops::to_text(*failure.loss_kind()),
-                         operand.name(), operand.fact().dtypes.to_text()),
-             out);
-    if (const auto fix = cast_to_float(failure)) {
-      propose_cast(finding, failure, *fix);
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    const Operand operand = *integer_operand(violation);
+    FindingBuilder finding = report_violation(
+        violation,
+        fmt::format("{} gets {} of dtype {}, it needs floating-point operands", ops::to_text(*violation.loss_kind()),
+                    operand.name(), operand.fact().dtypes.to_text()),
+        out);
+    if (const auto fix = cast_to_float(violation)) {
+      propose_cast(finding, violation, *fix);
     } else {
       finding.fix(fmt::format("cast {} to float32", operand.name()), findings::Applicability::kUnsafe,
-                  insert_cast(failure.model(), failure.at.node, operand.value(), DType::kFloat32));
+                  insert_cast(violation.model(), violation.at.node, operand.value(), DType::kFloat32));
     }
   }
 
@@ -70,8 +70,8 @@ class IntegerOperandsInLoss : public Rule {
            std::ranges::none_of(loss.nodes, [&](NodeId node) { return analysis.has_failed(node); });
   }
 
-  static std::optional<Operand> integer_operand(const FailureCase& failure) {
-    for (const Operand& operand : failure.operands())
+  static std::optional<Operand> integer_operand(const ViolationCase& violation) {
+    for (const Operand& operand : violation.operands())
       if (operand.fact().kind == ValueKind::kTensor &&
           operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool))
         return operand;

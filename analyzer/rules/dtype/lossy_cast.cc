@@ -29,7 +29,7 @@ class LossyCast : public Rule {
     if (!to || content == nullptr || operand.fact().kind != ValueKind::kTensor) return;
     const auto changed =
         DTypeSet::integers().contains(*to) ? fraction_in(content->floats) : rounded_in(call.facts(), *content, *to);
-    if (!changed || is_in_failure(call.analysis(), call.result())) return;
+    if (!changed || is_in_violation(call.analysis(), call.result())) return;
     out.report(call.id(), fmt::format("the cast to {} changes {}, which has {} among its elements", to_text(*to),
                                       operand.name(), *changed))
         .origin(operand, Aspect::kValue);

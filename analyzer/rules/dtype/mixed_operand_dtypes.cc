@@ -9,14 +9,14 @@ class MixedOperandDtypes : public Rule {
       : Rule({"TL-D103", "mixed-operand-dtypes", "dtype", findings::Severity::kError,
               "operands that need one dtype have different ones"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kMixedDtypes ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kMixedDtypes ? Specificity::kGeneric : Specificity::kNone;
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    FindingBuilder finding = word(failure, failure.message(), out);
-    if (const auto fix = cast_to_float(failure)) {
-      propose_cast(finding, failure, *fix);
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    FindingBuilder finding = report_violation(violation, out);
+    if (const auto fix = cast_to_float(violation)) {
+      propose_cast(finding, violation, *fix);
     } else {
       finding.fix("cast one of the operands, so that both have one dtype");
     }

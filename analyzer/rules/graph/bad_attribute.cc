@@ -21,39 +21,35 @@ class BadAttribute : public Rule {
       : Rule({"TL-G604", "bad-attribute", "graph", findings::Severity::kError,
               "an attribute that the operator does not have, needs, or allows"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kAttribute ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return is_unknown(violation) || violation.kind() == ops::ConstraintKind::kAttribute ? Specificity::kGeneric
+                                                                                        : Specificity::kNone;
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    if (report_moved(failure, out)) return;
-    std::string message = failure.message();
-    const OpSchema* schema = failure.has_node() ? failure.call().op().schema : nullptr;
-    if (schema != nullptr && std::string_view(failure.failure().constraint->label) == "known_attribute") {
-      std::vector<std::string_view> known;
-      for (const FormalAttribute& attribute : schema->attributes) known.push_back(attribute.name);
-      // The message tells of the first that the schema does not have.
-      for (const Attribute& attribute : failure.model().attributes(failure.call().node())) {
-        if (schema->attribute(attribute.name) != nullptr ||
-            message.find(quoted_for_people(attribute.name)) == std::string::npos)
-          continue;
-        message += suggestion(attribute.name, known);
-        break;
-      }
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    if (report_moved(violation, out)) return;
+    const OpSchema* schema = violation.has_node() ? violation.call().op().schema : nullptr;
+    const auto name = violation.at.attribute();
+    if (!is_unknown(violation) || schema == nullptr || !name) {
+      report_violation(violation, out);
+      return;
     }
-    word(failure, std::move(message), out);
+    std::vector<std::string_view> known;
+    for (const FormalAttribute& attribute : schema->attributes) known.push_back(attribute.name);
+    report_violation(violation, violation.message() + suggestion(*name, known), out);
+  }
+
+  static bool is_unknown(const ViolationCase& violation) {
+    return violation.kind() == ops::ConstraintKind::kUnknownAttribute;
   }
 
   /// All attributes of a node that are operands by now are one mistake.
-  bool report_moved(const FailureCase& failure, Reporter& out) const {
-    const bool is_unknown = std::string_view(failure.failure().constraint->label) == "known_attribute";
-    if (!failure.has_node() || !is_unknown) return false;
-    const NodeCall call = failure.call();
+  bool report_moved(const ViolationCase& violation, Reporter& out) const {
+    if (!violation.has_node() || !is_unknown(violation)) return false;
+    const NodeCall call = violation.call();
     const std::vector<MovedAttribute> moved = moved_attributes(call);
-    const auto is_in_message = [message = failure.message()](const MovedAttribute& one) {
-      return message.find(quoted_for_people(one.attribute->name)) != std::string::npos;
-    };
-    if (std::ranges::none_of(moved, is_in_message)) return false;
+    const auto is_meant = [&](const MovedAttribute& one) { return one.attribute->name == violation.at.attribute(); };
+    if (std::ranges::none_of(moved, is_meant)) return false;
     if (!out.first(fmt::format("moved {}", static_cast<std::uint32_t>(call.id())))) return true;
     std::string names;
     int since = 0;
@@ -62,10 +58,10 @@ class BadAttribute : public Rule {
       since = std::max(since, moved[i].since);
     }
     const bool one = moved.size() == 1;
-    word(failure,
-         fmt::format("{} of {} {} since opset {}, not {}", names, call.op_name(),
-                     one ? "is an operand" : "are operands", since, one ? "an attribute" : "attributes"),
-         out)
+    report_violation(violation,
+                     fmt::format("{} of {} {} since opset {}, not {}", names, call.op_name(),
+                                 one ? "is an operand" : "are operands", since, one ? "an attribute" : "attributes"),
+                     out)
         .fix(fmt::format("pass {} as {}", names, one ? "an operand" : "operands"), findings::Applicability::kSafe,
              move_to_operands(call, moved));
     return true;

@@ -26,8 +26,9 @@ class DeclaredTypeContradicted : public Rule {
       : Rule({"TL-G617", "declared-type-contradicted", "graph", findings::Severity::kError,
               "a declared type or shape that contradicts what the nodes compute"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kDeclaredType || is_shape(failure) ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kDeclaredType || is_shape(violation) ? Specificity::kGeneric
+                                                                                         : Specificity::kNone;
   }
 
   /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of
@@ -54,13 +55,13 @@ class DeclaredTypeContradicted : public Rule {
     }
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    word(failure, failure.message(), out, is_shape(failure) ? findings::Severity::kWarning : info().severity);
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    report_violation(violation, out, is_shape(violation) ? findings::Severity::kWarning : info().severity);
   }
 
  private:
   // ONNX Runtime refuses another dtype; of another shape it warns, and computes what the nodes say.
-  static bool is_shape(const FailureCase& failure) { return failure.kind() == ops::ConstraintKind::kDeclaredShape; }
+  static bool is_shape(const ViolationCase& violation) { return ops::is_about_declared_shape(violation.kind()); }
 };
 
 const RegisterRule<DeclaredTypeContradicted> kRegister;

@@ -9,15 +9,15 @@ class MissingOpsetImport : public Rule {
       : Rule({"TL-G618", "missing-opset-import", "graph", findings::Severity::kError,
               "a node of a domain that the model does not import"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    const bool not_imported =
-        failure.kind() == ops::ConstraintKind::kNotInOpset && failure.has_node() && failure.call().op().opset == 0;
-    return not_imported ? kForOperator : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    const bool not_imported = violation.kind() == ops::ConstraintKind::kNotInOpset && violation.has_node() &&
+                              violation.call().op().opset == 0;
+    return not_imported ? Specificity::kForOperator : Specificity::kNone;
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
+  void report(const ViolationCase& violation, Reporter& out) const override {
     // Every node of the domain has the same mistake: said once.
-    if (out.first(failure.model().text(failure.call().op().domain))) word(failure, failure.message(), out);
+    if (out.first(violation.model().text(violation.call().op().domain))) report_violation(violation, out);
   }
 
   void check_model(ModelView& view, Reporter& out) const override {

@@ -28,31 +28,31 @@ class OperatorNotInOpset : public Rule {
     }
   }
 
-  int claim(const FailureCase& failure) const override {
-    if (failure.needed_opset > 0) return kForLoss + 1;
-    return failure.kind() == ops::ConstraintKind::kNotInOpset ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    if (violation.needed_opset > 0) return Specificity::kMostSpecific;
+    return violation.kind() == ops::ConstraintKind::kNotInOpset ? Specificity::kGeneric : Specificity::kNone;
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
-    const Operator& op = failure.call().op();
-    if (failure.needed_opset == 0) {
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    const Operator& op = violation.call().op();
+    if (violation.needed_opset == 0) {
       // Every node that calls the operator has the same mistake: said once.
-      if (out.first(failure.call().op_name())) word(failure, failure.message(), out);
+      if (out.first(violation.call().op_name())) report_violation(violation, out);
       return;
     }
     // All nodes that are written for a later opset have the import's mistake. What comes first may be its consequence
     // only.
-    const Model& model = failure.model();
+    const Model& model = violation.model();
     const std::string_view domain = model.text(op.domain);
-    if (!out.first(fmt::format("import {} {}", model.graph(failure.call().node().graph).opsets, domain))) return;
-    std::string message = failure.message();
-    if (failure.kind() != ops::ConstraintKind::kNotInOpset)
+    if (!out.first(fmt::format("import {} {}", model.graph(violation.call().node().graph).opsets, domain))) return;
+    std::string message = violation.message();
+    if (violation.kind() != ops::ConstraintKind::kNotInOpset)
       message = fmt::format("the model imports opset {}{}, and is written for opset {}: {}", op.opset,
-                            domain.empty() ? std::string() : " of " + quoted_for_people(domain), failure.needed_opset,
+                            domain.empty() ? std::string() : " of " + quoted_for_people(domain), violation.needed_opset,
                             message);
-    word(failure, std::move(message), out)
-        .note(fmt::format("operators, operands and attributes fit from opset {} on", failure.needed_opset))
-        .fix(fmt::format("import opset {}, or convert the model to opset {}", failure.needed_opset, op.opset));
+    report_violation(violation, std::move(message), out)
+        .note(fmt::format("operators, operands and attributes fit from opset {} on", violation.needed_opset))
+        .fix(fmt::format("import opset {}, or convert the model to opset {}", violation.needed_opset, op.opset));
   }
 };
 

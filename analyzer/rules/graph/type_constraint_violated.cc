@@ -9,8 +9,8 @@ class TypeConstraintViolated : public Rule {
       : Rule({"TL-G605", "type-constraint-violated", "graph", findings::Severity::kError,
               "an operand of a type that the operator does not take"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kTypeConstraint ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kTypeConstraint ? Specificity::kGeneric : Specificity::kNone;
   }
 };
 

@@ -18,8 +18,8 @@ class UnknownOperator : public Rule {
       : Rule({"TL-G601", "unknown-operator", "graph", findings::Severity::kError,
               "an operator that its domain does not have"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kUnknownOperator ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kUnknownOperator ? Specificity::kGeneric : Specificity::kNone;
   }
 
   /// Operators of onnxruntime's own domains: releases differ in what they have, so only a slip is one.
@@ -36,17 +36,19 @@ class UnknownOperator : public Rule {
         .cause(fmt::format("{}.{}", domain, call.op_name()));
   }
 
-  void report(const FailureCase& failure, Reporter& out) const override {
+  void report(const ViolationCase& violation, Reporter& out) const override {
     // Every node that calls the operator has the same mistake: said once.
-    const std::string_view name = failure.call().op_name();
+    const std::string_view name = violation.call().op_name();
     if (!out.first(name)) return;
-    const std::string_view domain = failure.model().text(failure.call().op().domain);
-    word(failure, failure.message() + (may_suggest(out) ? meant(domain, name) : std::string()), out);
+    const std::string_view domain = violation.model().text(violation.call().op().domain);
+    report_violation(violation,
+                     violation.message() + (out.is_among_first(kMaxSuggestions) ? meant(domain, name) : std::string()),
+                     out);
   }
 
  private:
   static constexpr std::size_t kLongest = 40;
-  static constexpr int kMaxSuggestions = 16;  // each compares the name with a few hundred
+  static constexpr std::size_t kMaxSuggestions = 16;  // each compares the name with a few hundred
 
   static std::string meant(std::string_view domain, std::string_view name) {
     if (name.size() > kLongest) return {};
@@ -54,12 +56,6 @@ class UnknownOperator : public Rule {
     for (const OpSchema& schema : all_schemas())
       if (schema.domain == domain && (known.empty() || known.back() != schema.name)) known.push_back(schema.name);
     return suggestion(escape_for_people(name), known);
-  }
-
-  static bool may_suggest(Reporter& out) {
-    for (int i = 0; i < kMaxSuggestions; ++i)
-      if (out.first(fmt::format(" suggestion {}", i))) return true;
-    return false;
   }
 };
 

@@ -9,14 +9,14 @@ class WrongOperandCount : public Rule {
       : Rule({"TL-G603", "wrong-operand-count", "graph", findings::Severity::kError,
               "more or fewer operands or results than the operator has"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kOperandCount ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kOperandCount ? Specificity::kGeneric : Specificity::kNone;
   }
 
   /// What is missing may be there as an attribute, as older opsets have it: that is another rule's finding.
-  void report(const FailureCase& failure, Reporter& out) const override {
-    if (failure.has_node() && !moved_attributes(failure.call()).empty()) return;
-    word(failure, failure.message(), out);
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    if (violation.has_node() && !moved_attributes(violation.call()).empty()) return;
+    report_violation(violation, out);
   }
 };
 

@@ -9,8 +9,10 @@ class LossShapeMismatch : public Rule {
       : Rule({"TL-L301", "loss-shape-mismatch", "loss", findings::Severity::kError,
               "prediction and target of a loss whose shapes do not fit"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kShapes && failure.loss_kind() ? kForLoss : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    const bool is_about_shapes =
+        violation.kind() == ops::ConstraintKind::kRank || violation.kind() == ops::ConstraintKind::kShapes;
+    return is_about_shapes && violation.loss_kind() ? Specificity::kForLoss : Specificity::kNone;
   }
 };
 

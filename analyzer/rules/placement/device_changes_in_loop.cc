@@ -17,7 +17,7 @@ class DeviceChangesInLoop : public Rule {
     const placement::Placement* placement = view.placement();
     if (placement == nullptr || view.runtime_cost() != nullptr) return;
     for (const auto& [node, why] : placement->limits()) out.report(findings::Severity::kInfo, node, why);
-    if (!placement->failures().empty()) return;
+    if (!placement->violations().empty()) return;
     for (const placement::PlacementChange& change : placement->changes()) {
       if (change.iteration == 0) continue;
       out.report(findings::Severity::kInfo, change.node,

@@ -14,7 +14,7 @@ class DeviceDependsOnBranch : public Rule {
   void check_model(ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {placement::PlacementCause::kBranch});
     const placement::Placement* placement = view.placement();
-    if (placement == nullptr || view.runtime_cost() != nullptr || !placement->failures().empty()) return;
+    if (placement == nullptr || view.runtime_cost() != nullptr || !placement->violations().empty()) return;
     for (const placement::PlacementChange& change : placement->changes()) {
       if (change.iteration != 0) continue;
       out.report(findings::Severity::kInfo, change.node,

@@ -34,22 +34,22 @@ bool is_only_one_of_its_name(const Model& model, ValueId value) {
 
 class Proposal {
  public:
-  Proposal(ModelView& view, const placement::PlacementFailure& failure)
-      : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(failure.node) {}
+  Proposal(ModelView& view, const placement::PlacementViolation& violation)
+      : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(violation.node) {}
 
-  void gather(const placement::PlacementFailure& failure) {
+  void gather(const placement::PlacementViolation& violation) {
     const std::span<const ValueId> operands = model_.operands(model_.node(node_));
-    if (failure.cause == placement::PlacementCause::kClaim) {
-      if (failure.witness.iteration > 1) return;
-      target_ = failure.witness.device;
-      const Graph& body = model_.graph(model_.value(failure.first).graph);
-      const auto input = std::ranges::find(body.inputs, failure.first);
+    if (violation.cause == placement::PlacementCause::kClaim) {
+      if (violation.witness.iteration > 1) return;
+      target_ = violation.witness.device;
+      const Graph& body = model_.graph(model_.value(violation.first).graph);
+      const auto input = std::ranges::find(body.inputs, violation.first);
       const auto at = static_cast<std::uint32_t>(input - body.inputs.begin());
       if (input != body.inputs.end() && at < operands.size() && operands[at] != ValueId::kAbsent)
         moves_.push_back({operands[at], {at}});
       return;
     }
-    if (failure.first == failure.second) return;
+    if (violation.first == violation.second) return;
     const ops::DeviceSignature roles = placement::device_signature(model_, model_.op(model_.node(node_)));
     target_ = best_target(roles, operands);
     for (std::uint32_t i = 0; i < operands.size() && !target_.empty(); ++i) {
@@ -138,9 +138,9 @@ class Proposal {
 
 }  // namespace
 
-void propose_transfers(FindingBuilder& finding, ModelView& view, const placement::PlacementFailure& failure) {
-  Proposal proposal(view, failure);
-  proposal.gather(failure);
+void propose_transfers(FindingBuilder& finding, ModelView& view, const placement::PlacementViolation& violation) {
+  Proposal proposal(view, violation);
+  proposal.gather(violation);
   proposal.propose(finding);
 }
 

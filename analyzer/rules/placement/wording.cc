@@ -14,27 +14,27 @@ namespace {
 
 std::string name_of(const Model& model, ValueId value) { return quoted_for_people(model.name_of(value)); }
 
-std::string side_text(const Model& model, const placement::PlacementFailure& failure, ValueId value,
+std::string side_text(const Model& model, const placement::PlacementViolation& violation, ValueId value,
                       const std::string& device) {
   if (value != ValueId::kAbsent) return fmt::format("{} is on {}", name_of(model, value), device);
-  return fmt::format("`{}` runs on {}", escape_for_people(model.label(failure.node)), device);
+  return fmt::format("`{}` runs on {}", escape_for_people(model.label(violation.node)), device);
 }
 
-std::string message_of(const Model& model, const placement::PlacementFailure& failure) {
-  const placement::PlacementWitness& witness = failure.witness;
+std::string message_of(const Model& model, const placement::PlacementViolation& violation) {
+  const placement::PlacementWitness& witness = violation.witness;
   std::string text;
-  if (failure.cause == placement::PlacementCause::kClaim) {
-    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, failure.first),
+  if (violation.cause == placement::PlacementCause::kClaim) {
+    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, violation.first),
                        witness.other, witness.device);
-  } else if (failure.first == failure.second) {
-    text = fmt::format("the slices of {} are on {} and on {}", name_of(model, failure.first), witness.device,
+  } else if (violation.first == violation.second) {
+    text = fmt::format("the slices of {} are on {} and on {}", name_of(model, violation.first), witness.device,
                        witness.other);
-  } else if (failure.cause == placement::PlacementCause::kIndex) {
-    text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, failure.first), witness.device,
-                       name_of(model, failure.second), witness.other);
+  } else if (violation.cause == placement::PlacementCause::kIndex) {
+    text = fmt::format("{} is on {} and is indexed by {} on {}", name_of(model, violation.first), witness.device,
+                       name_of(model, violation.second), witness.other);
   } else {
-    text = fmt::format("{}, {} is on {}", side_text(model, failure, failure.first, witness.device),
-                       name_of(model, failure.second), witness.other);
+    text = fmt::format("{}, {} is on {}", side_text(model, violation, violation.first, witness.device),
+                       name_of(model, violation.second), witness.other);
   }
   if (witness.iteration > 1) text += " " + iteration_text(witness.iteration);
   return text;
@@ -71,13 +71,13 @@ std::string source_text(placement::SourceKind source) {
 }
 
 /// Where the device of one side comes from.
-void add_origin(ModelView& view, const placement::PlacementFailure& failure, ValueId value, const std::string& device,
-                FindingBuilder& finding) {
+void add_origin(ModelView& view, const placement::PlacementViolation& violation, ValueId value,
+                const std::string& device, FindingBuilder& finding) {
   const Model& model = view.model();
   const placement::DeviceSources& sources = view.placement()->sources();
   if (value == ValueId::kAbsent) {
-    finding.note_at(failure.node,
-                    fmt::format("runs on {}: {}", device, source_text(sources.node_source(failure.node))));
+    finding.note_at(violation.node,
+                    fmt::format("runs on {}: {}", device, source_text(sources.node_source(violation.node))));
     return;
   }
   const dataflow::Origin origin = view.placement()->origin(view.analysis(), value, device);
@@ -100,7 +100,7 @@ void add_origin(ModelView& view, const placement::PlacementFailure& failure, Val
 }
 
 /// One side comes from an initializer that nothing placed.
-bool from_unplaced_initializer(ModelView& view, const placement::PlacementFailure& failure) {
+bool from_unplaced_initializer(ModelView& view, const placement::PlacementViolation& violation) {
   const placement::Placement& placement = *view.placement();
   const auto is_unplaced = [&](ValueId value, const std::string& device) {
     if (value == ValueId::kAbsent) return false;
@@ -108,7 +108,8 @@ bool from_unplaced_initializer(ModelView& view, const placement::PlacementFailur
     return origin.node == NodeId::kNone && view.model().value(origin.value).origin == ValueOrigin::kInitializer &&
            placement.sources().value_source(origin.value) == placement::SourceKind::kNone;
   };
-  return is_unplaced(failure.first, failure.witness.device) || is_unplaced(failure.second, failure.witness.other);
+  return is_unplaced(violation.first, violation.witness.device) ||
+         is_unplaced(violation.second, violation.witness.other);
 }
 
 findings::DeviceWitness witness_of(const Model& model, const placement::PlacementWitness& witness) {
@@ -145,20 +146,21 @@ void report_placement_failures(ModelView& view, Reporter& out,
   if (view.placement() == nullptr || view.runtime_cost() != nullptr) return;
   const placement::Placement& placement = *view.placement();
   const Model& model = view.model();
-  for (const placement::PlacementFailure& failure : placement.failures()) {
-    if (std::find(causes.begin(), causes.end(), failure.cause) == causes.end()) continue;
-    const bool unplaced = placement.sources().only_single_values() && from_unplaced_initializer(view, failure);
+  for (const placement::PlacementViolation& violation : placement.violations()) {
+    if (std::find(causes.begin(), causes.end(), violation.cause) == causes.end()) continue;
+    const bool unplaced = placement.sources().only_single_values() && from_unplaced_initializer(view, violation);
     if (unplaced && !out.first("unplaced initializers")) continue;
-    FindingBuilder finding = out.report(failure.node, message_of(model, failure));
-    finding.certainty(failure.certainty, case_of(failure.witness)).devices(witness_of(model, failure.witness));
-    add_origin(view, failure, failure.first, failure.witness.device, finding);
-    if (failure.second != failure.first) add_origin(view, failure, failure.second, failure.witness.other, finding);
-    for (std::size_t i = 0; i < failure.witness.loops.size(); ++i)
-      finding.note_at(failure.witness.loops[i],
-                      fmt::format("{} of this {}", iteration_text(failure.witness.iterations[i]),
-                                  model.text(model.op(model.node(failure.witness.loops[i])).name)));
-    for (const NodeId call : failure.witness.calls) finding.note_at(call, "called from here");
-    propose_transfers(finding, view, failure);
+    FindingBuilder finding = out.report(violation.node, message_of(model, violation));
+    finding.certainty(violation.certainty, case_of(violation.witness)).devices(witness_of(model, violation.witness));
+    add_origin(view, violation, violation.first, violation.witness.device, finding);
+    if (violation.second != violation.first)
+      add_origin(view, violation, violation.second, violation.witness.other, finding);
+    for (std::size_t i = 0; i < violation.witness.loops.size(); ++i)
+      finding.note_at(violation.witness.loops[i],
+                      fmt::format("{} of this {}", iteration_text(violation.witness.iterations[i]),
+                                  model.text(model.op(model.node(violation.witness.loops[i])).name)));
+    for (const NodeId call : violation.witness.calls) finding.note_at(call, "called from here");
+    propose_transfers(finding, view, violation);
     if (unplaced)
       finding.note(
           "only single values were placed: initializers that nothing places count as on the default device (`--device "

@@ -7,7 +7,8 @@
 
 namespace tensorlint::rules {
 
-/// Reports the failures of a placement that have one of these causes, with where both sides come from and the witness.
+/// Reports the violations of a placement that have one of these causes, with where both sides come from and the
+/// witness.
 void report_placement_failures(ModelView& view, Reporter& out, std::initializer_list<placement::PlacementCause> causes);
 
 /// A number, a formula in the extents' names, or nothing.

@@ -9,8 +9,8 @@ class AxisOutOfRange : public Rule {
       : Rule({"TL-S203", "axis-out-of-range", "shape", findings::Severity::kError,
               "an axis outside the rank of its operand"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kAxisRange ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kAxisRange ? Specificity::kGeneric : Specificity::kNone;
   }
 };
 

@@ -9,8 +9,11 @@ class ConcatShapeMismatch : public Rule {
       : Rule({"TL-S206", "concat-shape-mismatch", "shape", findings::Severity::kError,
               "concatenated operands that differ in another axis"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kConcatShapes ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kConcatRanks ||
+                   violation.kind() == ops::ConstraintKind::kConcatShapes
+               ? Specificity::kGeneric
+               : Specificity::kNone;
   }
 };
 

@@ -9,8 +9,8 @@ class DuplicateAxis : public Rule {
       : Rule({"TL-S209", "duplicate-axis", "shape", findings::Severity::kError,
               "the same axis given twice where each may occur once"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kDuplicateAxis ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kDuplicateAxis ? Specificity::kGeneric : Specificity::kNone;
   }
 };
 

@@ -9,9 +9,10 @@ class DuplicateReductionAxis : public Rule {
       : Rule({"TL-S202", "duplicate-reduction-axis", "shape", findings::Severity::kError,
               "a reduction over the same axis twice"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kDuplicateAxis && failure.has(ops::OpTrait::kReduction) ? kForOperator
-                                                                                                          : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kDuplicateAxis && violation.has(ops::OpTrait::kReduction)
+               ? Specificity::kForOperator
+               : Specificity::kNone;
   }
 };
 

@@ -9,8 +9,10 @@ class IncompatibleOperandShapes : public Rule {
       : Rule({"TL-S204", "incompatible-operand-shapes", "shape", findings::Severity::kError,
               "operands whose shapes do not fit each other or the operator"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kShapes ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kRank || violation.kind() == ops::ConstraintKind::kShapes
+               ? Specificity::kGeneric
+               : Specificity::kNone;
   }
 };
 

@@ -9,9 +9,10 @@ class ReductionAxisOutOfRange : public Rule {
       : Rule({"TL-S201", "reduction-axis-out-of-range", "shape", findings::Severity::kError,
               "a reduction over an axis that its operand does not have"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kAxisRange && failure.has(ops::OpTrait::kReduction) ? kForOperator
-                                                                                                      : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kAxisRange && violation.has(ops::OpTrait::kReduction)
+               ? Specificity::kForOperator
+               : Specificity::kNone;
   }
 };
 

@@ -9,8 +9,8 @@ class ReshapeChangesElementCount : public Rule {
       : Rule({"TL-S205", "reshape-changes-element-count", "shape", findings::Severity::kError,
               "a Reshape into a shape with another number of elements"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kElementCount ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kElementCount ? Specificity::kGeneric : Specificity::kNone;
   }
 };
 

@@ -13,11 +13,11 @@ class ClassIndexOutOfRange : public Rule {
       : Rule({"TL-V501", "class-index-out-of-range", "value", findings::Severity::kError,
               "a class index outside the classes of the scores"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    if (failure.kind() == ops::ConstraintKind::kClassRange) return kGeneric;
-    const bool index = failure.kind() == ops::ConstraintKind::kIndexRange && failure.loss_kind() &&
-                       ops::takes_class_indices(*failure.loss_kind());
-    return index ? kForLoss : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    if (violation.kind() == ops::ConstraintKind::kClassRange) return Specificity::kGeneric;
+    const bool index = violation.kind() == ops::ConstraintKind::kIndexRange && violation.loss_kind() &&
+                       ops::takes_class_indices(*violation.loss_kind());
+    return index ? Specificity::kForLoss : Specificity::kNone;
   }
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {

@@ -13,8 +13,8 @@ class IndexOutOfRange : public Rule {
       : Rule({"TL-V502", "index-out-of-range", "value", findings::Severity::kError,
               "an index outside the axis it indexes"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kIndexRange ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kIndexRange ? Specificity::kGeneric : Specificity::kNone;
   }
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {

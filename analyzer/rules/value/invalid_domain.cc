@@ -9,8 +9,8 @@ class InvalidDomain : public Rule {
       : Rule({"TL-V504", "invalid-domain", "value", findings::Severity::kError,
               "a value for which the operator is not defined"}) {}
 
-  int claim(const FailureCase& failure) const override {
-    return failure.kind() == ops::ConstraintKind::kDomain ? kGeneric : 0;
+  Specificity match(const ViolationCase& violation) const override {
+    return violation.kind() == ops::ConstraintKind::kDomain ? Specificity::kGeneric : Specificity::kNone;
   }
 };
 

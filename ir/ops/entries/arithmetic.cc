@@ -2,8 +2,6 @@
 // 13, 28), Min, Max, Sum, Mean (1-13), PRelu (1-16), BitShift (11, 28), BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot
 // (18), SwiGLU (28). Until opset 6 operand B is stretched only with broadcast = 1, aligned at `axis`; variadic
 // operators broadcast from 8 on.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -120,7 +118,8 @@ void check_divisor(Inference& in) {
   const auto dividend = in.shape(0);
   if (!divisors || !dividend || in.dims().bounds(element_count(in.dims(), *dividend)).lo < 1) return;
   if (std::any_of(divisors->begin(), divisors->end(), [&](Dim dim) { return in.dims().is_constant(dim, 0); }))
-    in.fail(kDivisor, {1}, fmt::format("{} divides integers {{0}} by {{1}}, which has a 0", in.call().name));
+    in.fail(kDivisor, {1},
+            {"{} divides integers {} by {}, which has a 0", in.call().name, OperandRef(0), OperandRef(1)});
 }
 
 void div(Inference& in) {
@@ -140,7 +139,7 @@ void mod(Inference& in) {
   const DTypeSet floats = in.operand(0).dtypes;
   const bool is_float = floats.proves(DTypeSet::floats());
   if (is_float && !truncates && in.opset() < 28)
-    in.fail(kModKind, {0}, fmt::format("Mod of {} needs `fmod` = 1", floats.to_text()));
+    in.fail(kModKind, {0}, {"Mod of {} needs {} = 1", floats, AttributeName("fmod")});
   if (in.operand(0).dtypes.proves(DTypeSet::integers())) {
     const Range &a = in.operand(0).range, &b = in.operand(1).range;
     const double largest = std::max(std::fabs(b.lo), std::fabs(b.hi)) - 1;
@@ -192,8 +191,8 @@ void variadic_shape(Inference& in) {
       result = copy_dims(*shape);
     } else if (shape->size() == result->size()) {
       for (std::size_t k = 0; k < result->size(); ++k)
-        (*result)[k] = same_extent(in, (*result)[k], (*shape)[k], 0, i, kVariadicShapes,
-                                   fmt::format("operands differ at axis {}", k));
+        (*result)[k] =
+            same_extent(in, (*result)[k], (*shape)[k], 0, i, kVariadicShapes, {"operands differ at axis {}", Axis(k)});
     }
   }
   if (result) in.set_shape(0, *result);
@@ -241,7 +240,7 @@ void bit_shift(Inference& in) {
   binary_shape(in);
   const std::string_view direction = in.string_attribute("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
-    in.fail(kShiftDirection, {}, "`direction` of BitShift is neither LEFT nor RIGHT");
+    in.fail(kShiftDirection, {}, {"{} of BitShift is neither LEFT nor RIGHT", AttributeName("direction")});
   const Range& range = in.operand(0).range;
   if (direction == "RIGHT" && range.lo >= 0) in.set_range(0, {0, range.hi, false});
 }
@@ -278,14 +277,13 @@ void swiglu(Inference& in) {
   }
   if (gate->size() != value->size()) {
     in.fail(kGateShapes, {1, 0},
-            fmt::format("{{0}} of shape {} and {{1}} of shape {} have different ranks", shape_text(in.dims(), *gate),
-                        shape_text(in.dims(), *value)));
+            {"{} of shape {} and {} of shape {} have different ranks", OperandRef(0), *gate, OperandRef(1), *value});
     return;
   }
   Dims result;
   for (std::size_t i = 0; i < gate->size(); ++i)
-    result.push_back(same_extent(in, (*gate)[i], (*value)[i], 0, 1, kGateShapes,
-                                 fmt::format("gate and value differ at axis {}", i)));
+    result.push_back(
+        same_extent(in, (*gate)[i], (*value)[i], 0, 1, kGateShapes, {"gate and value differ at axis {}", Axis(i)}));
   in.set_shape(0, result);
 }
 

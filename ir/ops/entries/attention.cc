@@ -1,14 +1,12 @@
 // Attention. Source: ONNX Attention (23, 24, 25), RotaryEmbedding (23), LinearAttention (27), CausalConvWithState (27),
 // TensorScatter (24); ai.onnx.preview FlexAttention (1).
-#include <fmt/format.h>
-
 #include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kAttentionRank{"attention_rank", ConstraintKind::kShapes, "query, key and value have 3 axes, or 4"};
+const Constraint kAttentionRank{"attention_rank", ConstraintKind::kRank, "query, key and value have 3 axes, or 4"};
 const Constraint kAttentionHeads{"attention_heads", ConstraintKind::kAttribute,
                                  "3-d operands come with numbers of heads of at least 1; key heads divide query heads"};
 const Constraint kAttentionShapes{"attention_shapes", ConstraintKind::kShapes,
@@ -17,7 +15,7 @@ const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes,
                                  "past key and value fit batch, heads and head size"};
 const Constraint kAttentionMask{"attention_mask", ConstraintKind::kShapes,
                                 "the mask broadcasts to [batch, heads, query length, total length]"};
-const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kShapes, "the data have 3 axes, or 4"};
+const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kRank, "the data have 3 axes, or 4"};
 const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute, "3-d data come with num_heads of at least 1"};
 const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes, "sine and cosine have half the rotated size"};
 const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "positions are [batch, length]"};
@@ -53,7 +51,7 @@ bool split_heads(Inference& in, int index, std::int64_t count, Heads& heads) {
   const auto width = pool.as_constant(packed);
   if (width && *width % count != 0) {
     in.fail(kAttentionHeads, {index},
-            fmt::format("width {} of {{{}}} is not divisible into {} heads", *width, index, count));
+            {"width {} of {} is not divisible into {} heads", *width, OperandRef(index), count});
     return false;
   }
   heads.size = pool.floor_div(packed, pool.constant(count));
@@ -68,8 +66,7 @@ void check_mask(Inference& in, std::span<const Dim> scores) {
   const int operand = in.index_of("attn_mask");
   const auto misfit = [&] {
     in.fail(kAttentionMask, {operand, 0},
-            fmt::format("mask {{{}}} of shape {} does not stretch to the scores' shape {}", operand,
-                        shape_text(pool, *mask), shape_text(pool, scores)));
+            {"mask {} of shape {} does not stretch to the scores' shape {}", OperandRef(operand), *mask, scores});
   };
   if (mask->empty() || mask->size() > 4) return misfit();
   for (std::size_t i = 0; i < mask->size(); ++i) {
@@ -88,15 +85,15 @@ void attention(Inference& in) {
   for (const auto& [a, b, first, second] : {std::tuple(q, k, 0, 1), std::tuple(q, v, 0, 2)}) {
     if (!a || !b || *a == *b) continue;
     in.fail(kAttentionRank, {second, first},
-            fmt::format("{{{}}} has rank {}, {{{}}} has rank {}", first, *a, second, *b));
+            {"{} has rank {}, {} has rank {}", OperandRef(first), *a, OperandRef(second), *b});
     return;
   }
   const bool packed = q == 3 || k == 3 || v == 3;
   const std::int64_t query_count = in.int_attribute("q_num_heads", 0), key_count = in.int_attribute("kv_num_heads", 0);
   if (packed && (query_count < 1 || key_count < 1)) {
     in.fail(kAttentionHeads, {},
-            fmt::format("3-d operands of Attention need q_num_heads and kv_num_heads of at least 1, not {} and {}",
-                        query_count, key_count));
+            {"3-d operands of Attention need q_num_heads and kv_num_heads of at least 1, not {} and {}", query_count,
+             key_count});
     return;
   }
   Heads query, key, value;
@@ -104,15 +101,14 @@ void attention(Inference& in) {
       !split_heads(in, 2, packed ? key_count : 0, value))
     return;
 
-  const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, "batch of query and key");
-  same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, "batch of query and value");
-  same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, "head size of query and key");
-  const Dim length = same_extent(in, key.length, value.length, 1, 2, kAttentionShapes, "length of key and value");
-  const Dim heads = same_extent(in, key.heads, value.heads, 1, 2, kAttentionShapes, "heads of key and value");
+  const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, {"batch of query and key"});
+  same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, {"batch of query and value"});
+  same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, {"head size of query and key"});
+  const Dim length = same_extent(in, key.length, value.length, 1, 2, kAttentionShapes, {"length of key and value"});
+  const Dim heads = same_extent(in, key.heads, value.heads, 1, 2, kAttentionShapes, {"heads of key and value"});
   const auto query_heads = pool.as_constant(query.heads), key_heads = pool.as_constant(heads);
   if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1},
-            fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
+    in.fail(kAttentionHeads, {0, 1}, {"{} query heads are not a multiple of {} key heads", *query_heads, *key_heads});
 
   Dim total = length;
   const int past_key = in.index_of("past_key"), past_value = in.index_of("past_value");
@@ -126,7 +122,7 @@ void attention(Inference& in) {
        {std::tuple(query_count, query.heads, "q_num_heads"), std::tuple(key_count, heads, "kv_num_heads")}) {
     if (count < 1 || !pool.never_equal(pool.constant(count), dim)) continue;
     in.fail(kAttentionHeads, {0},
-            fmt::format("`{}` of Attention is {}, its operands have {} heads", name, count, pool.to_text(dim)));
+            {"{} of Attention is {}, its operands have {} heads", AttributeName(name), count, dim});
   }
   if (!in.failed()) check_mask(in, Dims{batch, query.heads, query.length, total});
   if (q)
@@ -142,15 +138,14 @@ void flex_attention(Inference& in) {
   for (const int operand : {0, 1, 2})
     if (!check_rank(in, operand, {4}, kAttentionRank)) return;
   const Dim batch =
-      same_extent(in, dim_of(in, 0, 0), dim_of(in, 1, 0), 0, 1, kAttentionShapes, "batch of query and key");
-  same_extent(in, batch, dim_of(in, 2, 0), 0, 2, kAttentionShapes, "batch of query and value");
-  same_extent(in, dim_of(in, 0, 3), dim_of(in, 1, 3), 0, 1, kAttentionShapes, "head size of query and key");
-  same_extent(in, dim_of(in, 1, 2), dim_of(in, 2, 2), 1, 2, kAttentionShapes, "length of key and value");
-  same_extent(in, dim_of(in, 1, 1), dim_of(in, 2, 1), 1, 2, kAttentionShapes, "heads of key and value");
+      same_extent(in, dim_of(in, 0, 0), dim_of(in, 1, 0), 0, 1, kAttentionShapes, {"batch of query and key"});
+  same_extent(in, batch, dim_of(in, 2, 0), 0, 2, kAttentionShapes, {"batch of query and value"});
+  same_extent(in, dim_of(in, 0, 3), dim_of(in, 1, 3), 0, 1, kAttentionShapes, {"head size of query and key"});
+  same_extent(in, dim_of(in, 1, 2), dim_of(in, 2, 2), 1, 2, kAttentionShapes, {"length of key and value"});
+  same_extent(in, dim_of(in, 1, 1), dim_of(in, 2, 1), 1, 2, kAttentionShapes, {"heads of key and value"});
   const auto query_heads = pool.as_constant(dim_of(in, 0, 1)), key_heads = pool.as_constant(dim_of(in, 1, 1));
   if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1},
-            fmt::format("{} query heads are not a multiple of {} key heads", *query_heads, *key_heads));
+    in.fail(kAttentionHeads, {0, 1}, {"{} query heads are not a multiple of {} key heads", *query_heads, *key_heads});
   in.set_shape(0, Dims{batch, dim_of(in, 0, 1), dim_of(in, 0, 2), dim_of(in, 2, 3)});
 }
 
@@ -164,13 +159,13 @@ void rotary_embedding(Inference& in) {
   Dim size = data->back();
   if (data->size() == 3) {
     if (heads < 1) {
-      in.fail(kRotaryHeads, {0}, fmt::format("3-d {{0}} needs num_heads of at least 1, not {}", heads));
+      in.fail(kRotaryHeads, {0}, {"3-d {} needs num_heads of at least 1, not {}", OperandRef(0), heads});
       return;
     }
     size = pool.floor_div(size, pool.constant(heads));
   }
   if (heads < 0) {
-    in.fail(kRotaryHeads, {}, fmt::format("`num_heads` of RotaryEmbedding is {}", heads));
+    in.fail(kRotaryHeads, {}, {"{} of RotaryEmbedding is {}", AttributeName("num_heads"), heads});
     return;
   }
   if (rotated > 0) size = pool.constant(rotated);
@@ -183,7 +178,7 @@ void rotary_embedding(Inference& in) {
                                kRotaryCache, "cache", 0))
       continue;
     same_extent(in, pool.floor_div(size, pool.constant(2)), cache->back(), 0, operand, kRotaryCache,
-                "half the rotated size and last extent of the cache");
+                {"half the rotated size and last extent of the cache"});
   }
 }
 
@@ -193,20 +188,20 @@ void linear_attention(Inference& in) {
     if (!check_rank(in, operand, {3}, kAttentionRank)) return;
   const std::int64_t query_count = in.int_attribute("q_num_heads", 0), key_count = in.int_attribute("kv_num_heads", 0);
   if (query_count < 1 || key_count < 1 || query_count % key_count != 0) {
-    in.fail(kAttentionHeads, {},
-            fmt::format("q_num_heads of LinearAttention is {}, it has to be a multiple of kv_num_heads, {}",
-                        query_count, key_count));
+    in.fail(
+        kAttentionHeads, {},
+        {"q_num_heads of LinearAttention is {}, it has to be a multiple of kv_num_heads, {}", query_count, key_count});
     return;
   }
   Heads query, key, value;
   if (!split_heads(in, 0, query_count, query) || !split_heads(in, 1, key_count, key) ||
       !split_heads(in, 2, key_count, value))
     return;
-  const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, "batch of query and key");
-  same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, "batch of query and value");
-  const Dim length = same_extent(in, query.length, key.length, 0, 1, kAttentionShapes, "length of query and key");
-  same_extent(in, query.length, value.length, 0, 2, kAttentionShapes, "length of query and value");
-  same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, "head size of query and key");
+  const Dim batch = same_extent(in, query.batch, key.batch, 0, 1, kAttentionShapes, {"batch of query and key"});
+  same_extent(in, query.batch, value.batch, 0, 2, kAttentionShapes, {"batch of query and value"});
+  const Dim length = same_extent(in, query.length, key.length, 0, 1, kAttentionShapes, {"length of query and key"});
+  same_extent(in, query.length, value.length, 0, 2, kAttentionShapes, {"length of query and value"});
+  same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, {"head size of query and key"});
   choice_attribute(in, "update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"}, kAttentionChoice);
   const Dims state{batch, key.heads, key.size, value.size};
   check_shape(in, 3, state, kAttentionCache, "past state", 2);
@@ -238,7 +233,7 @@ void tensor_scatter(Inference& in) {
   const auto axis = normalise_axis(in, in.int_attribute("axis", -2), static_cast<int>(cache->size()), 0, kCacheAxis);
   if (!axis) return;
   if (*axis == 0) {
-    in.fail(kCacheAxis, {0}, "axis 0 of {0} is the batch axis, it cannot be written along");
+    in.fail(kCacheAxis, {0}, {"axis 0 of {} is the batch axis, it cannot be written along", OperandRef(0)});
     return;
   }
   Dims expected = copy_dims(*cache);

@@ -155,10 +155,10 @@ void cast(Inference& in) {
     asked = fmt::format("dtype code {}", attribute->i);
   }
   if (!to) {
-    in.fail(kCastTarget, {}, fmt::format("`to` of Cast asks for {}, which is not a dtype", asked));
+    in.fail(kCastTarget, {}, {"{} of Cast asks for {}, which is not a dtype", AttributeName("to"), asked});
   } else if (!allowed.contains(*to)) {
     in.fail(kCastTarget, {},
-            fmt::format("Cast of opset {} gives {}, `to` asks for {}", in.opset(), allowed.to_text(), to_text(*to)));
+            {"Cast of opset {} gives {}, {} asks for {}", in.opset(), allowed, AttributeName("to"), *to});
   }
   cast_to(in, to);
 }
@@ -172,15 +172,16 @@ void bit_cast(Inference& in) {
   const std::int64_t code = in.int_attribute("to", 0);
   const auto from = in.operand(0).dtypes.single();
   if (!is_known_dtype(code) || static_cast<DType>(code) == DType::kString) {
-    in.fail(kBitCastWidths, {}, fmt::format("`to` of BitCast asks for dtype code {}, which it cannot give", code));
+    in.fail(kBitCastWidths, {},
+            {"{} of BitCast asks for dtype code {}, which it cannot give", AttributeName("to"), code});
     return;
   }
   const auto to = static_cast<DType>(code);
   in.set_dtype(0, to);
   if (from && bit_width(*from) != bit_width(to))
     in.fail(kBitCastWidths, {0},
-            fmt::format("{{0}} is {} of {} bits, `to` asks for {} of {} bits", to_text(*from), bit_width(*from),
-                        to_text(to), bit_width(to)));
+            {"{} is {} of {} bits, {} asks for {} of {} bits", OperandRef(0), *from, bit_width(*from),
+             AttributeName("to"), to, bit_width(to)});
 }
 
 void identity(Inference& in) { in.set_same(0, 0); }

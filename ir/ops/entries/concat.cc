@@ -1,7 +1,5 @@
 // Joining and splitting along an axis. Source: ONNX Concat (opsets 1, 4, 11, 13), Split (1, 2, 11, 13 with sizes as an
 // operand, 18 with num_outputs). Until opset 17 equal parts have to be equal; from 18 on the last one may be smaller.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 
@@ -13,7 +11,7 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kConcatAxis{"concat_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kConcatRanks{"concat_ranks", ConstraintKind::kConcatShapes, "all operands have the same rank"};
+const Constraint kConcatRanks{"concat_ranks", ConstraintKind::kConcatRanks, "all operands have the same rank"};
 const Constraint kConcatExtents{"concat_extents", ConstraintKind::kConcatShapes,
                                 "all extents but the joined one are the same"};
 const Constraint kSplitAxis{"split_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -98,9 +96,9 @@ void concat(Inference& in) {
                (pool.is_constant(dims[0], 0) || (!pool.is_named(dims[0]) && pool.bounds(dims[0]).lo <= 0));
       };
       if (placeholder(shape) || placeholder(*other)) return;
-      in.fail(kConcatRanks, {i, first},
-              fmt::format("{{{}}} of shape {} and {{{}}} of shape {} have different ranks", first,
-                          shape_text(pool, shape), i, shape_text(pool, *other)));
+      in.fail(
+          kConcatRanks, {i, first},
+          {"{} of shape {} and {} of shape {} have different ranks", OperandRef(first), shape, OperandRef(i), *other});
       all_ranked = false;
       break;
     }
@@ -111,7 +109,7 @@ void concat(Inference& in) {
         continue;
       } else {
         result[k] = same_extent(in, result[k], (*other)[k], first, i, kConcatExtents,
-                                fmt::format("operands joined along axis {} differ at axis {}", *axis, k));
+                                {"operands joined along axis {} differ at axis {}", Axis(*axis), Axis(k)});
       }
     }
   }
@@ -142,8 +140,7 @@ Dims equal_parts(Inference& in, Dim extent, std::int64_t count) {
   const Dim parts = pool.constant(count);
   if (in.opset() < 18) {
     if (pool.never_equal(pool.mul(parts, pool.fresh(in.call().site, 0xffff'ffffU, Unknown::kNotTracked)), extent))
-      in.fail(kSplitEven, {0},
-              fmt::format("extent {} of {{0}} does not divide into {} equal parts", pool.to_text(extent), count));
+      in.fail(kSplitEven, {0}, {"extent {} of {} does not divide into {} equal parts", extent, OperandRef(0), count});
     return Dims(static_cast<std::size_t>(count), pool.floor_div(extent, parts));
   }
   const Dim chunk = pool.ceil_div(extent, parts);
@@ -182,14 +179,14 @@ void split(Inference& in) {
   const auto wanted = in.int_attribute("num_outputs");
   if (in.opset() >= 18 && given == wanted.has_value())
     in.fail(kSplitCount, {},
-            given ? "Split takes either sizes or `num_outputs`, both are given"
-                  : "Split takes either sizes or `num_outputs`, none is given");
+            {"Split takes either sizes or {}, {} given", AttributeName("num_outputs"), given ? "both are" : "none is"});
   // onnxruntime counts in 32 bits.
   if (wanted && (*wanted < count || *wanted > INT32_MAX))
-    in.fail(kSplitCount, {}, fmt::format("`num_outputs` is {}, the node has {} results", *wanted, count));
+    in.fail(kSplitCount, {}, {"{} is {}, the node has {} results", AttributeName("num_outputs"), *wanted, count});
   if (wanted && pool.bounds(extent).hi < *wanted)
     in.fail(kSplitCount, {0},
-            fmt::format("`num_outputs` is {}, axis {} of {{0}} has extent {}", *wanted, *axis, pool.to_text(extent)));
+            {"{} is {}, axis {} of {} has extent {}", AttributeName("num_outputs"), *wanted, Axis(*axis), OperandRef(0),
+             extent});
   const std::int64_t parts = std::max(wanted.value_or(count), count);  // the last results may be left out
   if (wanted && parts > static_cast<std::int64_t>(kMaxContent)) {
     sizes = Dims(static_cast<std::size_t>(count), Dim(Unknown::kNotTracked));
@@ -197,7 +194,7 @@ void split(Inference& in) {
     sizes = equal_parts(in, extent, parts);
   } else if (sizes) {
     if (static_cast<std::int64_t>(sizes->size()) != count) {
-      in.fail(kSplitCount, {}, fmt::format("Split has {} sizes and {} results", sizes->size(), count));
+      in.fail(kSplitCount, {}, {"Split has {} sizes and {} results", sizes->size(), count});
       sizes.reset();
     } else {
       Dim sum = pool.constant(0), total = sum;
@@ -209,18 +206,17 @@ void split(Inference& in) {
           const auto next = checked::add(*whole, *part);
           if (!next && !in.failed())
             in.fail(kSplitSizes, {0},
-                    fmt::format("the sizes sum up to more than 2^63, axis {} of {{0}} has extent {}", *axis,
-                                pool.to_text(extent)));
+                    {"the sizes sum up to more than 2^63, axis {} of {} has extent {}", Axis(*axis), OperandRef(0),
+                     extent});
           total = next ? pool.constant(*next) : Dim(Unknown::kTainted);
         }
         if (pool.bounds(size).hi >= 0) continue;
-        in.fail(kSplitSizes, {0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
+        in.fail(kSplitSizes, {0}, {"a part of {} has the size {}", OperandRef(0), size});
         size = Dim(Unknown::kTainted);
       }
       if (!in.failed() && pool.differ(sum, extent))
         fail_unequal(in, kSplitSizes, {0},
-                     fmt::format("the sizes sum up to {}, axis {} of {{0}} has extent {}", pool.to_text(sum), *axis,
-                                 pool.to_text(extent)),
+                     {"the sizes sum up to {}, axis {} of {} has extent {}", sum, Axis(*axis), OperandRef(0), extent},
                      sum, extent);
       // A single unknown size is what the others leave.
       if (!in.failed() && sum.is_unknown() &&

@@ -1,7 +1,5 @@
 // Values that come from nowhere or from a shape alone. Source: ONNX Constant (opsets 1-25), ConstantOfShape (9-25),
 // Range (11, 27).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +21,7 @@ void constant(Inference& in) {
   int given = 0;
   for (const Attribute& attribute : in.call().attributes) given += attribute.name.starts_with("__") ? 0 : 1;
   if (given != 1) {
-    in.fail(kOneValue, {}, fmt::format("{} value attributes of Constant are given, it takes one", given));
+    in.fail(kOneValue, {}, {"{} value attributes of Constant are given, it takes one", given});
     return;
   }
   DimPool& pool = in.dims();
@@ -77,7 +75,8 @@ void constant_of_shape(Inference& in) {
   if (const Attribute* value = in.attribute("value"); value != nullptr && value->tensor != nullptr) {
     const auto count = value->tensor->element_count();
     if (count && *count != 1)
-      in.fail(kFillOneElement, {}, fmt::format("`value` of ConstantOfShape has {} elements, it needs one", *count));
+      in.fail(kFillOneElement, {},
+              {"{} of ConstantOfShape has {} elements, it needs one", AttributeName("value"), *count});
     fill = fact_of_tensor(in.facts(), *value->tensor);
     const Content* content = in.facts().content(fill.content);
     number = content != nullptr && content->floats.size() == 1 ? std::optional(content->floats.front()) : std::nullopt;
@@ -94,7 +93,7 @@ void constant_of_shape(Inference& in) {
   for (std::size_t i = 0; i < list->size(); ++i) {
     Dim& extent = (*list)[i];
     if (pool.bounds(extent).hi < 0) {
-      in.fail(kFillExtents, {0}, fmt::format("{{0}} asks for the extent {} at axis {}", pool.to_text(extent), i));
+      in.fail(kFillExtents, {0}, {"{} asks for the extent {} at axis {}", OperandRef(0), extent, Axis(i)});
       extent = Dim(Unknown::kTainted);
     }
   }
@@ -131,7 +130,7 @@ void range(Inference& in) {
     if (!shape || shape->empty()) continue;
     const Dim count = element_count(pool, *shape);
     if (pool.never_equal(count, pool.constant(1)))
-      in.fail(kRangeScalars, {i}, fmt::format("{{{}}} of shape {} has to be a scalar", i, shape_text(pool, *shape)));
+      in.fail(kRangeScalars, {i}, {"{} of shape {} has to be a scalar", OperandRef(i), *shape});
   }
   const auto scalar = [&](int operand) {
     const auto elements = in.elements(operand);
@@ -140,7 +139,7 @@ void range(Inference& in) {
   Dim count{Unknown::kDataDependent};
   if (in.operand(0).dtypes.proves(DTypeSet::integers())) {
     const Dim start = scalar(0), limit = scalar(1), delta = scalar(2);
-    if (pool.is_constant(delta, 0)) in.fail(kRangeStep, {2}, "the step {2} of Range is 0");
+    if (pool.is_constant(delta, 0)) in.fail(kRangeStep, {2}, {"the step {} of Range is 0", OperandRef(2)});
     const bool known = !start.is_unknown() && !limit.is_unknown() && !delta.is_unknown();
     if (known) count = integer_count(pool, start, limit, delta);
     const Range &first = in.operand(0).range, &last = in.operand(1).range, &step = in.operand(2).range;
@@ -157,7 +156,8 @@ void range(Inference& in) {
   }
   const auto start = in.float_constants("start"), limit = in.float_constants("limit"),
              delta = in.float_constants("delta");
-  if (delta && delta->size() == 1 && delta->front() == 0) in.fail(kRangeStep, {2}, "the step {2} of Range is 0");
+  if (delta && delta->size() == 1 && delta->front() == 0)
+    in.fail(kRangeStep, {2}, {"the step {} of Range is 0", OperandRef(2)});
   if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1 &&
       delta->front() != 0) {
     if (const auto length = float_count(start->front(), limit->front(), delta->front())) count = pool.constant(*length);

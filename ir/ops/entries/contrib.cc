@@ -1,7 +1,5 @@
 // Operators that onnxruntime's optimizers and quantizers write. Source: the operator schemas of onnxruntime 1.31,
 // domain com.microsoft, and its kernels' results.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/checked.h"
@@ -164,7 +162,7 @@ void packed_matmul(Inference& in, bool turned_weights) {
   if (!turned_weights) std::swap(inner, outer);
   if (pool.differ(data->back(), pool.constant(inner)) && !pool.bounds(data->back()).contains(inner))
     in.fail(kPackedInner, {0},
-            fmt::format("last extent of {{0}} of shape {} against {} of the weights", shape_text(pool, *data), inner));
+            {"last extent of {} of shape {} against {} of the weights", OperandRef(0), *data, inner});
   Dims result = copy_dims(*data);
   result.back() = pool.constant(outer);
   in.set_shape(0, result);
@@ -256,11 +254,11 @@ void dynamic_quantize_lstm(Inference& in) {
 
 // Attention.
 
-/// `num_heads`, at least 1; 0 after a failure.
+/// `num_heads`, at least 1; 0 after a violation.
 std::int64_t head_count(Inference& in, std::string_view attribute) {
   const std::int64_t heads = in.int_attribute(attribute, 0);
   if (heads >= 1) return heads;
-  in.fail(kContribHeads, {}, fmt::format("`{}` of {} is {}, at least 1 needed", attribute, in.call().name, heads));
+  in.fail(kContribHeads, {}, {"{} of {} is {}, at least 1 needed", AttributeName(attribute), in.call().name, heads});
   return 0;
 }
 
@@ -382,7 +380,7 @@ void expand_dims(Inference& in) {
 void cdist(Inference& in) {
   for (const int operand : {0, 1})
     if (!check_rank(in, operand, {2}, kSkip)) return;
-  same_extent(in, dim_of(in, 0, 1), dim_of(in, 1, 1), 0, 1, kSkip, "features");
+  same_extent(in, dim_of(in, 0, 1), dim_of(in, 1, 1), 0, 1, kSkip, {"features"});
   in.set_shape(0, Dims{dim_of(in, 0, 0), dim_of(in, 1, 0)});
 }
 

@@ -1,8 +1,6 @@
 // Operators with subgraphs. Source: ONNX If, Loop, Scan, SequenceMap, all opsets.
 // Their results are what the bodies compute: the dataflow solver follows these. One call tells only what it is
 // controlled by.
-#include <fmt/format.h>
-
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
@@ -27,12 +25,12 @@ bool check_scan_list(Inference& in, std::string_view name, std::size_t count, st
   const auto list = in.ints_attribute(name);
   if (!list) return true;
   if (list->size() != count) {
-    in.fail(kScanCounts, {}, fmt::format("`{}` of Scan has {} entries for {} {}", name, list->size(), count, what));
+    in.fail(kScanCounts, {}, {"{} of Scan has {} entries for {} {}", AttributeName(name), list->size(), count, what});
     return false;
   }
   for (const std::int64_t entry : *list) {
     if (!name.ends_with("directions") || entry == 0 || entry == 1) continue;
-    in.fail(kScanCounts, {}, fmt::format("`{}` of Scan has {}, a direction is 0 or 1", name, entry));
+    in.fail(kScanCounts, {}, {"{} of Scan has {}, a direction is 0 or 1", AttributeName(name), entry});
     return false;
   }
   return true;
@@ -45,9 +43,8 @@ void scan(Inference& in) {
   const std::int64_t wanted = in.int_attribute("num_scan_inputs", 1);
   if (wanted < 1 || static_cast<std::uint64_t>(wanted) > operands) {
     in.fail(kScanCounts, {},
-            fmt::format(
-                "`num_scan_inputs` of Scan is {}, it has to be at least 1 and at most {}, the number of its operands",
-                wanted, operands));
+            {"{} of Scan is {}, it has to be at least 1 and at most {}, the number of its operands",
+             AttributeName("num_scan_inputs"), wanted, operands});
     return;
   }
   const auto scanned = static_cast<std::size_t>(wanted);

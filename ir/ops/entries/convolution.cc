@@ -1,6 +1,4 @@
 // Convolutions. Source: ONNX Conv, ConvTranspose (1, 11, 22), ConvInteger (10), DeformConv (19, 22).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/windows.h"
@@ -31,9 +29,9 @@ void conv_integer(Inference& in) {
   if (const auto shape = conv_shape(in, 0, 1, -1)) in.set_shape(0, *shape);
   const auto filters = in.shape(1), zero = in.shape(3);
   if (zero && zero->size() > 1) {
-    in.fail(kConvZeroPoint, {3}, fmt::format("zero point {{3}} has rank {}, at most 1 allowed", zero->size()));
+    in.fail(kConvZeroPoint, {3}, {"zero point {} has rank {}, at most 1 allowed", OperandRef(3), zero->size()});
   } else if (zero && zero->size() == 1 && filters && !filters->empty() && !in.dims().is_constant(zero->front(), 1)) {
-    same_extent(in, (*filters)[0], zero->front(), 1, 3, kConvZeroPoint, "zero points of a convolution");
+    same_extent(in, (*filters)[0], zero->front(), 1, 3, kConvZeroPoint, {"zero points of a convolution"});
   }
 }
 
@@ -55,8 +53,8 @@ Dim transposed_extent(Inference& in, const Windows& windows, std::size_t axis, D
   // An empty operand has no legal result either, but that is its own matter.
   if (pool.bounds(result).hi < 1 && pool.bounds(extent).lo >= 1) {
     in.fail(kTransposeExtent, {0},
-            fmt::format("spatial axis {} of {{0}}, {} elements, gives {} elements after padding is cut off", axis,
-                        pool.to_text(extent), pool.to_text(result)));
+            {"spatial axis {} of {}, {} elements, gives {} elements after padding is cut off", axis, OperandRef(0),
+             extent, result});
     return Dim(Unknown::kTainted);
   }
   return result;
@@ -73,49 +71,47 @@ void check_target(Inference& in, const Windows& windows, std::size_t axis, Dim e
   const Dim stride = pool.constant(windows.strides[axis]);
   const Dim reached = pool.add(pool.mul(stride, extent), dilated(pool, kernel, windows.dilations[axis]));
   if (in.failed() || reached.is_unknown() || pool.bounds(reached).hi > wanted) return;
-  in.fail(
-      kTransposeTarget, {0, 1},
-      fmt::format("`output_shape` of ConvTranspose asks for {} along spatial axis {}, {} elements of {{0}} give less "
-                  "than {}",
-                  wanted, axis, pool.to_text(extent), pool.to_text(reached)));
+  in.fail(kTransposeTarget, {0, 1},
+          {"{} of ConvTranspose asks for {} along spatial axis {}, {} elements of {} give less than {}",
+           AttributeName("output_shape"), wanted, axis, extent, OperandRef(0), reached});
 }
 
 void conv_transpose(Inference& in) {
   DimPool& pool = in.dims();
   const auto data = in.shape(0), filters = in.shape(1);
   const std::int64_t group = in.int_attribute("group", 1);
-  if (group < 1) in.fail(kConvGroups, {}, fmt::format("`group` of ConvTranspose is {}, at least 1 needed", group));
+  if (group < 1)
+    in.fail(kConvGroups, {}, {"{} of ConvTranspose is {}, at least 1 needed", AttributeName("group"), group});
   const auto ranked = data ? data : filters;
   if (!ranked) return;
   for (const int operand : {0, 1}) {
     const auto shape = in.shape(operand);
     if (!shape || shape->size() >= 3) continue;
     in.fail(kWindowRank, {operand},
-            fmt::format("{{{}}} has rank {}, ConvTranspose needs at least 3", operand, shape->size()));
+            {"{} has rank {}, ConvTranspose needs at least 3", OperandRef(operand), shape->size()});
     return;
   }
   if (data && filters && data->size() != filters->size()) {
     in.fail(kWindowRank, {1, 0},
-            fmt::format("{{0}} of shape {} and {{1}} of shape {} differ in rank", shape_text(pool, *data),
-                        shape_text(pool, *filters)));
+            {"{} of shape {} and {} of shape {} differ in rank", OperandRef(0), *data, OperandRef(1), *filters});
     in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
   Dims result = unknown_dims(ranked->size());
   if (data) result[0] = (*data)[0];
-  if (data && filters) same_extent(in, (*data)[1], (*filters)[0], 0, 1, kTransposeChannels, "input channels");
+  if (data && filters) same_extent(in, (*data)[1], (*filters)[0], 0, 1, kTransposeChannels, {"input channels"});
   if (group >= 1) {
     const auto channels = pool.as_constant((*ranked)[data ? 1 : 0]);
     if (channels && *channels % group != 0)
       in.fail(kTransposeChannels, {data ? 0 : 1},
-              fmt::format("{} channels of {{{}}} are not divisible into {} groups", *channels, data ? 0 : 1, group));
+              {"{} channels of {} are not divisible into {} groups", *channels, OperandRef(data ? 0 : 1), group});
     if (filters) result[1] = pool.mul((*filters)[1], pool.constant(group));
   }
   if (const auto bias = in.shape(2)) {
     if (bias->size() != 1) {
-      in.fail(kTransposeBias, {2}, fmt::format("bias {{2}} has rank {}, it has to have 1 axis", bias->size()));
+      in.fail(kTransposeBias, {2}, {"bias {} has rank {}, it has to have 1 axis", OperandRef(2), bias->size()});
     } else {
-      result[1] = same_extent(in, result[1], bias->front(), 1, 2, kTransposeBias, "bias of a transposed convolution");
+      result[1] = same_extent(in, result[1], bias->front(), 1, 2, kTransposeBias, {"bias of a transposed convolution"});
     }
   }
   const std::size_t spatial = ranked->size() - 2;
@@ -129,16 +125,17 @@ void conv_transpose(Inference& in) {
   for (std::size_t i = 0; filters && in.attribute("kernel_shape") != nullptr && i < spatial; ++i) {
     if (!pool.differ(pool.constant((*kernel)[i]), (*filters)[i + 2])) continue;
     in.fail(kConvKernelShape, {1},
-            fmt::format("`kernel_shape` says {} along spatial axis {}, {{1}} of shape {} has {}", (*kernel)[i], i,
-                        shape_text(pool, *filters), pool.to_text((*filters)[i + 2])));
+            {"{} says {} along spatial axis {}, {} of shape {} has {}", AttributeName("kernel_shape"), (*kernel)[i], i,
+             OperandRef(1), *filters, (*filters)[i + 2]});
     return in.set_shape(0, result);
   }
   const auto wanted = in.ints_attribute("output_shape");
   if (wanted && !wanted->empty()) {
     // Some exporters write the batch and channel extents too.
     if (wanted->size() != spatial && wanted->size() != spatial + 2) {
-      in.fail(kWindowAttributes, {},
-              fmt::format("`output_shape` of ConvTranspose has {} entries, {} needed", wanted->size(), spatial));
+      in.fail(
+          kWindowAttributes, {},
+          {"{} of ConvTranspose has {} entries, {} needed", AttributeName("output_shape"), wanted->size(), spatial});
     } else {
       for (std::size_t i = 0; i < spatial; ++i) {
         const std::int64_t extent = (*wanted)[wanted->size() - spatial + i];
@@ -153,9 +150,8 @@ void conv_transpose(Inference& in) {
     const std::int64_t padding = (*output_padding)[i], limit = std::max(windows->strides[i], windows->dilations[i]);
     if (padding >= 0 && (padding == 0 || padding < limit)) continue;
     in.fail(kWindowAttributes, {},
-            fmt::format(
-                "`output_padding` of ConvTranspose has {} along spatial axis {}, it has to be at least 0 and below {}",
-                padding, i, limit));
+            {"{} of ConvTranspose has {} along spatial axis {}, it has to be at least 0 and below {}",
+             AttributeName("output_padding"), padding, i, limit});
     result[i + 2] = Dim(Unknown::kTainted);
     return in.set_shape(0, result);
   }
@@ -174,25 +170,25 @@ void deform_conv(Inference& in) {
   const std::int64_t groups = in.int_attribute("offset_group", 1);
   if (shape) in.set_shape(0, *shape);
   if (groups < 1) {
-    in.fail(kDeformGroups, {}, fmt::format("`offset_group` of DeformConv is {}, at least 1 needed", groups));
+    in.fail(kDeformGroups, {}, {"{} of DeformConv is {}, at least 1 needed", AttributeName("offset_group"), groups});
     return;
   }
   const auto channels = data && data->size() > 1 ? pool.as_constant((*data)[1]) : std::nullopt;
   if (channels && *channels % groups != 0)
     in.fail(kDeformGroups, {0},
-            fmt::format("{} channels of {{0}} are not divisible into {} offset groups", *channels, groups));
+            {"{} channels of {} are not divisible into {} offset groups", *channels, OperandRef(0), groups});
   if (!shape || !filters || in.failed()) return;
   Dim kernel = pool.constant(groups);
   for (std::size_t i = 2; i < filters->size(); ++i) kernel = pool.mul(kernel, (*filters)[i]);
   const auto check = [&](int operand, std::span<const Dim> given, Dim entries) {
     if (given.size() != shape->size()) {
       in.fail(kDeformOffsets, {operand},
-              fmt::format("{{{}}} has rank {}, {} needed", operand, given.size(), shape->size()));
+              {"{} has rank {}, {} needed", OperandRef(operand), given.size(), shape->size()});
       return;
     }
-    same_extent(in, entries, given[1], 1, operand, kDeformOffsets, "entries for the kernel's elements");
+    same_extent(in, entries, given[1], 1, operand, kDeformOffsets, {"entries for the kernel's elements"});
     for (std::size_t i = 0; i < given.size(); ++i)
-      if (i != 1) same_extent(in, (*shape)[i], given[i], 0, operand, kDeformOffsets, "positions of the result");
+      if (i != 1) same_extent(in, (*shape)[i], given[i], 0, operand, kDeformOffsets, {"positions of the result"});
   };
   if (offset) check(2, *offset, pool.mul(kernel, pool.constant(static_cast<std::int64_t>(filters->size()) - 2)));
   if (mask) check(4, *mask, kernel);

@@ -1,6 +1,4 @@
 // Einsum. Source: ONNX Einsum, opsets 12, 28. Extents of 1 stretch, as numpy and onnxruntime do it.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -11,7 +9,7 @@ namespace {
 
 const Constraint kEinsumEquation{"einsum_equation", ConstraintKind::kAttribute,
                                  "the equation is well formed, with one term an operand"};
-const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kShapes, "a term has one letter an axis"};
+const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kRank, "a term has one letter an axis"};
 const Constraint kEinsumExtents{"einsum_extents", ConstraintKind::kShapes, "extents of one letter are equal, or 1"};
 const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix"};
 
@@ -27,7 +25,7 @@ struct Equation {
 };
 
 /// The equation; nullopt where it is malformed, with the reason in `error`.
-std::optional<Equation> parse(std::string_view text, std::string& error) {
+std::optional<Equation> parse(std::string_view text, Message& error) {
   Equation equation;
   Term term;
   bool after_arrow = false;
@@ -37,13 +35,13 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
       term.letters += c;
     } else if (text.substr(i, 3) == "...") {
-      if (term.has_ellipsis) return error = "has two ellipses in one term", std::nullopt;
+      if (term.has_ellipsis) return error = {"has two ellipses in one term"}, std::nullopt;
       term.has_ellipsis = true;
       term.ellipsis = term.letters.size();
       i += 2;
     } else if (c == ',' || text.substr(i, 2) == "->") {
       if (after_arrow && i < text.size())
-        return error = c == ',' ? "has a comma after `->`" : "has `->` twice", std::nullopt;
+        return error = c == ',' ? Message("has a comma after `->`") : Message("has `->` twice"), std::nullopt;
       (after_arrow ? equation.result.emplace() : equation.terms.emplace_back()) = std::move(term);
       term = {};
       if (c == '-') {
@@ -52,9 +50,10 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
         equation.result.emplace();
       }
     } else {
-      return error = fmt::format("has {} at position {}",
-                                 c >= ' ' && c <= '~' ? fmt::format("`{}`", c) : std::string("an unexpected byte"), i),
-             std::nullopt;
+      const bool is_printable = c >= ' ' && c <= '~';
+      error =
+          is_printable ? Message("has `{}` at position {}", c, i) : Message("has an unexpected byte at position {}", i);
+      return std::nullopt;
     }
   }
   return equation;
@@ -63,16 +62,15 @@ std::optional<Equation> parse(std::string_view text, std::string& error) {
 void einsum(Inference& in) {
   DimPool& pool = in.dims();
   const std::string_view text = in.string_attribute("equation", "");
-  std::string error;
+  Message error;
   const auto equation = parse(text, error);
   if (!equation) {
-    in.fail(kEinsumEquation, {}, fmt::format("equation of Einsum {}", error));
+    in.fail(kEinsumEquation, {}, {"equation of Einsum {}", error});
     return;
   }
   const std::vector<Term>& terms = equation->terms;
   if (terms.size() != in.operand_count()) {
-    in.fail(kEinsumEquation, {},
-            fmt::format("equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()));
+    in.fail(kEinsumEquation, {}, {"equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()});
     return;
   }
   // Letters are ASCII.
@@ -90,8 +88,8 @@ void einsum(Inference& in) {
         !shape || (term.has_ellipsis ? shape->size() >= term.letters.size() : shape->size() == term.letters.size());
     if (!fits) {
       in.fail(kEinsumRank, {operand},
-              fmt::format("term {} of Einsum has {} letters{}, {{{}}} has rank {}", t, term.letters.size(),
-                          term.has_ellipsis ? " and an ellipsis" : "", operand, shape->size()));
+              {"term {} of Einsum has {} letters{}, {} has rank {}", t, term.letters.size(),
+               term.has_ellipsis ? " and an ellipsis" : "", OperandRef(operand), shape->size()});
       return;
     }
     const std::size_t covered = shape ? shape->size() - term.letters.size() : 0;
@@ -109,7 +107,7 @@ void einsum(Inference& in) {
           pool.bounds_from_two(extent).contains(1) || pool.bounds_from_two(extents[letter]).contains(1);
       if (!may_stretch)
         same_extent(in, extents[letter], extent, first[letter], operand, kEinsumExtents,
-                    fmt::format("letter {} of Einsum", term.letters[i]));
+                    {"letter {} of Einsum", term.letters[i]});
       extents[letter] = pool.broadcast(extents[letter], extent);
     }
     if (!term.has_ellipsis) continue;
@@ -130,9 +128,8 @@ void einsum(Inference& in) {
     for (const char letter : result.letters) {
       const auto index = static_cast<std::size_t>(letter);
       if (uses[index] == 0 || seen[index]) {
-        in.fail(
-            kEinsumEquation, {},
-            fmt::format("letter {} of Einsum's result {}", letter, seen[index] ? "is given twice" : "is in no term"));
+        in.fail(kEinsumEquation, {},
+                {"letter {} of Einsum's result {}", letter, seen[index] ? "is given twice" : "is in no term"});
         return;
       }
       seen[index] = true;
@@ -157,15 +154,14 @@ void det(Inference& in) {
   const auto data = in.shape(0);
   if (!data) return;
   if (data->size() < 2) {
-    in.fail(kDetSquare, {0}, fmt::format("{{0}} has rank {}, Det needs at least 2", data->size()));
+    in.fail(kDetSquare, {0}, {"{} has rank {}, Det needs at least 2", OperandRef(0), data->size()});
     return;
   }
   DimPool& pool = in.dims();
   const Dim rows = (*data)[data->size() - 2], columns = data->back();
   if (pool.differ(rows, columns) && !pool.bounds(pool.sub(rows, columns)).contains(0))
     in.fail(kDetSquare, {0},
-            fmt::format("last two axes of {{0}} of shape {} are not square: {} against {}", shape_text(pool, *data),
-                        pool.to_text(rows), pool.to_text(columns)));
+            {"last two axes of {} of shape {} are not square: {} against {}", OperandRef(0), *data, rows, columns});
   in.set_shape(0, data->first(data->size() - 2));
 }
 

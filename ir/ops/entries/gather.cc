@@ -1,6 +1,4 @@
 // Elements picked by index. Source: ONNX Gather (opsets 1, 11, 13). Indices count from the back where negative.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/contents.h"

@@ -1,8 +1,6 @@
 // Images, regions and grids. Source: ONNX RoiAlign (10, 16, 22), MaxRoiPool (1, 22), MaxUnpool (9, 11, 22),
 // NonMaxSuppression (10, 11), GridSample (16, 20, 22), AffineGrid (20), Col2Im (18), CenterCropPad (18), ImageDecoder
 // (20).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/attributes.h"
@@ -46,7 +44,7 @@ void roi_align(Inference& in) {
   Dims result{regions, ranks ? dim_of(in, 0, 1) : Dim(Unknown::kTainted)};
   for (const std::string_view name : {"output_height", "output_width"}) {
     const std::int64_t extent = in.int_attribute(name, 1);
-    if (extent < 1) in.fail(kRoiExtents, {}, fmt::format("`{}` of RoiAlign is {}, at least 1 needed", name, extent));
+    if (extent < 1) in.fail(kRoiExtents, {}, {"{} of RoiAlign is {}, at least 1 needed", AttributeName(name), extent});
     result.push_back(extent < 1 ? Dim(Unknown::kTainted) : pool.constant(extent));
   }
   in.set_shape(0, result);
@@ -56,8 +54,8 @@ void roi_align(Inference& in) {
       const Bounds bounds = pool.bounds(index);
       if (bounds.hi >= 0 && bounds.lo < images.hi) continue;
       in.fail(kRoiBatch, {2, 0},
-              fmt::format("batch index {} in {{2}} is outside the {} images of {{0}}", pool.to_text(index),
-                          pool.to_text(dim_of(in, 0, 0))));
+              {"batch index {} in {} is outside the {} images of {}", Index(index), OperandRef(2), dim_of(in, 0, 0),
+               OperandRef(0)});
       break;
     }
   }
@@ -70,7 +68,7 @@ void max_roi_pool(Inference& in) {
   const auto pooled = in.ints_attribute("pooled_shape");
   if (!pooled) return;
   if (pooled->size() != 2 || (*pooled)[0] < 1 || (*pooled)[1] < 1) {
-    in.fail(kRoiExtents, {}, "`pooled_shape` of MaxRoiPool has to be 2 numbers of at least 1");
+    in.fail(kRoiExtents, {}, {"{} of MaxRoiPool has to be 2 numbers of at least 1", AttributeName("pooled_shape")});
     return;
   }
   in.set_shape(0, Dims{dim_of(in, 1, 0), dim_of(in, 0, 1), pool.constant((*pooled)[0]), pool.constant((*pooled)[1])});
@@ -81,7 +79,7 @@ void max_unpool(Inference& in) {
   const auto data = in.shape(0);
   if (!data) return;
   if (data->size() < 3) {
-    in.fail(kWindowRank, {0}, fmt::format("{{0}} has rank {}, MaxUnpool needs at least 3", data->size()));
+    in.fail(kWindowRank, {0}, {"{} has rank {}, MaxUnpool needs at least 3", OperandRef(0), data->size()});
     return;
   }
   check_shape(in, 1, *data, kUnpoolShapes, "indices", 0);
@@ -141,7 +139,8 @@ void non_max_suppression(Inference& in) {
   DimPool& pool = in.dims();
   const std::int64_t center = in.int_attribute("center_point_box", 0);
   if (center != 0 && center != 1)
-    in.fail(kBoxFormat, {}, fmt::format("`center_point_box` of NonMaxSuppression is {}, it has to be 0 or 1", center));
+    in.fail(kBoxFormat, {},
+            {"{} of NonMaxSuppression is {}, it has to be 0 or 1", AttributeName("center_point_box"), center});
   const Dim batch = better(pool, dim_of(in, 0, 0), dim_of(in, 1, 0)),
             boxes = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 2));
   check_shape(in, 0, Dims{batch, boxes, pool.constant(4)}, kBoxShapes, "boxes");
@@ -174,8 +173,8 @@ void grid_sample(Inference& in) {
     const auto shape = in.shape(operand);
     if (!shape || (shape->size() >= 3 && (in.opset() >= 20 || shape->size() == 4))) continue;
     in.fail(kGridShapes, {operand},
-            fmt::format("{{{}}} has rank {}, GridSample needs {}", operand, shape->size(),
-                        in.opset() >= 20 ? "at least 3" : "4"));
+            {"{} has rank {}, GridSample needs {}", OperandRef(operand), shape->size(),
+             in.opset() >= 20 ? "at least 3" : "4"});
     return;
   }
   if (data && grid) {
@@ -184,7 +183,7 @@ void grid_sample(Inference& in) {
     expected.back() = pool.constant(static_cast<std::int64_t>(data->size()) - 2);
     if (data->size() != grid->size()) {
       in.fail(kGridShapes, {1, 0},
-              fmt::format("grid {{1}} has rank {}, {{0}} has rank {}", grid->size(), data->size()));
+              {"grid {} has rank {}, {} has rank {}", OperandRef(1), grid->size(), OperandRef(0), data->size()});
     } else {
       check_shape(in, 1, expected, kGridShapes, "grid", 0);
     }
@@ -206,7 +205,7 @@ void affine_grid(Inference& in) {
   const auto count = in.length("size");
   if (!check_rank(in, 0, {3}, kAffineShapes)) return;
   if (count && *count != 4 && *count != 5) {
-    in.fail(kAffineShapes, {1}, fmt::format("{{1}} has {} entries, AffineGrid needs 4 or 5", *count));
+    in.fail(kAffineShapes, {1}, {"{} has {} entries, AffineGrid needs 4 or 5", OperandRef(1), *count});
     return;
   }
   const auto rows = pool.as_constant(dim_of(in, 0, 1));
@@ -231,7 +230,8 @@ void col2im(Inference& in) {
   const auto image = in.elements("image_shape"), block = in.elements("block_shape");
   const auto axes = in.length("image_shape"), block_axes = in.length("block_shape");
   if (axes && block_axes && *axes != *block_axes) {
-    in.fail(kBlockShapes, {2, 1}, fmt::format("block {{2}} has {} axes, image {{1}} has {}", *block_axes, *axes));
+    in.fail(kBlockShapes, {2, 1},
+            {"block {} has {} axes, image {} has {}", OperandRef(2), *block_axes, OperandRef(1), *axes});
     return;
   }
   const auto count = axes ? axes : block_axes;
@@ -247,12 +247,12 @@ void col2im(Inference& in) {
     const Dim elements = element_count(pool, *block), columns = dim_of(in, 0, 1);
     const auto width = pool.as_constant(columns), size = pool.as_constant(elements);
     if (size && *size < 1) {
-      in.fail(kBlockShapes, {2}, fmt::format("block {{2}} of shape {} has no elements", shape_text(pool, *block)));
+      in.fail(kBlockShapes, {2}, {"block {} of shape {} has no elements", OperandRef(2), *block});
       return;
     }
     if (width && size && *width % *size != 0) {
       in.fail(kBlockShapes, {0, 2},
-              fmt::format("axis 1 of {{0}}, {} elements, is not divisible into blocks of {} elements", *width, *size));
+              {"axis 1 of {}, {} elements, is not divisible into blocks of {} elements", OperandRef(0), *width, *size});
     } else {
       result[1] = pool.floor_div(columns, elements);
     }
@@ -278,7 +278,8 @@ void center_crop_pad(Inference& in) {
   Dims result = copy_dims(*data);
   for (const int axis : axes) result[static_cast<std::size_t>(axis)] = Dim(Unknown::kDataDependent);
   if (count && *count != static_cast<std::int64_t>(axes.size())) {
-    in.fail(kCropLength, {1, 0}, fmt::format("{{1}} has {} entries for {} axes of {{0}}", *count, axes.size()));
+    in.fail(kCropLength, {1, 0},
+            {"{} has {} entries for {} axes of {}", OperandRef(1), *count, axes.size(), OperandRef(0)});
   } else if (wanted && wanted->size() == axes.size()) {
     for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = (*wanted)[i];
   }

@@ -1,7 +1,5 @@
 // Elements moved between axes and added at the borders. Source: ONNX DepthToSpace (opsets 1-28), SpaceToDepth (1-28),
 // Pad (1, 2 with attributes, 11 with operands, 18 with axes, 19 with wrap, ... 25).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/attributes.h"
@@ -11,7 +9,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kBlockRank{"block_rank", ConstraintKind::kShapes, "the operand has four axes: N, C, H, W"};
+const Constraint kBlockRank{"block_rank", ConstraintKind::kRank, "the operand has four axes: N, C, H, W"};
 const Constraint kBlockSize{"block_size", ConstraintKind::kAttribute, "blocksize is at least 1"};
 const Constraint kBlockMode{"block_mode", ConstraintKind::kAttribute, "`mode` is DCR or CRD"};
 const Constraint kBlockDivides{"block_divides", ConstraintKind::kShapes, "the blocks divide the extents"};
@@ -30,9 +28,9 @@ std::optional<std::int64_t> block_size(Inference& in) {
   const auto data = in.shape(0);
   if (data && data->size() != 4)
     in.fail(kBlockRank, {0},
-            fmt::format("{{0}} has rank {}, {} needs the four axes N, C, H, W", data->size(), in.call().name));
+            {"{} has rank {}, {} needs the four axes N, C, H, W", OperandRef(0), data->size(), in.call().name});
   const std::int64_t size = in.int_attribute("blocksize", 0);
-  if (size < 1) in.fail(kBlockSize, {}, fmt::format("blocksize {} of {} is less than 1", size, in.call().name));
+  if (size < 1) in.fail(kBlockSize, {}, {"blocksize {} of {} is less than 1", size, in.call().name});
   if (size < 1 || (data && data->size() != 4)) return std::nullopt;
   return size;
 }
@@ -42,8 +40,7 @@ Dim divided(Inference& in, Dim extent, Dim parts, std::size_t axis) {
   const Dim any = pool.fresh(in.call().site, 0xffff'ffffU, Unknown::kNotTracked);
   if (pool.never_equal(extent, pool.mul(parts, any)))
     in.fail(kBlockDivides, {0},
-            fmt::format("extent {} of axis {} of {{0}} is not a multiple of {}", pool.to_text(extent), axis,
-                        pool.to_text(parts)));
+            {"extent {} of axis {} of {} is not a multiple of {}", extent, Axis(axis), OperandRef(0), parts});
   return pool.floor_div(extent, parts);
 }
 
@@ -114,7 +111,7 @@ void pad(Inference& in) {
   Dims result = copy_dims(*data);
   if (pads && pads->size() != 2 * axes.size()) {
     in.fail(kPadLength, in.has(1) ? std::vector<int>{1, 0} : std::vector<int>{0},
-            fmt::format("{} pads for {} axes of {{0}}, each needs two", pads->size(), axes.size()));
+            {"{} pads for {} axes of {}, each needs two", pads->size(), axes.size(), OperandRef(0)});
     for (const int axis : axes) result[static_cast<std::size_t>(axis)] = Dim(Unknown::kTainted);
     in.set_shape(0, result);
     return;
@@ -126,15 +123,15 @@ void pad(Inference& in) {
           pool.bounds((*pads)[side]).lo < 1)
         continue;
       in.fail(kPadReflect, {0},
-              fmt::format("axis {} of {{0}} with extent {} cannot be reflected by {} elements", axes[i],
-                          pool.to_text(extent), pool.to_text((*pads)[side])));
+              {"axis {} of {} with extent {} cannot be reflected by {} elements", Axis(axes[i]), OperandRef(0), extent,
+               (*pads)[side]});
       break;
     }
     extent = pads ? pool.add(extent, pool.add((*pads)[i], (*pads)[i + axes.size()])) : Dim(Unknown::kDataDependent);
     if (pool.bounds(extent).hi >= 0) continue;
     in.fail(kPadExtent, {0},
-            fmt::format("axis {} of {{0}} with extent {} becomes {}", axes[i],
-                        pool.to_text((*data)[static_cast<std::size_t>(axes[i])]), pool.to_text(extent)));
+            {"axis {} of {} with extent {} becomes {}", Axis(axes[i]), OperandRef(0),
+             (*data)[static_cast<std::size_t>(axes[i])], extent});
     extent = Dim(Unknown::kTainted);
   }
   in.set_shape(0, result);

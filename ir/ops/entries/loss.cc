@@ -1,6 +1,4 @@
 // Losses over classes. Source: ONNX SoftmaxCrossEntropyLoss (12, 13), NegativeLogLikelihoodLoss (12, 13, 22).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +7,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kShapes, "scores have batch and class axes"};
+const Constraint kLossScores{"loss_scores_rank", ConstraintKind::kRank, "scores have batch and class axes"};
 const Constraint kLossLabels{"loss_labels_shape", ConstraintKind::kShapes,
                              "labels have the scores' shape without the class axis"};
 const Constraint kLossWeights{"loss_weights_shape", ConstraintKind::kShapes, "one weight a class"};
@@ -25,15 +23,16 @@ void check_classes(Inference& in, Dim classes) {
     if (ignored && label.contains(*ignored)) return false;
     return label.hi < 0 || label.lo >= count.hi;
   };
-  const auto report = [&](std::string_view label) {
-    const std::string legal = ignored ? fmt::format(" and is not ignore_index = {}", *ignored) : std::string();
+  const auto report = [&](Argument label) {
+    const Message legal = ignored ? Message(" and is not ignore_index = {}", *ignored) : Message();
     in.fail(kLossClass, {1, 0},
-            fmt::format("label {} in {{1}} is outside the {} classes of {{0}}{}", label, pool.to_text(classes), legal));
+            {"label {} in {} is outside the {} classes of {}{}", std::move(label), OperandRef(1), classes,
+             OperandRef(0), legal});
   };
   if (const auto labels = in.elements(1)) {
     for (const Dim label : *labels) {
       if (!outside(pool.bounds(label))) continue;
-      report(pool.to_text(label));
+      report(Index(label));
       return;
     }
   }
@@ -47,16 +46,15 @@ void check_classes(Inference& in, Dim classes) {
       ignored && range.lo <= static_cast<double>(*ignored) && static_cast<double>(*ignored) <= range.hi;
   if (may_be_ignored || in.elements(1)) return;
   const bool above = count.hi < (std::int64_t{1} << 53) && range.lo >= static_cast<double>(count.hi);
-  if (range.hi < 0 || above) report(fmt::format("in {}", range.to_text()));
+  if (range.hi < 0 || above) report(Message("in {}", range));
 }
 
 void class_loss(Inference& in) {
-  DimPool& pool = in.dims();
   const auto scores = in.shape(0), labels = in.shape(1), weights = in.shape(2);
   const std::string_view reduction = in.string_attribute("reduction", "mean");
   if (scores && scores->size() < 2) {
     in.fail(kLossScores, {0},
-            fmt::format("{{0}} has rank {}, {} needs batch and class axes", scores->size(), in.call().name));
+            {"{} has rank {}, {} needs batch and class axes", OperandRef(0), scores->size(), in.call().name});
     return;
   }
   std::optional<Dims> each;
@@ -67,18 +65,18 @@ void class_loss(Inference& in) {
     if (!each) each = expected;
     if (labels && labels->size() != expected.size()) {
       in.fail(kLossLabels, {1, 0},
-              fmt::format("labels {{1}} of shape {} for scores {{0}} of shape {}: shape {} needed",
-                          shape_text(pool, *labels), shape_text(pool, *scores), shape_text(pool, expected)));
+              {"labels {} of shape {} for scores {} of shape {}: shape {} needed", OperandRef(1), *labels,
+               OperandRef(0), *scores, expected});
       each = expected;
     } else if (labels) {
       for (std::size_t i = 0; i < expected.size(); ++i)
         (*each)[i] = same_extent(in, expected[i], (*labels)[i], 0, 1, kLossLabels,
-                                 fmt::format("scores and labels along axis {} of the labels", i));
+                                 {"scores and labels along axis {} of the labels", Axis(i)});
     }
     if (weights && weights->size() != 1) {
-      in.fail(kLossWeights, {2}, fmt::format("weights {{2}} have rank {}, they have to have 1 axis", weights->size()));
+      in.fail(kLossWeights, {2}, {"weights {} have rank {}, they have to have 1 axis", OperandRef(2), weights->size()});
     } else if (weights) {
-      same_extent(in, (*scores)[1], weights->front(), 0, 2, kLossWeights, "classes and weights");
+      same_extent(in, (*scores)[1], weights->front(), 0, 2, kLossWeights, {"classes and weights"});
     }
     check_classes(in, (*scores)[1]);
   }

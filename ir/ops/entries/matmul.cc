@@ -1,8 +1,6 @@
 // Matrix products. Source: ONNX MatMul (1, 9, 13), Gemm (1, 6, 7, 9, 11, 13), MatMulInteger (10).
 #include "ir/ops/matmul.h"
 
-#include <fmt/format.h>
-
 namespace tensorlint::ops {
 namespace {
 
@@ -20,7 +18,7 @@ void gemm(Inference& in) {
 void check_zero_point(Inference& in, int operand, int factor, Dim extent, std::string_view what) {
   const auto zero = in.shape(operand);
   if (!zero || zero->size() != 1 || in.dims().is_constant(zero->front(), 1)) return;
-  same_extent(in, extent, zero->front(), factor, operand, kMatMulZeroPoint, what);
+  same_extent(in, extent, zero->front(), factor, operand, kMatMulZeroPoint, {"{}", what});
 }
 
 void matmul_integer(Inference& in) {

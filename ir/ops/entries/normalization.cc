@@ -1,8 +1,6 @@
 // Normalisations. Source: ONNX BatchNormalization (1 to 15), InstanceNormalization (1, 6, 22), LayerNormalization (17),
 // RMSNormalization (23), GroupNormalization (18, 21), LpNormalization (1, 22), LRN (1, 13), MeanVarianceNormalization
 // (9, 13).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -11,7 +9,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kNormRank{"normalization_rank", ConstraintKind::kShapes, "the operand has batch and channel axes"};
+const Constraint kNormRank{"normalization_rank", ConstraintKind::kRank, "the operand has batch and channel axes"};
 const Constraint kNormParameter{"normalization_parameter", ConstraintKind::kShapes,
                                 "scale, bias and statistics are 1-d with one element a channel"};
 const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes,
@@ -35,10 +33,10 @@ void check_per_channel(Inference& in, int operand, Dim channels, std::string_vie
   if (!shape) return;
   if (shape->size() != 1) {
     in.fail(kNormParameter, {operand},
-            fmt::format("{} {{{}}} has rank {}, it has to have 1 axis", what, operand, shape->size()));
+            {"{} {} has rank {}, it has to have 1 axis", what, OperandRef(operand), shape->size()});
     return;
   }
-  same_extent(in, channels, shape->front(), 0, operand, kNormParameter, fmt::format("channels and {}", what));
+  same_extent(in, channels, shape->front(), 0, operand, kNormParameter, {"channels and {}", what});
 }
 
 void batch_normalization(Inference& in) {
@@ -50,7 +48,8 @@ void batch_normalization(Inference& in) {
   Dim channels(Unknown::kNotTracked);
   if (data && data->size() == 1) channels = pool.constant(1);
   if (data && data->size() >= 2) channels = (*data)[1];
-  if (data && data->empty()) in.fail(kNormRank, {0}, "{0} is a scalar, BatchNormalization needs at least 1 axis");
+  if (data && data->empty())
+    in.fail(kNormRank, {0}, {"{} is a scalar, BatchNormalization needs at least 1 axis", OperandRef(0)});
   static constexpr std::array<std::string_view, 5> kNames = {"", "scale", "bias", "mean", "variance"};
   if (per_channel)
     for (std::size_t i = 1; i < kNames.size(); ++i) check_per_channel(in, static_cast<int>(i), channels, kNames[i]);
@@ -65,10 +64,10 @@ void batch_normalization(Inference& in) {
   const bool trains = in.int_attribute("training_mode", 0) != 0;
   if (in.opset() >= 14 && trains && in.result_count() != 3)
     in.fail(kBatchNormResults, {},
-            fmt::format("BatchNormalization with training_mode = 1 gives 3 results, {} asked for", in.result_count()));
+            {"BatchNormalization with training_mode = 1 gives 3 results, {} asked for", in.result_count()});
   if (in.opset() >= 14 && !trains && in.result_count() > 1)
     in.fail(kBatchNormResults, {},
-            fmt::format("BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()));
+            {"BatchNormalization with training_mode = 0 gives 1 result, {} asked for", in.result_count()});
 }
 
 void instance_normalization(Inference& in) {
@@ -76,14 +75,14 @@ void instance_normalization(Inference& in) {
   const auto data = in.shape(0);
   if (!data) return;
   if (data->size() < 3) {
-    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, InstanceNormalization needs at least 3", data->size()));
+    in.fail(kNormRank, {0}, {"{} has rank {}, InstanceNormalization needs at least 3", OperandRef(0), data->size()});
     return;
   }
   check_per_channel(in, 1, (*data)[1], "scale");
   check_per_channel(in, 2, (*data)[1], "bias");
 }
 
-/// The first normalised axis, or a failure.
+/// The first normalised axis, or a violation.
 std::optional<int> first_axis(Inference& in, std::span<const Dim> data) {
   return normalise_axis(in, in.int_attribute("axis", -1), static_cast<int>(data.size()), 0, kNormAxis);
 }
@@ -116,18 +115,19 @@ void group_normalization(Inference& in) {
   copy_shape(in);
   const std::int64_t groups = in.int_attribute("num_groups", 1);
   if (groups < 1) {
-    in.fail(kNormGroups, {}, fmt::format("`num_groups` of GroupNormalization is {}, at least 1 needed", groups));
+    in.fail(kNormGroups, {},
+            {"{} of GroupNormalization is {}, at least 1 needed", AttributeName("num_groups"), groups});
     return;
   }
   const auto data = in.shape(0);
   if (!data) return;
   if (data->size() < 2) {
-    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, GroupNormalization needs at least 2", data->size()));
+    in.fail(kNormRank, {0}, {"{} has rank {}, GroupNormalization needs at least 2", OperandRef(0), data->size()});
     return;
   }
   const auto channels = in.dims().as_constant((*data)[1]);
   if (channels && *channels % groups != 0)
-    in.fail(kNormGroups, {0}, fmt::format("{} channels of {{0}} are not divisible into {} groups", *channels, groups));
+    in.fail(kNormGroups, {0}, {"{} channels of {} are not divisible into {} groups", *channels, OperandRef(0), groups});
   // Opset 18, which ONNX deprecates, scales groups.
   if (in.opset() < 21) return;
   check_per_channel(in, 1, (*data)[1], "scale");
@@ -138,7 +138,7 @@ void lp_normalization(Inference& in) {
   copy_shape(in);
   const std::int64_t order = in.int_attribute("p", 2);
   if (order != 1 && order != 2)
-    in.fail(kNormOrder, {}, fmt::format("`p` of LpNormalization is {}, it has to be 1 or 2", order));
+    in.fail(kNormOrder, {}, {"{} of LpNormalization is {}, it has to be 1 or 2", AttributeName("p"), order});
   if (const auto data = in.shape(0)) static_cast<void>(first_axis(in, *data));
 }
 
@@ -146,19 +146,19 @@ void lrn(Inference& in) {
   copy_shape(in);
   const auto data = in.shape(0);
   if (data && data->size() < 2)
-    in.fail(kNormRank, {0}, fmt::format("{{0}} has rank {}, LRN needs at least 2", data->size()));
+    in.fail(kNormRank, {0}, {"{} has rank {}, LRN needs at least 2", OperandRef(0), data->size()});
   const std::int64_t size = in.int_attribute("size", 1);
   if (size < 1) {
-    in.fail(kLrnRange, {}, fmt::format("`size` of LRN is {}, at least 1 needed", size));
+    in.fail(kLrnRange, {}, {"{} of LRN is {}, at least 1 needed", AttributeName("size"), size});
   } else if (size % 2 == 0) {
-    in.may_fail(kLrnRange, {}, fmt::format("`size` of LRN is {}, an even number of channels", size),
-                "the runtime is onnxruntime, which takes odd sizes only");
+    in.may_fail(kLrnRange, {}, {"{} of LRN is {}, an even number of channels", AttributeName("size"), size},
+                {"the runtime is onnxruntime, which takes odd sizes only"});
   }
   for (const auto& [name, fallback] : {std::pair("alpha", 1e-4), std::pair("beta", 0.75)}) {
     const double value = in.float_attribute(name, fallback);
     if (value > 0) continue;
-    in.may_fail(kLrnRange, {}, fmt::format("`{}` of LRN is {}, which is not above 0", name, value),
-                "the runtime is onnxruntime, which takes positive factors only");
+    in.may_fail(kLrnRange, {}, {"{} of LRN is {}, which is not above 0", AttributeName(name), value},
+                {"the runtime is onnxruntime, which takes positive factors only"});
     break;
   }
 }

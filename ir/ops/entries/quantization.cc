@@ -1,7 +1,5 @@
 // Quantisation. Source: ONNX QuantizeLinear, DequantizeLinear (10, 13, 19, 21, 23, 24, 25, 28), DynamicQuantizeLinear
 // (11), QLinearConv (10), QLinearMatMul (10, 21).
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "ir/ops/checks.h"
@@ -32,7 +30,7 @@ void quantization(Inference& in) {
   if (one_element(*scale)) return;
   const std::int64_t block = in.int_attribute("block_size", 0);
   if (block < 0) {
-    in.fail(kBlockSize, {}, fmt::format("`block_size` of {} is {}, at least 0 needed", in.call().name, block));
+    in.fail(kBlockSize, {}, {"{} of {} is {}, at least 0 needed", AttributeName("block_size"), in.call().name, block});
     return;
   }
   if (in.opset() < 13) {
@@ -44,8 +42,8 @@ void quantization(Inference& in) {
   const std::size_t wanted = blocked ? data->size() : 1;
   if (scale->size() != wanted) {
     in.fail(kScaleShape, {1, 0},
-            fmt::format("scale {{1}} of shape {} for {{0}} of shape {}: rank {} needed", shape_text(pool, *scale),
-                        shape_text(pool, *data), wanted));
+            {"scale {} of shape {} for {} of shape {}: rank {} needed", OperandRef(1), *scale, OperandRef(0), *data,
+             wanted});
     return;
   }
   // The axis of a scale with one element is ignored, and a symbolic extent may be 1.

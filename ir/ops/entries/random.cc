@@ -1,7 +1,5 @@
 // Random numbers. Source: ONNX RandomNormal, RandomUniform and their Like forms (opsets 1, 22), Multinomial (7, 22),
 // Bernoulli (15, 22).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +24,8 @@ void shape_attribute(Inference& in) {
   if (!extents) return;
   Dims shape;
   for (const std::int64_t extent : *extents) {
-    if (extent < 0) in.fail(kRandomShape, {}, fmt::format("`shape` of {} has the extent {}", in.call().name, extent));
+    if (extent < 0)
+      in.fail(kRandomShape, {}, {"{} of {} has the extent {}", AttributeName("shape"), in.call().name, extent});
     shape.push_back(extent < 0 ? Dim(Unknown::kTainted) : in.dims().constant(extent));
   }
   in.set_shape(0, shape);
@@ -44,8 +43,8 @@ void like_operand(Inference& in) {
   const DTypeSet possible = operand.dtypes & in.result().dtypes;
   if (possible.empty() && !operand.dtypes.empty()) {
     in.fail(kRandomDtype, {0},
-            fmt::format("{{0}} is {}, which {} does not give, and `dtype` is left out", operand.dtypes.to_text(),
-                        in.call().name));
+            {"{} is {}, which {} does not give, and {} is left out", OperandRef(0), operand.dtypes, in.call().name,
+             AttributeName("dtype")});
   } else {
     in.set_dtype(0, possible);
   }
@@ -73,12 +72,12 @@ void multinomial(Inference& in) {
   DimPool& pool = in.dims();
   in.set_dtype(0, dtype_attribute(in, "dtype", kRandomDtype).value_or(DType::kInt32));
   const std::int64_t size = in.int_attribute("sample_size", 1);
-  if (size < 1) in.fail(kSampleSize, {}, fmt::format("sample_size {} of Multinomial is less than 1", size));
+  if (size < 1) in.fail(kSampleSize, {}, {"sample_size {} of Multinomial is less than 1", size});
   const Dim samples = size < 1 ? Dim(Unknown::kTainted) : pool.constant(size);
   const auto data = in.shape(0);
   if (data && data->size() != 2)
     in.fail(kSampleShape, {0},
-            fmt::format("{{0}} has rank {}, Multinomial takes the axes batch and class", data->size()));
+            {"{} has rank {}, Multinomial takes the axes batch and class", OperandRef(0), data->size()});
   const bool legal = data && data->size() == 2;
   in.set_shape(0, Dims{legal ? data->front() : Dim(), samples});
   const Bounds classes = pool.bounds(legal ? data->back() : Dim());
@@ -93,7 +92,7 @@ void bernoulli(Inference& in) {
   const Range& range = in.operand(0).range;
   if (shape && !range.nan && in.dims().bounds(element_count(in.dims(), *shape)).lo >= 1 &&
       (range.lo > 1 || range.hi < 0))
-    in.fail(kProbability, {0}, fmt::format("the probabilities {{0}} lie in {}, outside [0, 1]", range.to_text()));
+    in.fail(kProbability, {0}, {"the probabilities {} lie in {}, outside [0, 1]", OperandRef(0), range});
 }
 
 OpEntry random(std::string_view name, InferFunction function) {

@@ -1,6 +1,4 @@
 // Recurrent layers. Source: ONNX RNN (1, 7, 14, 22), GRU (1, 3, 7, 14, 22), LSTM (1, 7, 14, 22).
-#include <fmt/format.h>
-
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
@@ -9,7 +7,7 @@ namespace {
 const Constraint kRecurrentDirection{
     "recurrent_direction", ConstraintKind::kAttribute,
     "direction is forward, reverse or bidirectional; layout is 0 or 1; hidden_size is at least 1"};
-const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kShapes, "the data have 3 axes"};
+const Constraint kRecurrentData{"recurrent_data_rank", ConstraintKind::kRank, "the data have 3 axes"};
 const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes,
                                    "weights fit directions, gates, hidden and input sizes"};
 const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes,
@@ -42,14 +40,6 @@ std::optional<std::int64_t> extent_of(Inference& in, int operand, std::size_t ra
   return extent && *extent % divisor == 0 ? std::optional(*extent / divisor) : std::nullopt;
 }
 
-/// "{1}, {2} and {3}"
-std::string list_of(const std::vector<int>& operands) {
-  std::string text;
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    text += fmt::format("{}{{{}}}", i == 0 ? "" : i + 1 == operands.size() ? " and " : ", ", operands[i]);
-  return text;
-}
-
 /// The hidden size that holds, and the number of directions: the attributes', or what the weights agree on.
 struct Sizes {
   std::optional<std::int64_t> hidden;
@@ -66,8 +56,8 @@ Sizes checked_sizes(Inference& in, std::int64_t gates, std::string_view directio
                                                     {3, extent_of(in, 3, 2, 1, 2 * gates)}});
     if (other) {
       in.fail(kRecurrentWeights, other->operands,
-              fmt::format("`hidden_size` of {} is {}, but {} are weights for hidden size {}", in.call().name,
-                          *hidden_size, list_of(other->operands), other->value));
+              {"{} of {} is {}, but {} are weights for hidden size {}", AttributeName("hidden_size"), in.call().name,
+               *hidden_size, operands_list(other->operands), other->value});
       sizes.hidden = other->value;
     }
   }
@@ -75,9 +65,9 @@ Sizes checked_sizes(Inference& in, std::int64_t gates, std::string_view directio
       sizes.directions, {{1, extent_of(in, 1, 3, 0)}, {2, extent_of(in, 2, 3, 0)}, {3, extent_of(in, 3, 2, 0)}});
   if (other && other->value <= 2) {
     in.fail(kRecurrentWeights, other->operands,
-            fmt::format("`direction` of {} is {}, but {} are weights for {}", in.call().name, direction,
-                        list_of(other->operands),
-                        other->value == 2 ? "2 directions (bidirectional)" : "1 direction (forward or reverse)"));
+            {"{} of {} is {}, but {} are weights for {}", AttributeName("direction"), in.call().name, direction,
+             operands_list(other->operands),
+             other->value == 2 ? "2 directions (bidirectional)" : "1 direction (forward or reverse)"});
     sizes.directions = other->value;
   }
   return sizes;
@@ -91,12 +81,13 @@ void recurrent(Inference& in, std::int64_t gates) {
   const auto hidden_size = in.int_attribute("hidden_size");
   if (!check_choice(in, "direction", direction, {"forward", "reverse", "bidirectional"}, kRecurrentDirection)) return;
   if (layout != 0 && layout != 1) {
-    in.fail(kRecurrentDirection, {}, fmt::format("`layout` of {} is {}, it has to be 0 or 1", in.call().name, layout));
+    in.fail(kRecurrentDirection, {},
+            {"{} of {} is {}, it has to be 0 or 1", AttributeName("layout"), in.call().name, layout});
     return;
   }
   if (hidden_size && *hidden_size < 1) {
     in.fail(kRecurrentDirection, {},
-            fmt::format("`hidden_size` of {} is {}, at least 1 needed", in.call().name, *hidden_size));
+            {"{} of {} is {}, at least 1 needed", AttributeName("hidden_size"), in.call().name, *hidden_size});
     return;
   }
   if (!check_rank(in, 0, {3}, kRecurrentData)) return;
@@ -114,9 +105,8 @@ void recurrent(Inference& in, std::int64_t gates) {
   if (const auto lengths = in.elements(4)) {
     for (const Dim given : *lengths) {
       if (pool.bounds(given).hi >= 0 && pool.bounds(pool.sub(given, length)).lo <= 0) continue;
-      in.fail(
-          kRecurrentStates, {4, 0},
-          fmt::format("sequence length {} in {{4}}, {{0}} has {} steps", pool.to_text(given), pool.to_text(length)));
+      in.fail(kRecurrentStates, {4, 0},
+              {"sequence length {} in {}, {} has {} steps", given, OperandRef(4), OperandRef(0), length});
       break;
     }
   }

@@ -1,7 +1,5 @@
 // Reductions over `axes`. Source: ONNX Reduce*, opsets 1, 11, 13, 18, 20 (axes became an operand in 18, in 13 for
 // ReduceSum).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,5 @@
 // The same elements under another shape. Source: ONNX Reshape (opsets 1, 5, 14 with allowzero, ... 25), Flatten (1-25),
 // Squeeze and Unsqueeze (1, 11, 13 with axes as an operand, ... 25).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -71,22 +69,23 @@ Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::
     Dim dim = asked;
     if (value == -1) {
       if (target.asked) {
-        in.fail(kReshapeExtents, {1}, "the shape {1} has more than one -1");
+        in.fail(kReshapeExtents, {1}, {"the shape {} has more than one -1", OperandRef(1)});
         target.consistent = false;
       }
       target.inferred = i;
       target.asked = true;
       dim = Dim(Unknown::kNotTracked);
     } else if (value && *value < -1) {
-      in.fail(kReshapeExtents, {1}, fmt::format("the shape {{1}} has the extent {} at axis {}", *value, i));
+      in.fail(kReshapeExtents, {1}, {"the shape {} has the extent {} at axis {}", OperandRef(1), *value, Axis(i)});
       target.consistent = false;
       dim = Dim(Unknown::kTainted);
     } else if (value == 0 && zero_is_zero) {
       has_zero = true;
     } else if (value == 0) {
       if (data && i >= data->size()) {
-        in.fail(kReshapeCopies, {1, 0},
-                fmt::format("a 0 in {{1}} copies axis {} of {{0}}, which has rank {}", i, data->size()));
+        in.fail(
+            kReshapeCopies, {1, 0},
+            {"a 0 in {} copies axis {} of {}, which has rank {}", OperandRef(1), Axis(i), OperandRef(0), data->size()});
         target.consistent = false;
         dim = Dim(Unknown::kTainted);
       } else {
@@ -106,7 +105,7 @@ Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::
     target.dims.push_back(dim);
   }
   if (target.asked && has_zero) {
-    in.fail(kReshapeExtents, {1}, "the shape {1} has both a 0 and a -1, with allowzero");
+    in.fail(kReshapeExtents, {1}, {"the shape {} has both a 0 and a -1, with allowzero", OperandRef(1)});
     target.consistent = false;
   }
   if (!target.asked && unknown == 1) {
@@ -117,11 +116,11 @@ Target read_target(Inference& in, std::span<const Dim> list, std::optional<std::
   return target;
 }
 
-std::string count_text(Inference& in, std::span<const Dim> data, Dim total) {
-  return fmt::format("{{0}} of shape {} has {} elements", shape_text(in.dims(), data), in.dims().to_text(total));
+Message count_text(std::span<const Dim> data, Dim total) {
+  return {"{} of shape {} has {} elements", OperandRef(0), data, total};
 }
 
-/// The extent of the inferred axis, or a failure where nothing fits.
+/// The extent of the inferred axis, or a violation where nothing fits.
 Dim infer_extent(Inference& in, std::span<const Dim> data, std::span<const Dim> list, const Target& target) {
   DimPool& pool = in.dims();
   Dims left(data.begin(), data.end()), right;
@@ -135,8 +134,8 @@ Dim infer_extent(Inference& in, std::span<const Dim> data, std::span<const Dim> 
     // Any extent fits beside a 0, so that runtimes refuse to choose one; not where an unknown extent was not a -1.
     if (target.asked)
       in.fail(kReshapeExtents, {1, 0},
-              fmt::format("the shape {{1}} has a -1 beside an extent of 0: {}",
-                          count_text(in, data, element_count(pool, data))));
+              {"the shape {} has a -1 beside an extent of 0: {}", OperandRef(1),
+               count_text(data, element_count(pool, data))});
     return Dim(target.asked ? Unknown::kTainted : Unknown::kDataDependent);
   }
   if (const auto quotient = pool.exact_div(total, rest)) return *quotient;
@@ -144,8 +143,7 @@ Dim infer_extent(Inference& in, std::span<const Dim> data, std::span<const Dim> 
   const Dim any = pool.fresh(in.call().site, std::numeric_limits<std::uint32_t>::max(), Unknown::kNotTracked);
   if (pool.never_equal(total, pool.mul(rest, any))) {
     in.fail(kReshapeCount, {0, 1},
-            fmt::format("{}, which shape {} does not divide", count_text(in, data, element_count(pool, data)),
-                        shape_text(pool, list)));
+            {"{}, which shape {} does not divide", count_text(data, element_count(pool, data)), list});
     return Dim(Unknown::kTainted);
   }
   return pool.bounds(rest).lo >= 1 ? pool.floor_div(total, rest) : Dim(Unknown::kDataDependent);
@@ -159,12 +157,11 @@ void check_count(Inference& in, std::span<const Dim> data, const Dims& shape, st
   if (!pool.differ(a, b)) return;
   // Extents that both sides share were cancelled: of these one might be 0, and then both are empty.
   const Dim whole_a = element_count(pool, data), whole_b = element_count(pool, shape);
-  const std::string message = fmt::format("{}, shape {} asks for {}", count_text(in, data, whole_a),
-                                          shape_text(pool, list), pool.to_text(whole_b));
+  Message message("{}, shape {} asks for {}", count_text(data, whole_a), list, whole_b);
   if (pool.never_equal(whole_a, whole_b)) {
-    in.fail(kReshapeCount, {0, 1}, message);
+    in.fail(kReshapeCount, {0, 1}, std::move(message));
   } else {
-    fail_unequal(in, kReshapeCount, {0, 1}, message, whole_a, whole_b);
+    fail_unequal(in, kReshapeCount, {0, 1}, std::move(message), whole_a, whole_b);
   }
 }
 
@@ -198,7 +195,8 @@ void flatten(Inference& in) {
   const std::int64_t axis = in.int_attribute("axis", 1);
   const std::int64_t lowest = in.opset() < 11 ? 0 : -rank;
   if (axis < lowest || axis > rank) {
-    in.fail(kFlattenAxis, {0}, fmt::format("axis {} outside [{}, {}] for {{0}} of rank {}", axis, lowest, rank, rank));
+    in.fail(kFlattenAxis, {0},
+            {"axis {} outside [{}, {}] for {} of rank {}", Axis(axis), lowest, rank, OperandRef(0), rank});
     in.set_shape(0, unknown_dims(2, Unknown::kTainted));
     return;
   }
@@ -229,8 +227,8 @@ std::optional<std::vector<int>> squeezed_axes(Inference& in, std::span<const std
     if (std::find(squeezed.begin(), squeezed.end(), *normalised) == squeezed.end()) {
       squeezed.push_back(*normalised);
     } else if (!twice && in.opset() >= 13) {
-      in.may_fail(kSqueezeOnce, {0}, fmt::format("axis {} of {{0}} is given twice", axis),
-                  "the runtime refuses repeated axes, as numpy does (onnxruntime squeezes the axis once)");
+      in.may_fail(kSqueezeOnce, {0}, {"axis {} of {} is given twice", Axis(axis), OperandRef(0)},
+                  {"the runtime refuses repeated axes, as numpy does (onnxruntime squeezes the axis once)"});
       twice = true;
     } else if (in.opset() < 13) {
       twice = true;
@@ -270,9 +268,8 @@ void squeeze(Inference& in) {
     if (std::find(squeezed->begin(), squeezed->end(), static_cast<int>(i)) == squeezed->end()) {
       kept.push_back((*data)[i]);
     } else if (pool.differ((*data)[i], pool.constant(1))) {
-      in.fail(
-          kSqueezeOne, {0},
-          fmt::format("axis {} of {{0}} has extent {}, only extent 1 can be squeezed", i, pool.to_text((*data)[i])));
+      in.fail(kSqueezeOne, {0},
+              {"axis {} of {} has extent {}, only extent 1 can be squeezed", Axis(i), OperandRef(0), (*data)[i]});
     }
   }
   in.set_shape(0, kept);
@@ -295,18 +292,18 @@ void unsqueeze(Inference& in) {
   const auto limit = static_cast<std::int64_t>(rank);
   for (const std::int64_t axis : *axes) {
     if (axis < -limit || axis >= limit) {
-      in.fail(
-          kUnsqueezeAxes, {0},
-          fmt::format("axis {} outside the result's rank {}, which {{0}} of rank {} gets", axis, rank, data->size()));
+      in.fail(kUnsqueezeAxes, {0},
+              {"axis {} outside the result's rank {}, which {} of rank {} gets", Axis(axis), rank, OperandRef(0),
+               data->size()});
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
     }
     const auto at = static_cast<std::size_t>(axis < 0 ? axis + limit : axis);
     if (added[at]) {
       in.fail(kUnsqueezeOnce, {0},
-              axis == written[at]
-                  ? fmt::format("axis {} is added to {{0}} twice", axis)
-                  : fmt::format("axis {} added to {{0}} is axis {} again, in the result", axis, written[at]));
+              axis == written[at] ? Message("axis {} is added to {} twice", Axis(axis), OperandRef(0))
+                                  : Message("axis {} added to {} is axis {} again, in the result", Axis(axis),
+                                            OperandRef(0), Axis(written[at])));
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
     }

@@ -1,8 +1,6 @@
 // Source: ONNX Resize (10, 11, 13, 18, 19), Upsample (1, 7, 9, 10).
 // floor(extent * scale) is computed in float32 by some runtimes and in float64 by others: claimed only where both
 // agree.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -53,8 +51,8 @@ bool check_scales(Inference& in, int operand, std::span<const double> scales, do
   for (const double scale : scales) {
     if (std::isfinite(scale) && (scale > lowest || (lowest_allowed && scale == lowest))) continue;
     in.fail(kResizeScale, operand >= 0 ? std::vector<int>{operand} : std::vector<int>{},
-            fmt::format("scale {} of {}, it has to be finite and {} {}", scale, in.call().name,
-                        lowest_allowed ? "at least" : "above", lowest));
+            {"scale {} of {}, it has to be finite and {} {}", scale, in.call().name,
+             lowest_allowed ? "at least" : "above", lowest});
     return false;
   }
   return true;
@@ -63,8 +61,7 @@ bool check_scales(Inference& in, int operand, std::span<const double> scales, do
 bool check_sizes(Inference& in, int operand, std::span<const Dim> sizes) {
   for (const Dim size : sizes) {
     if (in.dims().bounds(size).hi >= 0) continue;
-    in.fail(kResizeScale, {operand},
-            fmt::format("size {} of Resize, it has to be at least 0", in.dims().to_text(size)));
+    in.fail(kResizeScale, {operand}, {"size {} of Resize, it has to be at least 0", size});
     return false;
   }
   return true;
@@ -123,13 +120,14 @@ void resize(Inference& in) {
     choice_attribute(in, "nearest_mode", "round_prefer_floor",
                      {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, kResizeMode);
   if (mode == "nearest" && in.int_attribute("antialias", 0) != 0)
-    in.fail(kResizeMode, {}, "`antialias` of Resize is set, mode `nearest` has no filter to apply it to");
+    in.fail(kResizeMode, {},
+            {"{} of Resize is set, mode `nearest` has no filter to apply it to", AttributeName("antialias")});
   for (const int operand : {scales_at, sizes_at})
     if (in.has(operand) && !check_list(in, operand)) return;
   const auto scale_count = entries(in, scales_at), size_count = entries(in, sizes_at);
   if (in.opset() >= 11 && scale_count && size_count && (*scale_count == 0) == (*size_count == 0)) {
     in.fail(kResizeTarget, {},
-            *scale_count == 0 ? "Resize has neither scales nor sizes" : "Resize has both scales and sizes");
+            {"Resize has {}", *scale_count == 0 ? "neither scales nor sizes" : "both scales and sizes"});
     if (data) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
@@ -148,7 +146,7 @@ void resize(Inference& in) {
   const auto fits = [&](int operand, std::optional<std::int64_t> count) {
     if (!count || *count == static_cast<std::int64_t>(axes.size())) return true;
     in.fail(kResizeLength, {operand, 0},
-            fmt::format("{{{}}} has {} entries for {} axes of {{0}}", operand, *count, axes.size()));
+            {"{} has {} entries for {} axes of {}", OperandRef(operand), *count, axes.size(), OperandRef(0)});
     return false;
   };
   const bool by_sizes = in.has(sizes_at) && size_count != 0;
@@ -195,7 +193,7 @@ void upsample(Inference& in) {
                      : operand >= 0 ? entries(in, operand)
                                     : std::nullopt;
   if (count && *count != static_cast<std::int64_t>(data->size())) {
-    in.fail(kResizeLength, {0}, fmt::format("{} scales for {} axes of {{0}}", *count, data->size()));
+    in.fail(kResizeLength, {0}, {"{} scales for {} axes of {}", *count, data->size(), OperandRef(0)});
   } else if (scales && check_scales(in, operand, *scales, 1, true)) {
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = scaled(in.dims(), (*data)[i], (*scales)[i]);
   }

@@ -1,8 +1,6 @@
 // Elements read and written at indices that are tensors. Source: ONNX GatherElements (opsets 11, 13), GatherND (11, 12
 // with batch_dims, 13), Scatter (9), ScatterElements (11-18), ScatterND (11-18). Indices count from the back where
 // negative.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/attributes.h"
@@ -13,7 +11,7 @@ namespace tensorlint::ops {
 namespace {
 
 const Constraint kElementsAxis{"gather_elements_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
-const Constraint kElementsRank{"gather_elements_ranks", ConstraintKind::kShapes,
+const Constraint kElementsRank{"gather_elements_ranks", ConstraintKind::kRank,
                                "data and indices have the same rank, at least 1"};
 const Constraint kElementsExtents{"gather_elements_extents", ConstraintKind::kShapes,
                                   "indices are no longer than the data on any other axis"};
@@ -36,21 +34,20 @@ const Constraint kScatterTuplesShapes{"scatter_nd_shapes", ConstraintKind::kShap
 const Constraint kScatterTuplesIndex{"scatter_nd_index_in_range", ConstraintKind::kIndexRange,
                                      "-extent <= index < extent"};
 
-std::string both_shapes(Inference& in, int a, int b) {
-  return fmt::format("{{{}}} of shape {} and {{{}}} of shape {}", a, shape_text(in.dims(), *in.shape(a)), b,
-                     shape_text(in.dims(), *in.shape(b)));
+Message both_shapes(Inference& in, int a, int b) {
+  return {"{} of shape {} and {} of shape {}", OperandRef(a), *in.shape(a), OperandRef(b), *in.shape(b)};
 }
 
 /// Fails where the indices have another rank than the data, or more elements along an axis other than the indexed one.
 void check_alike(Inference& in, const Constraint& ranks, const Constraint& extents, std::span<const Dim> data,
                  std::span<const Dim> indices, int axis) {
   if (data.size() != indices.size()) {
-    in.fail(ranks, {1, 0}, both_shapes(in, 0, 1) + " have different ranks");
+    in.fail(ranks, {1, 0}, {"{} have different ranks", both_shapes(in, 0, 1)});
     return;
   }
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (static_cast<int>(i) == axis || in.dims().bounds(in.dims().sub(indices[i], data[i])).lo <= 0) continue;
-    in.fail(extents, {1, 0}, fmt::format("{}: the indices are longer at axis {}", both_shapes(in, 0, 1), i));
+    in.fail(extents, {1, 0}, {"{}: the indices are longer at axis {}", both_shapes(in, 0, 1), Axis(i)});
     return;
   }
 }
@@ -61,7 +58,7 @@ void gather_elements(Inference& in) {
   if (indices) in.set_shape(0, *indices);
   if (!data) return;
   if (data->empty()) {
-    in.fail(kElementsRank, {0}, "{0} is a scalar, GatherElements needs an axis");
+    in.fail(kElementsRank, {0}, {"{} is a scalar, GatherElements needs an axis", OperandRef(0)});
     return;
   }
   const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kElementsAxis);
@@ -92,8 +89,8 @@ void check_tuples(Inference& in, const Constraint& constraint, std::span<const D
                below = pool.bounds(pool.add(index, extent)).hi < 0;
     if (!above && !below) continue;
     in.fail(constraint, {1, 0},
-            fmt::format("index {} of {{1}} is outside [-{}, {}) of axis {} of {{0}}", pool.to_text(index),
-                        pool.to_text(extent), pool.to_text(extent), axis));
+            {"index {} of {} is outside [-{}, {}) of axis {} of {}", Index(index), OperandRef(1), extent, extent,
+             Axis(axis), OperandRef(0)});
     return;
   }
 }
@@ -105,8 +102,7 @@ void gather_nd(Inference& in) {
   if (!indices || !data) return;
   const std::size_t rank = std::min(data->size(), indices->size());
   if (batch < 0 || batch >= static_cast<std::int64_t>(rank)) {
-    in.fail(kTuplesBatch, {0, 1},
-            fmt::format("batch_dims {} outside [0, {}) for {}", batch, rank, both_shapes(in, 0, 1)));
+    in.fail(kTuplesBatch, {0, 1}, {"batch_dims {} outside [0, {}) for {}", batch, rank, both_shapes(in, 0, 1)});
     return;
   }
   const auto first = static_cast<std::size_t>(batch);
@@ -114,13 +110,13 @@ void gather_nd(Inference& in) {
   if (!length) return;
   if (*length < 1 || first + *length > data->size()) {
     in.fail(kTuplesShapes, {1, 0},
-            fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size() - first));
+            {"{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size() - first});
     return;
   }
   Dims result = copy_dims(indices->first(indices->size() - 1));
   for (std::size_t i = 0; i < first && !in.failed(); ++i)
     result[i] = same_extent(in, (*data)[i], result[i], 0, 1, kTuplesShapes,
-                            fmt::format("data and indices differ at batch axis {}", i));
+                            {"data and indices differ at batch axis {}", Axis(i)});
   result.insert(result.end(), data->begin() + static_cast<std::ptrdiff_t>(first + *length), data->end());
   in.set_shape(0, result);
   if (!in.failed()) check_tuples(in, kTuplesIndex, *data, first, *length);
@@ -142,7 +138,7 @@ void scatter_elements(Inference& in) {
     bool same = indices->size() == updates->size();
     for (std::size_t i = 0; same && i < indices->size(); ++i)
       same = !in.dims().never_equal((*indices)[i], (*updates)[i]);
-    if (!same) in.fail(kScatterShapes, {2, 1}, both_shapes(in, 1, 2) + " have to be of one shape");
+    if (!same) in.fail(kScatterShapes, {2, 1}, {"{} have to be of one shape", both_shapes(in, 1, 2)});
   }
   const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kScatterAxis);
   if (!axis || in.failed()) return;
@@ -157,14 +153,14 @@ void scatter_nd(Inference& in) {
   in.set_shape(0, *data);
   if (!indices) return;
   if (indices->empty() || data->empty()) {
-    in.fail(kScatterTuplesShapes, {1, 0}, both_shapes(in, 0, 1) + ": neither may be a scalar");
+    in.fail(kScatterTuplesShapes, {1, 0}, {"{}: neither may be a scalar", both_shapes(in, 0, 1)});
     return;
   }
   const auto length = tuple_length(in, *indices);
   if (!length) return;
   if (*length > data->size()) {
     in.fail(kScatterTuplesShapes, {1, 0},
-            fmt::format("{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size()));
+            {"{}: an index has {} parts for {} axes", both_shapes(in, 0, 1), *length, data->size()});
     return;
   }
   if (updates) {
@@ -174,9 +170,8 @@ void scatter_nd(Inference& in) {
     for (std::size_t i = 0; same && i < wanted.size(); ++i) same = !in.dims().never_equal(wanted[i], (*updates)[i]);
     if (!same) {
       in.fail(kScatterTuplesShapes, {2, 1, 0},
-              fmt::format("{{2}} has shape {}, indices {{1}} of shape {} into {{0}} of shape {} need {}",
-                          shape_text(in.dims(), *updates), shape_text(in.dims(), *indices),
-                          shape_text(in.dims(), *data), shape_text(in.dims(), wanted)));
+              {"{} has shape {}, indices {} of shape {} into {} of shape {} need {}", OperandRef(2), *updates,
+               OperandRef(1), *indices, OperandRef(0), *data, wanted});
     }
   }
   if (!in.failed()) check_tuples(in, kScatterTuplesIndex, *data, 0, *length);

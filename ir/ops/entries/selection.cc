@@ -1,8 +1,6 @@
 // What is where: sorting, searching, counting and masks. Source: ONNX ArgMax, ArgMin (opsets 1-13), TopK (1 with k as
 // an attribute, 10, 11, 24), OneHot (9-28), NonZero (9, 13), Unique (11, 28), Compress (9-28), EyeLike (9, 22), Trilu
 // (14), CumSum (11, 14), CumProd (26), ReverseSequence (10, 28).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,13 +21,13 @@ const Constraint kTopCount{"top_k_count", ConstraintKind::kDomain, "0 <= k <= ex
 const Constraint kOneHotAxis{"one_hot_axis_in_range", ConstraintKind::kAxisRange, "-rank - 1 <= axis <= rank"};
 const Constraint kOneHotValues{"one_hot_values", ConstraintKind::kShapes, "values are a pair, depth is one number"};
 const Constraint kOneHotDepth{"one_hot_depth", ConstraintKind::kDomain, "the depth is at least 1"};
-const Constraint kOneHotRank{"one_hot_rank", ConstraintKind::kShapes, "the indices have at least 1 axis"};
+const Constraint kOneHotRank{"one_hot_rank", ConstraintKind::kRank, "the indices have at least 1 axis"};
 const Constraint kUniqueAxis{"unique_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kCompressAxis{"compress_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kCompressCondition{"compress_condition", ConstraintKind::kShapes, "the condition is a 1-d tensor"};
-const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kShapes, "the operand is a matrix"};
+const Constraint kEyeRank{"eye_like_rank", ConstraintKind::kRank, "the operand is a matrix"};
 const Constraint kEyeDtype{"eye_like_dtype", ConstraintKind::kAttribute, "`dtype` is one that the operator gives"};
-const Constraint kTriluRank{"trilu_rank", ConstraintKind::kShapes, "the operand has at least two axes"};
+const Constraint kTriluRank{"trilu_rank", ConstraintKind::kRank, "the operand has at least two axes"};
 const Constraint kCumulativeFlags{"cumulative_flags", ConstraintKind::kAttribute,
                                   "exclusive and reverse are 0 or 1, the axis is one number"};
 const Constraint kCumulativeAxis{"cumulative_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -61,7 +59,7 @@ void arg_extreme(Inference& in) {
   const auto is_empty = [&](Dim dim) { return in.dims().bounds(dim).hi <= 0; };
   // Where there is nothing to give, runtimes need no element either.
   if (is_empty(extent) && std::count_if(data->begin(), data->end(), is_empty) == 1)
-    in.fail(kArgElements, {0}, fmt::format("axis {} of {{0}} has no elements to choose from", *axis));
+    in.fail(kArgElements, {0}, {"axis {} of {} has no elements to choose from", Axis(*axis), OperandRef(0)});
   in.set_range(0, index_range(in.dims(), extent));
   if (keepdims) {
     result[static_cast<std::size_t>(*axis)] = in.dims().constant(1);
@@ -95,8 +93,7 @@ void top_k(Inference& in) {
   in.set_range(1, index_range(pool, extent));
   const bool too_many = !count.is_unknown() && pool.bounds(pool.sub(count, extent)).lo > 0;
   if (too_many || pool.bounds(count).hi < 0)
-    in.fail(kTopCount, {0},
-            fmt::format("k is {}, axis {} of {{0}} has extent {}", pool.to_text(count), *axis, pool.to_text(extent)));
+    in.fail(kTopCount, {0}, {"k is {}, axis {} of {} has extent {}", count, Axis(*axis), OperandRef(0), extent});
   // The same number of elements in both results, even where it is not known.
   extent = count.is_unknown() || pool.bounds(count).lo < 0 ? in.fresh(0, *axis, Unknown::kDataDependent) : count;
   for (const int r : {0, 1}) in.set_shape(r, result);
@@ -107,24 +104,22 @@ void one_hot(Inference& in) {
   in.set_range(0, in.operand("values").range);
   const auto values = in.shape("values"), depth_shape = in.shape("depth"), indices = in.shape("indices");
   if (values && (values->size() != 1 || pool.never_equal(values->front(), pool.constant(2))))
-    in.fail(kOneHotValues, {2},
-            fmt::format("the values {{2}} of shape {} have to be a pair", shape_text(pool, *values)));
+    in.fail(kOneHotValues, {2}, {"the values {} of shape {} have to be a pair", OperandRef(2), *values});
   if (depth_shape && pool.never_equal(element_count(pool, *depth_shape), pool.constant(1)))
-    in.fail(kOneHotValues, {1},
-            fmt::format("the depth {{1}} of shape {} has to be one number", shape_text(pool, *depth_shape)));
+    in.fail(kOneHotValues, {1}, {"the depth {} of shape {} has to be one number", OperandRef(1), *depth_shape});
   Dim depth(Unknown::kDataDependent);
   if (const auto elements = in.elements("depth"); elements && elements->size() == 1) depth = elements->front();
   if (const auto floats = in.float_constants("depth");
       floats && floats->size() == 1 && std::fabs(floats->front()) < 0x1p53)
     depth = pool.constant(static_cast<std::int64_t>(floats->front()));
   if (!depth.is_unknown() && pool.bounds(depth).hi < 1) {
-    in.fail(kOneHotDepth, {1}, fmt::format("the depth {{1}} is {}, at least 1 needed", pool.to_text(depth)));
+    in.fail(kOneHotDepth, {1}, {"the depth {} is {}, at least 1 needed", OperandRef(1), depth});
     depth = Dim(Unknown::kTainted);
   }
   if (pool.bounds(depth).lo < 0) depth = Dim(Unknown::kDataDependent);
   if (!indices) return;
   if (indices->empty()) {
-    in.fail(kOneHotRank, {0}, "{0} is a scalar, OneHot needs indices of at least 1 axis");
+    in.fail(kOneHotRank, {0}, {"{} is a scalar, OneHot needs indices of at least 1 axis", OperandRef(0)});
     return in.set_shape(0, Dims{depth});
   }
   const auto rank = static_cast<std::int64_t>(indices->size());
@@ -132,7 +127,7 @@ void one_hot(Inference& in) {
   Dims result = copy_dims(*indices);
   if (axis < -rank - 1 || axis > rank) {
     in.fail(kOneHotAxis, {0},
-            fmt::format("axis {} outside [{}, {}] for {{0}} of rank {}", axis, -rank - 1, rank, rank));
+            {"axis {} outside [{}, {}] for {} of rank {}", Axis(axis), -rank - 1, rank, OperandRef(0), rank});
     in.set_shape(0, unknown_dims(indices->size() + 1, Unknown::kTainted));
     return;
   }
@@ -230,7 +225,7 @@ void compress(Inference& in) {
   const auto data = in.shape(0), condition = in.shape(1);
   if (condition && condition->size() != 1)
     in.fail(kCompressCondition, {1},
-            fmt::format("the condition {{1}} has rank {}, it has to be a list", condition->size()));
+            {"the condition {} has rank {}, it has to be a list", OperandRef(1), condition->size()});
   const auto axis = in.int_attribute("axis");
   std::optional<int> along;
   if (axis && data) {
@@ -264,7 +259,7 @@ void eye_like(Inference& in) {
   in.set_range(0, {0, 1, false});
   const auto data = in.shape(0);
   if (data && data->size() != 2)
-    in.fail(kEyeRank, {0}, fmt::format("{{0}} has rank {}, EyeLike needs a matrix", data->size()));
+    in.fail(kEyeRank, {0}, {"{} has rank {}, EyeLike needs a matrix", OperandRef(0), data->size()});
   if (const auto dtype = dtype_attribute(in, "dtype", kEyeDtype)) {
     in.set_dtype(0, *dtype);
   } else if (!in.attribute("dtype")) {
@@ -278,7 +273,7 @@ void trilu(Inference& in) {
   in.set_range(0, join(in.operand(0).range, {0, 0, false}));
   const auto data = in.shape(0);
   if (data && data->size() < 2)
-    in.fail(kTriluRank, {0}, fmt::format("{{0}} has rank {}, Trilu needs at least two axes", data->size()));
+    in.fail(kTriluRank, {0}, {"{} has rank {}, Trilu needs at least two axes", OperandRef(0), data->size()});
 }
 
 void cumulative(Inference& in) {
@@ -287,7 +282,8 @@ void cumulative(Inference& in) {
   for (const std::string_view flag : {"exclusive", "reverse"}) {
     const std::int64_t value = in.int_attribute(flag, 0);
     if (value != 0 && value != 1)
-      in.fail(kCumulativeFlags, {}, fmt::format("`{}` of {} is {}, it has to be 0 or 1", flag, in.call().name, value));
+      in.fail(kCumulativeFlags, {},
+              {"{} of {} is {}, it has to be 0 or 1", AttributeName(flag), in.call().name, value});
   }
   const auto axis = in.constant("axis");
   if (const auto data = in.shape(0); data && axis)
@@ -299,19 +295,20 @@ void reverse_sequence(Inference& in) {
   in.set_range(0, in.operand(0).range);
   const std::int64_t batch = in.int_attribute("batch_axis", 1), time = in.int_attribute("time_axis", 0);
   if (batch < 0 || batch > 1 || time != 1 - batch) {
-    in.fail(kReverseAxes, {}, fmt::format("batch_axis {} and time_axis {} have to be 0 and 1 or 1 and 0", batch, time));
+    in.fail(kReverseAxes, {},
+            {"batch_axis {} and time_axis {} have to be 0 and 1 or 1 and 0", Axis(batch), Axis(time)});
     return;
   }
   const auto data = in.shape(0), lengths = in.shape(1);
   if (data && data->size() < 2) {
     in.fail(kReverseShapes, {0},
-            fmt::format("{{0}} has rank {}, ReverseSequence needs at least two axes", data->size()));
+            {"{} has rank {}, ReverseSequence needs at least two axes", OperandRef(0), data->size()});
   } else if (lengths && lengths->size() != 1) {
     in.fail(kReverseShapes, {1},
-            fmt::format("the lengths {{1}} have rank {}, they have to be a list", lengths->size()));
+            {"the lengths {} have rank {}, they have to be a list", OperandRef(1), lengths->size()});
   } else if (data && lengths) {
     same_extent(in, (*data)[static_cast<std::size_t>(batch)], lengths->front(), 0, 1, kReverseShapes,
-                fmt::format("batch axis {} and lengths differ", batch));
+                {"batch axis {} and lengths differ", Axis(batch)});
   }
 }
 

@@ -1,8 +1,6 @@
 // Sequences and optionals. Source: ONNX SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt,
 // SequenceLength, ConcatFromSequence (opset 11), SplitToSequence (11, 24), Optional, OptionalGetElement,
 // OptionalHasElement (15, 18, 28). The fact of a sequence covers each of its elements; its length is a 1-d shape.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ir/ops/attributes.h"
@@ -70,7 +68,8 @@ void check_position(Inference& in, int operand, Dim length, bool insertion) {
   if (!position || length.is_unknown()) return;
   if ((*position < 0 ? *position >= -most : *position < most) || (insertion && *position == most)) return;
   in.fail(kPosition, {operand, 0},
-          fmt::format("position {} is outside {{0}}, which has {} elements", *position, pool.to_text(length)));
+          {"position {} is outside {}, which has {} elements", Index(in.dims().constant(*position)), OperandRef(0),
+           length});
 }
 
 void sequence_insert(Inference& in) {
@@ -81,7 +80,7 @@ void sequence_insert(Inference& in) {
   const Fact &held = in.facts().fact(sequence.element), &tensor = in.operand(1);
   if (held.kind == ValueKind::kTensor && tensor.kind == ValueKind::kTensor && (held.dtypes & tensor.dtypes).empty())
     in.fail(kInsertDtype, {1, 0},
-            fmt::format("{{1}} is {}, the elements of {{0}} are {}", tensor.dtypes.to_text(), held.dtypes.to_text()));
+            {"{} is {}, the elements of {} are {}", OperandRef(1), tensor.dtypes, OperandRef(0), held.dtypes});
   const FactId element =
       in.dims().is_constant(length, 0) ? in.operand_id(1) : in.facts().join(sequence.element, in.operand_id(1));
   set_sequence(in, element, in.dims().add(length, in.dims().constant(1)));
@@ -93,7 +92,7 @@ void sequence_erase(Inference& in) {
   const Dim length = length_of(in, 0);
   check_position(in, 1, length, false);
   if (in.dims().is_constant(length, 0) && !in.failed())
-    in.fail(kPosition, {0}, "an element of {0} is erased, which is empty");
+    in.fail(kPosition, {0}, {"an element of {} is erased, which is empty", OperandRef(0)});
   const Dim left = in.dims().sub(length, in.dims().constant(1));
   set_sequence(in, sequence.element, in.dims().bounds(left).hi < 0 ? Dim(Unknown::kTainted) : left);
 }
@@ -128,8 +127,7 @@ Parts read_parts(Inference& in, Dim whole) {
   if (shape->empty()) {
     const Dim size = sizes && sizes->size() == 1 ? sizes->front() : Dim(Unknown::kDataDependent);
     if (pool.bounds(size).hi <= 0) {
-      in.fail(kPartsSizes, {1},
-              fmt::format("the parts {{1}} have the size {}, it has to be positive", pool.to_text(size)));
+      in.fail(kPartsSizes, {1}, {"the parts {} have the size {}, it has to be positive", OperandRef(1), size});
       return {Dim(Unknown::kTainted), Dim(Unknown::kTainted)};
     }
     if (size.is_unknown() || pool.bounds(size).lo < 1)
@@ -146,12 +144,11 @@ Parts read_parts(Inference& in, Dim whole) {
     sum = pool.add(sum, size);
     same = same && pool.equal(size, sizes->front());
     if (pool.bounds(size).hi < 0 && !in.failed())
-      in.fail(kPartsSizes, {1, 0}, fmt::format("a part of {{0}} has the size {}", pool.to_text(size)));
+      in.fail(kPartsSizes, {1, 0}, {"a part of {} has the size {}", OperandRef(0), size});
   }
   if (!in.failed() && pool.never_equal(sum, whole))
-    in.fail(
-        kPartsSizes, {1, 0},
-        fmt::format("the sizes {{1}} sum up to {}, the extent of {{0}} is {}", pool.to_text(sum), pool.to_text(whole)));
+    in.fail(kPartsSizes, {1, 0},
+            {"the sizes {} sum up to {}, the extent of {} is {}", OperandRef(1), sum, OperandRef(0), whole});
   if (same) parts.extent = sizes->front();
   return parts;
 }
@@ -186,7 +183,7 @@ void concat_from_sequence(Inference& in) {
   DimPool& pool = in.dims();
   const Dim length = length_of(in, 0);
   if (pool.is_constant(length, 0)) {
-    in.fail(kNoElements, {0}, "the sequence {0} has no elements to concatenate");
+    in.fail(kNoElements, {0}, {"the sequence {} has no elements to concatenate", OperandRef(0)});
     return;
   }
   const Fact& element = in.facts().fact(sequence.element);
@@ -200,7 +197,7 @@ void concat_from_sequence(Inference& in) {
   const std::int64_t axis = in.int_attribute("axis", 0);
   if (axis < -rank || axis >= rank) {
     in.fail(kJoinAxis, {0},
-            fmt::format("axis {} outside the elements of {{0}}, which have rank {}", axis, shape.size()));
+            {"axis {} outside the elements of {}, which have rank {}", Axis(axis), OperandRef(0), shape.size()});
     return;
   }
   const auto at = axis < 0 ? axis + rank : axis;

@@ -1,13 +1,11 @@
 // Signals. Source: ONNX DFT (17, 20), STFT (17), MelWeightMatrix (17), BlackmanWindow, HammingWindow, HannWindow (17).
-#include <fmt/format.h>
-
 #include "ir/ops/attributes.h"
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kSignalRank{"signal_rank", ConstraintKind::kShapes,
+const Constraint kSignalRank{"signal_rank", ConstraintKind::kRank,
                              "the signal has at least 2 axes, the last one of 1 or 2 for real or complex"};
 const Constraint kSignalDtype{"signal_dtype", ConstraintKind::kAttribute,
                               "output_datatype is a dtype that the operator gives"};
@@ -24,8 +22,7 @@ Dim element_of(const Inference& in, int operand) {
 
 bool check_positive(Inference& in, int operand, Dim length, std::string_view what) {
   if (length.is_unknown() || in.dims().bounds(length).hi >= 1) return true;
-  in.fail(kSignalLength, {operand},
-          fmt::format("{} {{{}}} is {}, at least 1 needed", what, operand, in.dims().to_text(length)));
+  in.fail(kSignalLength, {operand}, {"{} {} is {}, at least 1 needed", what, OperandRef(operand), length});
   return false;
 }
 
@@ -38,8 +35,8 @@ bool check_signal(Inference& in, std::size_t lowest_rank) {
   const Bounds parts = known ? pool.bounds(signal->back()) : Bounds{0, 0};
   if (known && signal->size() >= lowest_rank && parts.hi >= 1 && parts.lo <= 2) return true;
   in.fail(kSignalRank, {0},
-          fmt::format("{{0}} has shape {}, {} needs at least {} axes, the last one of 1 or 2",
-                      shape_text(pool, *signal), in.call().name, lowest_rank));
+          {"{} has shape {}, {} needs at least {} axes, the last one of 1 or 2", OperandRef(0), *signal, in.call().name,
+           lowest_rank});
   return false;
 }
 
@@ -65,7 +62,7 @@ void dft(Inference& in) {
     return in.set_shape(0, result);
   }
   if (*axis < -rank || *axis >= rank - 1 || *axis == -1) {
-    in.fail(kSignalAxis, {0}, fmt::format("axis {} is not a signal axis of {{0}} of rank {}", *axis, rank));
+    in.fail(kSignalAxis, {0}, {"axis {} is not a signal axis of {} of rank {}", Axis(*axis), OperandRef(0), rank});
     for (std::size_t i = 0; i + 1 < result.size(); ++i) result[i] = Dim(Unknown::kTainted);
     return in.set_shape(0, result);
   }
@@ -102,8 +99,7 @@ void stft(Inference& in) {
   const bool steps = check_positive(in, 1, step, "frame step");
   const Dim room = pool.sub(samples, frame);
   if (!room.is_unknown() && pool.bounds(room).hi < 0) {
-    in.fail(kSignalFrame, {0},
-            fmt::format("frames of {} samples over {{0}}, which has {}", pool.to_text(frame), pool.to_text(samples)));
+    in.fail(kSignalFrame, {0}, {"frames of {} samples over {}, which has {}", frame, OperandRef(0), samples});
   } else if (steps && pool.bounds(step).lo >= 1) {
     result[1] = pool.add(pool.floor_div(room, step), one);
   }

@@ -1,7 +1,5 @@
 // Parts of a tensor along axes. Source: ONNX Slice (opsets 1 with attributes, 10 with operands and steps, 11, 13).
 // Starts and ends count from the back where negative and are clamped to the extent, so they never fail.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -109,8 +107,7 @@ std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
   } others[] = {{"ends", true, ends}, {"axes", has_axes, axes}, {"steps", has_steps, steps}};
   for (const auto& other : others) {
     if (!other.given || !starts || !other.list || other.list->size() == starts->size()) continue;
-    in.fail(kSliceLengths, {0},
-            fmt::format("Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name));
+    in.fail(kSliceLengths, {0}, {"Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name});
     return std::nullopt;
   }
   // Any of the lists tells how many there are.
@@ -180,7 +177,7 @@ void slice(Inference& in) {
   for (std::size_t i = 0; i < bounds->axes.size(); ++i) {
     Dim& extent = result[static_cast<std::size_t>(bounds->axes[i])];
     if (in.dims().is_constant(bounds->steps[i], 0))
-      in.fail(kSliceStep, {0}, fmt::format("the step along axis {} of {{0}} is 0", bounds->axes[i]));
+      in.fail(kSliceStep, {0}, {"the step along axis {} of {} is 0", Axis(bounds->axes[i]), OperandRef(0)});
     extent = sliced_extent(in.dims(), extent, bounds->starts[i], bounds->ends[i], bounds->steps[i]);
   }
   in.set_shape(0, result);

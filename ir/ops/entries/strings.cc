@@ -1,7 +1,5 @@
 // Strings. Source: ONNX StringNormalizer (opset 10), TfIdfVectorizer (9), StringConcat, StringSplit, RegexFullMatch
 // (20).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -28,8 +26,7 @@ void string_normalizer(Inference& in) {
   if (!words) return;
   const bool legal = words->size() == 1 || (words->size() == 2 && !pool.never_equal(words->front(), pool.constant(1)));
   if (!legal) {
-    in.fail(kNormalizerShape, {0},
-            fmt::format("{{0}} has shape {}, StringNormalizer takes [C] or [1, C]", shape_text(pool, *words)));
+    in.fail(kNormalizerShape, {0}, {"{} has shape {}, StringNormalizer takes [C] or [1, C]", OperandRef(0), *words});
     return;
   }
   Dims result = copy_dims(*words);
@@ -63,13 +60,14 @@ void tf_idf(Inference& in) {
   Dim width;
   if (indexes && !indexes->empty()) {
     const auto [lowest, highest] = std::minmax_element(indexes->begin(), indexes->end());
-    if (*lowest < 0) in.fail(kVectorizerIndexes, {}, fmt::format("ngram_indexes has the element {}", *lowest));
+    if (*lowest < 0) in.fail(kVectorizerIndexes, {}, {"ngram_indexes has the element {}", *lowest});
     if (*highest >= 0) width = pool.add(pool.constant(*highest), pool.constant(1));
   }
   const auto data = in.shape(0);
   if (!data) return;
   if (data->size() != 1 && data->size() != 2) {
-    in.fail(kVectorizerShape, {0}, fmt::format("{{0}} has rank {}, TfIdfVectorizer takes [C] or [N, C]", data->size()));
+    in.fail(kVectorizerShape, {0},
+            {"{} has rank {}, TfIdfVectorizer takes [C] or [N, C]", OperandRef(0), data->size()});
     return;
   }
   if (data->size() == 1) {

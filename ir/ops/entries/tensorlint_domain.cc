@@ -1,7 +1,5 @@
 // The builder's own domain `tensorlint`, opset 1: losses as PyTorch defines them (torch.nn.functional, 2.13) and
 // Transfer.
-#include <fmt/format.h>
-
 #include "ir/ops/shape_functions.h"
 #include "ir/schema/schema_builder.h"
 
@@ -74,11 +72,10 @@ void elementwise_loss(Inference& in) {
   const auto input = in.shape("input"), target = in.shape("target");
   if (input && target && input->size() != target->size()) {
     in.fail(kLossShapes, {1, 0},
-            fmt::format("{{0}} of shape {} is compared with {{1}} of shape {}", shape_text(in.dims(), *input),
-                        shape_text(in.dims(), *target)));
+            {"{} of shape {} is compared with {} of shape {}", OperandRef(0), *input, OperandRef(1), *target});
   } else if (input && target) {
     for (std::size_t i = 0; i < input->size() && !in.failed(); ++i)
-      same_extent(in, (*input)[i], (*target)[i], 0, 1, kLossShapes, fmt::format("extents at axis {}", i));
+      same_extent(in, (*input)[i], (*target)[i], 0, 1, kLossShapes, {"extents at axis {}", Axis(i)});
   }
   set_loss_shape(in, input);
 }
@@ -88,15 +85,14 @@ void class_loss(Inference& in) {
   if (input && target) {
     if (input->empty() || target->size() + 1 != input->size()) {
       in.fail(kClassScores, {1, 0},
-              fmt::format("scores {{0}} of shape {} need class indices of rank {}, {{1}} has shape {}",
-                          shape_text(in.dims(), *input), input->empty() ? 0 : input->size() - 1,
-                          shape_text(in.dims(), *target)));
+              {"scores {} of shape {} need class indices of rank {}, {} has shape {}", OperandRef(0), *input,
+               input->empty() ? 0 : input->size() - 1, OperandRef(1), *target});
     } else {
       // The class axis is axis 1, or axis 0 where there is no batch.
       const std::size_t class_axis = input->size() == 1 ? 0 : 1;
       for (std::size_t i = 0; i < target->size() && !in.failed(); ++i)
         same_extent(in, (*input)[i + (i >= class_axis ? 1 : 0)], (*target)[i], 0, 1, kClassScores,
-                    fmt::format("extents at axis {} of the targets", i));
+                    {"extents at axis {} of the targets", Axis(i)});
     }
   }
   if (const auto classes =
@@ -106,7 +102,8 @@ void class_loss(Inference& in) {
       for (const Dim label : *labels) {
         const auto value = in.dims().as_constant(label);
         if (!value || *value == ignored || (*value >= 0 && *value < *classes)) continue;
-        in.fail(kTargetInRange, {1}, fmt::format("class {} in {{1}} is outside [0, {})", *value, *classes));
+        in.fail(kTargetInRange, {1},
+                {"class {} in {} is outside [0, {})", Index(in.dims().constant(*value)), OperandRef(1), *classes});
         break;
       }
     }

@@ -1,7 +1,5 @@
 // Traditional machine learning. Source: ONNX ai.onnx.ml, opsets 1 to 5.
 // Runtimes take [F] for one row of [1, F] in most of these: a result's row count is claimed for 2-d operands only.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,7 +10,7 @@
 namespace tensorlint::ops {
 namespace {
 
-const Constraint kFeatureRank{"feature_extractor_rank", ConstraintKind::kShapes, "the data have at least 1 axis"};
+const Constraint kFeatureRank{"feature_extractor_rank", ConstraintKind::kRank, "the data have at least 1 axis"};
 const Constraint kFeatureIndex{"feature_extractor_index", ConstraintKind::kIndexRange,
                                "indices are below the last extent"};
 const Constraint kEncoderTable{"label_encoder_table", ConstraintKind::kAttribute,
@@ -27,10 +25,10 @@ const Constraint kScalerTable{
     "scaler_table", ConstraintKind::kAttribute,
     "offset and scale have one entry, or one a feature; onnxruntime takes lists of one length"};
 const Constraint kNormalizerNorm{"normalizer_norm", ConstraintKind::kAttribute, "the norm is MAX, L1 or L2"};
-const Constraint kDataRank{"ml_data_rank", ConstraintKind::kShapes, "the data are [N, F], or [F]"};
+const Constraint kDataRank{"ml_data_rank", ConstraintKind::kRank, "the data are [N, F], or [F]"};
 const Constraint kTargets{"regressor_targets", ConstraintKind::kAttribute, "the number of targets is at least 1"};
 const Constraint kLabels{"classifier_labels", ConstraintKind::kAttribute, "class labels are given"};
-const Constraint kTreeData{"tree_data_rank", ConstraintKind::kShapes, "the data have 2 axes"};
+const Constraint kTreeData{"tree_data_rank", ConstraintKind::kRank, "the data have 2 axes"};
 const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
 const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute,
                                    "exactly one of cats_int64s and cats_strings is given"};
@@ -55,7 +53,7 @@ void array_feature_extractor(Inference& in) {
   const auto data = in.shape(0), indices = in.shape(1);
   if (!data) return;
   if (data->empty()) {
-    in.fail(kFeatureRank, {0}, "{0} is a scalar, ArrayFeatureExtractor needs at least 1 axis");
+    in.fail(kFeatureRank, {0}, {"{} is a scalar, ArrayFeatureExtractor needs at least 1 axis", OperandRef(0)});
     return;
   }
   Dims result = copy_dims(data->first(data->size() - 1));
@@ -68,14 +66,14 @@ void array_feature_extractor(Inference& in) {
   for (const Dim element : *elements) {
     // Unlike Gather's, these indices do not count from the back. Only onnxruntime looks.
     if (!element.is_unknown() && pool.bounds(element).hi < 0) {
-      in.may_fail(kFeatureIndex, {1, 0}, fmt::format("index {} in {{1}} is negative", pool.to_text(element)),
-                  "the runtime checks indices, as onnxruntime does");
+      in.may_fail(kFeatureIndex, {1, 0}, {"index {} in {} is negative", Index(element), OperandRef(1)},
+                  {"the runtime checks indices, as onnxruntime does"});
       return;
     }
     if (pool.bounds(element).lo < extent.hi) continue;
     in.fail(kFeatureIndex, {1, 0},
-            fmt::format("index {} in {{1}} is outside the last axis of {{0}}, which has {} elements",
-                        pool.to_text(element), pool.to_text(data->back())));
+            {"index {} in {} is outside the last axis of {}, which has {} elements", Index(element), OperandRef(1),
+             OperandRef(0), data->back()});
     return;
   }
 }
@@ -98,16 +96,16 @@ std::optional<std::int64_t> feature_count(const Inference& in) {
 void imputer(Inference& in) {
   same_shape(in);
   if (in.rank(0) == 0) {
-    in.fail(kDataRank, {0}, "{0} is a scalar, Imputer needs at least 1 axis");
+    in.fail(kDataRank, {0}, {"{} is a scalar, Imputer needs at least 1 axis", OperandRef(0)});
   } else if (count_of(in, "imputed_value_floats") == 0 && count_of(in, "imputed_value_int64s") == 0) {
-    in.fail(kImputerValues, {}, "Imputer has neither imputed_value_floats nor imputed_value_int64s");
+    in.fail(kImputerValues, {}, {"Imputer has neither imputed_value_floats nor imputed_value_int64s"});
   }
 }
 
 void scaler(Inference& in) {
   same_shape(in);
   if (in.rank(0) == 0) {
-    in.fail(kDataRank, {0}, "{0} is a scalar, Scaler needs at least 1 axis");
+    in.fail(kDataRank, {0}, {"{} is a scalar, Scaler needs at least 1 axis", OperandRef(0)});
     return;
   }
   const auto features = feature_count(in);
@@ -115,17 +113,17 @@ void scaler(Inference& in) {
              scales = static_cast<std::int64_t>(count_of(in, "scale"));
   for (const auto& [name, count] : {std::pair("offset", offsets), std::pair("scale", scales)}) {
     if (count == 0) {
-      in.fail(kScalerTable, {}, fmt::format("Scaler has no `{}`", name));
+      in.fail(kScalerTable, {}, {"Scaler has no {}", AttributeName(name)});
       return;
     }
     if (count == 1 || !features || *features == count || *features == 1) continue;
     in.fail(kScalerTable, {0},
-            fmt::format("`{}` of Scaler has {} entries, {{0}} has {} features", name, count, *features));
+            {"{} of Scaler has {} entries, {} has {} features", AttributeName(name), count, OperandRef(0), *features});
     return;
   }
   if (offsets != scales)
-    in.may_fail(kScalerTable, {}, fmt::format("Scaler has {} offsets and {} scales", offsets, scales),
-                "the runtime is onnxruntime, which takes lists of one length only");
+    in.may_fail(kScalerTable, {}, {"Scaler has {} offsets and {} scales", offsets, scales},
+                {"the runtime is onnxruntime, which takes lists of one length only"});
 }
 
 void normalizer(Inference& in) {
@@ -141,7 +139,8 @@ void cast_map(Inference& in) {
   check_choice(in, "cast_to", target, {"TO_FLOAT", "TO_STRING", "TO_INT64"}, kMapForm);
   check_choice(in, "map_form", form, {"DENSE", "SPARSE"}, kMapForm);
   if (form == "SPARSE" && in.int_attribute("max_map", 1) < 1)
-    in.fail(kMapForm, {}, fmt::format("`max_map` of CastMap is {}, at least 1 needed", in.int_attribute("max_map", 1)));
+    in.fail(kMapForm, {},
+            {"{} of CastMap is {}, at least 1 needed", AttributeName("max_map"), in.int_attribute("max_map", 1)});
   if (target == "TO_FLOAT") in.set_dtype(0, DType::kFloat32);
   if (target == "TO_STRING") in.set_dtype(0, DType::kString);
   if (target == "TO_INT64") in.set_dtype(0, DType::kInt64);
@@ -164,8 +163,8 @@ void category_mapper(Inference& in) {
   const std::size_t integers = count_of(in, "cats_int64s"), strings = count_of(in, "cats_strings");
   if (integers != strings || integers == 0)
     in.fail(kMapperTable, {},
-            fmt::format("CategoryMapper has {} integers and {} strings, it needs as many of both, and at least one",
-                        integers, strings));
+            {"CategoryMapper has {} integers and {} strings, it needs as many of both, and at least one", integers,
+             strings});
 }
 
 void dict_vectorizer(Inference& in) {
@@ -208,13 +207,13 @@ void label_encoder(Inference& in) {
   if (in.attribute("keys_tensor") != nullptr) ++key_lists;
   if (in.attribute("values_tensor") != nullptr) ++value_lists;
   if (key_lists == 0 || value_lists == 0) {
-    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has no list of {}", key_lists == 0 ? "keys" : "values"));
+    in.fail(kEncoderTable, {}, {"LabelEncoder has no list of {}", key_lists == 0 ? "keys" : "values"});
   } else if (key_lists > 1 || value_lists > 1) {
     in.fail(kEncoderTable, {},
-            fmt::format("LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists,
-                        key_lists > 1 ? "keys" : "values"));
+            {"LabelEncoder has {} lists of {}, it takes one", key_lists > 1 ? key_lists : value_lists,
+             key_lists > 1 ? "keys" : "values"});
   } else if (key_count && value_count && *key_count != *value_count) {
-    in.fail(kEncoderTable, {}, fmt::format("LabelEncoder has {} keys and {} values", *key_count, *value_count));
+    in.fail(kEncoderTable, {}, {"LabelEncoder has {} keys and {} values", *key_count, *value_count});
   }
   if (in.attribute("values_strings") != nullptr) in.set_dtype(0, DType::kString);
   if (in.attribute("values_int64s") != nullptr) in.set_dtype(0, DType::kInt64);
@@ -230,7 +229,9 @@ void label_encoder(Inference& in) {
 void classes(Inference& in, std::string_view integers, Dim columns) {
   const bool named = count_of(in, "classlabels_strings") > 0;
   if (!named && count_of(in, integers) == 0)
-    in.fail(kLabels, {}, fmt::format("{} has neither `{}` nor `classlabels_strings`", in.call().name, integers));
+    in.fail(
+        kLabels, {},
+        {"{} has neither {} nor {}", in.call().name, AttributeName(integers), AttributeName("classlabels_strings")});
   in.set_dtype(0, named ? DType::kString : DType::kInt64);
   in.set_shape(0, Dims{rows(in)});
   in.set_shape(1, Dims{rows(in), columns});
@@ -277,8 +278,8 @@ void check_nodes(Inference& in, std::string_view reference) {
     if (nodes == 0 || given == nullptr || given->kind == AttributeKind::kTensor) continue;
     if (const std::size_t count = count_of(in, name); count != 0 && count != nodes) {
       in.fail(kTreeNodes, {},
-              fmt::format("`{}` of {} has {} entries, `{}` has {}: one a node needed", name, in.call().name, count,
-                          reference, nodes));
+              {"{} of {} has {} entries, {} has {}: one a node needed", AttributeName(name), in.call().name, count,
+               AttributeName(reference), nodes});
       return;
     }
   }
@@ -294,7 +295,7 @@ void tree_classifier(Inference& in) {
 void regressor(Inference& in, std::string_view attribute, std::int64_t fallback) {
   const std::int64_t targets = in.int_attribute(attribute, fallback);
   if (in.attribute(attribute) != nullptr && targets < 1)
-    in.fail(kTargets, {}, fmt::format("`{}` of {} is {}, at least 1 needed", attribute, in.call().name, targets));
+    in.fail(kTargets, {}, {"{} of {} is {}, at least 1 needed", AttributeName(attribute), in.call().name, targets});
   in.set_shape(0, Dims{rows(in), targets > 0 ? in.dims().constant(targets) : Dim(Unknown::kNotTracked)});
 }
 
@@ -318,7 +319,7 @@ void one_hot_encoder(Inference& in) {
   const std::size_t integers = count_of(in, "cats_int64s"), strings = count_of(in, "cats_strings");
   if ((integers == 0) == (strings == 0)) {
     in.fail(kOneHotCategories, {},
-            fmt::format("OneHotEncoder has {} of cats_int64s and cats_strings", integers == 0 ? "neither" : "both"));
+            {"OneHotEncoder has {} of cats_int64s and cats_strings", integers == 0 ? "neither" : "both"});
     return;
   }
   in.set_range(0, {0, 1, false});

@@ -1,6 +1,4 @@
 // Training. Source: ONNX ai.onnx.preview.training, opset 1: Adagrad, Adam, Gradient, Momentum.
-#include <fmt/format.h>
-
 #include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
@@ -17,9 +15,8 @@ const Constraint kGradientCount{"gradient_count", ConstraintKind::kOperandCount,
 void optimizer(Inference& in, std::size_t groups) {
   const std::size_t tensors = in.operand_count() - 2;
   if (in.operand_count() < 2 || tensors % groups != 0) {
-    in.fail(
-        kOptimizerCount, {},
-        fmt::format("{} takes groups of {} tensors after rate and step, {} given", in.call().name, groups, tensors));
+    in.fail(kOptimizerCount, {},
+            {"{} takes groups of {} tensors after rate and step, {} given", in.call().name, groups, tensors});
     return;
   }
   const std::size_t count = tensors / groups;
@@ -46,8 +43,8 @@ void gradient(Inference& in) {
   };
   if (names("xs") + names("zs") != in.operand_count() || names("xs") != in.result_count()) {
     in.fail(kGradientCount, {},
-            fmt::format("Gradient names {} tensors in xs and {} in zs, with {} operands and {} results", names("xs"),
-                        names("zs"), in.operand_count(), in.result_count()));
+            {"Gradient names {} tensors in xs and {} in zs, with {} operands and {} results", names("xs"), names("zs"),
+             in.operand_count(), in.result_count()});
     return;
   }
   for (std::size_t r = 0; r < in.result_count(); ++r) {

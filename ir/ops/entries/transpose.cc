@@ -1,6 +1,4 @@
 // Axes rearranged, stretched and repeated. Source: ONNX Transpose (opsets 1-25), Expand (8, 13), Tile (1, 6, 13).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -50,7 +48,8 @@ void transpose(Inference& in) {
   for (std::size_t i = 0; i < rank; ++i) from[i] = rank - 1 - i;
   if (perm) {
     if (perm->size() != rank) {
-      in.fail(kPermutationLength, {0}, fmt::format("`perm` has {} axes, {{0}} has rank {}", perm->size(), rank));
+      in.fail(kPermutationLength, {0},
+              {"{} has {} axes, {} has rank {}", AttributeName("perm"), perm->size(), OperandRef(0), rank});
       in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
       return;
     }
@@ -59,9 +58,11 @@ void transpose(Inference& in) {
       const std::int64_t axis = (*perm)[i];
       const bool outside = axis < 0 || axis >= static_cast<std::int64_t>(rank);
       if (outside) {
-        in.fail(kPermutationAxes, {0}, fmt::format("axis {} of `perm` is outside [0, {}) of {{0}}", axis, rank));
+        in.fail(kPermutationAxes, {0},
+                {"axis {} of {} is outside [0, {}) of {}", Axis(axis), AttributeName("perm"), rank, OperandRef(0)});
       } else if (seen[static_cast<std::size_t>(axis)]) {
-        in.fail(kPermutationOnce, {0}, fmt::format("`perm` has axis {} of {{0}} twice", axis));
+        in.fail(kPermutationOnce, {0},
+                {"{} has axis {} of {} twice", AttributeName("perm"), Axis(axis), OperandRef(0)});
       }
       if (in.failed()) {
         in.set_shape(0, unknown_dims(rank, Unknown::kTainted));
@@ -88,7 +89,7 @@ void expand(Inference& in) {
   DimPool& pool = in.dims();
   for (Dim& extent : *list) {
     if (pool.bounds(extent).hi < 0) {
-      in.fail(kExpandShapes, {1}, fmt::format("the shape {{1}} asks for the extent {}", pool.to_text(extent)));
+      in.fail(kExpandShapes, {1}, {"the shape {} asks for the extent {}", OperandRef(1), extent});
       extent = Dim(Unknown::kTainted);
     } else if (pool.bounds_from_two(extent).lo < 0) {
       extent = Dim(Unknown::kDataDependent);
@@ -144,14 +145,14 @@ void tile(Inference& in) {
     return;
   }
   if (repeats->size() != data->size()) {
-    in.fail(kTileLength, {1, 0}, fmt::format("{{1}} has {} repeats, {{0}} has rank {}", repeats->size(), data->size()));
+    in.fail(kTileLength, {1, 0},
+            {"{} has {} repeats, {} has rank {}", OperandRef(1), repeats->size(), OperandRef(0), data->size()});
     in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;
   }
   for (std::size_t i = 0; i < result.size(); ++i) {
     const Bounds bounds = pool.bounds((*repeats)[i]);
-    if (bounds.hi < 0)
-      in.fail(kTileRepeats, {1}, fmt::format("the repeat {} of axis {} is negative", pool.to_text((*repeats)[i]), i));
+    if (bounds.hi < 0) in.fail(kTileRepeats, {1}, {"the repeat {} of axis {} is negative", (*repeats)[i], Axis(i)});
     result[i] = bounds.lo >= 0 || pool.is_constant(result[i], 0) ? pool.mul(result[i], (*repeats)[i])
                                                                  : Dim(Unknown::kDataDependent);
   }

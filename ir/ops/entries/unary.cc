@@ -1,8 +1,6 @@
 // One operand, element by element. Source: ONNX; opsets in the table below are those of the schemas. Operators whose
 // error is not fixed by the standard (Exp, Tanh, ...) get ranges with some units in the last place to spare, inside the
 // function's own bounds.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -43,9 +41,8 @@ void check_domain(Inference& in, const Constraint& constraint, double from, doub
   const Range& range = in.operand(0).range;
   if (!shape || range.nan || in.dims().bounds(element_count(in.dims(), *shape)).lo < 1) return;
   if (range.hi < from || range.lo > to)
-    in.fail(
-        constraint, {0},
-        fmt::format("{} of {{0}}, whose elements lie in {}, gives NaN everywhere", in.call().name, range.to_text()));
+    in.fail(constraint, {0},
+            {"{} of {}, whose elements lie in {}, gives NaN everywhere", in.call().name, OperandRef(0), range});
 }
 
 constexpr double kInf = HUGE_VAL;
@@ -271,7 +268,8 @@ void gate(Inference& in, double minimum) {
 
 void gelu(Inference& in) {
   const std::string_view mode = in.string_attribute("approximate", "none");
-  if (mode != "none" && mode != "tanh") in.fail(kGeluMode, {}, "`approximate` of Gelu is neither none nor tanh");
+  if (mode != "none" && mode != "tanh")
+    in.fail(kGeluMode, {}, {"{} of Gelu is neither none nor tanh", AttributeName("approximate")});
   gate(in, -0.18);  // minimum -0.16997 (exact) and -0.17004 (tanh)
 }
 
@@ -319,8 +317,7 @@ void clip(Inference& in) {
   for (const int bound : {1, 2}) {
     const auto shape = in.shape(bound);
     if (shape && !shape->empty() && in.dims().never_equal(element_count(in.dims(), *shape), in.dims().constant(1)))
-      in.fail(kClipBounds, {bound},
-              fmt::format("the bound {{{}}} of shape {} has to be a scalar", bound, shape_text(in.dims(), *shape)));
+      in.fail(kClipBounds, {bound}, {"the bound {} of shape {} has to be a scalar", OperandRef(bound), *shape});
   }
   // max wins where it is the smaller one.
   if (in.has(1)) {
@@ -357,8 +354,7 @@ void dropout(Inference& in) {
     if (mode == 1 && in.has("ratio")) {
       const auto ratio = in.float_constants("ratio");
       if (ratio && ratio->size() == 1 && !(ratio->front() >= 0 && ratio->front() < 1))
-        in.fail(kDropoutRatio, {in.index_of("ratio")},
-                fmt::format("the ratio {} of Dropout is outside [0, 1)", ratio->front()));
+        in.fail(kDropoutRatio, {in.index_of("ratio")}, {"the ratio {} of Dropout is outside [0, 1)", ratio->front()});
     }
   } else if (!has_mode && in.opset() < 7) {
     training = in.int_attribute("is_test", 0) == 0;

@@ -358,7 +358,7 @@ Probe probe(const OpSchema& schema, std::size_t stride) {
       const Fact& fact = facts.fact(id);
       return fact.kind != ValueKind::kTensor || !fact.dtypes.empty();
     });
-    if (!result.failures.empty() || !typed) continue;
+    if (!result.violations.empty() || !typed) continue;
     ++found.accepted;
     if (found.fault.empty()) found.fault = fault_of(schema, facts, result);
     const std::pair score{open_extents(facts, result.results), 100 - different_extents(facts, caller.operands())};

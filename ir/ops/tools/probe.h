@@ -11,7 +11,7 @@ namespace tensorlint::ops {
 /// What calls of one version of an operator, made up from its schema alone, were inferred to be.
 struct Probe {
   int calls = 0;          ///< with operands of several dtypes and shapes, known and unknown contents
-  int accepted = 0;       ///< of these, without a failure and with a dtype for every result
+  int accepted = 0;       ///< of these, without a violation and with a dtype for every result
   bool contents = false;  ///< some result's elements were known
   bool range =
       false;  ///< some result's bounds were narrower than its dtype's, by themselves or by its operands' bounds
