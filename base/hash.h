@@ -14,7 +14,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 32);
 }
 
-/// Two random words, others in each process; odd, so that a product loses nothing.
+/// Two random words, others in each process; the factor is odd, so never 0.
 struct HashSeed {
   std::uint64_t state, factor;
 };

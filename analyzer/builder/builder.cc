@@ -14,6 +14,7 @@
 #include "analyzer/builder/to_model.h"
 #include "analyzer/pipeline/pipeline.h"
 #include "base/escape.h"
+#include "ir/schema/schema.h"
 #include "ir/writers/onnx/model_writer.h"
 
 namespace tensorlint::builder {
@@ -142,7 +143,7 @@ Value Builder::constant(Data data, std::string_view name, std::string_view devic
 }
 
 void Builder::import(std::string_view domain, std::int64_t version, Location at) {
-  if (domain.empty() || domain == "ai.onnx")
+  if (normalised_domain(domain).empty())
     State::misuse(at, "the opset of ONNX's own operators is one of the builder's options");
   if (version < 1) State::misuse(at, fmt::format("`{}` has no version {}", domain, version));
   const auto [known, is_new] = state_->imports.emplace(domain, version);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analyzer/config/toml_file.h"
+#include "ir/schema/schema.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -47,7 +48,7 @@ std::optional<Error> read_row(const std::string& path, const toml::table& row, o
   auto signature = ops::make_signature(inputs, outputs);
   if (!signature)
     return config::toml_error(path, row.source(), fmt::format("operator `{}`: {}", name, signature.error().message));
-  if (domain == "ai.onnx") domain.clear();
+  if (normalised_domain(domain).empty()) domain.clear();
   if (!signatures.emplace(std::pair(domain, name), std::move(*signature)).second)
     return config::toml_error(path, row.source(), fmt::format("operator `{}` is declared twice", name));
   return std::nullopt;

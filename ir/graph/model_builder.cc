@@ -235,7 +235,7 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
   ++owner.node_count;
   Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
 
-  if (model_.text(domain) == "ai.onnx") domain = NameId::kEmpty;
+  if (normalised_domain(model_.text(domain)).empty()) domain = NameId::kEmpty;
   std::uint64_t key = table_hash(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(op),
                                  static_cast<std::uint64_t>(overload));
   key = table_hash(key, owner.opsets);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "ir/facts/dim_names.h"
 #include "ir/ops/contents.h"
+#include "ir/ops/value_types.h"
 
 namespace tensorlint::dataflow {
 namespace {
@@ -82,28 +83,16 @@ FactId InitialFacts::sparse(const SparseTensor* sparse) {
 
 FactId InitialFacts::declared(const TypeDecl& type, std::uint64_t site) {
   Fact fact;
-  switch (type.kind) {
-    case TypeKind::kNone:
-    case TypeKind::kOpaque:
-      return FactId::kTop;
-    case TypeKind::kTensor:
-    case TypeKind::kSparseTensor:
-      fact.kind = type.kind == TypeKind::kTensor ? ValueKind::kTensor : ValueKind::kSparseTensor;
-      if (is_known_dtype(type.element_code)) fact.dtypes = static_cast<DType>(type.element_code);
-      fact.range = range_of(fact.dtypes);
-      // Shapes with more axes than any runtime has are not tracked: a file may declare millions.
-      if (type.ranked && type.dims.size() <= ops::kMaxRank) fact.shape = facts_.intern_shape(dims_of(type, site));
-      break;
-    case TypeKind::kMap:
-      fact.kind = ValueKind::kMap;
-      if (is_known_dtype(type.element_code)) fact.key = static_cast<DType>(type.element_code);
-      break;
-    case TypeKind::kSequence:
-      fact.kind = ValueKind::kSequence;
-      break;
-    case TypeKind::kOptional:
-      fact.kind = ValueKind::kOptional;
-      break;
+  const std::optional<ValueKind> kind = ops::value_kind(type.kind);
+  if (!kind) return FactId::kTop;
+  fact.kind = *kind;
+  if (fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) {
+    if (is_known_dtype(type.element_code)) fact.dtypes = static_cast<DType>(type.element_code);
+    fact.range = range_of(fact.dtypes);
+    // Shapes with more axes than any runtime has are not tracked: a file may declare millions.
+    if (type.ranked && type.dims.size() <= ops::kMaxRank) fact.shape = facts_.intern_shape(dims_of(type, site));
+  } else if (fact.kind == ValueKind::kMap && is_known_dtype(type.element_code)) {
+    fact.key = static_cast<DType>(type.element_code);
   }
   // Elements of one sequence may differ in what the declaration leaves open: no shared symbols (site 0).
   if (type.element != nullptr) fact.element = declared(*type.element, 0);

@@ -6,6 +6,7 @@
 #include "ir/ops/attributes.h"
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
+#include "ir/ops/value_types.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -218,23 +219,10 @@ FactId declared(FactStore& facts, const TypeDecl* type) {
   for (; type != nullptr && levels.size() < 16; type = type->element) levels.push_back(type);
   FactId inner = FactId::kTop;
   for (auto it = levels.rbegin(); it != levels.rend(); ++it) {
+    const std::optional<ValueKind> kind = value_kind((*it)->kind);
+    if (!kind || *kind == ValueKind::kMap) return FactId::kTop;
     Fact fact;
-    switch ((*it)->kind) {
-      case TypeKind::kTensor:
-        fact.kind = ValueKind::kTensor;
-        break;
-      case TypeKind::kSparseTensor:
-        fact.kind = ValueKind::kSparseTensor;
-        break;
-      case TypeKind::kSequence:
-        fact.kind = ValueKind::kSequence;
-        break;
-      case TypeKind::kOptional:
-        fact.kind = ValueKind::kOptional;
-        break;
-      default:
-        return FactId::kTop;
-    }
+    fact.kind = *kind;
     if (fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) {
       if (is_known_dtype((*it)->element_code)) fact.dtypes = static_cast<DType>((*it)->element_code);
       fact.range = range_of(fact.dtypes);

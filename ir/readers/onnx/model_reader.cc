@@ -121,11 +121,9 @@ void Reader::opset_import(std::string_view message, GraphId graph, std::vector<O
   OpsetImport import;
   for (Cursor fields = cursor(message); fields.next();) {
     switch (fields.field()) {
-      case wire::kOpsetDomain: {
-        const std::string_view domain = fields.view("OperatorSetIdProto.domain");
-        import.domain = domain == "ai.onnx" ? NameId::kEmpty : builder_.name(domain);
+      case wire::kOpsetDomain:
+        import.domain = builder_.name(normalised_domain(fields.view("OperatorSetIdProto.domain")));
         break;
-      }
       case wire::kOpsetVersion:
         import.version = fields.integer("OperatorSetIdProto.version");
         break;
@@ -276,7 +274,7 @@ void Reader::function_fields(const Pending& pending) {
     check_budget(fields.field_start());
   }
   self().attribute_defaults = std::move(defaults);
-  if (model().text(self().domain) == "ai.onnx") self().domain = NameId::kEmpty;
+  if (normalised_domain(model().text(self().domain)).empty()) self().domain = NameId::kEmpty;
   // A function without imports of its own binds to the model's.
   if (!imports.empty()) {
     const std::uint32_t opsets = builder_.add_opset_imports(std::move(imports));

@@ -317,32 +317,13 @@ class TextEditor {
     }
     if (std::ranges::all_of(all, goes))
       return Error{fmt::format("all attributes of `{}` are replaced by others", model_.label(id)), {}};
-    std::optional<std::size_t> kept_end;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!goes(all[i])) {
-        kept_end = all[i].span.end;
-        continue;
-      }
-      // Up to the next one that stays; where none follows, from the last one that stays.
-      std::size_t next = i;
-      while (next < all.size() && goes(all[next])) ++next;
-      if (next < all.size())
-        splices_.push_back({{all[i].span.begin, all[next].span.begin}, {}});
-      else
-        splices_.push_back({{*kept_end, all.back().span.end}, {}});
-      i = next - 1;
-    }
+    take_out(all, goes);
     return std::nullopt;
   }
 
-  std::optional<Error> finish_graph(GraphId id, const std::vector<std::string>& added,
-                                    const std::set<std::pair<std::string, bool>>& dropped) {
-    const auto graph = places_.find(id);
-    if (!graph) return lost();
-    const auto& all = graph->declarations;
-    const auto goes = [&](const text::DeclarationText& declaration) {
-      return dropped.contains({declaration.name, declaration.has_value});
-    };
+  /// Takes elements out of a list, with the separators that they leave. Returns how many stay.
+  template <typename Element, typename Goes>
+  std::size_t take_out(const std::vector<Element>& all, Goes goes) {
     std::size_t kept = 0;
     std::size_t kept_end = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -360,6 +341,18 @@ class TextEditor {
         splices_.push_back({{kept > 0 ? kept_end : all[i].span.begin, all.back().span.end}, {}});
       i = next - 1;
     }
+    return kept;
+  }
+
+  std::optional<Error> finish_graph(GraphId id, const std::vector<std::string>& added,
+                                    const std::set<std::pair<std::string, bool>>& dropped) {
+    const auto graph = places_.find(id);
+    if (!graph) return lost();
+    const auto& all = graph->declarations;
+    const auto goes = [&](const text::DeclarationText& declaration) {
+      return dropped.contains({declaration.name, declaration.has_value});
+    };
+    const std::size_t kept = take_out(all, goes);
     if (added.empty()) return std::nullopt;
     const std::string list = fmt::format("{}", fmt::join(added, ", "));
     if (graph->declarations_end)
