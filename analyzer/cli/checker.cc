@@ -106,10 +106,10 @@ void Checker::check_model(const InputSettings& settings, findings::InputReport& 
   names_.note(*model, settings_.declared(), settings);
   report.nodes = model->nodes.size();
   pipeline::Pipeline pipeline(std::move(*model), settings);
-  const passes::PassResults& known = pipeline.run({passes::Pass::kAnalysis});
+  pipeline.run({passes::Pass::kAnalysis});
   report.seconds.infer = lap();
   rules::RuleResults results = pipeline.check(options_.runtime_placement);
-  if (options_.runtime_placement) note_cost(known, report);
+  if (options_.runtime_placement) note_cost(pipeline.run({passes::Pass::kRuntimeCost}), report);
   report.seconds.rules = lap();
   report.counts = results.counts;
   report.fail_on = settings.fail_on;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/inputs.h"
@@ -70,25 +71,27 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
   }
 }
 
+Error unreadable(const Error& error) {
+  return {fmt::format("the edited model cannot be read: {}", error.message), {}};
+}
+
 }  // namespace
 
 Result<EditedModel> edit_model(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                               const dataflow::AnalysisOptions& options) {
+                               const pipeline::Options& options) {
   const bool is_text = is_text_model(model.path, file);
   Result<EditedBytes> edited = is_text ? edit_onnx_text(file, model, edits) : edit_onnx(file, model, edits);
   if (!edited) return edited.error();
-  EditedModel out{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};
-  out.bytes = std::make_shared<const std::string>(out.edited.joined());
-  Result<Model> again =
-      is_text ? read_onnx_text(*out.bytes, model.path) : read_onnx_bytes(*out.bytes, model.path, out.bytes);
-  if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
-  out.model = std::make_unique<Model>(std::move(*again));
-  out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, options));
-  return out;
+  auto joined = std::make_shared<const std::string>(edited->joined());
+  Result<Model> again = is_text ? read_onnx_text(*joined, model.path) : read_onnx_bytes(*joined, model.path, joined);
+  if (!again) return unreadable(again.error());
+  return EditedModel{.edited = std::move(*edited),
+                     .bytes = std::move(joined),
+                     .pipeline = pipeline::Pipeline(std::move(*again), options)};
 }
 
 Result<EditedModel> check_edits(std::string_view file, const Model& model, std::span<const GraphEdit> edits,
-                                const dataflow::AnalysisOptions& options) {
+                                const pipeline::Options& options) {
   Result<EditedBytes> edited = edit_onnx(file, model, edits);
   if (!edited) return edited.error();
   const auto bytes = std::make_shared<SparseBytes>(static_cast<std::size_t>(edited->size()));
@@ -99,12 +102,11 @@ Result<EditedModel> check_edits(std::string_view file, const Model& model, std::
     copy_between(part, weights, bytes->data() + at);
     at += part.size();
   }
-  EditedModel out{.edited = std::move(*edited), .bytes = nullptr, .model = nullptr, .analysis = nullptr};
   Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
-  if (!again) return Error{fmt::format("the edited model cannot be read: {}", again.error().message), {}};
-  out.model = std::make_unique<Model>(std::move(*again));
-  out.analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(*out.model, options));
-  return out;
+  if (!again) return unreadable(again.error());
+  return EditedModel{.edited = std::move(*edited),
+                     .bytes = nullptr,
+                     .pipeline = pipeline::Pipeline(std::move(*again), options)};
 }
 
 }  // namespace tensorlint::cli

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/edited_model.h"
@@ -63,14 +64,15 @@ std::string plural_fixes(std::size_t count) {
 }
 
 /// Carries the edits out and takes away the declarations that they made wrong.
-Result<EditedModel> apply(std::string_view file, const Model& model, const dataflow::Analysis& before,
-                          std::vector<GraphEdit> edits, const dataflow::AnalysisOptions& options) {
-  Result<EditedModel> outcome = edit_model(file, model, edits, options);
+Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before,
+                          std::vector<GraphEdit> edits, const pipeline::Options& options) {
+  Result<EditedModel> outcome = edit_model(file, before.model(), edits, options);
   if (!outcome) return outcome;
-  const std::vector<GraphEdit> stale = fixes::drop_stale_declarations(before, *outcome->analysis);
+  const std::vector<GraphEdit> stale =
+      fixes::drop_stale_declarations(before, outcome->pipeline.run({passes::Pass::kAnalysis}).analysis());
   if (stale.empty()) return outcome;
   edits.insert(edits.end(), stale.begin(), stale.end());
-  return edit_model(file, model, edits, options);
+  return edit_model(file, before.model(), edits, options);
 }
 
 /// Applies the fixes of a model's findings, checks the result again and writes it. Exit codes are those of check, for
@@ -92,16 +94,15 @@ int run_fix(const FixOptions& given) {
   if (!options.output.empty() && !to_stdout && is_text_model(options.output) != bytes->is_text)
     return refuse("the result is written in the format of the input: .onnxtxt or binary");
   const std::string_view file = bytes->bytes;
-  const Result<Model> model = bytes->read(options.input);
-  if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
+  Result<Model> read = bytes->read(options.input);
+  if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
   const std::string& target = options.in_place ? options.input : options.output;
 
-  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+  if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
-  const auto findings_of = [&](const dataflow::Analysis& of) { return pipeline::Pipeline(of, *settings).check(); };
-  rules::RuleResults left = findings_of(analysis);
-  fixes::FixPlan plan = fixes::plan_fixes(*model, left.findings, options.unsafe);
+  pipeline::Pipeline pipeline(std::move(*read), *settings);
+  rules::RuleResults left = pipeline.check();
+  fixes::FixPlan plan = fixes::plan_fixes(pipeline.model(), left.findings, options.unsafe);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
   std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
@@ -113,13 +114,13 @@ int run_fix(const FixOptions& given) {
                                   people(plan.fixes_used[i]->message),
                                   findings::to_text(plan.fixes_used[i]->applicability)));
     Result<EditedModel> next =
-        outcome ? apply(*outcome->bytes, *outcome->model, *outcome->analysis, plan.edits, settings->analysis)
-                : apply(file, *model, analysis, plan.edits, settings->analysis);
+        outcome ? apply(*outcome->bytes, outcome->pipeline.results().analysis(), plan.edits, *settings)
+                : apply(file, pipeline.results().analysis(), plan.edits, *settings);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
     base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
-    left = findings_of(*outcome->analysis);
-    plan = fixes::plan_fixes(*outcome->model, left.findings, options.unsafe);
+    left = outcome->pipeline.check();
+    plan = fixes::plan_fixes(outcome->model(), left.findings, options.unsafe);
   }
   if (bytes->file != nullptr)
     if (const auto changed = bytes->file->check_unchanged()) return refuse(changed->message);
@@ -128,7 +129,7 @@ int run_fix(const FixOptions& given) {
   if (options.diff && outcome) {
     const std::string& fixed = target.empty() ? options.input : target;
     text += people_lines(
-        reports::unified_diff(to_text(*model, kDiffText), to_text(*outcome->model, kDiffText), options.input, fixed));
+        reports::unified_diff(to_text(pipeline.model(), kDiffText), to_text(outcome->model(), kDiffText), options.input, fixed));
   }
   for (const std::string& line : fixed) text += line;
   for (const findings::Finding& finding : left.findings)
@@ -154,7 +155,7 @@ int run_fix(const FixOptions& given) {
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
     const Result<std::string> copied =
-        write_model(outcome ? *outcome->model : *model, parts, target, options.copy_data);
+        write_model(outcome ? outcome->model() : pipeline.model(), parts, target, options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));

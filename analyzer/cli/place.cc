@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/edited_model.h"
@@ -14,9 +15,12 @@
 #include "ir/readers/onnx/reader.h"
 #include "passes/placement/explicit_transfers.h"
 #include "passes/placement/runtime_cost.h"
+#include "passes/results/pass_results.h"
 
 namespace tensorlint::cli {
 namespace {
+
+using passes::Pass;
 
 struct PlaceOptions {
   std::string input, output;  ///< no output: only said what it would be
@@ -49,37 +53,37 @@ int run_place(const PlaceOptions& options) {
   if (!settings) return refuse(settings.error().message);
   const auto bytes = onnx::FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
-  const Result<Model> model = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
-  if (!model) return refuse(fmt::format("{}: {}", options.input, model.error().message));
-
-  if (const auto unknown = unknown_names(options.settings.declarations, *model); !unknown.empty())
+  Result<Model> read = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
+  if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
+  if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  const dataflow::Analysis analysis = dataflow::analyse(*model, settings->analysis);
+  pipeline::Pipeline pipeline(std::move(*read), *settings);
+  const dataflow::Analysis& analysis = pipeline.run({Pass::kAnalysis}).analysis();
   const Result<placement::TransferPlan> plan = placement::make_transfers_explicit(analysis, settings->placement);
   if (!plan) return refuse(fmt::format("{}: {}", options.input, plan.error().message));
   // The result is held against what `check --placement explicit` asks for before anybody gets it.
-  const Result<EditedModel> placed = check_edits((*bytes)->bytes(), *model, plan->edits, settings->analysis);
+  pipeline::Options explicit_options = *settings;
+  explicit_options.placement.providers.clear();
+  Result<EditedModel> placed = check_edits((*bytes)->bytes(), pipeline.model(), plan->edits, explicit_options);
   if (!placed) return refuse(fmt::format("{}: {}", options.input, placed.error().message));
-  placement::PlacementOptions explicit_options = settings->placement;
-  explicit_options.providers.clear();
-  const placement::Placement placement = placement::place(*placed->analysis, explicit_options);
-  const dataflow::NodeViolation* const violation = placed->analysis->fatal_violation();
-  if (violation != nullptr || !placement.violations().empty()) {
-    const NodeId node = violation != nullptr ? violation->node : placement.violations()[0].node;
+  const passes::PassResults& known = placed->pipeline.run({Pass::kAnalysis, Pass::kPlacement});
+  const dataflow::NodeViolation* const violation = known.analysis().fatal_violation();
+  if (violation != nullptr || !known.placement().violations().empty()) {
+    const NodeId node = violation != nullptr ? violation->node : known.placement().violations()[0].node;
     return refuse(fmt::format("{}: node `{}` would fail in the placed model; nothing is written", options.input,
-                              escape_for_people(placed->model->label(node), 200)));
+                              escape_for_people(placed->model().label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
-  const placement::RuntimeCost chosen = placement::runtime_cost(*placed->analysis, explicit_options),
-                               usual = placement::runtime_cost(analysis, settings->placement);
+  const placement::RuntimeCost& chosen = placed->pipeline.run({Pass::kRuntimeCost}).runtime_cost();
+  const placement::RuntimeCost& usual = pipeline.run({Pass::kRuntimeCost}).runtime_cost();
   std::string text = fmt::format("{} nodes on {}, {} on cpu: {}\n", plan->on_accelerator, plan->accelerator,
-                                 plan->on_cpu, copies_text(*placed->analysis, chosen));
+                                 plan->on_cpu, copies_text(known.analysis(), chosen));
   text += fmt::format("with every node that has a kernel there, as onnxruntime places them: {}\n",
                       copies_text(analysis, usual));
   if (!options.output.empty()) {
     const Result<std::string> copied =
-        write_model(*placed->model, placed->edited.parts(), options.output, options.copy_data,
+        write_model(placed->model(), placed->edited.parts(), options.output, options.copy_data,
                     [&](std::string_view piece) { release(**bytes, piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;

@@ -20,10 +20,10 @@ const passes::PassResults& Pipeline::run(passes::PassSet passes) {
   return *results_;
 }
 
-rules::RuleResults Pipeline::check(bool with_cost) {
-  passes::PassSet needed = rules::passes_needed();
-  if (with_cost) needed |= {Pass::kRuntimeCost};
-  return rules::run_rules(run(needed), selection_, with_cost);
+rules::RuleResults Pipeline::check(bool copies_at_run_time) {
+  const dataflow::Analysis& analysis = run({Pass::kAnalysis}).analysis();
+  return rules::run_rules(run(rules::passes_needed(analysis, selection_, copies_at_run_time)), selection_,
+                          copies_at_run_time);
 }
 
 }  // namespace tensorlint::pipeline

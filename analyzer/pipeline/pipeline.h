@@ -25,9 +25,9 @@ class Pipeline {
   const passes::PassResults& run(passes::PassSet passes);
   const passes::PassResults& results() const { return *results_; }
 
-  /// Runs the selected rules, and takes away what suppressions cover. `with_cost`: the runtime copies between devices
-  /// instead of failing; findings say what that costs.
-  rules::RuleResults check(bool with_cost = false);
+  /// Runs the selected rules after the passes that they need, and takes away what suppressions cover.
+  /// `copies_at_run_time`: the runtime copies between devices instead of failing; findings say what that costs.
+  rules::RuleResults check(bool copies_at_run_time = false);
 
  private:
   rules::RuleSelection selection_;

@@ -11,7 +11,6 @@
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
-#include "analyzer/rules/opset_needs.h"
 #include "base/escape.h"
 
 namespace tensorlint::rules {
@@ -65,11 +64,12 @@ struct Follower {
 };
 
 /// Words all violations; those that follow from others are listed in `followers`.
-void report_violations(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
-                       const RuleSelection& selection, Reporter& out, std::vector<Follower>& followers) {
+void report_violations(const passes::PassResults& known, const RuleSelection& selection, Reporter& out,
+                       std::vector<Follower>& followers) {
+  const dataflow::Analysis& analysis = known.analysis();
   if (analysis.violations().empty()) return;
-  const LossOfNode site_of(losses);
-  const OpsetNeeds opsets(analysis);
+  const LossOfNode site_of(known.losses());
+  const structure::OpsetNeeds& opsets = known.opset_needs();
   const Contradictions contradictions(analysis);
   const Consequences consequences(analysis);
   const dataflow::NodeViolation* previous = nullptr;
@@ -238,21 +238,28 @@ std::optional<findings::Severity> RuleSelection::severity(std::string_view code)
   return found == severities_.end() ? std::nullopt : std::optional(found->second.severity);
 }
 
-passes::PassSet passes_needed() { return {passes::Pass::kAnalysis, passes::Pass::kLosses, passes::Pass::kPlacement}; }
+passes::PassSet passes_needed(const dataflow::Analysis& analysis, const RuleSelection& selection,
+                              bool copies_at_run_time) {
+  passes::PassSet needed{passes::Pass::kAnalysis};
+  // What the choice of the rule that reports a violation rests on.
+  if (!analysis.violations().empty()) needed |= {passes::Pass::kLosses, passes::Pass::kOpsetNeeds};
+  for (const Rule* rule : all_rules())
+    if (selection.runs(rule->info())) needed |= rule->needs();
+  return copies_at_run_time ? needed : needed.without(passes::Pass::kRuntimeCost);
+}
 
-RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool with_cost) {
+RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool copies_at_run_time) {
   const dataflow::Analysis& analysis = known.analysis();
   findings::LocationResolver places(analysis.model(), selection.source_root());
   Reporter out(
       analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
   std::vector<Follower> followers;
-  report_violations(analysis, known.losses(), selection, out, followers);
+  report_violations(known, selection, out, followers);
   check_nodes(analysis, selection, out);
-  ModelView view(analysis, known.losses(), &known.placement(), with_cost ? &known.runtime_cost() : nullptr);
   for (const Rule* rule : all_rules()) {
     if (!selection.runs(rule->info())) continue;
     out.set_rule(rule->info());
-    rule->check_model(view, out);
+    rule->check_model(ModelView(known, rule->needs(), copies_at_run_time), out);
   }
   RuleResults results;
   results.findings = out.take();

@@ -72,12 +72,14 @@ struct RuleResults {
   std::size_t left_out = 0;        ///< findings of rules that count_left_out named
 };
 
-/// The passes whose results rules read.
-passes::PassSet passes_needed();
+/// The passes whose results the rules of a selection read. `copies_at_run_time`: as of run_rules.
+passes::PassSet passes_needed(const dataflow::Analysis& analysis, const RuleSelection& selection,
+                              bool copies_at_run_time);
 
 /// Runs all rules that the selection allows, after passes_needed. Exactly one rule words each failed precondition.
-/// `with_cost`: the runtime copies between devices; rules report what that costs, of which the runtime cost tells, and
-/// not which operands are on different devices.
-RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool with_cost = false);
+/// `copies_at_run_time`: the runtime copies between devices; rules report what that costs, and not which operands are
+/// on different devices.
+RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection,
+                      bool copies_at_run_time = false);
 
 }  // namespace tensorlint::rules

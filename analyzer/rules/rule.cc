@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -316,7 +317,12 @@ void Rule::report(const ViolationCase& violation, Reporter& out) const { report_
 
 bool Rule::wants(std::string_view, std::string_view, const ops::OpEntry*) const { return false; }
 void Rule::check(const NodeCall&, Reporter&) const {}
-void Rule::check_model(ModelView&, Reporter&) const {}
+void Rule::check_model(const ModelView&, Reporter&) const {}
+
+void ModelView::undeclared(passes::Pass pass) {
+  throw std::logic_error(
+      fmt::format("a rule reads the result of the pass `{}` and does not say that it needs it", to_text(pass)));
+}
 
 FindingBuilder Rule::report_violation(const ViolationCase& violation, Reporter& out,
                                       std::optional<findings::Severity> severity) const {

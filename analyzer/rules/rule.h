@@ -18,9 +18,7 @@
 #include "ir/call/application.h"
 #include "ir/ops/inference.h"
 #include "passes/dataflow/analysis.h"
-#include "passes/losses/loss_sites.h"
-#include "passes/placement/placement.h"
-#include "passes/placement/runtime_cost.h"
+#include "passes/results/pass_results.h"
 
 namespace tensorlint::rules {
 
@@ -198,36 +196,37 @@ class Reporter {
   std::set<std::string> causes_;
 };
 
-/// What several whole-graph rules need of a model, computed once and only when asked for.
+/// A model and what the passes found out about it, for one rule. To read a result that the rule does not say that it
+/// needs is a fault of the program: std::logic_error.
 class ModelView {
  public:
-  ModelView(const dataflow::Analysis& analysis, std::span<const losses::LossSite> losses,
-            const placement::Placement* placement, const placement::RuntimeCost* cost)
-      : analysis_(analysis), losses_(losses), placement_(placement), cost_(cost) {}
+  ModelView(const passes::PassResults& results, passes::PassSet needs, bool copies_at_run_time)
+      : results_(results), needs_(needs), copies_at_run_time_(copies_at_run_time) {}
 
-  const dataflow::Analysis& analysis() const { return analysis_; }
-  const Model& model() const { return analysis_.model(); }
-  std::span<const losses::LossSite> losses() const { return losses_; }
-  /// Where values live; null when nobody asked for it.
-  const placement::Placement* placement() const { return placement_; }
-  /// What copies cost; not null where the runtime makes them instead of failing.
-  const placement::RuntimeCost* runtime_cost() const { return cost_; }
-
-  /// By value: some node or graph output uses it.
-  const std::vector<bool>& used();
-  /// By node: something that the graph hands out depends on it.
-  const std::vector<bool>& live();
-  /// A node lacks an operand, names one that nothing defines, or stands on a cycle: who uses what is not known then,
-  /// and what seems to be unused may be what is missing there.
-  bool has_broken_links();
+  const Model& model() const { return results_.model(); }
+  const dataflow::Analysis& analysis() const { return results_.analysis(); }
+  const std::vector<losses::LossSite>& losses() const { return of(passes::Pass::kLosses).losses(); }
+  const losses::GradientReach& gradient_reach() const { return of(passes::Pass::kGradientReach).gradient_reach(); }
+  const structure::Liveness& liveness() const { return of(passes::Pass::kLiveness).liveness(); }
+  const structure::Cycles& cycles() const { return of(passes::Pass::kCycles).cycles(); }
+  const std::vector<ExternalFault>& external_data() const { return of(passes::Pass::kExternalData).external_data(); }
+  /// Where values live.
+  const placement::Placement& placement() const { return of(passes::Pass::kPlacement).placement(); }
+  /// The runtime copies between devices; else operands on different devices are an error.
+  bool copies_at_run_time() const { return copies_at_run_time_; }
+  /// What that costs. Only there where the runtime copies.
+  const placement::RuntimeCost& runtime_cost() const { return of(passes::Pass::kRuntimeCost).runtime_cost(); }
 
  private:
-  const dataflow::Analysis& analysis_;
-  std::span<const losses::LossSite> losses_;
-  const placement::Placement* placement_;
-  const placement::RuntimeCost* cost_;
-  std::vector<bool> used_, live_;
-  std::optional<bool> broken_links_;
+  const passes::PassResults& of(passes::Pass pass) const {
+    if (!needs_.has(pass)) undeclared(pass);
+    return results_;
+  }
+  [[noreturn]] static void undeclared(passes::Pass pass);
+
+  const passes::PassResults& results_;
+  passes::PassSet needs_;
+  bool copies_at_run_time_;
 };
 
 /// How well a rule fits a violation; the rule of its kind, one that knows the operator, one that knows that the
@@ -238,9 +237,11 @@ enum class Specificity : std::uint8_t { kNone, kGeneric, kForOperator, kForLoss,
 /// needs.
 class Rule {
  public:
-  explicit Rule(RuleInfo info) : info_(info) {}
+  /// `needs`: the passes whose results check_model reads, besides the analysis.
+  explicit Rule(RuleInfo info, passes::PassSet needs = {}) : info_(info), needs_(needs) {}
   virtual ~Rule() = default;
   const RuleInfo& info() const { return info_; }
+  passes::PassSet needs() const { return needs_; }
 
   /// How well the rule fits a violation. Exactly one rule reports each: the one that fits best.
   virtual Specificity match(const ViolationCase& violation) const;
@@ -251,7 +252,7 @@ class Rule {
   virtual bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const;
   virtual void check(const NodeCall& call, Reporter& out) const;
 
-  virtual void check_model(ModelView& view, Reporter& out) const;
+  virtual void check_model(const ModelView& view, Reporter& out) const;
 
  protected:
   /// The finding of a violation as the default report() makes it, for rules that add to it.
@@ -262,6 +263,7 @@ class Rule {
 
  private:
   RuleInfo info_;
+  passes::PassSet needs_;
 };
 
 /// All rules, sorted by code.

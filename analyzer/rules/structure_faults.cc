@@ -23,7 +23,7 @@ FindingBuilder report_fault(Reporter& out, const StructureFault& fault) {
   return finding;
 }
 
-void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&)) {
+void report_faults(const ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&)) {
   for (const StructureFault& fault : view.model().faults)
     if (is_meant(fault)) report_fault(out, fault);
 }

@@ -8,6 +8,6 @@ namespace tensorlint::rules {
 FindingBuilder report_fault(Reporter& out, const StructureFault& fault);
 
 /// Reports those that the reader found and that one rule means.
-void report_faults(ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&));
+void report_faults(const ModelView& view, Reporter& out, bool (*is_meant)(const StructureFault&));
 
 }  // namespace tensorlint::rules

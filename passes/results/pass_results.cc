@@ -9,7 +9,7 @@
 namespace tensorlint::passes {
 namespace {
 
-constexpr std::size_t kPassCount = 4;
+constexpr std::size_t kPassCount = static_cast<std::size_t>(Pass::kExternalData) + 1;
 
 }  // namespace
 
@@ -29,6 +29,15 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        [](PassResults& of) {
          of.runtime_cost_.emplace(placement::runtime_cost(of.analysis(), of.options_.placement));
        }},
+      {"gradient reach",
+       {Pass::kAnalysis},
+       [](PassResults& of) { of.gradient_reach_.emplace(losses::find_gradient_reach(of.analysis())); }},
+      {"liveness",
+       {Pass::kAnalysis},
+       [](PassResults& of) { of.liveness_.emplace(structure::find_liveness(of.analysis())); }},
+      {"cycles", {Pass::kAnalysis}, [](PassResults& of) { of.cycles_.emplace(structure::find_cycles(of.analysis())); }},
+      {"opset needs", {Pass::kAnalysis}, [](PassResults& of) { of.opset_needs_.emplace(of.analysis()); }},
+      {"external data", {}, [](PassResults& of) { of.external_data_.emplace(check_external_data(of.model())); }},
   };
   return kRunners[static_cast<std::size_t>(pass)];
 }

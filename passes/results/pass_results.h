@@ -8,15 +8,30 @@
 #include <vector>
 
 #include "ir/graph/model.h"
+#include "ir/readers/onnx/external_data.h"
 #include "passes/dataflow/analysis.h"
+#include "passes/losses/gradient_reach.h"
 #include "passes/losses/loss_sites.h"
 #include "passes/placement/placement.h"
 #include "passes/placement/runtime_cost.h"
+#include "passes/structure/cycles.h"
+#include "passes/structure/liveness.h"
+#include "passes/structure/opset_needs.h"
 
 namespace tensorlint::passes {
 
 /// What can be found out about a model, each by one pass. A pass comes after those that it needs.
-enum class Pass : std::uint8_t { kAnalysis, kLosses, kPlacement, kRuntimeCost };
+enum class Pass : std::uint8_t {
+  kAnalysis,
+  kLosses,
+  kPlacement,
+  kRuntimeCost,
+  kGradientReach,
+  kLiveness,
+  kCycles,
+  kOpsetNeeds,
+  kExternalData,
+};
 
 std::string_view to_text(Pass pass);
 
@@ -28,6 +43,11 @@ class PassSet {
   }
   constexpr PassSet& operator|=(PassSet other) { return bits_ |= other.bits_, *this; }
   constexpr bool has(Pass pass) const { return (bits_ & bit(pass)) != 0; }
+  constexpr PassSet without(Pass pass) const {
+    PassSet others = *this;
+    others.bits_ &= ~bit(pass);
+    return others;
+  }
 
  private:
   static constexpr std::uint32_t bit(Pass pass) { return std::uint32_t{1} << static_cast<unsigned>(pass); }
@@ -62,6 +82,12 @@ class PassResults {
   const placement::Placement& placement() const { return of(placement_, Pass::kPlacement); }
   /// What copies cost where the runtime makes them.
   const placement::RuntimeCost& runtime_cost() const { return of(runtime_cost_, Pass::kRuntimeCost); }
+  const losses::GradientReach& gradient_reach() const { return of(gradient_reach_, Pass::kGradientReach); }
+  const structure::Liveness& liveness() const { return of(liveness_, Pass::kLiveness); }
+  const structure::Cycles& cycles() const { return of(cycles_, Pass::kCycles); }
+  const structure::OpsetNeeds& opset_needs() const { return of(opset_needs_, Pass::kOpsetNeeds); }
+  /// What is wrong with the files that hold the data of tensors: the one pass that looks at files.
+  const std::vector<ExternalFault>& external_data() const { return of(external_data_, Pass::kExternalData); }
 
  private:
   /// What a pass needs, and what runs it.
@@ -88,6 +114,11 @@ class PassResults {
   std::optional<std::vector<losses::LossSite>> losses_;
   std::optional<placement::Placement> placement_;
   std::optional<placement::RuntimeCost> runtime_cost_;
+  std::optional<losses::GradientReach> gradient_reach_;
+  std::optional<structure::Liveness> liveness_;
+  std::optional<structure::Cycles> cycles_;
+  std::optional<structure::OpsetNeeds> opset_needs_;
+  std::optional<std::vector<ExternalFault>> external_data_;
 };
 
 }  // namespace tensorlint::passes

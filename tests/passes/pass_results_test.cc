@@ -62,8 +62,32 @@ TEST(Pipeline, RulesGetThePassesThatTheyRead) {
   EXPECT_EQ(pipeline.check().counts.error, 0U);
   EXPECT_TRUE(pipeline.results().has(Pass::kLosses));
   EXPECT_FALSE(pipeline.results().has(Pass::kRuntimeCost));
-  pipeline.check(/*with_cost=*/true);
+  pipeline.check(/*copies_at_run_time=*/true);
   EXPECT_TRUE(pipeline.results().has(Pass::kRuntimeCost));
+}
+
+TEST(Pipeline, OnlyThePassesOfTheSelectedRulesRun) {
+  pipeline::Options options;
+  ASSERT_TRUE(options.selection.select("cycle"));
+  pipeline::Pipeline pipeline(loss_model(), std::move(options));
+  pipeline.check(/*copies_at_run_time=*/true);
+  EXPECT_TRUE(pipeline.results().has(Pass::kCycles));
+  for (const Pass pass : {Pass::kLosses, Pass::kPlacement, Pass::kRuntimeCost, Pass::kLiveness, Pass::kExternalData})
+    EXPECT_FALSE(pipeline.results().has(pass)) << to_text(pass);
+}
+
+TEST(ModelView, ARuleReadsWhatItSaysThatItNeeds) {
+  PassResults known = results();
+  known.run({Pass::kLosses, Pass::kLiveness});
+  const rules::ModelView view(known, {Pass::kLosses}, /*copies_at_run_time=*/false);
+  EXPECT_EQ(view.losses().size(), 1U);
+  try {
+    view.liveness();
+    FAIL() << "no exception";
+  } catch (const std::logic_error& fault) {
+    EXPECT_EQ(std::string(fault.what()),
+              "a rule reads the result of the pass `liveness` and does not say that it needs it");
+  }
 }
 
 }  // namespace

@@ -81,8 +81,9 @@ std::string listed(const Expected& codes) {
   return text;
 }
 
-/// A fixture with the comments `# placement: runtime` and `# provider: NAME` is checked as by these options.
-findings::InputReport checked(const Model& model) {
+/// A fixture with the comments `# placement: runtime` and `# provider: NAME` is checked as by these options. `only`: by
+/// this rule alone.
+findings::InputReport checked(const Model& model, const RuleInfo* only = nullptr) {
   const dataflow::Analysis analysis = dataflow::analyse(model, {});
   ops::note_broken(analysis);
   placement::PlacementOptions options;
@@ -94,6 +95,7 @@ findings::InputReport checked(const Model& model) {
   }
   pipeline::Options pipeline_options;
   pipeline_options.placement = std::move(options);
+  if (only != nullptr) pipeline_options.selection.select(only->name);
   RuleResults results = pipeline::Pipeline(analysis, std::move(pipeline_options)).check(at_run_time);
   findings::InputReport report;
   report.path = model.path;
@@ -178,6 +180,7 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     ASSERT_TRUE(path.filename().string().starts_with("bad_"));
     has_bad = true;
     EXPECT_TRUE(fires);
+    EXPECT_GT(count_of(checked(*model, &rule), rule.code), 0U) << "alone the rule lacks a pass, or another rule";
     fs::path expected = path;
     expected.replace_extension(".expected.txt");
     const std::string output = reports::check_text({&report, 1}, {});

@@ -11,7 +11,8 @@ class IntegerOperandsInLoss : public Rule {
  public:
   IntegerOperandsInLoss()
       : Rule({"TL-D102", "integer-operands-in-loss", "dtype", findings::Severity::kError,
-              "a loss gets integers where it needs floating-point predictions or weights"}) {}
+              "a loss gets integers where it needs floating-point predictions or weights"},
+             {passes::Pass::kLosses}) {}
 
   Specificity match(const ViolationCase& violation) const override {
     const bool types = violation.kind() == ops::ConstraintKind::kMixedDtypes ||
@@ -20,7 +21,7 @@ class IntegerOperandsInLoss : public Rule {
   }
 
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
       if (loss.meeting == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||

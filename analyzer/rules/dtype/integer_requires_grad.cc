@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/rule.h"
-#include "passes/losses/gradient_reach.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -10,10 +9,11 @@ class IntegerRequiresGrad : public Rule {
  public:
   IntegerRequiresGrad()
       : Rule({"TL-D112", "integer-requires-grad", "dtype", findings::Severity::kError,
-              "a parameter that is to be trained and holds integers"}) {}
+              "a parameter that is to be trained and holds integers"},
+             {passes::Pass::kGradientReach}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    for (const ValueId value : losses::trained_parameters(view.model())) {
+  void check_model(const ModelView& view, Reporter& out) const override {
+    for (const ValueId value : view.gradient_reach().parameters) {
       const Operand parameter(view.analysis(), value);
       if (!parameter.fact().dtypes.proves(DTypeSet::integers() | DType::kBool)) continue;
       out.report_value(value, fmt::format("parameter {} is {}: only floating-point numbers have gradients",

@@ -67,7 +67,7 @@ class BadAttribute : public Rule {
     return true;
   }
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedAttribute; });
   }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/structure_faults.h"
-#include "ir/readers/onnx/external_data.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -10,10 +9,11 @@ class BrokenExternalData : public Rule {
  public:
   BrokenExternalData()
       : Rule({"TL-G613", "broken-external-data", "graph", findings::Severity::kError,
-              "a tensor whose data file is missing, too short, or elsewhere"}) {}
+              "a tensor whose data file is missing, too short, or elsewhere"},
+             {passes::Pass::kExternalData}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    for (const ExternalFault& fault : check_external_data(view.model())) {
+  void check_model(const ModelView& view, Reporter& out) const override {
+    for (const ExternalFault& fault : view.external_data()) {
       FindingBuilder finding = report_fault(out, fault);
       if (fault.short_file.empty()) continue;
       // A download that broke off, or a file of another model: one mistake, however many tensors are past its end.

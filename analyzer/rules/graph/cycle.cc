@@ -2,7 +2,6 @@
 
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
-#include "passes/structure/cycles.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -13,11 +12,12 @@ class Cycle : public Rule {
  public:
   Cycle()
       : Rule({"TL-G606", "cycle", "graph", findings::Severity::kError,
-              "nodes that need each other's results, functions that call themselves"}) {}
+              "nodes that need each other's results, functions that call themselves"},
+             {passes::Pass::kCycles}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
-    const structure::Cycles found = structure::find_cycles(view.analysis());
+    const structure::Cycles& found = view.cycles();
     for (const structure::Recursion& recursion : found.recursions)
       out.report(recursion.call,
                  fmt::format("the function {} calls itself{}", quoted_for_people(model.graph_path(recursion.function)),

@@ -14,20 +14,21 @@ namespace {
 class DeadNode : public Rule {
  public:
   DeadNode()
-      : Rule({"TL-G612", "dead-node", "graph", findings::Severity::kInfo, "a node whose results reach no output"}) {}
+      : Rule({"TL-G612", "dead-node", "graph", findings::Severity::kInfo, "a node whose results reach no output"},
+             {passes::Pass::kLiveness}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    if (view.has_broken_links()) return;
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const structure::Liveness& liveness = view.liveness();
+    if (liveness.has_broken_links) return;
     const Model& model = view.model();
-    const std::vector<bool>& live = view.live();
-    const std::vector<bool>& used = view.used();
+    const std::vector<bool>& live = liveness.live;
     std::vector<NodeId> left_behind;
     for (std::size_t n = 0; n < live.size(); ++n) {
       if (live[n] || is_explained(view, static_cast<NodeId>(n))) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
       for (const ValueId value : model.results(model.nodes[n]))
-        feeds_another = feeds_another || (value != ValueId::kAbsent && used[static_cast<std::size_t>(value)]);
+        feeds_another = feeds_another || (value != ValueId::kAbsent && liveness.is_used(value));
       if (feeds_another) continue;
       const auto id = static_cast<NodeId>(n);
       if (is_left_behind(NodeCall(view.analysis(), id)))
@@ -98,7 +99,7 @@ class DeadNode : public Rule {
 
   /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has
   /// theirs.
-  static bool is_explained(ModelView& view, NodeId node) {
+  static bool is_explained(const ModelView& view, NodeId node) {
     const Model& model = view.model();
     for (const ValueId output : model.graph(model.node(node).graph).outputs)
       if (output == ValueId::kAbsent || model.value(output).origin == ValueOrigin::kUndefined) return true;

@@ -33,7 +33,7 @@ class DeclaredTypeContradicted : public Rule {
 
   /// Inputs with a constant as their default. ONNX Runtime refuses another shape here, too; what value_info says of
   /// other initializers it does not read.
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     for (const ValueId id : model.graph(GraphId::kMain).inputs) {
       const Value& value = model.value(id);

@@ -19,7 +19,7 @@ class DuplicateDefinition : public Rule {
       : Rule({"TL-G608", "duplicate-definition", "graph", findings::Severity::kError,
               "a name, function or opset that is defined twice"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     for (const StructureFault& fault : view.model().faults) {
       const bool meant = fault.kind == StructureFault::Kind::kDuplicateDefinition ||
                          fault.kind == StructureFault::Kind::kDuplicateFunction ||
@@ -34,7 +34,7 @@ class DuplicateDefinition : public Rule {
 
  private:
   /// Two nodes of one graph with one name, which ONNX Runtime refuses.
-  static void check_node_names(ModelView& view, Reporter& out) {
+  static void check_node_names(const ModelView& view, Reporter& out) {
     const Model& model = view.model();
     std::size_t size = 16;
     while (size < 2 * model.nodes.size()) size *= 2;

@@ -9,7 +9,7 @@ class MalformedTensor : public Rule {
       : Rule({"TL-G619", "malformed-tensor", "graph", findings::Severity::kError,
               "a constant whose data does not fit its shape and dtype"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedTensor; });
   }

@@ -11,7 +11,7 @@ class MalformedType : public Rule {
   MalformedType()
       : Rule({"TL-G620", "malformed-type", "graph", findings::Severity::kError, "a declared type that is invalid"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedType; });
     const Model& model = view.model();

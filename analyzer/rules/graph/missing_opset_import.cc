@@ -20,7 +20,7 @@ class MissingOpsetImport : public Rule {
     if (out.first(violation.model().text(violation.call().op().domain))) report_violation(violation, out);
   }
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMissingOpsetImport; });
   }

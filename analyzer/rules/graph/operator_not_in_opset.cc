@@ -13,7 +13,7 @@ class OperatorNotInOpset : public Rule {
               "an operator that the imported opset does not have"}) {}
 
   /// A version that is not known yet: a newer release of ONNX, or a slip.
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     if (model.opset_imports.empty()) return;
     for (const OpsetImport& import : model.opset_imports.front()) {

@@ -18,9 +18,10 @@ class UndefinedValue : public Rule {
  public:
   UndefinedValue()
       : Rule({"TL-G616", "undefined-value", "graph", findings::Severity::kError,
-              "a name that no input, initializer or node defines"}) {}
+              "a name that no input, initializer or node defines"},
+             {passes::Pass::kLiveness}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     int suggestions_left = kMaxSuggestions;
     const auto meant = [&](ValueId value, GraphId graph) {
@@ -65,7 +66,7 @@ class UndefinedValue : public Rule {
 
   /// "input `image`": what the node can see, nothing uses and the operand could be, the graph's inputs first; nothing
   /// where there are too many to tell anything.
-  static std::vector<std::string> unused_alike(ModelView& view, const NodeCall& call, std::size_t operand) {
+  static std::vector<std::string> unused_alike(const ModelView& view, const NodeCall& call, std::size_t operand) {
     const Model& model = view.model();
     const OpSchema* schema = call.op().schema;
     const bool has_formal = schema != nullptr && !schema->inputs.empty();
@@ -79,8 +80,7 @@ class UndefinedValue : public Rule {
     std::vector<std::string> found;
     const auto add = [&](std::span<const ValueId> values, std::string_view kind) {
       for (const ValueId value : values)
-        if (value != ValueId::kAbsent && !view.used()[static_cast<std::size_t>(value)] && fits(value) &&
-            found.size() <= kMaxUnused)
+        if (value != ValueId::kAbsent && !view.liveness().is_used(value) && fits(value) && found.size() <= kMaxUnused)
           found.push_back(fmt::format("{} {}", kind, quoted_for_people(model.name_of(value))));
     };
     for (GraphId graph = call.node().graph; graph != GraphId::kNone; graph = model.graph(graph).parent)

@@ -9,7 +9,7 @@ class UnnamedValue : public Rule {
       : Rule({"TL-G621", "unnamed-value", "graph", findings::Severity::kError,
               "an input, initializer or function without a name"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kEmptyName; });
   }

@@ -13,15 +13,16 @@ class UnusedInitializer : public Rule {
  public:
   UnusedInitializer()
       : Rule({"TL-G611", "unused-initializer", "graph", findings::Severity::kInfo,
-              "a constant that no node and no output uses"}) {}
+              "a constant that no node and no output uses"},
+             {passes::Pass::kLiveness}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    if (view.has_broken_links()) return;
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const structure::Liveness& liveness = view.liveness();
+    if (liveness.has_broken_links) return;
     const Model& model = view.model();
-    const std::vector<bool>& used = view.used();
     for (const Graph& graph : model.graphs)
       for (const ValueId value : graph.initializers)
-        if (!used[static_cast<std::size_t>(value)])
+        if (!liveness.is_used(value))
           out.report_value(value, fmt::format("initializer {} is used by no node and no output",
                                               quoted_for_people(model.name_of(value))))
               .fix("remove the initializer",

@@ -22,7 +22,7 @@ class UseBeforeDefinition : public Rule {
       : Rule({"TL-G607", "use-before-definition", "graph", findings::Severity::kWarning,
               "a node that comes before the node that computes its operand"}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     const Model& model = view.model();
     // One node stands too far up or too far down, however many of its neighbours show it; a graph that is not sorted is

@@ -10,9 +10,10 @@ class LogitsIntoProbabilityLoss : public Rule {
  public:
   LogitsIntoProbabilityLoss()
       : Rule({"TL-L304", "logits-into-probability-loss", "loss", findings::Severity::kWarning,
-              "a loss of probabilities or their logarithms gets the scores of a layer"}) {}
+              "a loss of probabilities or their logarithms gets the scores of a layer"},
+             {passes::Pass::kLosses}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
       const bool logarithms =

@@ -10,13 +10,14 @@ class LossDetachedFromParameters : public Rule {
  public:
   LossDetachedFromParameters()
       : Rule({"TL-L306", "loss-detached-from-parameters", "loss", findings::Severity::kWarning,
-              "a loss that no parameter gets a gradient from"}) {}
+              "a loss that no parameter gets a gradient from"},
+             {passes::Pass::kLosses, passes::Pass::kGradientReach, passes::Pass::kLiveness}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    const losses::GradientReach gradients = losses::find_gradient_reach(analysis);
+    const losses::GradientReach& gradients = view.gradient_reach();
     // Losses inside bodies and functions get their operands from somewhere else.
-    if (gradients.parameters.empty() || view.losses().empty() || view.has_broken_links()) return;
+    if (gradients.parameters.empty() || view.losses().empty() || view.liveness().has_broken_links) return;
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.meeting).graph != GraphId::kMain || gradients.reaches(loss.prediction) ||
           gradients.reaches(loss.target))

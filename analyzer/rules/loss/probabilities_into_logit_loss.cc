@@ -10,9 +10,10 @@ class ProbabilitiesIntoLogitLoss : public Rule {
  public:
   ProbabilitiesIntoLogitLoss()
       : Rule({"TL-L305", "probabilities-into-logit-loss", "loss", findings::Severity::kWarning,
-              "a loss of scores, or of logarithms, gets probabilities"}) {}
+              "a loss of scores, or of logarithms, gets probabilities"},
+             {passes::Pass::kLosses}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     for (const losses::LossSite& loss : view.losses()) {
       if (loss.kind == ops::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
         check_logarithms(view.analysis(), loss, out);

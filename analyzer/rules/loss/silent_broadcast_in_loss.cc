@@ -11,9 +11,10 @@ class SilentBroadcastInLoss : public Rule {
  public:
   SilentBroadcastInLoss()
       : Rule({"TL-L302", "silent-broadcast-in-loss", "loss", findings::Severity::kWarning,
-              "a loss that compares every prediction with every target, because [N, 1] meets [N]"}) {}
+              "a loss that compares every prediction with every target, because [N, 1] meets [N]"},
+             {passes::Pass::kLosses}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     for (const losses::LossSite& loss : view.losses()) {
       if (!ops::is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
       if (check(view.analysis(), loss, loss.prediction, loss.target, out)) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analyzer/rules/rule.h"
-#include "passes/losses/gradient_reach.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -12,16 +11,17 @@ class UnusedParameter : public Rule {
  public:
   UnusedParameter()
       : Rule({"TL-L307", "unused-parameter", "loss", findings::Severity::kWarning,
-              "a parameter that no output depends on, and that is never trained"}) {}
+              "a parameter that no output depends on, and that is never trained"},
+             {passes::Pass::kGradientReach, passes::Pass::kLiveness}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    if (view.has_broken_links()) return;
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const structure::Liveness& liveness = view.liveness();
+    if (liveness.has_broken_links) return;
     const Model& model = view.model();
-    for (const ValueId value : losses::trained_parameters(model)) {
+    for (const ValueId value : view.gradient_reach().parameters) {
       const auto users = view.analysis().users(value);
-      const bool reaches = model.value(value).is_output || std::ranges::any_of(users, [&](NodeId user) {
-                             return view.live()[static_cast<std::size_t>(user)];
-                           });
+      const bool reaches = model.value(value).is_output ||
+                           std::ranges::any_of(users, [&](NodeId user) { return liveness.is_live(user); });
       if (reaches) continue;
       FindingBuilder finding =
           out.report_value(value, fmt::format("no output depends on parameter {}: it gets no gradient",

@@ -10,16 +10,17 @@ class CostlyTransfers : public Rule {
  public:
   CostlyTransfers()
       : Rule({"TL-P407", "costly-transfers", "placement", findings::Severity::kInfo,
-              "a runtime has to copy tensors between devices in every run"}) {}
+              "a runtime has to copy tensors between devices in every run"},
+             {passes::Pass::kRuntimeCost}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    const placement::RuntimeCost* cost = view.runtime_cost();
-    if (cost == nullptr) return;
-    if (cost->cases.empty()) {
-      out.report_graph(GraphId::kMain, fmt::format("the copies of a run are not counted: {}", cost->unknown));
+  void check_model(const ModelView& view, Reporter& out) const override {
+    if (!view.copies_at_run_time()) return;
+    const placement::RuntimeCost& cost = view.runtime_cost();
+    if (cost.cases.empty()) {
+      out.report_graph(GraphId::kMain, fmt::format("the copies of a run are not counted: {}", cost.unknown));
       return;
     }
-    const placement::CostCase& dearest = cost->dearest(view.analysis().facts());
+    const placement::CostCase& dearest = cost.dearest(view.analysis().facts());
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop > 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);

@@ -9,13 +9,14 @@ class DeviceDependsOnBranch : public Rule {
  public:
   DeviceDependsOnBranch()
       : Rule({"TL-P403", "device-depends-on-branch", "placement", findings::Severity::kError,
-              "which branch runs decides where a value is"}) {}
+              "which branch runs decides where a value is"},
+             {passes::Pass::kPlacement}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {placement::PlacementCause::kBranch});
-    const placement::Placement* placement = view.placement();
-    if (placement == nullptr || view.runtime_cost() != nullptr || !placement->violations().empty()) return;
-    for (const placement::PlacementChange& change : placement->changes()) {
+    const placement::Placement& placement = view.placement();
+    if (view.copies_at_run_time() || !placement.violations().empty()) return;
+    for (const placement::PlacementChange& change : placement.changes()) {
       if (change.iteration != 0) continue;
       out.report(findings::Severity::kInfo, change.node,
                  fmt::format("result {} is on {} from the then branch and on {} from the else branch", change.result,

@@ -7,9 +7,10 @@ class IndexOnOtherDevice : public Rule {
  public:
   IndexOnOtherDevice()
       : Rule({"TL-P404", "index-on-other-device", "placement", findings::Severity::kError,
-              "a tensor and what indexes it are on different devices"}) {}
+              "a tensor and what indexes it are on different devices"},
+             {passes::Pass::kPlacement}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {placement::PlacementCause::kIndex});
   }
 };

@@ -8,11 +8,11 @@ class InvalidDeviceConfiguration : public Rule {
  public:
   InvalidDeviceConfiguration()
       : Rule({"TL-P405", "invalid-device-configuration", "placement", findings::Severity::kWarning,
-              "a device, tag or device configuration that says nothing usable"}) {}
+              "a device, tag or device configuration that says nothing usable"},
+             {passes::Pass::kPlacement}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    if (view.placement() == nullptr) return;
-    for (const placement::PlacementProblem& problem : view.placement()->problems()) {
+  void check_model(const ModelView& view, Reporter& out) const override {
+    for (const placement::PlacementProblem& problem : view.placement().problems()) {
       const std::string message = escape_for_people(problem.message, 1000);
       if (problem.node != NodeId::kNone) {
         out.report(problem.node, message);

@@ -7,9 +7,10 @@ class OperandsOnDifferentDevices : public Rule {
  public:
   OperandsOnDifferentDevices()
       : Rule({"TL-P401", "operands-on-different-devices", "placement", findings::Severity::kError,
-              "a node's operands are not all on one device"}) {}
+              "a node's operands are not all on one device"},
+             {passes::Pass::kPlacement}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     report_placement_failures(view, out, {placement::PlacementCause::kOperands, placement::PlacementCause::kClaim});
   }
 };

@@ -10,12 +10,14 @@ class TransferInLoop : public Rule {
  public:
   TransferInLoop()
       : Rule({"TL-P406", "transfer-in-loop", "placement", findings::Severity::kWarning,
-              "a runtime has to copy a tensor between devices in each iteration"}) {}
+              "a runtime has to copy a tensor between devices in each iteration"},
+             {passes::Pass::kRuntimeCost}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    const placement::RuntimeCost* cost = view.runtime_cost();
-    if (cost == nullptr || cost->cases.empty()) return;
-    const placement::CostCase& dearest = cost->dearest(view.analysis().facts());
+  void check_model(const ModelView& view, Reporter& out) const override {
+    if (!view.copies_at_run_time()) return;
+    const placement::RuntimeCost& cost = view.runtime_cost();
+    if (cost.cases.empty()) return;
+    const placement::CostCase& dearest = cost.dearest(view.analysis().facts());
     for (const auto& [node, copies] : dearest.nodes) {
       if (copies.in_loop == 0) continue;
       const std::string bytes = bytes_text(view.analysis(), copies.bytes);

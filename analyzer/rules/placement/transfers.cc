@@ -34,8 +34,8 @@ bool is_only_one_of_its_name(const Model& model, ValueId value) {
 
 class Proposal {
  public:
-  Proposal(ModelView& view, const placement::PlacementViolation& violation)
-      : model_(view.model()), analysis_(view.analysis()), placement_(*view.placement()), node_(violation.node) {}
+  Proposal(const ModelView& view, const placement::PlacementViolation& violation)
+      : model_(view.model()), analysis_(view.analysis()), placement_(view.placement()), node_(violation.node) {}
 
   void gather(const placement::PlacementViolation& violation) {
     const std::span<const ValueId> operands = model_.operands(model_.node(node_));
@@ -138,7 +138,7 @@ class Proposal {
 
 }  // namespace
 
-void propose_transfers(FindingBuilder& finding, ModelView& view, const placement::PlacementViolation& violation) {
+void propose_transfers(FindingBuilder& finding, const ModelView& view, const placement::PlacementViolation& violation) {
   Proposal proposal(view, violation);
   proposal.gather(violation);
   proposal.propose(finding);

@@ -15,12 +15,13 @@ class UnsupportedOnDevice : public Rule {
  public:
   UnsupportedOnDevice()
       : Rule({"TL-P408", "unsupported-on-device", "placement", findings::Severity::kWarning,
-              "an execution provider has no kernel for a node, which therefore runs on the cpu"}) {}
+              "an execution provider has no kernel for a node, which therefore runs on the cpu"},
+             {passes::Pass::kPlacement}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
-    if (view.placement() == nullptr || view.runtime_cost() == nullptr) return;
+  void check_model(const ModelView& view, Reporter& out) const override {
+    if (!view.copies_at_run_time()) return;
     const Model& model = view.model();
-    const placement::DeviceSources& sources = view.placement()->sources();
+    const placement::DeviceSources& sources = view.placement().sources();
     // What many nodes of an operator lack is said once, at the first of them.
     std::map<std::pair<NameId, std::string>, std::size_t> counts;
     for (const auto& [node, choice] : sources.provider_choices())

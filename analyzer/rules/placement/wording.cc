@@ -71,16 +71,16 @@ std::string source_text(placement::SourceKind source) {
 }
 
 /// Where the device of one side comes from.
-void add_origin(ModelView& view, const placement::PlacementViolation& violation, ValueId value,
+void add_origin(const ModelView& view, const placement::PlacementViolation& violation, ValueId value,
                 const std::string& device, FindingBuilder& finding) {
   const Model& model = view.model();
-  const placement::DeviceSources& sources = view.placement()->sources();
+  const placement::DeviceSources& sources = view.placement().sources();
   if (value == ValueId::kAbsent) {
     finding.note_at(violation.node,
                     fmt::format("runs on {}: {}", device, source_text(sources.node_source(violation.node))));
     return;
   }
-  const dataflow::Origin origin = view.placement()->origin(view.analysis(), value, device);
+  const dataflow::Origin origin = view.placement().origin(view.analysis(), value, device);
   const std::string name = name_of(model, origin.value);
   if (origin.node == NodeId::kNone) {
     const Value& source = model.value(origin.value);
@@ -100,8 +100,8 @@ void add_origin(ModelView& view, const placement::PlacementViolation& violation,
 }
 
 /// One side comes from an initializer that nothing placed.
-bool from_unplaced_initializer(ModelView& view, const placement::PlacementViolation& violation) {
-  const placement::Placement& placement = *view.placement();
+bool from_unplaced_initializer(const ModelView& view, const placement::PlacementViolation& violation) {
+  const placement::Placement& placement = view.placement();
   const auto is_unplaced = [&](ValueId value, const std::string& device) {
     if (value == ValueId::kAbsent) return false;
     const dataflow::Origin origin = placement.origin(view.analysis(), value, device);
@@ -141,10 +141,10 @@ std::string iteration_text(std::int64_t iteration) {
   return fmt::format("in iteration {}", iteration);
 }
 
-void report_placement_failures(ModelView& view, Reporter& out,
+void report_placement_failures(const ModelView& view, Reporter& out,
                                std::initializer_list<placement::PlacementCause> causes) {
-  if (view.placement() == nullptr || view.runtime_cost() != nullptr) return;
-  const placement::Placement& placement = *view.placement();
+  if (view.copies_at_run_time()) return;
+  const placement::Placement& placement = view.placement();
   const Model& model = view.model();
   for (const placement::PlacementViolation& violation : placement.violations()) {
     if (std::find(causes.begin(), causes.end(), violation.cause) == causes.end()) continue;

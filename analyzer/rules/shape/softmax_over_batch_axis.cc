@@ -11,9 +11,10 @@ class SoftmaxOverBatchAxis : public Rule {
  public:
   SoftmaxOverBatchAxis()
       : Rule({"TL-S208", "softmax-over-batch-axis", "shape", findings::Severity::kWarning,
-              "probabilities of a loss that are normalised over the batch"}) {}
+              "probabilities of a loss that are normalised over the batch"},
+             {passes::Pass::kLosses}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses()) {
       if (loss.evidence != losses::LossEvidence::kOperator || loss.kind != ops::LossKind::kNegativeLogLikelihood)

@@ -2,7 +2,8 @@
 
 #include <charconv>
 
-#include "analyzer/rules/value/reached_index.h"
+#include "analyzer/rules/rule.h"
+#include "passes/dataflow/reached_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -36,7 +37,7 @@ class ClassIndexOutOfRange : public Rule {
     const auto dims = call.facts().dims_of(fact.shape);
     const auto classes = dims.size() >= 2 ? call.facts().dims().as_constant(dims[1]) : std::nullopt;
     if (!classes) return;
-    const auto found = index_outside(call.analysis(), labels.value(), 0, *classes, ignored_label(call));
+    const auto found = dataflow::index_outside(call.analysis(), labels.value(), 0, *classes, ignored_label(call));
     if (!found) return;
     out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(),
                                       *classes, scores.name()))

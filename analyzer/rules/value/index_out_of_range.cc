@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "analyzer/rules/value/reached_index.h"
+#include "analyzer/rules/rule.h"
+#include "passes/dataflow/reached_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -44,7 +45,7 @@ class IndexOutOfRange : public Rule {
     if (axis < 0 || axis >= rank) return;
     const auto extent = call.facts().dims().as_constant(dims[static_cast<std::size_t>(axis)]);
     if (!extent) return;
-    const auto found = index_outside(call.analysis(), indices.value(), -*extent, *extent);
+    const auto found = dataflow::index_outside(call.analysis(), indices.value(), -*extent, *extent);
     if (!found) return;
     out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
                                       indices.name(), axis, data.name(), *extent))

@@ -10,9 +10,10 @@ class ProbabilityOutOfRange : public Rule {
  public:
   ProbabilityOutOfRange()
       : Rule({"TL-V503", "probability-out-of-range", "value", findings::Severity::kError,
-              "a loss of probabilities that gets values below 0 or above 1"}) {}
+              "a loss of probabilities that gets values below 0 or above 1"},
+             {passes::Pass::kLosses}) {}
 
-  void check_model(ModelView& view, Reporter& out) const override {
+  void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     for (const losses::LossSite& loss : view.losses())
       if (loss.kind == ops::LossKind::kBinaryCrossEntropy) check(analysis, loss, out);

@@ -8,7 +8,7 @@
 #include "ir/graph/model.h"
 #include "passes/dataflow/analysis.h"
 
-namespace tensorlint::rules {
+namespace tensorlint::structure {
 
 /// Which opsets a model is written for, where it imports older ones: told by operators that came later, and by operands
 /// and attributes that fit a later version of the operator only. One mistake, however many nodes show it.
@@ -28,4 +28,4 @@ class OpsetNeeds {
   std::map<Import, std::int64_t> needed_;
 };
 
-}  // namespace tensorlint::rules
+}  // namespace tensorlint::structure

@@ -1,11 +1,11 @@
-#include "analyzer/rules/opset_needs.h"
+#include "passes/structure/opset_needs.h"
 
 #include <algorithm>
 #include <span>
 
 #include "ir/ops/inference.h"
 
-namespace tensorlint::rules {
+namespace tensorlint::structure {
 namespace {
 
 bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> attributes) {
@@ -79,4 +79,4 @@ std::int64_t OpsetNeeds::explaining(const dataflow::NodeViolation& violation) co
   return then != nullptr && then != op.schema ? found->second : 0;
 }
 
-}  // namespace tensorlint::rules
+}  // namespace tensorlint::structure
