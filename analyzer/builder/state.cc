@@ -382,7 +382,7 @@ void State::finish_call(std::uint32_t first, bool look_closely) {
 
 void State::report_from(std::uint32_t first) {
   snapshot();
-  const rules::RuleResults results = pipeline::Pipeline(*latest->analysis, {}).check();
+  const pipeline::CheckResults results = pipeline::Pipeline(*latest->analysis, {}).check();
   std::vector<Finding> found;
   for (const tensorlint::findings::Finding& finding : results.findings) {
     const auto step = step_by_name.find(finding.node);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,11 +60,11 @@ std::vector<findings::InputReport> Checker::run(const std::vector<InputFile>& fi
   std::vector<findings::InputReport>& reports = *shared;
   const BatchResult batch =
       run_batch({files.size(), options_.jobs, options_.quiet},
-                [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(files[i], configs[i]); });
+                [this, shared, &files, &configs](std::size_t i) { (*shared)[i] = check(i, files[i], configs[i]); });
   interrupted_ = batch.interrupted;
   abandoned_ = batch.abandoned;
   if (batch.done_count() == files.size()) {
-    suppressions_.report_unused(configs, reports);
+    suppressions_.report_unused(reports);
     return std::move(reports);
   }
   std::vector<findings::InputReport> done;
@@ -72,14 +73,15 @@ std::vector<findings::InputReport> Checker::run(const std::vector<InputFile>& fi
   return done;
 }
 
-findings::InputReport Checker::check(const InputFile& file, const std::shared_ptr<const config::Config>& config) {
+findings::InputReport Checker::check(std::size_t input, const InputFile& file,
+                                     const std::shared_ptr<const config::Config>& config) {
   findings::InputReport report;
   report.path = file.path;
   report.error = file.error;
   if (!file.error.empty()) return report;
   const Clock::time_point start = Clock::now();
   try {
-    check_model(settings_.of(file.path, config), report);
+    check_model(input, settings_.of(file.path, config), report);
   } catch (const std::exception& fault) {
     internal_error_ = true;
     report.checked = false;
@@ -90,7 +92,7 @@ findings::InputReport Checker::check(const InputFile& file, const std::shared_pt
   return report;
 }
 
-void Checker::check_model(const InputSettings& settings, findings::InputReport& report) {
+void Checker::check_model(std::size_t input, const InputSettings& settings, findings::InputReport& report) {
   Clock::time_point start = Clock::now();
   const auto lap = [&start] {
     const double seconds = seconds_since(start);
@@ -108,40 +110,36 @@ void Checker::check_model(const InputSettings& settings, findings::InputReport& 
   pipeline::Pipeline pipeline(std::move(*model), settings);
   pipeline.run({passes::Pass::kAnalysis});
   report.seconds.infer = lap();
-  rules::RuleResults results = pipeline.check(options_.runtime_placement);
+  pipeline::CheckResults results = pipeline.check(options_.runtime_placement);
   if (options_.runtime_placement) note_cost(pipeline.run({passes::Pass::kRuntimeCost}), report);
   report.seconds.rules = lap();
   report.counts = results.counts;
   report.fail_on = settings.fail_on;
   report.findings = std::move(results.findings);
-  const std::size_t suppressed = suppressions_.note(settings, results);
+  const std::size_t suppressed = std::reduce(results.suppressed.begin(), results.suppressed.end());
   report.suppressed = results.suppressed_by_comments + suppressed;
   report.left_out = results.left_out;
-  compare_with_baseline(settings, report);
+  report.in_baseline = results.in_baseline;
+  report.gone = results.gone;
+  if (written_ != nullptr) write_into_baseline(report);
   if (settings.config != nullptr) {
+    suppressions_.note(input, settings.config->path, settings, results);
     report.config = settings.config->path;
     report.hidden = suppressed + results.left_out;
-    if (settings.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
+    if (settings.filter.baseline != nullptr && settings.baseline_is_configured) report.hidden += report.in_baseline;
   }
   report.places = findings::count_places(report.findings) + report.omitted() + results.omitted_places;
   if (report.findings.size() > settings.max_findings) keep_most_severe(report.findings, settings.max_findings);
   report.checked = true;
 }
 
-void Checker::compare_with_baseline(const InputSettings& settings, findings::InputReport& report) {
-  const findings::SeverityCounts before = findings::count(report.findings);
-  if (written_ != nullptr) {
-    const std::lock_guard lock(written_mutex_);
-    written_->add(report.path, report.findings);
-    report.in_baseline = findings::count_places(report.findings);
-    report.findings.clear();
-  } else if (settings.baseline != nullptr) {
-    const config::Baseline::Known known = settings.baseline->take_out(report.path, report.findings);
-    report.in_baseline = known.found;
-    report.gone = known.gone;
-  }
-  report.counts -= before;
-  report.counts += findings::count(report.findings);
+/// All that is found is known from now on.
+void Checker::write_into_baseline(findings::InputReport& report) {
+  const std::lock_guard lock(written_mutex_);
+  written_->add(report.path, report.findings);
+  report.in_baseline = findings::count_places(report.findings);
+  report.counts -= findings::count(report.findings);
+  report.findings.clear();
 }
 
 }  // namespace tensorlint::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -9,10 +10,10 @@
 #include "analyzer/cli/declared_names.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/settings.h"
-#include "analyzer/cli/suppression_uses.h"
 #include "analyzer/config/baseline.h"
 #include "analyzer/config/config.h"
 #include "analyzer/findings/input_report.h"
+#include "analyzer/pipeline/suppression_uses.h"
 
 namespace tensorlint::cli {
 
@@ -35,9 +36,10 @@ class Checker {
   const DeclaredNames& names() const { return names_; }
 
  private:
-  findings::InputReport check(const InputFile& file, const std::shared_ptr<const config::Config>& config);
-  void check_model(const InputSettings& settings, findings::InputReport& report);
-  void compare_with_baseline(const InputSettings& settings, findings::InputReport& report);
+  findings::InputReport check(std::size_t input, const InputFile& file,
+                              const std::shared_ptr<const config::Config>& config);
+  void check_model(std::size_t input, const InputSettings& settings, findings::InputReport& report);
+  void write_into_baseline(findings::InputReport& report);
 
   const CheckOptions& options_;
   const Settings& settings_;
@@ -47,7 +49,7 @@ class Checker {
   bool interrupted_ = false;
   bool abandoned_ = false;
   DeclaredNames names_;
-  SuppressionUses suppressions_;
+  pipeline::SuppressionUses suppressions_;
 };
 
 }  // namespace tensorlint::cli

@@ -71,9 +71,7 @@ void copy_between(std::string_view part, std::span<const std::string_view> range
   }
 }
 
-Error unreadable(const Error& error) {
-  return {fmt::format("the edited model cannot be read: {}", error.message), {}};
-}
+Error unreadable(const Error& error) { return {fmt::format("the edited model cannot be read: {}", error.message), {}}; }
 
 }  // namespace
 
@@ -104,9 +102,8 @@ Result<EditedModel> check_edits(std::string_view file, const Model& model, std::
   }
   Result<Model> again = read_onnx_bytes(bytes->view(), model.path, bytes);
   if (!again) return unreadable(again.error());
-  return EditedModel{.edited = std::move(*edited),
-                     .bytes = nullptr,
-                     .pipeline = pipeline::Pipeline(std::move(*again), options)};
+  return EditedModel{
+      .edited = std::move(*edited), .bytes = nullptr, .pipeline = pipeline::Pipeline(std::move(*again), options)};
 }
 
 }  // namespace tensorlint::cli

@@ -20,7 +20,7 @@ int run_explain(const std::string& name) {
     rule = rules::find_rule(code);
   }
   if (rule == nullptr) {
-    const std::string meant = suggestion(name, rules::rule_words());
+    const std::string meant = suggestion(name, rules::rule_names().words());
     return refuse(
         fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
   }

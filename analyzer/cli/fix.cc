@@ -64,8 +64,8 @@ std::string plural_fixes(std::size_t count) {
 }
 
 /// Carries the edits out and takes away the declarations that they made wrong.
-Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before,
-                          std::vector<GraphEdit> edits, const pipeline::Options& options) {
+Result<EditedModel> apply(std::string_view file, const dataflow::Analysis& before, std::vector<GraphEdit> edits,
+                          const pipeline::Options& options) {
   Result<EditedModel> outcome = edit_model(file, before.model(), edits, options);
   if (!outcome) return outcome;
   const std::vector<GraphEdit> stale =
@@ -100,8 +100,10 @@ int run_fix(const FixOptions& given) {
 
   if (const auto unknown = unknown_names(options.settings.declarations, *read); !unknown.empty())
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
-  pipeline::Pipeline pipeline(std::move(*read), *settings);
-  rules::RuleResults left = pipeline.check();
+  pipeline::Options pipeline_options = *settings;
+  pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
+  pipeline::Pipeline pipeline(std::move(*read), pipeline_options);
+  pipeline::CheckResults left = pipeline.check();
   fixes::FixPlan plan = fixes::plan_fixes(pipeline.model(), left.findings, options.unsafe);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
@@ -114,8 +116,8 @@ int run_fix(const FixOptions& given) {
                                   people(plan.fixes_used[i]->message),
                                   findings::to_text(plan.fixes_used[i]->applicability)));
     Result<EditedModel> next =
-        outcome ? apply(*outcome->bytes, outcome->pipeline.results().analysis(), plan.edits, *settings)
-                : apply(file, pipeline.results().analysis(), plan.edits, *settings);
+        outcome ? apply(*outcome->bytes, outcome->pipeline.results().analysis(), plan.edits, pipeline_options)
+                : apply(file, pipeline.results().analysis(), plan.edits, pipeline_options);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
     base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
@@ -128,8 +130,8 @@ int run_fix(const FixOptions& given) {
   std::string text;
   if (options.diff && outcome) {
     const std::string& fixed = target.empty() ? options.input : target;
-    text += people_lines(
-        reports::unified_diff(to_text(pipeline.model(), kDiffText), to_text(outcome->model(), kDiffText), options.input, fixed));
+    text += people_lines(reports::unified_diff(to_text(pipeline.model(), kDiffText),
+                                               to_text(outcome->model(), kDiffText), options.input, fixed));
   }
   for (const std::string& line : fixed) text += line;
   for (const findings::Finding& finding : left.findings)

@@ -91,10 +91,10 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   for (const auto* words : {&options.select, &options.ignore}) {
     std::string unknown;
     for_each_word(*words, [&](std::string_view word) {
-      if (unknown.empty() && rules::rules_matching(word).empty()) unknown = word;
+      if (unknown.empty() && rules::rule_names().matching(word).empty()) unknown = word;
     });
     if (!unknown.empty()) {
-      const std::string meant = suggestion(unknown, rules::rule_words());
+      const std::string meant = suggestion(unknown, rules::rule_names().words());
       return Error{
           fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant),
           {}};
@@ -118,7 +118,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
   files.placement_file = options.placement_file;
   if (auto error = settings.accept(files)) return std::move(*error);
   if (!options.config.empty()) {
-    auto config = config::read_config(options.config);
+    auto config = config::read_config(options.config, rules::rule_names());
     if (!config) return config.error();
     settings.given_ = std::make_shared<const config::Config>(std::move(*config));
     if (auto error = settings.accept(*settings.given_)) return std::move(*error);
@@ -219,19 +219,18 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   // ONNX requires sorted nodes; onnxruntime sorts them, and its own converter to half precision writes unsorted ones.
   if (options_.target == "onnx") settings.selection.set_severity("use-before-definition", findings::Severity::kError);
   for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
-  for (std::size_t i = 0; i < file.suppressions.size(); ++i) {
-    if (!matches_path(file.suppressions[i].path, path)) continue;
-    settings.selection.suppress(file.suppressions[i].suppression);
-    settings.suppressions.push_back(i);
+  for (const auto& [glob, suppression] : file.suppressions) {
+    if (!matches_path(glob, path)) continue;
+    settings.filter.suppressions.push_back(suppression);
   }
 
   settings.fail_on = fail_on_ ? *fail_on_ : file.fail_on.value_or(settings.fail_on);
   settings.max_findings =
       options_.max_findings ? *options_.max_findings : file.max_findings.value_or(settings.max_findings);
   const std::string& baseline = options_.baseline.empty() ? file.baseline : options_.baseline;
-  if (!baseline.empty() && !options_.keep_all) settings.baseline = baselines_.at(baseline);
+  if (!baseline.empty() && !options_.keep_all) settings.filter.baseline = baselines_.at(baseline);
   settings.baseline_is_configured = options_.baseline.empty();
-  if (options_.keep_all || settings.baseline != nullptr || !settings.suppressions.empty())
+  if (options_.keep_all || settings.filter.baseline != nullptr || !settings.filter.suppressions.empty())
     settings.selection.keep(kAllFindings);
   return settings;
 }

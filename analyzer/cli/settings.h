@@ -44,11 +44,9 @@ struct ConfigName {
 struct InputSettings : pipeline::Options {
   findings::FailOn fail_on;
   std::size_t max_findings = 1000;
-  std::shared_ptr<const config::Config> config;      ///< null: none
-  std::vector<std::size_t> suppressions;             ///< of the configuration, by index; in the selection's order
-  std::vector<ConfigName> names;                     ///< declared for this input in particular
-  std::shared_ptr<const config::Baseline> baseline;  ///< null: none
-  bool baseline_is_configured = false;               ///< the configuration names it, not an option
+  std::shared_ptr<const config::Config> config;  ///< null: none
+  std::vector<ConfigName> names;                 ///< declared for this input in particular
+  bool baseline_is_configured = false;           ///< the configuration names it, not an option
 };
 
 /// The command line over the configuration: `--select` replaces the configuration's, `--ignore` adds to it, a
@@ -77,7 +75,7 @@ class Settings {
   dataflow::AnalysisOptions declared_;
   std::optional<findings::FailOn> fail_on_;
   std::shared_ptr<const config::Config> given_;
-  config::ConfigFinder finder_;
+  config::ConfigFinder finder_{rules::rule_names()};
   std::set<std::string> announced_;                                               ///< by path
   std::map<std::string, std::shared_ptr<const config::Baseline>> baselines_;      ///< by path
   std::map<std::string, std::vector<placement::PlacementRule>> placement_files_;  ///< by path

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "analyzer/config/toml_file.h"
-#include "analyzer/rules/engine.h"
 #include "base/small_file.h"
 #include "base/suggestion.h"
 
@@ -26,7 +25,7 @@ using MaybeError = std::optional<Error>;
 /// Reads one file; every method gives the first thing that is wrong.
 class ConfigReader {
  public:
-  explicit ConfigReader(const std::string& path) : path_(path) {
+  ConfigReader(const std::string& path, const findings::RuleNames& rules) : path_(path), rules_(rules) {
     out_.path = path;
     out_.folder = folder_of(path);
   }
@@ -122,8 +121,8 @@ class ConfigReader {
   }
 
   MaybeError check_rule(const toml::node& node, std::string_view word) const {
-    if (!rules::rules_matching(word).empty()) return std::nullopt;
-    return wrong(node.source(), fmt::format("no rule is called `{}`{}", word, suggestion(word, rules::rule_words())));
+    if (!rules_.matching(word).empty()) return std::nullopt;
+    return wrong(node.source(), rules_.unknown(word));
   }
 
   /// One rule, or a list of them.
@@ -142,9 +141,7 @@ class ConfigReader {
     const toml::table* table = node.as_table();
     if (table == nullptr) return wrong(node.source(), "expected a table `rule = \"severity\"`");
     for (const auto& [rule, value] : *table) {
-      if (rules::rules_matching(rule.str()).empty())
-        return wrong(rule.source(),
-                     fmt::format("no rule is called `{}`{}", rule.str(), suggestion(rule.str(), rules::rule_words())));
+      if (rules_.matching(rule.str()).empty()) return wrong(rule.source(), rules_.unknown(rule.str()));
       findings::Severity severity{};
       if (const MaybeError error = read_severity(value, severity)) return error;
       out_.severities.emplace_back(rule.str(), severity);
@@ -213,7 +210,7 @@ class ConfigReader {
   MaybeError read_suppression(const toml::table& row) {
     static constexpr std::array<std::string_view, 5> kKeys{"rule", "path", "node", "graph", "reason"};
     ConfigSuppression found;
-    rules::Suppression& suppression = found.suppression;
+    findings::Suppression& suppression = found.suppression;
     std::vector<std::string> rules;
     for (const auto& [key, node] : row) {
       MaybeError error;
@@ -237,7 +234,7 @@ class ConfigReader {
       return wrong(row.source(), fmt::format("the suppression of `{}` gives no `reason`", rules.front()));
     suppression.rules = fmt::format("{}", fmt::join(rules, ", "));
     for (const std::string& rule : rules) {
-      const auto codes = rules::rules_matching(rule);
+      const auto codes = rules_.matching(rule);
       suppression.codes.insert(codes.begin(), codes.end());
     }
     suppression.place = {.file = path_,
@@ -249,12 +246,15 @@ class ConfigReader {
   }
 
   const std::string& path_;
+  const findings::RuleNames& rules_;
   Config out_;
 };
 
 }  // namespace
 
-Result<Config> read_config(const std::string& path) { return ConfigReader(path).read(); }
+Result<Config> read_config(const std::string& path, const findings::RuleNames& rules) {
+  return ConfigReader(path, rules).read();
+}
 
 Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string& input) {
   std::error_code error;
@@ -272,7 +272,7 @@ Result<std::shared_ptr<const Config>> ConfigFinder::config_for(const std::string
     const fs::path candidate = full / kFileName;
     if (fs::exists(candidate, ignored)) {
       const std::string shown = relative_path(candidate.string(), ".");
-      Result<Config> config = read_config(shown.starts_with("../../..") ? candidate.string() : shown);
+      Result<Config> config = read_config(shown.starts_with("../../..") ? candidate.string() : shown, *rules_);
       if (!config) return config.error();
       found = std::make_shared<const Config>(std::move(*config));
       break;

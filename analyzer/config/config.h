@@ -11,7 +11,8 @@
 
 #include "analyzer/findings/fail_on.h"
 #include "analyzer/findings/finding.h"
-#include "analyzer/rules/suppression.h"
+#include "analyzer/findings/rule_names.h"
+#include "analyzer/findings/suppression.h"
 #include "base/result.h"
 
 namespace tensorlint::config {
@@ -31,7 +32,7 @@ struct ConfigDeclarations {
 
 struct ConfigSuppression {
   std::string path;  ///< glob, as above
-  rules::Suppression suppression;
+  findings::Suppression suppression;
 };
 
 /// A tensorlint.toml (docs/configuration.md). Rules named in it are known to exist.
@@ -47,18 +48,21 @@ struct Config {
   std::vector<ConfigSuppression> suppressions;
 };
 
-/// Errors, as PATH:LINE:COLUMN: what cannot be read, is no TOML, has a key, rule or severity that there is not (with
-/// what was probably meant), or a suppression without a reason.
-Result<Config> read_config(const std::string& path);
+/// `rules`: that may be named. Errors, as PATH:LINE:COLUMN: what cannot be read, is not TOML, has an unknown key, rule
+/// or severity (with what was probably meant), or a suppression without a reason.
+Result<Config> read_config(const std::string& path, const findings::RuleNames& rules);
 
 /// Finds the configuration of inputs: `tensorlint.toml` in the input's folder or the nearest one above it, up to and
 /// with the one that holds `.git`.
 class ConfigFinder {
  public:
+  /// `rules`: that may be named; outlive this.
+  explicit ConfigFinder(const findings::RuleNames& rules) : rules_(&rules) {}
   /// Null where there is none. Each file is read once.
   Result<std::shared_ptr<const Config>> config_for(const std::string& input);
 
  private:
+  const findings::RuleNames* rules_;
   std::map<std::string, std::shared_ptr<const Config>> folders_;
 };
 

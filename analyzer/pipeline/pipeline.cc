@@ -8,11 +8,13 @@ using passes::Pass;
 
 Pipeline::Pipeline(Model model, Options options)
     : selection_(std::move(options.selection)),
+      filter_(std::move(options.filter)),
       results_(
           std::make_unique<passes::PassResults>(std::make_unique<const Model>(std::move(model)), std::move(options))) {}
 
 Pipeline::Pipeline(const dataflow::Analysis& analysis, Options options)
     : selection_(std::move(options.selection)),
+      filter_(std::move(options.filter)),
       results_(std::make_unique<passes::PassResults>(analysis, std::move(options))) {}
 
 const passes::PassResults& Pipeline::run(passes::PassSet passes) {
@@ -20,10 +22,10 @@ const passes::PassResults& Pipeline::run(passes::PassSet passes) {
   return *results_;
 }
 
-rules::RuleResults Pipeline::check(bool copies_at_run_time) {
+CheckResults Pipeline::check(bool copies_at_run_time) {
   const dataflow::Analysis& analysis = run({Pass::kAnalysis}).analysis();
-  return rules::run_rules(run(rules::passes_needed(analysis, selection_, copies_at_run_time)), selection_,
-                          copies_at_run_time);
+  const passes::PassResults& known = run(rules::passes_needed(analysis, selection_, copies_at_run_time));
+  return filter(model(), rules::run_rules(known, selection_, copies_at_run_time), selection_, filter_);
 }
 
 }  // namespace tensorlint::pipeline

@@ -1,17 +1,13 @@
 #include "analyzer/rules/engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <unordered_map>
+#include <utility>
 
-#include "analyzer/findings/grouping.h"
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
-#include "base/escape.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -56,12 +52,6 @@ bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeVio
       b(second.operands.begin(), second.operands.end());
   return std::ranges::includes(a, b) || std::ranges::includes(b, a);
 }
-
-/// A node whose violation follows from that of another one.
-struct Follower {
-  NodeId node = NodeId::kNone;
-  NodeId source = NodeId::kNone;
-};
 
 /// Words all violations; those that follow from others are listed in `followers`.
 void report_violations(const passes::PassResults& known, const RuleSelection& selection, Reporter& out,
@@ -135,96 +125,32 @@ bool is_about_shape_violation(const findings::Finding& finding) {
   return finding.code.starts_with("TL-S") || finding.code.starts_with("TL-L");
 }
 
-/// Takes away what follows from a violation that is reported. What follows from a suppressed one stays: whoever
-/// suppresses says that the node works, and then what comes after fails by itself.
-void drop_followers(const std::vector<Follower>& followers, std::vector<findings::Finding>& findings) {
-  if (followers.empty()) return;
-  std::set<std::uint64_t> reported;
-  for (const findings::Finding& finding : findings)
-    if (is_about_shape_violation(finding)) reported.insert(finding.order);
-  std::map<std::uint64_t, std::uint64_t> sources;
-  for (const Follower& follower : followers)
-    sources.emplace(static_cast<std::uint64_t>(follower.node), static_cast<std::uint64_t>(follower.source));
-  std::erase_if(findings, [&](const findings::Finding& finding) {
-    const auto source = sources.find(finding.order);
-    return source != sources.end() && is_about_shape_violation(finding) && reported.contains(source->second);
-  });
-}
-
-/// Takes away what the suppressions cover and reports the comments that cover nothing.
-void apply_suppressions(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out,
-                        RuleResults& results) {
-  const CommentSuppressions comments = suppressions_of(analysis.model());
-  results.suppressed.assign(selection.suppressions().size(), 0);
-  std::vector<bool> used(comments.good.size(), false);
-  std::erase_if(results.findings, [&](const findings::Finding& finding) {
-    for (std::size_t i = 0; i < comments.good.size(); ++i) {
-      if (!comments.good[i].covers(finding)) continue;
-      used[i] = true;
-      ++results.suppressed_by_comments;
-      return true;
-    }
-    for (std::size_t i = 0; i < selection.suppressions().size(); ++i) {
-      if (!selection.suppressions()[i].covers(finding)) continue;
-      ++results.suppressed[i];
-      return true;
-    }
-    return false;
-  });
-  const RuleInfo& rule = find_rule("unused-suppression")->info();
-  if (!selection.allows(rule)) return;
-  out.set_rule(rule);
-  for (const BadSuppression& bad : comments.bad)
-    out.report_graph(GraphId::kMain, bad.message).place(out.locations().in_text({.line = bad.place.line, .column = 0}));
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    const Suppression& comment = comments.good[i];
-    // A rule that did not run tells nothing.
-    const bool asked =
-        std::ranges::all_of(comment.codes, [&](std::string_view code) { return selection.allows(code); });
-    if (used[i] || !asked) continue;
-    out.report_graph(GraphId::kMain,
-                     fmt::format("the suppression of {} suppresses nothing", quoted_for_people(comment.rules)))
-        .place(out.locations().in_text({.line = comment.place.line, .column = 0}))
-        .fix("remove the comment", findings::Applicability::kSafe, {RemoveComment{comment.place.line}});
-  }
-}
-
 }  // namespace
 
-std::vector<std::string_view> rules_matching(std::string_view pattern) {
-  std::vector<std::string_view> codes;
-  for (const Rule* rule : all_rules()) {
-    const RuleInfo& info = rule->info();
-    const bool is_code_prefix = pattern.size() >= 4 && pattern.starts_with("TL-") && info.code.starts_with(pattern);
-    if (info.name == pattern || info.group == pattern || is_code_prefix) codes.push_back(info.code);
-  }
-  return codes;
-}
-
-std::span<const std::string_view> rule_words() {
-  static const std::vector<std::string_view> words = [] {
-    std::set<std::string_view> distinct;
-    for (const Rule* rule : all_rules()) distinct.insert({rule->info().name, rule->info().group});
-    return std::vector<std::string_view>(distinct.begin(), distinct.end());
+const findings::RuleNames& rule_names() {
+  static const findings::RuleNames names = [] {
+    std::vector<findings::RuleNames::Rule> rules;
+    for (const Rule* rule : all_rules()) rules.push_back({rule->info().code, rule->info().name, rule->info().group});
+    return findings::RuleNames(std::move(rules));
   }();
-  return words;
+  return names;
 }
 
 bool RuleSelection::select(std::string_view pattern) {
   chosen_ = true;
-  const auto codes = rules_matching(pattern);
+  const auto codes = rule_names().matching(pattern);
   selected_.insert(codes.begin(), codes.end());
   return !codes.empty();
 }
 
 bool RuleSelection::ignore(std::string_view pattern) {
-  const auto codes = rules_matching(pattern);
+  const auto codes = rule_names().matching(pattern);
   ignored_.insert(codes.begin(), codes.end());
   return !codes.empty();
 }
 
 bool RuleSelection::set_severity(std::string_view pattern, findings::Severity severity) {
-  const auto codes = rules_matching(pattern);
+  const auto codes = rule_names().matching(pattern);
   for (const std::string_view code : codes) {
     const auto known = severities_.find(code);
     if (known == severities_.end() || codes.size() <= known->second.rules)
@@ -264,19 +190,24 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   RuleResults results;
   results.findings = out.take();
   findings::sort_and_deduplicate(results.findings);
-  results.left_out = std::erase_if(results.findings,
-                                   [&](const findings::Finding& finding) { return !selection.allows(finding.code); });
-  apply_suppressions(analysis, selection, out, results);
-  drop_followers(followers, results.findings);
-  std::vector<findings::Finding> added = out.take();
-  results.findings.insert(results.findings.end(), std::make_move_iterator(added.begin()),
-                          std::make_move_iterator(added.end()));
-  findings::sort_and_deduplicate(results.findings);
-  findings::group_by_cause(results.findings);
-  results.counts = findings::count(results.findings);
-  results.counts += out.omitted();
+  results.followers = std::move(followers);
+  results.omitted = out.omitted();
   results.omitted_places = out.omitted_places();
   return results;
+}
+
+void drop_followers(const std::vector<Follower>& followers, std::vector<findings::Finding>& findings) {
+  if (followers.empty()) return;
+  std::set<std::uint64_t> reported;
+  for (const findings::Finding& finding : findings)
+    if (is_about_shape_violation(finding)) reported.insert(finding.order);
+  std::map<std::uint64_t, std::uint64_t> sources;
+  for (const Follower& follower : followers)
+    sources.emplace(static_cast<std::uint64_t>(follower.node), static_cast<std::uint64_t>(follower.source));
+  std::erase_if(findings, [&](const findings::Finding& finding) {
+    const auto source = sources.find(finding.order);
+    return source != sources.end() && is_about_shape_violation(finding) && reported.contains(source->second);
+  });
 }
 
 }  // namespace tensorlint::rules

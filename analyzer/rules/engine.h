@@ -11,28 +11,23 @@
 #include <vector>
 
 #include "analyzer/findings/finding.h"
+#include "analyzer/findings/rule_names.h"
 #include "analyzer/rules/rule.h"
-#include "analyzer/rules/suppression.h"
 #include "passes/results/pass_results.h"
 
 namespace tensorlint::rules {
 
-/// Codes of the rules that a word means: a rule's name or code, the beginning of codes (`TL-S`, `TL-S2`), or a group
-/// (`shape`). Empty when it means none.
-std::vector<std::string_view> rules_matching(std::string_view pattern);
-
-/// The words that people use for rules: names and groups.
-std::span<const std::string_view> rule_words();
+/// What people call the rules that are registered.
+const findings::RuleNames& rule_names();
 
 /// Which rules may report, all of them unless chosen, and as what.
 class RuleSelection {
  public:
-  /// Patterns are those of rules_matching. False when nothing matches.
+  /// Patterns are those of RuleNames::matching. False when nothing matches.
   bool select(std::string_view pattern);
   bool ignore(std::string_view pattern);
   /// The pattern that means fewer rules wins, else the later one.
   bool set_severity(std::string_view pattern, findings::Severity severity);
-  void suppress(Suppression suppression) { suppressions_.push_back(std::move(suppression)); }
   /// Keeps up to `limit` findings of one rule instead of Reporter::kMaxFindingsPerRule: for those who compare them all.
   void keep(std::size_t limit) { limit_ = limit; }
   /// Where the lines of the user's program are read besides the model's folder and the working folder.
@@ -46,7 +41,6 @@ class RuleSelection {
   void count_left_out(std::string_view code) { left_out_.insert(code); }
   bool runs(const RuleInfo& rule) const { return allows(rule.code) || left_out_.contains(rule.code); }
   std::optional<findings::Severity> severity(std::string_view code) const;
-  const std::vector<Suppression>& suppressions() const { return suppressions_; }
   std::size_t limit() const { return limit_; }
   const std::string& source_root() const { return source_root_; }
 
@@ -58,18 +52,22 @@ class RuleSelection {
   bool chosen_ = false;
   std::set<std::string_view> selected_, ignored_, left_out_;
   std::map<std::string_view, Override> severities_;
-  std::vector<Suppression> suppressions_;
   std::size_t limit_ = Reporter::kMaxFindingsPerRule;
   std::string source_root_;
 };
 
+/// A node whose violation follows from that of another one.
+struct Follower {
+  NodeId node = NodeId::kNone;
+  NodeId source = NodeId::kNone;
+};
+
+/// What the rules found, also those that only count_left_out named.
 struct RuleResults {
-  std::vector<findings::Finding> findings;  ///< sorted, one for each mistake (group_by_cause)
-  findings::SeverityCounts counts;          ///< of all that was found, also past the caps
-  std::vector<std::size_t> suppressed;      ///< findings taken away, by suppression of the selection
-  std::size_t suppressed_by_comments = 0;
-  std::size_t omitted_places = 0;  ///< past the caps, of findings that are counted
-  std::size_t left_out = 0;        ///< findings of rules that count_left_out named
+  std::vector<findings::Finding> findings;  ///< sorted, each once
+  std::vector<Follower> followers;
+  findings::SeverityCounts omitted;  ///< past the caps
+  std::size_t omitted_places = 0;    ///< past the caps, of findings that are counted
 };
 
 /// The passes whose results the rules of a selection read. `copies_at_run_time`: as of run_rules.
@@ -81,5 +79,8 @@ passes::PassSet passes_needed(const dataflow::Analysis& analysis, const RuleSele
 /// on different devices.
 RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection,
                       bool copies_at_run_time = false);
+
+/// Takes away what follows from a violation that is among the findings.
+void drop_followers(const std::vector<Follower>& followers, std::vector<findings::Finding>& findings);
 
 }  // namespace tensorlint::rules

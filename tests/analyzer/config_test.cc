@@ -12,6 +12,7 @@
 
 #include "analyzer/config/baseline.h"
 #include "analyzer/findings/fingerprint.h"
+#include "analyzer/rules/engine.h"
 #include "base/glob.h"
 #include "base/suggestion.h"
 
@@ -34,7 +35,7 @@ class ConfigTest : public testing::Test {
     return path.string();
   }
   std::string error_of(std::string_view text) const {
-    const Result<config::Config> config = config::read_config(write(text));
+    const Result<config::Config> config = config::read_config(write(text), rules::rule_names());
     return config ? "no error" : config.error().message.substr(folder_.string().size() + 1);
   }
 
@@ -161,7 +162,8 @@ path = "old/**"
 node = "/loss/*"
 graph = "main"
 reason = "kept for comparison"
-)"));
+)"),
+                                                            rules::rule_names());
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->select, (std::vector<std::string>{"dtype", "TL-S2"}));
   EXPECT_EQ(config->ignore, std::vector<std::string>{"dead-node"});
@@ -230,7 +232,7 @@ TEST_F(ConfigTest, IsFoundUpTheTreeUntilTheRepositorysRoot) {
   write("fail-on = \"info\"");
   fs::create_directories(folder_ / "models/a");
   fs::create_directories(folder_ / "other/.git");
-  config::ConfigFinder finder;
+  config::ConfigFinder finder(rules::rule_names());
   const auto near = finder.config_for((folder_ / "models/a/m.onnx").string());
   ASSERT_TRUE(near);
   ASSERT_NE(*near, nullptr);

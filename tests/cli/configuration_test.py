@@ -96,6 +96,33 @@ class ConfigurationTest(unittest.TestCase):
         self.assertIn("--> tensorlint.toml:1:1\n", self.run_tool("check", "models").stdout)
         self.assertNotIn("unused-suppression", self.check("models", "--ignore", "shape")[1])
 
+    def test_unused_suppressions_have_the_severity_of_their_rule(self):
+        self.write("models/m.onnxtxt", MODEL.replace("(x, labels)", "(x, labels)  # tensorlint: ignore[cycle] so"))
+        row = "\n[[suppress]]\nrule = 'cycle'\nreason = 'so'"
+        for text, expected in [("unused-suppression = 'warning'", "warning"), ("graph = 'warning'", "warning"), ("TL-G6 = 'error'", "error"),
+                               ("graph = 'error'\nunused-suppression = 'info'", "info")]:
+            with self.subTest(text=text):
+                self.write("tensorlint.toml", "[severity]\n" + text + row)
+                unused = [finding for finding in self.check("models")[2]["findings"] if finding["rule"] == "unused-suppression"]
+                self.assertEqual([(finding["file"], finding["severity"]) for finding in unused],
+                                 [("models/m.onnxtxt", expected), ("tensorlint.toml", expected)])
+
+    def test_each_configuration_says_whether_unused_suppressions_are_reported(self):
+        row = "\n[[suppress]]\nrule = 'cycle'\nreason = 'so'"
+        self.write("tensorlint.toml", "ignore = 'unused-suppression'" + row)
+        self.write("models/inner/tensorlint.toml", row)
+        self.write("models/inner/m.onnxtxt", MODEL)
+        unused = [finding for finding in self.check("models")[2]["findings"] if finding["rule"] == "unused-suppression"]
+        self.assertEqual([finding["file"] for finding in unused], ["models/inner/tensorlint.toml"])
+
+    def test_fix_repairs_what_the_baseline_knows(self):
+        self.assertEqual(self.check("models", "--write-baseline", "known.json")[:2], (0, []))
+        self.write("tensorlint.toml", "baseline = 'known.json'")
+        self.assertEqual(self.check("models")[:2], (0, []))
+        result = self.run_tool("fix", "models/m.onnxtxt", "-o", "fixed.onnxtxt")
+        self.assertIn("fixed dead-node at node forgotten", result.stdout)
+        self.assertEqual(result.returncode, 1)
+
     def test_mistakes_are_refused(self):
         for text, message in [("igonre = []", "tensorlint.toml:1:1: unknown key `igonre`; did you mean `ignore`?"), ("[ranges]\nx = '3'", "tensorlint.toml:2: `3` is not of the form lo:hi with lo <= hi"),
                               ("baseline = 'none.json'", "baseline none.json: cannot be read: No such file or directory"), ("device = '='", "tensorlint.toml:1: `=` is not of the form of a device, such as cpu or cuda:0")]:

@@ -40,7 +40,7 @@ void check(std::string_view bytes) {
   } else {
     pipeline::Pipeline pipeline(std::move(*model), {});
     pipeline.check(/*with_cost=*/true);
-    rules::RuleResults results = pipeline.check();
+    pipeline::CheckResults results = pipeline.check();
     const passes::PassResults& known = pipeline.results();
     report.checked = true;
     report.nodes = pipeline.model().nodes.size();

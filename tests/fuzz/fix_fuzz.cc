@@ -14,7 +14,7 @@ void fix(std::string_view bytes) {
   const Result<Model> model = read_onnx_bytes(bytes, "model.onnx");
   if (!model) return;
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  const rules::RuleResults found = pipeline::Pipeline(analysis, {}).check();
+  const pipeline::CheckResults found = pipeline::Pipeline(analysis, {}).check();
   const fixes::FixPlan plan = fixes::plan_fixes(*model, found.findings, true);
   if (plan.edits.empty()) return;
   const Result<EditedBytes> edited = edit_onnx(bytes, *model, plan.edits);

@@ -96,7 +96,7 @@ findings::InputReport checked(const Model& model, const RuleInfo* only = nullptr
   pipeline::Options pipeline_options;
   pipeline_options.placement = std::move(options);
   if (only != nullptr) pipeline_options.selection.select(only->name);
-  RuleResults results = pipeline::Pipeline(analysis, std::move(pipeline_options)).check(at_run_time);
+  pipeline::CheckResults results = pipeline::Pipeline(analysis, std::move(pipeline_options)).check(at_run_time);
   findings::InputReport report;
   report.path = model.path;
   report.checked = true;
@@ -180,7 +180,11 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
     ASSERT_TRUE(path.filename().string().starts_with("bad_"));
     has_bad = true;
     EXPECT_TRUE(fires);
-    EXPECT_GT(count_of(checked(*model, &rule), rule.code), 0U) << "alone the rule lacks a pass, or another rule";
+    // Whether a suppression is used is not known where the suppressed rule does not run.
+    if (rule.name != "unused-suppression") {
+      EXPECT_GT(std::ranges::count(checked(*model, &rule).findings, rule.code, &findings::Finding::code), 0)
+          << "alone the rule finds nothing: it reads what another rule makes run";
+    }
     fs::path expected = path;
     expected.replace_extension(".expected.txt");
     const std::string output = reports::check_text({&report, 1}, {});

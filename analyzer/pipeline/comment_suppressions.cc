@@ -1,17 +1,17 @@
-#include "analyzer/rules/suppression.h"
+#include "analyzer/pipeline/comment_suppressions.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
-#include "analyzer/rules/engine.h"
-#include "base/glob.h"
-#include "base/suggestion.h"
-
-namespace tensorlint::rules {
+namespace tensorlint::pipeline {
 namespace {
+
+using findings::RuleNames;
+using findings::Suppression;
 
 constexpr std::string_view kMark = "tensorlint:", kIgnore = "ignore";
 
@@ -32,7 +32,7 @@ std::uint32_t line_meant(std::span<const Comment> comments, std::size_t index) {
 }
 
 /// Fills in rules and reason; returns what is wrong.
-std::optional<std::string> parse(std::string_view text, Suppression& out) {
+std::optional<std::string> parse(std::string_view text, const RuleNames& names, Suppression& out) {
   if (!text.starts_with(kIgnore)) return "a suppression is written `# tensorlint: ignore[rule] reason`";
   text = trimmed(text.substr(kIgnore.size()));
   const std::size_t close = text.find(']');
@@ -44,8 +44,8 @@ std::optional<std::string> parse(std::string_view text, Suppression& out) {
   while (!rules.empty()) {
     const std::size_t comma = rules.find(',');
     const std::string_view rule = trimmed(rules.substr(0, comma));
-    const std::vector<std::string_view> codes = rules_matching(rule);
-    if (codes.empty()) return fmt::format("no rule is called `{}`{}", rule, suggestion(rule, rule_words()));
+    const std::vector<std::string_view> codes = names.matching(rule);
+    if (codes.empty()) return names.unknown(rule);
     out.codes.insert(codes.begin(), codes.end());
     rules.remove_prefix(comma == std::string_view::npos ? rules.size() : comma + 1);
   }
@@ -57,13 +57,7 @@ std::optional<std::string> parse(std::string_view text, Suppression& out) {
 
 }  // namespace
 
-bool Suppression::covers(const findings::Finding& finding) const {
-  if (!codes.contains(finding.code)) return false;
-  if (line != 0 && (finding.place.line != line || finding.place.file != place.file)) return false;
-  return matches_name(node, finding.node) && matches_name(graph, finding.graph);
-}
-
-CommentSuppressions suppressions_of(const Model& model) {
+CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) {
   CommentSuppressions found;
   for (std::size_t i = 0; i < model.comments.size(); ++i) {
     const Comment& comment = model.comments[i];
@@ -71,7 +65,7 @@ CommentSuppressions suppressions_of(const Model& model) {
     Suppression suppression;
     suppression.place = {.file = model.path, .line = comment.line, .column = 0, .source = {}};
     suppression.line = line_meant(model.comments, i);
-    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), suppression)) {
+    if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});
     } else {
       found.good.push_back(std::move(suppression));
@@ -80,4 +74,4 @@ CommentSuppressions suppressions_of(const Model& model) {
   return found;
 }
 
-}  // namespace tensorlint::rules
+}  // namespace tensorlint::pipeline

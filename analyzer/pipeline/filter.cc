@@ -1,0 +1,138 @@
+#include "analyzer/pipeline/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "analyzer/findings/grouping.h"
+#include "analyzer/findings/source_location.h"
+#include "analyzer/pipeline/comment_suppressions.h"
+#include "base/escape.h"
+
+namespace tensorlint::pipeline {
+namespace {
+
+using findings::Finding;
+using findings::Suppression;
+
+const rules::RuleInfo& unused_rule() { return rules::find_rule("unused-suppression")->info(); }
+
+/// A finding of unused-suppression.
+Finding about(findings::SourceLocation place, std::string message, const rules::RuleSelection& selection) {
+  const rules::RuleInfo& rule = unused_rule();
+  Finding finding;
+  finding.rule = rule.name;
+  finding.code = rule.code;
+  finding.severity = selection.severity(rule.code).value_or(rule.severity);
+  finding.path = place.file;
+  finding.place = std::move(place);
+  finding.message = std::move(message);
+  finding.order = ~std::uint64_t{0};
+  return finding;
+}
+
+class Filter {
+ public:
+  Filter(const Model& model, const rules::RuleSelection& selection, const FilterOptions& options)
+      : model_(model), selection_(selection), options_(options) {}
+
+  CheckResults run(rules::RuleResults found) {
+    out_.findings = std::move(found.findings);
+    out_.omitted_places = found.omitted_places;
+    out_.left_out =
+        std::erase_if(out_.findings, [&](const Finding& finding) { return !selection_.allows(finding.code); });
+    const CommentSuppressions comments = suppressions_of(model_, rules::rule_names());
+    const std::vector<bool> used = suppress(comments);
+    // What follows from a suppressed finding stays: whoever suppresses says that the node works, and then what comes
+    // after fails by itself.
+    rules::drop_followers(found.followers, out_.findings);
+    report_unused(comments, used, found.omitted);
+    findings::sort_and_deduplicate(out_.findings);
+    findings::group_by_cause(out_.findings);
+    if (options_.baseline != nullptr) {
+      const config::Baseline::Known known = options_.baseline->take_out(model_.path, out_.findings);
+      out_.in_baseline = known.found;
+      out_.gone = known.gone;
+    }
+    out_.counts = findings::count(out_.findings);
+    out_.counts += found.omitted;
+    return std::move(out_);
+  }
+
+ private:
+  /// By comment: it took something away.
+  std::vector<bool> suppress(const CommentSuppressions& comments) {
+    std::vector<bool> used(comments.good.size(), false);
+    out_.suppressed.assign(options_.suppressions.size(), 0);
+    std::erase_if(out_.findings, [&](const Finding& finding) {
+      const auto covers = [&](const Suppression& suppression) { return suppression.covers(finding); };
+      if (const auto comment = std::ranges::find_if(comments.good, covers); comment != comments.good.end()) {
+        used[static_cast<std::size_t>(comment - comments.good.begin())] = true;
+        ++out_.suppressed_by_comments;
+        return true;
+      }
+      const auto row = std::ranges::find_if(options_.suppressions, covers);
+      if (row == options_.suppressions.end()) return false;
+      ++out_.suppressed[static_cast<std::size_t>(row - options_.suppressions.begin())];
+      return true;
+    });
+    return used;
+  }
+
+  void report_unused(const CommentSuppressions& comments, const std::vector<bool>& used,
+                     findings::SeverityCounts& omitted) {
+    if (model_.comments.empty() || !reports_unused_suppressions(selection_)) return;
+    findings::LocationResolver locations(model_, selection_.source_root());
+    std::size_t kept = 0;
+    const auto add = [&](Finding finding) {
+      if (kept++ >= selection_.limit()) {
+        ++omitted[finding.severity];
+        return;
+      }
+      finding.graph = model_.graph_path(GraphId::kMain);
+      finding.place = locations.in_text({.line = finding.place.line, .column = 0});
+      out_.findings.push_back(std::move(finding));
+    };
+    for (const BadSuppression& bad : comments.bad) add(about(bad.place, bad.message, selection_));
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const Suppression& comment = comments.good[i];
+      if (used[i] || !all_run(comment, selection_)) continue;
+      Finding finding = unused_suppression(comment, selection_);
+      finding.fixes = {{.message = "remove the comment",
+                        .applicability = findings::Applicability::kSafe,
+                        .edits = {RemoveComment{comment.place.line}}}};
+      add(std::move(finding));
+    }
+  }
+
+  const Model& model_;
+  const rules::RuleSelection& selection_;
+  const FilterOptions& options_;
+  CheckResults out_;
+};
+
+}  // namespace
+
+CheckResults filter(const Model& model, rules::RuleResults found, const rules::RuleSelection& selection,
+                    const FilterOptions& options) {
+  return Filter(model, selection, options).run(std::move(found));
+}
+
+bool all_run(const Suppression& suppression, const rules::RuleSelection& selection) {
+  return std::ranges::all_of(suppression.codes, [&](std::string_view code) { return selection.allows(code); });
+}
+
+bool reports_unused_suppressions(const rules::RuleSelection& selection) { return selection.allows(unused_rule()); }
+
+Finding unused_suppression(const Suppression& suppression, const rules::RuleSelection& selection) {
+  Finding finding =
+      about(suppression.place,
+            fmt::format("the suppression of {} suppresses nothing", quoted_for_people(suppression.rules)), selection);
+  finding.fixes.push_back({.message = "remove it", .applicability = findings::Applicability::kSafe});
+  return finding;
+}
+
+}  // namespace tensorlint::pipeline
