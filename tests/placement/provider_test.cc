@@ -40,6 +40,9 @@ TEST(ProviderTable, IsBuiltIn) {
   EXPECT_TRUE(cuda->kernels.contains("Softmax"));
   EXPECT_TRUE(cuda->kernels.contains("com.microsoft.FusedMatMul"));
   EXPECT_FALSE(cuda->kernels.contains("StringNormalizer"));
+  // Without constraints on types, and therefore not on onnxruntime's page.
+  EXPECT_TRUE(cuda->kernels.contains("NonMaxSuppression"));
+  EXPECT_TRUE(built_in_provider("cpu")->kernels.contains("NonMaxSuppression"));
   EXPECT_EQ(built_in_provider("npu"), nullptr);
 }
 

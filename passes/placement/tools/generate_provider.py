@@ -13,6 +13,19 @@ DTYPES = {
 }  # fmt: skip
 DOMAINS = {"ai.onnx": "", "ai.onnx.ml": "ai.onnx.ml.", "com.microsoft": "com.microsoft."}
 
+# Kernels that the page leaves out, since they constrain no types: what `get_all_opkernel_def` of onnxruntime's Python module
+# lists of the cpu, and core/providers/cuda/object_detection/non_max_suppression.cc.
+UNLISTED = {
+    "CPUExecutionProvider": [
+        "NonMaxSuppression 11+",
+        "NonMaxSuppression 10-10",
+        "com.microsoft.QLinearAveragePool 1+",
+        "com.microsoft.QLinearConcat 1+",
+        "com.microsoft.QLinearGlobalAveragePool 1+",
+    ],
+    "CUDAExecutionProvider": ["NonMaxSuppression 11+", "NonMaxSuppression 10-10"],
+}  # fmt: skip
+
 
 def constraints(text: str) -> list[str]:
     """`**T** = tensor(float), ...<br/> **U** = ...`; types other than tensors say nothing."""
@@ -58,7 +71,7 @@ def main() -> None:
         rows.append(" ".join([domain + op, versions(cells[2].strip()), *constraints(cells[3])]))
     print(f"# {provider} of {release}, from docs/OperatorKernels.md by generate_provider.py")
     print(f"provider {name}\ndevice {device}\nsource {release}")
-    print("\n".join(rows))
+    print("\n".join(rows + UNLISTED.get(provider, [])))
 
 
 if __name__ == "__main__":
