@@ -1,5 +1,7 @@
 #include "analyzer/rules/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <unordered_map>
@@ -50,7 +52,19 @@ bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeVio
   if (first.operands.empty() || second.operands.empty()) return false;
   const std::set<int> a(first.operands.begin(), first.operands.end()),
       b(second.operands.begin(), second.operands.end());
-  return std::ranges::includes(a, b) || std::ranges::includes(b, a);
+  if (std::ranges::includes(a, b) || std::ranges::includes(b, a)) return true;
+  // Several operands that do not fit one: who is wrong is not known.
+  return first.constraint == second.constraint &&
+         std::ranges::any_of(a, [&](int operand) { return b.contains(operand); });
+}
+
+/// A key that nodes share which are all written for a newer opset than the imported one, or all for an older one.
+std::string import_cause(const Model& model, const dataflow::NodeViolation& violation) {
+  const structure::OpsetNeeds::Mismatch mismatch = structure::OpsetNeeds::mismatch(model, violation);
+  if (mismatch == structure::OpsetNeeds::Mismatch::kNone) return {};
+  const Node& node = model.node(violation.node);
+  return fmt::format("import {} {} {}", model.graph(node.graph).opsets, static_cast<int>(mismatch),
+                     model.text(model.op(node).domain));
 }
 
 /// Words all violations; those that follow from others are listed in `followers`.
@@ -80,7 +94,7 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
     assert(rule != nullptr && "each kind of constraint has a rule");
     if (!selection.runs(rule->info())) continue;
     if (rule == previous_rule && continues(violation, previous)) {
-      if (FindingBuilder last = out.last()) last.note("the same operands also fail here: " + found.message());
+      if (FindingBuilder last = out.last()) last.note("also here: " + found.message());
       continue;
     }
     out.set_rule(rule->info());
@@ -88,6 +102,7 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
     previous = &violation;
     previous_rule = rule;
     if (const std::string cause = contradictions.cause(violation); !cause.empty()) out.last().cause(cause);
+    if (const std::string cause = import_cause(analysis.model(), violation); !cause.empty()) out.last().cause(cause);
     for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))
       if (FindingBuilder last = out.last())
         last.note_at(contradiction->node, findings::violation_text(analysis, *contradiction));

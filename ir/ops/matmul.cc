@@ -83,13 +83,16 @@ std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   if (x && y) check_inner(in, turned(*x, turn_a), turned(*y, turn_b), a, b, kGemmInner);
   const auto addend = c < 0 ? std::nullopt : in.shape(c);
   // Until opset 6 the addend was stretched on request only.
-  if (!addend || in.failed() || (in.call().domain.empty() && in.opset() < 7)) return result;
-  // The product is no operand: its rows are A's, its columns B's.
-  const auto misfit = [&](Dim extent, Dim target) {
-    return !pool.bounds_from_two(extent).contains(1) && pool.differ(extent, target);
+  if (!addend || (in.call().domain.empty() && in.opset() < 7)) return result;
+  // The product is not an operand: its rows are A's, its columns B's. Factors that do not fit each other may have to be
+  // transposed, so that the addend is wrong only if it fits neither of their extents.
+  const bool certain = !in.failed();
+  const auto misfit = [&](Dim extent, Dim target, const auto& factor) {
+    if (pool.bounds_from_two(extent).contains(1) || !pool.differ(extent, target)) return false;
+    return certain || (factor && pool.differ(extent, (*factor)[0]) && pool.differ(extent, (*factor)[1]));
   };
-  const bool columns = !addend->empty() && misfit(addend->back(), result[1]);
-  if (addend->size() <= 2 && !columns && !(addend->size() == 2 && misfit(addend->front(), result[0]))) return result;
+  const bool columns = !addend->empty() && misfit(addend->back(), result[1], y);
+  if (addend->size() <= 2 && !columns && !(addend->size() == 2 && misfit(addend->front(), result[0], x))) return result;
   if (addend->size() > 2 ||
       !pool.bounds(pool.sub(columns ? addend->back() : addend->front(), result[columns ? 1 : 0])).contains(0))
     in.fail(kGemmAddend, {c, columns ? b : a},

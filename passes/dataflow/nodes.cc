@@ -8,6 +8,9 @@
 namespace tensorlint::dataflow {
 namespace {
 
+/// Violations of one constraint that are kept of a node: those of a sum of thousands of operands are not.
+constexpr std::size_t kMaxFaultsOfConstraint = 8;
+
 constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
 
 std::int64_t content_size(const FactStore& facts, FactId id) {
@@ -183,8 +186,11 @@ void Solver::record(NodeId id, ops::Violation violation) {
     infeasible_ = infeasible_ || (rank && violation.certainty == ops::Certainty::kMust && conditional_ == 0);
     return;
   }
-  // The same node fails once for all its visits; the first one has the sharpest facts.
-  if (!recorded_.emplace(id, violation.constraint).second) return;
+  // The same node fails once for all its visits; the first one has the sharpest facts. Other operands are another
+  // fault.
+  std::vector<std::vector<int>>& known = recorded_[{id, violation.constraint}];
+  if (known.size() >= kMaxFaultsOfConstraint || std::ranges::find(known, violation.operands) != known.end()) return;
+  known.push_back(violation.operands);
   out_.violations_.push_back({std::move(violation), id, calls_, iteration_});
 }
 

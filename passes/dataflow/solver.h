@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -201,7 +202,8 @@ class Solver {
   InitialFacts initial_facts_;
   std::vector<AbstractValue> current_;  // by value: facts of the visit under way
   std::set<ValueId> defined_twice_;
-  std::set<std::pair<NodeId, const ops::Constraint*>> recorded_;
+  /// By node and constraint: the operands that violations concerned.
+  std::map<std::pair<NodeId, const ops::Constraint*>, std::vector<std::vector<int>>> recorded_;
   Budget budget_;
 
   std::vector<std::vector<GraphId>> bodies_;  // by graph

@@ -22,14 +22,17 @@ bool fits(const OpSchema& schema, const Node& node, std::span<const Attribute> a
   });
 }
 
+/// What the versions of an operator differ in.
+bool is_about_version(ops::ConstraintKind kind) {
+  return kind == ops::ConstraintKind::kNotInOpset || kind == ops::ConstraintKind::kOperandCount ||
+         kind == ops::ConstraintKind::kUnknownAttribute || kind == ops::ConstraintKind::kAttribute;
+}
+
 }  // namespace
 
 std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeViolation& violation) {
   const ops::ConstraintKind kind = violation.kind();
-  if (violation.node == NodeId::kNone) return 0;
-  if (kind != ops::ConstraintKind::kNotInOpset && kind != ops::ConstraintKind::kOperandCount &&
-      kind != ops::ConstraintKind::kUnknownAttribute && kind != ops::ConstraintKind::kAttribute)
-    return 0;
+  if (violation.node == NodeId::kNone || !is_about_version(kind)) return 0;
   const Node& node = model.node(violation.node);
   const Operator& op = model.op(node);
   if (op.function != GraphId::kNone || op.opset <= 0) return 0;
@@ -76,7 +79,30 @@ std::int64_t OpsetNeeds::explaining(const dataflow::NodeViolation& violation) co
   const auto found = needed_.find({model_.graph(node.graph).opsets, op.domain});
   if (found == needed_.end()) return 0;
   const OpSchema* then = find_schema(model_.text(op.domain), model_.text(op.name), static_cast<int>(found->second));
-  return then != nullptr && then != op.schema ? found->second : 0;
+  if (then == nullptr || then == op.schema) return 0;
+  // What that version does not take either is a mistake of its own.
+  return !is_about_version(violation.kind()) || fits(*then, node, model_.attributes(node)) ? found->second : 0;
+}
+
+bool OpsetNeeds::fits_an_older_version(const Model& model, const dataflow::NodeViolation& violation) {
+  if (violation.node == NodeId::kNone || !is_about_version(violation.kind())) return false;
+  const Node& node = model.node(violation.node);
+  const Operator& op = model.op(node);
+  if (op.function != GraphId::kNone || op.schema == nullptr || fits(*op.schema, node, model.attributes(node)))
+    return false;
+  const std::string_view domain = model.text(op.domain), name = model.text(op.name);
+  for (int opset = op.schema->since_version - 1; opset > 0;) {
+    const OpSchema* schema = find_schema(domain, name, opset);
+    if (schema == nullptr) return false;
+    if (fits(*schema, node, model.attributes(node))) return true;
+    opset = schema->since_version - 1;
+  }
+  return false;
+}
+
+OpsetNeeds::Mismatch OpsetNeeds::mismatch(const Model& model, const dataflow::NodeViolation& violation) {
+  if (needed_for(model, violation) > 0) return Mismatch::kWrittenForNewer;
+  return fits_an_older_version(model, violation) ? Mismatch::kWrittenForOlder : Mismatch::kNone;
 }
 
 }  // namespace tensorlint::structure

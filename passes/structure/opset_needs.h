@@ -20,9 +20,15 @@ class OpsetNeeds {
   /// something else under that opset. 0 otherwise.
   std::int64_t explaining(const dataflow::NodeViolation& violation) const;
 
+  /// Which way the import is wrong for one node.
+  enum class Mismatch : std::uint8_t { kNone, kWrittenForNewer, kWrittenForOlder };
+  /// Another version of the operator takes the operands and attributes of the failing node.
+  static Mismatch mismatch(const Model& model, const dataflow::NodeViolation& violation);
+
  private:
   using Import = std::pair<std::uint32_t, NameId>;  // opset imports of the node's graph, domain
   static std::int64_t needed_for(const Model& model, const dataflow::NodeViolation& violation);
+  static bool fits_an_older_version(const Model& model, const dataflow::NodeViolation& violation);
 
   const Model& model_;
   std::map<Import, std::int64_t> needed_;

@@ -107,12 +107,14 @@ findings::InputReport checked(const Model& model, const RuleInfo* only = nullptr
   return report;
 }
 
-/// The rule's findings that are no hints.
+/// Places of the rule's findings, those of severity info only where that is the rule's own.
 std::size_t count_of(const findings::InputReport& report, std::string_view code) {
-  return static_cast<std::size_t>(std::ranges::count_if(report.findings, [&](const findings::Finding& finding) {
-    return finding.code == code && (finding.severity != findings::Severity::kInfo ||
-                                    find_rule(code)->info().severity == findings::Severity::kInfo);
-  }));
+  std::size_t places = 0;
+  for (const findings::Finding& finding : report.findings)
+    if (finding.code == code && (finding.severity != findings::Severity::kInfo ||
+                                 find_rule(code)->info().severity == findings::Severity::kInfo))
+      places += finding.places();
+  return places;
 }
 
 /// What fixes, unsafe ones too, make of a faulty model in text stands beside it, and is mended where the rule has a

@@ -1,6 +1,7 @@
 // Parts of a tensor along axes. Source: ONNX Slice (opsets 1 with attributes, 10 with operands and steps, 11, 13).
 // Starts and ends count from the back where negative and are clamped to the extent, so they never fail.
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -93,6 +94,27 @@ struct Bounded {
   Dims starts, ends, steps;
 };
 
+struct BoundsList {
+  std::string_view one, many;
+  const std::optional<Dims>& list;
+  bool given = true;
+};
+
+/// The lists that are known have as many elements as each other.
+bool same_lengths(Inference& in, std::initializer_list<BoundsList> lists) {
+  ArgumentList counts{{}, ", ", " and "};
+  std::optional<std::size_t> length;
+  bool same = true;
+  for (const auto& [one, many, list, given] : lists) {
+    if (!given || !list) continue;
+    counts.items.emplace_back(Message{"{} {}", list->size(), list->size() == 1 ? one : many});
+    same = same && length.value_or(list->size()) == list->size();
+    length = list->size();
+  }
+  if (!same) in.fail(kSliceLengths, {0}, {"Slice has {}", std::move(counts)});
+  return same;
+}
+
 /// nullopt where the axes or how many there are is not known, or something failed.
 std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
   DimPool& pool = in.dims();
@@ -100,14 +122,15 @@ std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
   auto starts = integer_list(in, "starts", given), ends = integer_list(in, "ends", given);
   const auto axes = integer_list(in, "axes", has_axes);
   auto steps = integer_list(in, "steps", has_steps);
-  const struct {
-    std::string_view name;
-    bool given;
-    const std::optional<Dims>& list;
-  } others[] = {{"ends", true, ends}, {"axes", has_axes, axes}, {"steps", has_steps, steps}};
-  for (const auto& other : others) {
-    if (!other.given || !starts || !other.list || other.list->size() == starts->size()) continue;
-    in.fail(kSliceLengths, {0}, {"Slice has {} starts and {} {}", starts->size(), other.list->size(), other.name});
+  if (!same_lengths(in, {{"start", "starts", starts},
+                         {"end", "ends", ends},
+                         {"axis", "axes", axes, has_axes},
+                         {"step", "steps", steps, has_steps}})) {
+    if (has_axes && axes)
+      if (const auto constants = constant_extents(pool, *axes))
+        normalise_axes(in, *constants, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
+    if (has_steps && steps && std::ranges::any_of(*steps, [&](Dim step) { return pool.is_constant(step, 0); }))
+      in.fail(kSliceStep, {0}, {"a step along an axis of {} is 0", OperandRef(0)});
     return std::nullopt;
   }
   // Any of the lists tells how many there are.
