@@ -193,8 +193,7 @@ class Check : public Command {
         options, settings,
         "with --placement runtime: provider that runs the nodes it has kernels for; cuda, or the file of a table");
     add_placement_file(options, settings);
-    options.text("--source-root", settings.source_root, "DIR",
-                 "folder of the programs that the models were exported from, if neither the working folder nor theirs");
+    add_source_root(options, settings);
     options.text("--baseline", settings.baseline, "FILE", "report only findings that are not in this file");
     options.text("--write-baseline", options_.write_baseline, "FILE",
                  "write all findings to this file, for --baseline");

@@ -66,6 +66,11 @@ void add_placement_file(Options& options, SettingsOptions& settings) {
   options.text("--placement-file", settings.placement_file, "FILE", "TOML file with the devices of nodes and values");
 }
 
+void add_source_root(Options& options, SettingsOptions& settings) {
+  options.text("--source-root", settings.source_root, "DIR",
+               "folder of the programs that the models were exported from, if neither the working folder nor theirs");
+}
+
 void add_provider(Options& options, SettingsOptions& settings, const std::string& help) {
   options.texts("--provider", settings.providers, "NAME|FILE", help);
 }

@@ -38,6 +38,7 @@ class Options {
 /// What a command that reads models takes: configuration, signatures, declarations of inputs, ranges and devices.
 void add_model_settings(Options& options, SettingsOptions& settings);
 void add_placement_file(Options& options, SettingsOptions& settings);
+void add_source_root(Options& options, SettingsOptions& settings);
 /// `--provider`, which commands use differently: `help` says for what.
 void add_provider(Options& options, SettingsOptions& settings, const std::string& help);
 /// `--copy-data`; `where`: "to the folder of OUT".

@@ -53,9 +53,10 @@ int run_why(const WhyOptions& options) {
     value = model.find_value(static_cast<GraphId>(graph), options.value);
   if (value == ValueId::kAbsent)
     return refuse(fmt::format("{} has no value `{}`{}", path, options.value, hint(model, options.value)));
-  const dataflow::Analysis& analysis = pipeline->run({passes::Pass::kAnalysis}).analysis();
-  const auto error = write_stdout(options.depth ? reports::why_tree(analysis, value, *options.depth)
-                                                : reports::why_text(analysis, value));
+  const passes::PassResults& known = pipeline->run({passes::Pass::kAnalysis, passes::Pass::kPlacement});
+  const reports::WhySources from{known.analysis(), known.placement(), options.settings.source_root};
+  const auto error =
+      write_stdout(options.depth ? reports::why_tree(from, value, *options.depth) : reports::why_text(from, value));
   return error ? refuse(error->message) : kExitClean;
 }
 
@@ -67,6 +68,8 @@ class Why : public Command {
     options.argument("MODEL", options_.model, "a model, or - for standard input");
     options.argument("VALUE", options_.value, "name of the value");
     options.number("--depth", options_.depth, "N", "print a tree, this many nodes deep");
+    add_source_root(options, options_.settings);
+    add_placement_file(options, options_.settings);
     add_model_settings(options, options_.settings);
   }
 

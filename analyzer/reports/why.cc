@@ -1,6 +1,7 @@
 #include "analyzer/reports/why.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -160,6 +161,19 @@ bool counts_declaration(const dataflow::Analysis& analysis, ValueId value) {
   return std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
 }
 
+/// " on cuda:0"; nothing where the model says nothing about devices.
+std::string device_text(const placement::Placement& placement, ValueId value) {
+  const std::vector<std::string> devices = placement.devices(value);
+  return placement.any_source() && !devices.empty() ? fmt::format(" on {}", fmt::join(devices, " or ")) : std::string();
+}
+
+/// The line of the user's program; nothing for a line of the model itself.
+std::string code_text(const Model& model, const findings::SourceLocation& place) {
+  const std::size_t indent = place.source.find_first_not_of(" \t");
+  if (indent == std::string::npos || place.file == model.path) return {};
+  return fmt::format("    {} | {}\n", place.line, escape_for_people(std::string_view(place.source).substr(indent)));
+}
+
 /// What the names `?1`, `?2`, ... stand for, a line each.
 std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names, const std::vector<ValueId>& met_at) {
   const Model& model = analysis.model();
@@ -179,9 +193,10 @@ std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names,
 
 }  // namespace
 
-std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
+std::string why_text(const WhySources& from, ValueId value) {
+  const dataflow::Analysis& analysis = from.analysis;
   const Model& model = analysis.model();
-  findings::LocationResolver places(model);
+  findings::LocationResolver places(model, from.source_root);
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;  // where each of the names was met
   std::string text;
@@ -194,7 +209,8 @@ std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
     const std::string of = self.graph == GraphId::kMain
                                ? ""
                                : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
-    text += fmt::format("{}{} is {}\n", name_of(model, current), of, fact_text(analysis, current, names));
+    text += fmt::format("{}{} is {}{}\n", name_of(model, current), of, fact_text(analysis, current, names),
+                        device_text(from.placement, current));
     const std::string unknown = unknown_lines(analysis, current, current == value);
     text += unknown;
     met_at.resize(names.symbols().size(), current);
@@ -211,6 +227,7 @@ std::string why_text(const dataflow::Analysis& analysis, ValueId value) {
     text += "  made by " + node_text(model, self.producer);
     const findings::SourceLocation& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
+    text += code_text(model, place);
     for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
       text += fmt::format("  it fails: {}\n", findings::violation_text(analysis, violation));
     if (counts_declaration(analysis, current))
@@ -273,19 +290,20 @@ std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings:
 
 }  // namespace
 
-std::string why_tree(const dataflow::Analysis& analysis, ValueId value, std::size_t depth) {
+std::string why_tree(const WhySources& from, ValueId value, std::size_t depth) {
   struct Entry {
     ValueId value;
     std::size_t level;
   };
+  const dataflow::Analysis& analysis = from.analysis;
   const Model& model = analysis.model();
-  findings::LocationResolver places(model);
+  findings::LocationResolver places(model, from.source_root);
   ExtentNames names(analysis.facts());
   std::vector<ValueId> met_at;
   std::set<ValueId> expanded;
   std::string text;
   int lines = 0;
-  // A stack and no recursion: models are as deep as their makers like.
+  // A stack and no recursion: models may be deep.
   std::vector<Entry> pending{{value, 0}};
   while (!pending.empty()) {
     const Entry entry = pending.back();
@@ -295,8 +313,8 @@ std::string why_tree(const dataflow::Analysis& analysis, ValueId value, std::siz
       break;
     }
     text.append(2 * std::min(entry.level, kMaxIndent), ' ');
-    text += fmt::format("{}: {}{}", name_of(model, entry.value), fact_text(analysis, entry.value, names),
-                        remarks(analysis, entry.value, places));
+    text += fmt::format("{}: {}{}{}", name_of(model, entry.value), fact_text(analysis, entry.value, names),
+                        device_text(from.placement, entry.value), remarks(analysis, entry.value, places));
     met_at.resize(names.symbols().size(), entry.value);
     const std::vector<ValueId> sources = sources_of(model, entry.value);
     if (!sources.empty() && expanded.contains(entry.value)) {

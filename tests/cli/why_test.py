@@ -133,6 +133,33 @@ class WhyTest(unittest.TestCase):
                 self.assertEqual(result.stdout, output)
         self.assertEqual(len(blocks), 4)
 
+    def test_devices_are_those_of_the_placement_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path, places = Path(folder) / "m.onnxtxt", Path(folder) / "places.toml"
+            path.write_text('<ir_version: 10, opset_import: ["": 21]>\ng (float[N] x, float[N] w) => (float[] y) { y = Add (x, w) }\n')
+            places.write_text('[[place]]\nvalues = "*"\ndevice = "cuda:1"\n')
+            self.assertTrue(why(str(path), "y").stdout.startswith("`y` is float32[N]\n"))
+            said = why(str(path), "y", "--placement-file", str(places)).stdout
+            self.assertIn("`y` is float32[N] on cuda:1\n", said)
+            self.assertIn("`w` is float32[N] on cuda:1\n", said)
+            tree = why(str(path), "y", "--depth", "1", "--placement-file", str(places)).stdout
+            self.assertIn("  `x`: float32[N] on cuda:1, an input\n", tree)
+            places.write_text("[[place]]\n")
+            self.assertEqual(why(str(path), "y", "--placement-file", str(places)).returncode, 2)
+
+    def test_the_lines_of_the_program_are_shown(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "regression_bad.onnx"
+            model.write_bytes((SAMPLES / "regression_bad.onnx").read_bytes())
+            known = why(str(model), "val_3", "--source-root", str(ROOT)).stdout
+            places = re.findall(r"(?m) at samples/regression_step.py:(\d+)\n    (\d+) \| (.*)$", known)
+            lines = (SAMPLES / "regression_step.py").read_text().splitlines()
+            self.assertTrue(places, known)
+            for said, number, code in places:
+                self.assertEqual((said, code), (number, lines[int(number) - 1].strip()))
+            result = why(str(model), "val_3", "--source-root", str(model))
+            self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint: --source-root: {model} is not a folder\n"))
+
     def test_a_name_that_is_nearly_right(self) -> None:
         model = str(SAMPLES / "encoder_bad.onnx")
         self.assertIn("did you mean `val_16`?", why(model, "valu_16").stderr)
