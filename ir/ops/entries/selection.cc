@@ -319,7 +319,7 @@ OpEntry arg(std::string_view name) {
 const RegisterOps kSelections{
     arg("ArgMax"),
     arg("ArgMin"),
-    // onnxruntime's CUDA kernel reads `K` on the host; in version 1 it is the attribute `k`.
+    // `K` gives the shape of the results, which is needed on the host; in version 1 it is the attribute `k`.
     OpEntry("TopK").infer(top_k).host_list("K").constraint(kTopAxis).constraint(kTopCount),
     OpEntry("OneHot")
         .infer(one_hot)
