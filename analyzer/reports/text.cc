@@ -12,8 +12,8 @@
 namespace tensorlint::reports {
 namespace {
 
-/// Hints of one rule shown per input; the rest is counted. Errors and warnings are all shown.
-constexpr std::size_t kShownHints = 5;
+/// Findings of severity info, of one rule, shown per input; the rest is counted. Errors and warnings are all shown.
+constexpr std::size_t kShownInfos = 5;
 /// Other places of a finding that are named; JSON has all of them.
 constexpr std::size_t kShownMessages = 3;
 constexpr std::size_t kShownPlaces = 3;
@@ -26,13 +26,13 @@ class TextReport {
 
   void add(const findings::InputReport& input) {
     if (!input.checked) add_failure(input);
-    std::map<std::string_view, std::size_t> hints;
+    std::map<std::string_view, std::size_t> infos;
     for (const findings::Finding& finding : input.findings) {
-      if (finding.severity == findings::Severity::kInfo && ++hints[finding.code] > kShownHints) continue;
+      if (finding.severity == findings::Severity::kInfo && ++infos[finding.code] > kShownInfos) continue;
       add(finding);
     }
-    for (const auto& [code, number] : hints)
-      if (number > kShownHints) line("{} more of {} in {}", number - kShownHints, code, escape_for_people(input.path));
+    for (const auto& [code, number] : infos)
+      if (number > kShownInfos) line("{} more of {} in {}", number - kShownInfos, code, escape_for_people(input.path));
     if (input.omitted() > 0)
       line("{} more findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
     counts_ += input.counts;
@@ -61,7 +61,7 @@ class TextReport {
     };
     add_count(counts_.error, "error", "errors");
     add_count(counts_.warning, "warning", "warnings");
-    add_count(counts_.info, "hint", "hints");
+    add_count(counts_.info, "info", "info");
     if (summary.empty()) summary = "no findings";
     if (places_ > counts_.total()) summary += fmt::format(" in {} places", places_);
     if (left_out_ > 0) summary += fmt::format("; {} of rules that the configuration excludes", left_out_);

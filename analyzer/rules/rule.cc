@@ -32,8 +32,8 @@ std::string_view origin_word(ValueOrigin origin) {
   }
 }
 
-/// "int64", "[4, 3]", "[2] = {N, 4}", "values in [0, 9]", "the value 3"; empty where nothing is known that is worth
-/// saying.
+/// "int64", "[4, 3]", "[2] = {N, 4}", "a scalar", "the scalar 3", "values in [0, 9]", "the value 3"; empty where
+/// nothing is known that is worth saying.
 std::string aspect_text(const dataflow::Analysis& analysis, ValueId value, Aspect aspect) {
   const Fact& fact = analysis.fact(value);
   switch (aspect) {
@@ -42,11 +42,13 @@ std::string aspect_text(const dataflow::Analysis& analysis, ValueId value, Aspec
     case Aspect::kShape: {
       if (fact.shape == ShapeId::kUnranked) return {};
       const Content* content = analysis.facts().content(fact.content);
-      std::string text = analysis.facts().shape_text(fact.shape);
+      const bool is_scalar = fact.kind == ValueKind::kTensor && analysis.facts().dims_of(fact.shape).empty();
+      std::string text = is_scalar ? "a scalar" : analysis.facts().shape_text(fact.shape);
       if (content == nullptr || content->integers.empty() || content->integers.size() > kShownElements) return text;
       // The elements of a small integer tensor are most often a shape themselves.
       std::vector<std::string> elements;
       for (const Dim element : content->integers) elements.push_back(analysis.facts().dims().to_text(element));
+      if (is_scalar) return "the scalar " + elements.front();
       return fmt::format("{} = {{{}}}", text, fmt::join(elements, ", "));
     }
     case Aspect::kValue: {
@@ -280,7 +282,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   const std::vector<findings::StackFrame> frames =
       findings::parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));
   if (const findings::StackFrame* frame = library_frame(frames))
-    finding->notes.push_back({.message = "in this library code, called from there",
+    finding->notes.push_back({.message = "in this library code, called from the line above",
                               .node = {},
                               .place = {.file = std::string(frame->file),
                                         .line = frame->line,

@@ -6,10 +6,11 @@
 namespace tensorlint::dataflow {
 namespace {
 
-const ops::Constraint kBodyArity{"body_arity", ops::ConstraintKind::kOperandCount,
-                                 "a body takes and gives as many values as its node hands it"};
+const ops::Constraint kBodyArity{
+    "body_arity", ops::ConstraintKind::kOperandCount,
+    "a body has an input for each value that enters it and an output for each that leaves it"};
 const ops::Constraint kBodyInput{"body_input_type", ops::ConstraintKind::kDeclaredType,
-                                 "what a body declares of its inputs agrees with what it is handed"};
+                                 "the declared types of a body's inputs agree with the values that enter it"};
 
 }  // namespace
 
@@ -50,12 +51,12 @@ bool Solver::body_fits(NodeId id, const RegionOp& region, std::size_t result_cou
   const Graph& graph = model_.graph(region.body());
   const std::size_t inputs = region.input_count(), outputs = region.output_count(result_count);
   if (graph.inputs.size() != inputs) {
-    record_arity(id, {"the body takes {} value{}, it is handed {}", graph.inputs.size(),
-                      graph.inputs.size() == 1 ? "" : "s", inputs});
+    record_arity(
+        id, {"the body takes {} value{}, {} given", graph.inputs.size(), graph.inputs.size() == 1 ? "" : "s", inputs});
     return false;
   }
   if (graph.outputs.size() != outputs) {
-    record_arity(id, {"the body gives {} value{}, its node takes {}", graph.outputs.size(),
+    record_arity(id, {"the body gives {} value{}, its node needs {}", graph.outputs.size(),
                       graph.outputs.size() == 1 ? "" : "s", outputs});
     return false;
   }

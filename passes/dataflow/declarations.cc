@@ -5,11 +5,11 @@ namespace tensorlint::dataflow {
 namespace {
 
 const ops::Constraint kDeclared{"declared_type", ops::ConstraintKind::kDeclaredType,
-                                "what is declared agrees with what is inferred"};
+                                "the declared type agrees with the inferred one"};
 const ops::Constraint kDeclaredShape{"declared_shape", ops::ConstraintKind::kDeclaredShape,
-                                     "a declared shape agrees with what is inferred"};
+                                     "the declared shape agrees with the inferred one"};
 const ops::Constraint kNotedShape{"noted_shape", ops::ConstraintKind::kNotedShape,
-                                  "a shape in value_info agrees with what is inferred"};
+                                  "the shape in value_info agrees with the inferred one"};
 
 }  // namespace
 

@@ -65,8 +65,7 @@ class TransferPlanner {
     visit_graph(GraphId::kMain);
     if (problem_) return *std::move(problem_);
     for (std::size_t v = 1; v < model_.values.size(); ++v) add_copies(static_cast<ValueId>(v));
-    if (cut_.solve() >= MinimumCut::kInfinite)
-      return Error{"what the model and its placement ask for cannot be met by copies", {}};
+    if (cut_.solve() >= MinimumCut::kInfinite) return Error{"no copies can satisfy the placement of this model", {}};
     for (std::size_t n = 0; n < node_sides_.size(); ++n)
       if (node_sides_[n] != kNowhere) ++(is_on_accelerator(node_sides_[n]) ? plan_.on_accelerator : plan_.on_cpu);
     place_what_follows_nothing();
@@ -92,10 +91,10 @@ class TransferPlanner {
   std::optional<Error> check_model() const {
     if (analysis_.fatal_violation() != nullptr || !analysis_.early_uses().empty() || !model_.faults.empty() ||
         model_.graphs.empty())
-      return Error{"the model has errors: `tensorlint check` shows them, and only a model without can be placed", {}};
+      return Error{"the model has errors, which `tensorlint check` lists: it cannot be placed", {}};
     for (const ValueId operand : model_.operand_list)
       if (operand != ValueId::kAbsent && model_.value(operand).origin == ValueOrigin::kUndefined)
-        return Error{fmt::format("`{}` is used and nothing defines it", model_.name_of(operand)), {}};
+        return Error{fmt::format("`{}` is used but never defined", model_.name_of(operand)), {}};
     return std::nullopt;
   }
 

@@ -200,9 +200,9 @@ void DeviceSources::read_tags(const Model& model) {
     const MetadataEntry* tag = tag_of(entries);
     if (tag == nullptr) continue;
     if (is_transfer(model, model.op(model.nodes[n]))) {
-      problems_.push_back(
-          {id, ValueId::kAbsent,
-           "a Transfer runs nowhere: its attribute `device` says where the result goes, the tag says nothing"});
+      problems_.push_back({id, ValueId::kAbsent,
+                           "a Transfer does not run on a device: its attribute `device` says where the result goes, "
+                           "the tag has no effect"});
       continue;
     }
     if (const int device = parse(tag->value, {id, ValueId::kAbsent, {}}); device != kUnplaced)

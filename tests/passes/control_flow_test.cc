@@ -142,13 +142,13 @@ Solved with_body(std::string_view body) {
 TEST(ControlFlow, ABodyTakesAndGivesWhatItsNodeHands) {
   EXPECT_EQ(
       with_body("(int64 i, bool c) => (bool c_out, float[3] v_out) { c_out = Identity(c) v_out = Relu(x) }").messages(),
-      Labels{"body_arity: the body takes 2 values, it is handed 3"});
+      Labels{"body_arity: the body takes 2 values, 3 given"});
   EXPECT_EQ(with_body("(int64 i, bool c, float[3] v) => (bool c_out) { c_out = Identity(c) }").messages(),
-            Labels{"body_arity: the body gives 1 value, its node takes 2"});
+            Labels{"body_arity: the body gives 1 value, its node needs 2"});
   EXPECT_EQ(with_body("(int64 i, bool c, float[3] v) => (bool c_out, float[3] v_out, float[3] more) "
                       "{ c_out = Identity(c) v_out = Relu(v) more = Relu(v) }")
                 .messages(),
-            Labels{"body_arity: the body gives 3 values, its node takes 2"});
+            Labels{"body_arity: the body gives 3 values, its node needs 2"});
 }
 
 TEST(ControlFlow, ABodyDeclaresWhatItIsHanded) {
@@ -289,9 +289,9 @@ TEST(ControlFlow, TheOtherBranchDeclaresTheSameType) {
 TEST(ControlFlow, BranchesTakeNothingAndGiveWhatIfGives) {
   const std::string_view fine = "() => (float[N, 3] t) { t = Relu(x) }";
   EXPECT_EQ(branches("c", "(float[3] q) => (float[N, 3] t) { t = Relu(x) }", fine).messages(),
-            Labels{"body_arity: `then_branch` takes 1 value, a branch is handed none"});
+            Labels{"body_arity: `then_branch` has 1 input, a branch takes none"});
   EXPECT_EQ(branches("c", fine, "(float[3] q, float[3] r) => (float[N, 3] e) { e = Relu(x) }").messages(),
-            Labels{"body_arity: `else_branch` takes 2 values, a branch is handed none"});
+            Labels{"body_arity: `else_branch` has 2 inputs, a branch takes none"});
   EXPECT_EQ(branches("c", fine, "() => (float[N, 3] e, float[N, 3] f) { e = Relu(x) f = Relu(x) }").messages(),
             Labels{"body_arity: `else_branch` gives 2 values, If has 1 result"});
   EXPECT_EQ(branches("c", fine, fine, "y, z").messages().at(0),

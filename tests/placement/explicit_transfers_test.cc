@@ -175,7 +175,7 @@ TEST(ExplicitTransfers, KeepWhatTheModelPlaces) {
 
 TEST(ExplicitTransfers, AreRefusedForModelsWithErrors) {
   EXPECT_EQ(placed("g (float[4] x, float[3] w) => (a) { a = Add (x, w) }").problem,
-            "the model has errors: `tensorlint check` shows them, and only a model without can be placed");
+            "the model has errors, which `tensorlint check` lists: it cannot be placed");
   const Result<Model> model =
       read_onnx_text("<ir_version: 10, opset_import: [\"\": 21]>\ng (float[4] x) => (a) { a = Exp (x) }", "m");
   EXPECT_EQ(make_transfers_explicit(dataflow::analyse(*model, {}), {}).error().message,

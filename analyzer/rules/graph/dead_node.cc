@@ -58,7 +58,7 @@ class DeadNode : public Rule {
                                 more == 1 ? "gives" : "give"));
     std::vector<GraphEdit> edits;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (i > 0 && i <= kNoted) finding.note_at(nodes[i], "nor of this one");
+      if (i > 0 && i <= kNoted) finding.note_at(nodes[i], "no result of this node either");
       std::ranges::move(removal(analysis, nodes[i], live), std::back_inserter(edits));
     }
     finding.fix(more == 0 ? "remove the node and everything that only feeds it"

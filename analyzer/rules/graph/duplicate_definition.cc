@@ -60,7 +60,7 @@ class DuplicateDefinition : public Rule {
         slots[at] = {tag, i + 1};
       } else if (out.first(std::to_string(i))) {  // not what defines its results again
         out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name)))
-            .note_at(static_cast<NodeId>(slots[at].place - 1), "the other one");
+            .note_at(static_cast<NodeId>(slots[at].place - 1), "the other node");
       }
     }
   }

@@ -11,7 +11,7 @@ class UndeclaredCustomOperator : public Rule {
  public:
   UndeclaredCustomOperator()
       : Rule({"TL-G614", "undeclared-custom-operator", "graph", findings::Severity::kInfo,
-              "an operator of a domain that nothing is known of"}) {}
+              "an operator of an unknown domain"}) {}
 
   bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const override {
     return entry == nullptr && newest_opset(domain) == 0 && misspelt_operator(domain, name).empty();
@@ -20,8 +20,7 @@ class UndeclaredCustomOperator : public Rule {
   void check(const NodeCall& call, Reporter& out) const override {
     const std::string name = fmt::format("{}.{}", call.model().text(call.op().domain), call.op_name());
     if (call.op().schema != nullptr || call.analysis().is_declared(call.id()) || !out.first(name)) return;
-    out.report(call.id(),
-               fmt::format("nothing is known of operator {}: its results may be anything", quoted_for_people(name)));
+    out.report(call.id(), fmt::format("operator {} is unknown: its results may be anything", quoted_for_people(name)));
   }
 };
 

@@ -7,7 +7,7 @@ class WrongOperandCount : public Rule {
  public:
   WrongOperandCount()
       : Rule({"TL-G603", "wrong-operand-count", "graph", findings::Severity::kError,
-              "more or fewer operands or results than the operator has"}) {}
+              "too many or too few operands or results"}) {}
 
   Specificity match(const ViolationCase& violation) const override {
     return violation.kind() == ops::ConstraintKind::kOperandCount ? Specificity::kGeneric : Specificity::kNone;

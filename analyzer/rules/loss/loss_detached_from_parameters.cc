@@ -10,7 +10,7 @@ class LossDetachedFromParameters : public Rule {
  public:
   LossDetachedFromParameters()
       : Rule({"TL-L306", "loss-detached-from-parameters", "loss", findings::Severity::kWarning,
-              "a loss that no parameter gets a gradient from"},
+              "a loss whose gradient reaches no parameter"},
              {passes::Pass::kLosses, passes::Pass::kGradientReach, passes::Pass::kLiveness}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

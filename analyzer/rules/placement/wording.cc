@@ -24,7 +24,7 @@ std::string message_of(const Model& model, const placement::PlacementViolation& 
   const placement::PlacementWitness& witness = violation.witness;
   std::string text;
   if (violation.cause == placement::PlacementCause::kClaim) {
-    text = fmt::format("{} is handed a value on {} but says that it is on {}", name_of(model, violation.first),
+    text = fmt::format("{} receives a value on {} but is declared to be on {}", name_of(model, violation.first),
                        witness.other, witness.device);
   } else if (violation.first == violation.second) {
     text = fmt::format("the slices of {} are on {} and on {}", name_of(model, violation.first), witness.device,
