@@ -7,6 +7,7 @@
 
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
+#include "base/id_vector.h"
 #include "ir/facts/dim_names.h"
 #include "passes/losses/loss_sites.h"
 
@@ -142,14 +143,14 @@ class NodePrinter {
     return nodes;
   }
   /// A node that was printed takes or gives it.
-  bool is_shown(ValueId value) const { return shown_[static_cast<std::size_t>(value)]; }
+  bool is_shown(ValueId value) const { return shown_[value]; }
 
  private:
   Json names(std::span<const ValueId> values) {
     Json json = Json::array();
     for (const ValueId value : values) {
       json.push_back(value == ValueId::kAbsent ? Json() : Json(identifier(model_.name_of(value))));
-      if (value != ValueId::kAbsent) shown_[static_cast<std::size_t>(value)] = true;
+      if (value != ValueId::kAbsent) shown_[value] = true;
     }
     return json;
   }
@@ -157,7 +158,7 @@ class NodePrinter {
   const Model& model_;
   const ShowFilter& filter_;
   findings::LocationResolver locations_;
-  std::vector<bool> shown_;
+  IdVector<ValueId, bool> shown_;
 };
 
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.

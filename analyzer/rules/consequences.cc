@@ -30,23 +30,23 @@ Consequences::Consequences(const dataflow::Analysis& analysis) : analysis_(analy
   };
   if (std::ranges::none_of(violations, may_be_wrong)) return;
   const Model& model = analysis.model();
-  sources_.assign(model.values.size(), nullptr);
+  sources_ = IdVector<ValueId, const dataflow::NodeViolation*>(model.values.size(), nullptr);
   auto next = violations.begin();  // sorted by node
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const Node& node = model.nodes[n];
-    while (next != violations.end() && (next->node == NodeId::kNone || next->node < static_cast<NodeId>(n))) ++next;
+  for (const NodeId id : ids_below<NodeId>(model.nodes.size())) {
+    const Node& node = model.node(id);
+    while (next != violations.end() && (next->node == NodeId::kNone || next->node < id)) ++next;
     const dataflow::NodeViolation* source = nullptr;
     for (const ValueId operand : model.operands(node))
-      if (source == nullptr && operand != ValueId::kAbsent) source = sources_[static_cast<std::size_t>(operand)];
+      if (source == nullptr && operand != ValueId::kAbsent) source = sources_[operand];
     if (source != nullptr) {
       if (fixes_shape(node)) continue;
     } else {
-      for (auto own = next; own != violations.end() && own->node == static_cast<NodeId>(n) && source == nullptr; ++own)
+      for (auto own = next; own != violations.end() && own->node == id && source == nullptr; ++own)
         if (may_be_wrong(*own)) source = &*own;
     }
     if (source == nullptr) continue;
     for (const ValueId result : model.results(node))
-      if (result != ValueId::kAbsent) sources_[static_cast<std::size_t>(result)] = source;
+      if (result != ValueId::kAbsent) sources_[result] = source;
   }
 }
 
@@ -61,7 +61,7 @@ bool Consequences::fixes_shape(const Node& node) const {
   const auto dims = facts.dims_of(result.shape);
   const ops::OpEntry* entry = analysis_.entry(node);
   return std::ranges::any_of(model.operands(node), [&](ValueId operand) {
-    if (operand == ValueId::kAbsent || sources_[static_cast<std::size_t>(operand)] != nullptr) return false;
+    if (operand == ValueId::kAbsent || sources_[operand] != nullptr) return false;
     const Fact& fact = analysis_.fact(operand);
     if (entry != nullptr && entry->has(ops::OpTrait::kElementwise)) return fact.shape == result.shape;
     const Content* content = facts.content(fact.content);
@@ -76,7 +76,7 @@ const dataflow::NodeViolation* Consequences::source_of(const dataflow::NodeViola
   const Model& model = analysis_.model();
   const std::span<const ValueId> operands = model.operands(model.node(violation.node));
   const auto source = [&](ValueId operand) -> const dataflow::NodeViolation* {
-    return operand == ValueId::kAbsent ? nullptr : sources_[static_cast<std::size_t>(operand)];
+    return operand == ValueId::kAbsent ? nullptr : sources_[operand];
   };
   for (const int index : violation.operands)
     if (index >= 0 && static_cast<std::size_t>(index) < operands.size())

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::rules {
@@ -21,7 +22,7 @@ class Consequences {
   bool fixes_shape(const Node& node) const;
 
   const dataflow::Analysis& analysis_;
-  std::vector<const dataflow::NodeViolation*> sources_;  ///< by value: what its shape may be wrong for
+  IdVector<ValueId, const dataflow::NodeViolation*> sources_;  ///< what a value's shape may be wrong for
 };
 
 }  // namespace tensorlint::rules

@@ -10,6 +10,7 @@
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
+#include "base/id_vector.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -113,22 +114,22 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
 
 void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& selection, Reporter& out) {
   const Model& model = analysis.model();
-  std::vector<std::vector<const Rule*>> wanted(model.operators.size());
+  IdVector<OperatorId, std::vector<const Rule*>> wanted(model.operators.size());
   bool any = false;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
+  for (const OperatorId id : ids_below<OperatorId>(model.operators.size())) {
+    const Operator& op = model.operators[static_cast<std::size_t>(id)];
     if (op.function != GraphId::kNone) continue;
     const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), model.text(op.name), op.opset);
     for (const Rule* rule : all_rules())
       if (selection.runs(rule->info()) && rule->wants(model.text(op.domain), model.text(op.name), entry))
-        wanted[i].push_back(rule);
-    any = any || !wanted[i].empty();
+        wanted[id].push_back(rule);
+    any = any || !wanted[id].empty();
   }
   if (!any) return;
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const std::vector<const Rule*>& rules = wanted[static_cast<std::size_t>(model.nodes[n].op)];
-    if (rules.empty() || !analysis.is_visited(static_cast<NodeId>(n))) continue;
-    const NodeCall call(analysis, static_cast<NodeId>(n));
+  for (const NodeId id : ids_below<NodeId>(model.nodes.size())) {
+    const std::vector<const Rule*>& rules = wanted[model.node(id).op];
+    if (rules.empty() || !analysis.is_visited(id)) continue;
+    const NodeCall call(analysis, id);
     for (const Rule* rule : rules) {
       out.set_rule(rule->info());
       rule->check(call, out);

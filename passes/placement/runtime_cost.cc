@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "base/id_vector.h"
 #include "ir/graph/region_op.h"
 #include "passes/dataflow/order.h"
 #include "passes/placement/call_attributes.h"
@@ -79,12 +80,11 @@ class Run {
     const int device = sources_.value(value);
     return device == DeviceSources::kUnplaced ? sources_.default_device() : device;
   }
-  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
-  Buffer& buffer(ValueId value) { return buffers_[current_[index(value)]]; }
+  Buffer& buffer(ValueId value) { return buffers_[current_[value]]; }
 
   void make(ValueId value, int device) {
     if (value == ValueId::kAbsent) return;
-    current_[index(value)] = static_cast<std::uint32_t>(buffers_.size());
+    current_[value] = static_cast<std::uint32_t>(buffers_.size());
     buffers_.push_back({device, std::uint64_t{1} << device, false, value, known_integer(analysis_, value)});
   }
 
@@ -214,7 +214,7 @@ class Run {
   }
 
   void bind(ValueId name, ValueId from) {
-    if (name != ValueId::kAbsent && from != ValueId::kAbsent) current_[index(name)] = current_[index(from)];
+    if (name != ValueId::kAbsent && from != ValueId::kAbsent) current_[name] = current_[from];
   }
 
   void bind_results(const Node& node, GraphId graph) {
@@ -289,7 +289,7 @@ class Run {
     }
     for (std::size_t i = 0; i < region.carried; ++i)
       if (const ValueId input = body.inputs[region.carried_input(i)]; input != ValueId::kAbsent)
-        current_[index(input)] = carried[i];
+        current_[input] = carried[i];
     for (std::size_t s = 0; s < region.scanned; ++s)
       make(body.inputs[region.slice_input(s)], buffer(operands[region.scanned_operand(s)]).home);
   }
@@ -308,7 +308,7 @@ class Run {
     for (std::size_t i = 0; i < region.carried; ++i) {
       const ValueId value = operands[region.carried_operand(i)];
       if (value == ValueId::kAbsent) return stop("a carried value is left out");
-      carried.push_back(current_[index(value)]);
+      carried.push_back(current_[value]);
     }
     std::vector<int> stacked;  // devices
     for (std::int64_t k = 0; going && (!trips || k < *trips); ++k) {
@@ -318,8 +318,7 @@ class Run {
       later_iterations_ += k > 0 ? 1 : 0;
       visit_graph(region.body());
       if (!problem_.empty()) return;
-      for (std::size_t i = 0; i < region.carried; ++i)
-        carried[i] = current_[index(body.outputs[region.carried_output(i)])];
+      for (std::size_t i = 0; i < region.carried; ++i) carried[i] = current_[body.outputs[region.carried_output(i)]];
       if (stacked.empty())
         for (std::size_t o = region.scan_output(0); o < body.outputs.size(); ++o)
           stacked.push_back(buffer(body.outputs[o]).home);
@@ -331,7 +330,7 @@ class Run {
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r] == ValueId::kAbsent) continue;
       if (region.is_carried_result(r)) {
-        current_[index(results[r])] = carried[r];
+        current_[results[r]] = carried[r];
       } else {
         const std::size_t s = r - region.carried;
         make(results[r], s < stacked.size() ? stacked[s] : sources_.default_device());
@@ -346,7 +345,7 @@ class Run {
   Answers& answers_;
   std::uint64_t& budget_;
   std::map<GraphId, dataflow::NodeOrder>& orders_;
-  std::vector<std::uint32_t> current_;                  // by value: its buffer
+  IdVector<ValueId, std::uint32_t> current_;            // its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
   std::vector<OperatorTraits> traits_;                  // by operator
   CallAttributes attributes_{model_};

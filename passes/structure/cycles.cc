@@ -5,6 +5,9 @@
 #include <deque>
 #include <map>
 #include <unordered_map>
+#include <vector>
+
+#include "base/id_vector.h"
 
 namespace tensorlint::structure {
 namespace {
@@ -99,20 +102,20 @@ class StronglyConnectedComponents {
 class Calls {
  public:
   explicit Calls(const Model& model) : calls_(model.graphs.size()), states_(model.graphs.size()) {
-    std::vector<GraphId> roots(model.graphs.size(), GraphId::kNone);
+    IdVector<GraphId, GraphId> roots(model.graphs.size(), GraphId::kNone);
     for (const Node& node : model.nodes) {
       const GraphId callee = model.op(node).function;
       if (callee == GraphId::kNone) continue;
-      GraphId& root = roots[index(node.graph)];
+      GraphId& root = roots[node.graph];
       if (root == GraphId::kNone)
         for (root = node.graph; model.graph(root).kind == GraphKind::kSubgraph;) root = model.graph(root).parent;
-      if (model.graph(root).kind == GraphKind::kFunction) calls_[index(root)].push_back({model.id_of(node), callee});
+      if (model.graph(root).kind == GraphKind::kFunction) calls_[root].push_back({model.id_of(node), callee});
     }
   }
 
   template <typename Found>
   void for_each_recursion(Found found) {
-    for (std::size_t graph = 0; graph < calls_.size(); ++graph)
+    for (const GraphId graph : ids_below<GraphId>(calls_.size()))
       if (!calls_[graph].empty() && states_[graph] == State::kNew) explore(graph, found);
   }
 
@@ -123,13 +126,12 @@ class Calls {
     GraphId callee;
   };
   struct Step {
-    std::size_t graph;
+    GraphId graph;
     std::size_t next = 0;
   };
-  static std::size_t index(GraphId graph) { return static_cast<std::size_t>(graph); }
 
   template <typename Found>
-  void explore(std::size_t root, Found found) {
+  void explore(GraphId root, Found found) {
     std::vector<Step> steps{{root}};
     states_[root] = State::kOpen;
     while (!steps.empty()) {
@@ -140,9 +142,9 @@ class Calls {
         continue;
       }
       const Call call = calls_[step.graph][step.next++];
-      const std::size_t callee = index(call.callee);
+      const GraphId callee = call.callee;
       if (states_[callee] == State::kOpen) {
-        found(call.node, call.callee, callee == step.graph);
+        found(call.node, callee, callee == step.graph);
       } else if (states_[callee] == State::kNew) {
         states_[callee] = State::kOpen;
         steps.push_back({callee});  // `step` is gone
@@ -150,8 +152,8 @@ class Calls {
     }
   }
 
-  std::vector<std::vector<Call>> calls_;  // by function
-  std::vector<State> states_;             // by function
+  IdVector<GraphId, std::vector<Call>> calls_;  // of functions
+  IdVector<GraphId, State> states_;
 };
 
 /// Nodes on a shortest way from the user of an early value to its producer, along results, the producer first.

@@ -30,25 +30,25 @@ SortedOrder with_fewest_moves(std::vector<NodeId> nodes) {
   return sorted;
 }
 
-/// By node: the nodes of its graph that make what it reads, or what its bodies read.
-std::vector<std::vector<NodeId>> operand_nodes(const Model& model) {
-  std::vector<std::vector<NodeId>> operands(model.nodes.size());
+/// The nodes of its graph that make what a node reads, or what its bodies read.
+IdVector<NodeId, std::vector<NodeId>> operand_nodes(const Model& model) {
+  IdVector<NodeId, std::vector<NodeId>> operands(model.nodes.size());
   const auto add = [&](NodeId reader, ValueId value) {
     if (value == ValueId::kAbsent || model.value(value).producer == NodeId::kNone) return;
     const NodeId producer = model.value(value).producer;
     while (reader != NodeId::kNone && model.node(reader).graph != model.node(producer).graph)
       reader = model.graph(model.node(reader).graph).owner;
-    if (reader != NodeId::kNone && reader != producer) operands[static_cast<std::size_t>(reader)].push_back(producer);
+    if (reader != NodeId::kNone && reader != producer) operands[reader].push_back(producer);
   };
-  for (std::size_t n = 0; n < model.nodes.size(); ++n)
-    for (const ValueId value : model.operands(model.nodes[n])) add(static_cast<NodeId>(n), value);
+  for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
+    for (const ValueId value : model.operands(model.node(node))) add(node, value);
   for (const Graph& graph : model.graphs)
     for (const ValueId value : graph.outputs) add(graph.owner, value);
   return operands;
 }
 
 /// File order, with what a node reads pulled up to it.
-std::vector<NodeId> operands_first(const Graph& graph, const std::vector<std::vector<NodeId>>& operands) {
+std::vector<NodeId> operands_first(const Graph& graph, const IdVector<NodeId, std::vector<NodeId>>& operands) {
   std::vector<NodeId> order;
   std::vector<bool> seen(graph.node_count);
   struct Step {
@@ -66,7 +66,7 @@ std::vector<NodeId> operands_first(const Graph& graph, const std::vector<std::ve
     enter(static_cast<NodeId>(graph.first_node + n));
     while (!steps.empty()) {
       Step& step = steps.back();
-      const std::vector<NodeId>& needed = operands[static_cast<std::size_t>(step.node)];
+      const std::vector<NodeId>& needed = operands[step.node];
       if (step.next < needed.size()) {
         enter(needed[step.next++]);
         continue;

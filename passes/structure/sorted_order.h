@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint::structure {
@@ -22,7 +23,7 @@ class SortedOrders {
 
  private:
   const Model& model_;
-  std::vector<std::vector<NodeId>> operands_;  // by node: made on first use
+  IdVector<NodeId, std::vector<NodeId>> operands_;  // made on first use
 };
 
 }  // namespace tensorlint::structure
