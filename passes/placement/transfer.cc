@@ -39,4 +39,30 @@ NodeId outermost_loop(const Model& model, NodeId node, ValueId value) {
   return before;
 }
 
+NodeId transfer_before(const Model& model, ValueId value, std::span<const NodeId> readers, bool is_yielded) {
+  const auto owner = [&](NodeId node) { return model.graph(model.node(node).graph).owner; };
+  const auto depth = [&](NodeId node) {
+    int depth = 0;
+    for (GraphId graph = model.node(node).graph; model.graph(graph).kind == GraphKind::kSubgraph;
+         graph = model.graph(graph).parent)
+      ++depth;
+    return depth;
+  };
+  std::vector<NodeId> places;
+  for (const NodeId reader : readers) {
+    NodeId before = outermost_loop(model, reader, value);
+    while (is_yielded && model.node(before).graph != model.value(value).graph) before = owner(before);
+    places.push_back(before);
+  }
+  const auto is_in_one_graph = [&] {
+    return std::ranges::all_of(places,
+                               [&](NodeId node) { return model.node(node).graph == model.node(places[0]).graph; });
+  };
+  while (!is_in_one_graph()) {
+    const auto deepest = std::ranges::max_element(places, {}, depth);
+    *deepest = owner(*deepest);
+  }
+  return *std::ranges::min_element(places);
+}
+
 }  // namespace tensorlint::placement
