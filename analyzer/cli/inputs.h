@@ -27,7 +27,7 @@ bool is_text_model(std::string_view path, std::string_view bytes);
 /// A file name that says: ONNX, binary or text.
 bool is_model_name(std::string_view path);
 
-/// A file to check, or why there is none behind what was given.
+/// A file to check, or why an argument names none.
 struct InputFile {
   std::string path;
   std::string error;  ///< empty: a file

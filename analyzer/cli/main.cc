@@ -33,7 +33,7 @@ constexpr std::array kPlannedCommands{
 
 /// The growing arrays of one model stay in the heap, which the process hands back as a whole when it ends: mapping and
 /// unmapping each size that they go through takes a twentieth of the time of a check.
-void keep_memory() {
+void tune_allocator() {
 #ifdef __GLIBC__
   ::mallopt(M_TOP_PAD, 1 << 20);
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
@@ -127,7 +127,7 @@ std::vector<char*> with_familiar_words(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tensorlint::cli::reserve_standard_streams();
-  tensorlint::cli::keep_memory();
+  tensorlint::cli::tune_allocator();
   std::signal(SIGXFSZ, SIG_IGN);  // a file above the user's limit is an error of write(), and taken away again
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
   for (int i = 1; i < argc; ++i)

@@ -113,7 +113,7 @@ class Progress {
   std::optional<std::chrono::steady_clock::time_point> last_;
 };
 
-/// A data file as it stands beside the model that was read. Not held open: there may be thousands.
+/// A data file beside the model that was read. Not held open: there may be thousands.
 struct Data {
   std::string location;
   struct ::stat status;

@@ -24,7 +24,7 @@ struct ShowOptions {
   std::string format = "text";
   SettingsOptions settings;
   std::string node, module;  ///< globs: only nodes that match; empty for all
-  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be told
+  bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be recognised
 };
 
 bool matches_any(const Model& model, const reports::ShowFilter& filter) {

@@ -12,7 +12,7 @@
 
 namespace tensorlint::config {
 
-/// Findings that are known, by input and place: new ones are told from them by their fingerprints. A finding loses the
+/// Findings that are known, by input and place; new ones have other fingerprints. A finding loses the
 /// places that are known, and goes with its last one. In the file an input's path is
 /// relative to the baseline's folder, so the two may move together.
 class Baseline {

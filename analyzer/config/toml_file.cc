@@ -17,8 +17,8 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 /// toml++ recurses once for each part of a key and each value in another one. No file of ours needs more than 3.
 constexpr std::size_t kMaxKeyParts = 16, kMaxDepth = 32;
 
-/// Finds what nests too deep for a recursive parser, before there is one. Strings and comments are told from keys as
-/// toml++ does it; text that it would refuse may be taken either way.
+/// Finds what nests too deep for a recursive parser, before there is one. Strings and comments are distinguished from
+/// keys as toml++ does it; text that it would refuse may be taken either way.
 class NestingScan {
  public:
   explicit NestingScan(std::string_view text) : text_(text) {}

@@ -57,24 +57,25 @@ ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std:
   std::set<ValueId> seen;
   while (seen.insert(value).second) {
     const Value& self = model.value(value);
-    NodeId maker = self.producer;
-    if (maker != NodeId::kNone && !analysis.reason(maker).empty())
+    NodeId producer = self.producer;
+    if (producer != NodeId::kNone && !analysis.reason(producer).empty())
       return value;  // nothing was derived from its operands
     if (self.origin == ValueOrigin::kInput)
-      maker = model.graph(self.graph).owner;  // what a body takes, its owner gives
-    if (maker == NodeId::kNone || (self.origin != ValueOrigin::kNode && self.origin != ValueOrigin::kInput))
+      producer = model.graph(self.graph).owner;  // what a body takes, its owner gives
+    if (producer == NodeId::kNone || (self.origin != ValueOrigin::kNode && self.origin != ValueOrigin::kInput))
       return value;
     std::optional<ValueId> before;
     const auto consider = [&](ValueId candidate) {
       if (!before && candidate != ValueId::kAbsent && !seen.contains(candidate) && has(candidate)) before = candidate;
     };
-    for (const ValueId operand : model.operands(model.node(maker))) consider(operand);
-    const GraphId function = self.origin == ValueOrigin::kNode ? model.op(model.node(maker)).function : GraphId::kNone;
+    for (const ValueId operand : model.operands(model.node(producer))) consider(operand);
+    const GraphId function =
+        self.origin == ValueOrigin::kNode ? model.op(model.node(producer)).function : GraphId::kNone;
     if (function != GraphId::kNone && !before)
       for (const ValueId output : model.graph(function).outputs) consider(output);
     if (self.origin == ValueOrigin::kNode && !before)
       for (const Graph& graph : model.graphs)
-        if (graph.kind == GraphKind::kSubgraph && graph.owner == maker)
+        if (graph.kind == GraphKind::kSubgraph && graph.owner == producer)
           for (const ValueId output : graph.outputs) consider(output);
     if (!before) return value;
     value = *before;

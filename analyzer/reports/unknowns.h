@@ -30,8 +30,8 @@ class ExtentNames {
 /// True where a dim of the value's shape, an element of its contents, or one of what it holds is of that kind.
 bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant);
 
-/// Where something that a value has came from: `has` of it, but of nothing that the maker (or its body) was made of.
-/// `value` itself where that holds for it already.
+/// Where something that a value has came from: `has` of it, but of nothing that its producer (or the body of that)
+/// reads. `value` itself where that holds for it already.
 ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has);
 
 /// Symbol `symbol` is in a dim.

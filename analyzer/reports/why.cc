@@ -109,7 +109,8 @@ std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, boo
   const Model& model = analysis.model();
   const FactStore& facts = analysis.facts();
   std::string text;
-  const auto say = [&](const std::string& what, const std::function<bool(ValueId)>& has, std::string_view reason) {
+  const auto append_line = [&](const std::string& what, const std::function<bool(ValueId)>& has,
+                               std::string_view reason) {
     const ValueId first = first_with(analysis, value, has);
     if (first != value && !inherited) return;
     const Value& self = model.value(first);
@@ -129,15 +130,15 @@ std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, boo
            ((fact.kind == ValueKind::kTensor || fact.kind == ValueKind::kSparseTensor) && !facts.is_ranked(fact.shape));
   };
   if (is_top(value)) {
-    say("kind, dtype and shape are", is_top, kInference);
+    append_line("kind, dtype and shape are", is_top, kInference);
     return text;
   }
-  if (is_unranked(value)) say("its rank is", is_unranked, kInference);
+  if (is_unranked(value)) append_line("its rank is", is_unranked, kInference);
   for (int code = 0; code <= static_cast<int>(Unknown::kTainted); ++code) {
     const Dim unknown{static_cast<Unknown>(code)};
     const auto is_meant = [unknown](Dim dim) { return dim == unknown; };
     const auto has = [&](ValueId id) { return has_dim(analysis, id, is_meant); };
-    if (has(value)) say(places_text(analysis, value, is_meant, true), has, to_text(unknown.reason()));
+    if (has(value)) append_line(places_text(analysis, value, is_meant, true), has, to_text(unknown.reason()));
   }
   return text;
 }
@@ -201,7 +202,7 @@ std::string why_text(const WhySources& from, ValueId value) {
   std::vector<ValueId> met_at;  // where each of the names was met
   std::string text;
   std::vector<ValueId> pending{value};
-  std::set<ValueId> told{value};
+  std::set<ValueId> visited{value};
   int nodes = 0;
   for (std::size_t next = 0; next < pending.size(); ++next) {
     const ValueId current = pending[next];
@@ -235,13 +236,13 @@ std::string why_text(const WhySources& from, ValueId value) {
     if (!analysis.is_visited(self.producer)) text += "  no execution reaches that node\n";
     if (const std::string_view reason = analysis.reason(self.producer); !reason.empty() && unknown.empty())
       text += fmt::format("  not known more precisely: {}\n", reason);
-    const auto tell = [&](ValueId id) {
-      if (id != ValueId::kAbsent && told.insert(id).second) pending.push_back(id);
+    const auto enqueue = [&](ValueId id) {
+      if (id != ValueId::kAbsent && visited.insert(id).second) pending.push_back(id);
     };
-    for (const ValueId operand : model.operands(node)) tell(operand);
-    for (const ValueId made : made_of(model, self.producer, self)) tell(made);
+    for (const ValueId operand : model.operands(node)) enqueue(operand);
+    for (const ValueId made : made_of(model, self.producer, self)) enqueue(made);
   }
-  // What a node with bodies gives began in these, told above, and not with an operand that happens to be alike.
+  // The result of a node with bodies began in these, which are printed above, not with an operand that is alike.
   const NodeId producer = model.value(value).producer;
   const bool has_bodies = producer != NodeId::kNone && !made_of(model, producer, model.value(value)).empty();
   const auto origin = [&](Aspect aspect, std::string_view what) {

@@ -23,7 +23,7 @@ bool is_constant(const Model& model, ValueId id) {
 }
 
 /// The constants that a list of extents, axes or pads is computed from; nullopt where it needs more than a walk of
-/// kMaxListNodes. What only the shape of a tensor decides is no constant, and not looked behind.
+/// kMaxListNodes. What only the shape of a tensor decides is not a constant, and not followed further.
 std::optional<std::set<ValueId>> constants_of(const dataflow::Analysis& analysis, ValueId list) {
   const Model& model = analysis.model();
   std::set<ValueId> constants, known{list};
@@ -66,7 +66,7 @@ std::string dtypes_of(std::span<const Operand> operands) {
   return fmt::format("{}", fmt::join(dtypes, " "));
 }
 
-/// Where an exporter left no source lines, names tell of instances of one module: nodes below "/layers.0/attention" and
+/// Where an exporter left no source lines, names show instances of one module: nodes below "/layers.0/attention" and
 /// "/layers.7/attention" that fail in the same words. Empty for names without a module that is numbered.
 std::string instance_key(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {
   const Model& model = analysis.model();

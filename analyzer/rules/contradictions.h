@@ -16,7 +16,7 @@ class Contradictions {
 
   /// Of a contradiction: a key that it shares with those that follow from it; empty for other violations.
   std::string cause(const dataflow::NodeViolation& violation) const;
-  /// Some node's violation tells of the contradiction in its notes.
+  /// Some node's violation mentions the contradiction in its notes.
   bool is_note(const dataflow::NodeViolation& violation) const;
   /// The contradictions about values that led to a violation of another kind.
   std::vector<const dataflow::NodeViolation*> behind(const dataflow::NodeViolation& violation) const;

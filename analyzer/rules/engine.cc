@@ -99,9 +99,12 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
       continue;
     }
     out.set_rule(rule->info());
+    const std::size_t omitted_before = out.omitted().total();
     rule->report(found, out);
     previous = &violation;
     previous_rule = rule;
+    // A rule that has said the same of another node says nothing.
+    if (!out.last() && out.omitted().total() == omitted_before) continue;
     if (const std::string cause = contradictions.cause(violation); !cause.empty()) out.last().cause(cause);
     if (const std::string cause = import_cause(analysis.model(), violation); !cause.empty()) out.last().cause(cause);
     for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))

@@ -159,7 +159,7 @@ std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId va
       if (!integers || !modulus || *modulus < 1 || !takes_any_value(analysis, call.operand(0))) return std::nullopt;
       return integer_below(*modulus - 1);
     }
-    // Slice takes some elements of the user's range: which ones, the range does not tell, so any may be the largest.
+    // Slice takes some elements of the user's range: which ones, is not known, so any may be the largest.
     if (!moves_elements(call.opcode()) && !is_number_cast(call)) return std::nullopt;
     value = call.operand(0);
   }

@@ -81,11 +81,11 @@ class DeadNode : public Rule {
     };
     for (std::size_t i = 0; i < gone.size(); ++i)
       for (const ValueId operand : model.operands(model.node(gone[i]))) {
-        const NodeId maker = model.value(operand).producer;
-        if (maker == NodeId::kNone || live[static_cast<std::size_t>(maker)] || known.contains(maker)) continue;
-        if (model.node(maker).graph != model.node(dead).graph || !only_feeds_gone(maker)) continue;
-        known.insert(maker);
-        gone.push_back(maker);
+        const NodeId producer = model.value(operand).producer;
+        if (producer == NodeId::kNone || live[static_cast<std::size_t>(producer)] || known.contains(producer)) continue;
+        if (model.node(producer).graph != model.node(dead).graph || !only_feeds_gone(producer)) continue;
+        known.insert(producer);
+        gone.push_back(producer);
       }
     std::vector<GraphEdit> edits;
     for (const NodeId node : gone) {

@@ -24,7 +24,7 @@ class DuplicateDefinition : public Rule {
       const bool meant = fault.kind == StructureFault::Kind::kDuplicateDefinition ||
                          fault.kind == StructureFault::Kind::kDuplicateFunction ||
                          fault.kind == StructureFault::Kind::kDuplicateOpsetImport;
-      // A node that stands there twice defines all of its results again.
+      // A node that is in the file twice defines all of its results again.
       const bool same_node =
           meant && fault.node != NodeId::kNone && !out.first(std::to_string(static_cast<std::uint32_t>(fault.node)));
       if (meant && !same_node) report_fault(out, fault);

@@ -3,7 +3,7 @@
 namespace tensorlint::rules {
 namespace {
 
-/// Reported where suppressions are applied: by the engine for comments, by the command line for the configuration.
+/// Reported by the filter that applies suppressions: analyzer/pipeline/filter.h.
 class UnusedSuppression : public Rule {
  public:
   UnusedSuppression()

@@ -25,7 +25,7 @@ class UseBeforeDefinition : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     const Model& model = view.model();
-    // One node stands too far up or too far down, however many of its neighbours show it; a graph that is not sorted is
+    // One node is too far up or too far down, however many of its neighbours show it; a graph that is not sorted is
     // one mistake.
     std::set<NodeId> users, producers;
     std::set<GraphId> graphs;

@@ -14,7 +14,7 @@ class DeviceChangesInLoop : public Rule {
              {passes::Pass::kPlacement}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {placement::PlacementCause::kLoop});
+    report_placement_violations(view, out, {placement::PlacementCause::kLoop});
     if (view.copies_at_run_time()) return;
     const placement::Placement& placement = view.placement();
     for (const auto& [node, why] : placement.limits()) out.report(findings::Severity::kInfo, node, why);

@@ -13,7 +13,7 @@ class DeviceDependsOnBranch : public Rule {
              {passes::Pass::kPlacement}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {placement::PlacementCause::kBranch});
+    report_placement_violations(view, out, {placement::PlacementCause::kBranch});
     const placement::Placement& placement = view.placement();
     if (view.copies_at_run_time() || !placement.violations().empty()) return;
     for (const placement::PlacementChange& change : placement.changes()) {

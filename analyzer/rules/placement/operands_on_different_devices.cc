@@ -11,7 +11,7 @@ class OperandsOnDifferentDevices : public Rule {
              {passes::Pass::kPlacement}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    report_placement_failures(view, out, {placement::PlacementCause::kOperands, placement::PlacementCause::kClaim});
+    report_placement_violations(view, out, {placement::PlacementCause::kOperands, placement::PlacementCause::kClaim});
   }
 };
 

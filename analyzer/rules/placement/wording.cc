@@ -141,8 +141,8 @@ std::string iteration_text(std::int64_t iteration) {
   return fmt::format("in iteration {}", iteration);
 }
 
-void report_placement_failures(const ModelView& view, Reporter& out,
-                               std::initializer_list<placement::PlacementCause> causes) {
+void report_placement_violations(const ModelView& view, Reporter& out,
+                                 std::initializer_list<placement::PlacementCause> causes) {
   if (view.copies_at_run_time()) return;
   const placement::Placement& placement = view.placement();
   const Model& model = view.model();

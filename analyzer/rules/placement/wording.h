@@ -9,8 +9,8 @@ namespace tensorlint::rules {
 
 /// Reports the violations of a placement that have one of these causes, with where both sides come from and the
 /// witness.
-void report_placement_failures(const ModelView& view, Reporter& out,
-                               std::initializer_list<placement::PlacementCause> causes);
+void report_placement_violations(const ModelView& view, Reporter& out,
+                                 std::initializer_list<placement::PlacementCause> causes);
 
 /// A number, a formula in the extents' names, or nothing.
 std::string bytes_text(const dataflow::Analysis& analysis, Dim bytes);

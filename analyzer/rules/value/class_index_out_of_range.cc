@@ -25,7 +25,7 @@ class ClassIndexOutOfRange : public Rule {
     return entry != nullptr && entry->loss() && takes_class_indices(*entry->loss());
   }
 
-  /// What inference does not tell: a label that some execution reaches, and elements of long constants.
+  /// What inference does not find: a label that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
     const Operand scores = call.operand(0), labels = call.operand(1);
     if (!scores.present() || !labels.present() || scores.taint().has(Aspect::kShape) ||

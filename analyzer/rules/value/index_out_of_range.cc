@@ -23,7 +23,7 @@ class IndexOutOfRange : public Rule {
                                    entry->roles().end();
   }
 
-  /// What inference does not tell: an index that some execution reaches, and elements of long constants.
+  /// What inference does not find: an index that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
     const OpSchema* schema = call.op().schema;
     // Without an axis the indices are tuples.
