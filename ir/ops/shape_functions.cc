@@ -89,9 +89,10 @@ Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, in
 }
 
 std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const Constraint& constraint) {
-  std::optional<Dims> result;
-  bool ranked = true;
-  int widest = first;
+  DimPool& pool = in.dims();
+  Dims result;
+  std::vector<int> sources;  // by axis of the result: the operand that it has its extent from
+  bool ranked = true, any = false;
   for (int i = first; i <= last; ++i) {
     if (!in.has(i)) continue;
     const auto shape = in.shape(i);
@@ -99,15 +100,29 @@ std::optional<Dims> broadcast_operands(Inference& in, int first, int last, const
       ranked = false;
       continue;
     }
-    if (!result) {
-      result = copy_dims(*shape);
-      widest = i;
-      continue;
+    any = true;
+    if (shape->size() > result.size()) {
+      const std::size_t more = shape->size() - result.size();
+      result.insert(result.begin(), shape->begin(), shape->begin() + static_cast<std::ptrdiff_t>(more));
+      sources.insert(sources.begin(), more, i);
     }
-    result = broadcast(in, *result, *shape, widest, i, constraint);
-    if (shape->size() == result->size()) widest = i;
+    const std::size_t leading = result.size() - shape->size();
+    std::vector<int> compared;
+    for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+      int& source = sources[leading + axis];
+      if (source == i) continue;
+      // Each with the operand that it may disagree with, and not with all of them stretched to one shape.
+      if (std::ranges::find(compared, source) == compared.end()) {
+        compared.push_back(source);
+        broadcast(in, *in.shape(source), *shape, source, i, constraint);
+      }
+      Dim& extent = result[leading + axis];
+      const Dim own = (*shape)[axis], merged = pool.broadcast(extent, own);
+      if (merged == own) source = i;
+      extent = merged;
+    }
   }
-  return ranked ? result : std::nullopt;
+  return any && ranked ? std::optional(std::move(result)) : std::nullopt;
 }
 
 void check_unidirectional(Inference& in, std::span<const Dim> shape, std::span<const Dim> target, int operand,
