@@ -317,6 +317,15 @@ TEST(Einsum, Broken) {
   one("ijk...->i", "einsum_rank");
   EXPECT_EQ(Op("Einsum", 12).in("float32[2, 3]").in("float32[4, 5]").with("equation", "ij,jk->ik").infer().failures,
             Labels{"einsum_extents"});
+  // The third operand is not compared with extents that are the first one's and not the second's.
+  EXPECT_EQ(Op("Einsum", 12)
+                .in("float32[2, 3]")
+                .in("float32[4, 3]")
+                .in("float32[5, 3]")
+                .with("equation", "...i,...i,...i->...")
+                .infer()
+                .failures,
+            Labels{"einsum_extents"});
   EXPECT_EQ(Op("Det", 11).in("float32[2, 3, 4]").infer().failures, Labels{"det_square"});
   EXPECT_EQ(Op("Det", 11).in("float32[2, N, N]").infer().result(), "float32[2]");
 }

@@ -116,8 +116,12 @@ void einsum(Inference& in) {
       continue;
     }
     const auto middle = shape->subspan(term.ellipsis, covered);
-    stretched = ellipsis_operand < 0 ? copy_dims(middle)
-                                     : broadcast(in, stretched, middle, ellipsis_operand, operand, kEinsumExtents);
+    // What follows a mismatch would be compared with extents that are not those of the operand that is named.
+    if (ellipsis_operand < 0) {
+      stretched = copy_dims(middle);
+    } else if (!in.failed()) {
+      stretched = broadcast(in, stretched, middle, ellipsis_operand, operand, kEinsumExtents);
+    }
     ellipsis_operand = operand;
   }
 
