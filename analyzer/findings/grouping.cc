@@ -45,19 +45,23 @@ std::string line_key(const Finding& finding) {
 
 }  // namespace
 
+std::vector<std::string> mistake_keys(const Finding& finding) {
+  std::vector<std::string> keys;
+  const std::string kind =
+      fmt::format("{} {} {} ", finding.code, to_text(finding.severity), to_text(finding.certainty));
+  if (const std::string line = line_key(finding); !line.empty()) keys.push_back(kind + "line " + line);
+  for (const std::string& cause : finding.causes) keys.push_back(kind + "cause " + cause);
+  return keys;
+}
+
 void group_by_cause(std::vector<Finding>& findings) {
   Groups groups(findings.size());
   std::unordered_map<std::string, std::size_t, TextHash> first_with;
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    const Finding& finding = findings[i];
-    const std::string kind =
-        fmt::format("{} {} {} ", finding.code, to_text(finding.severity), to_text(finding.certainty));
-    const auto add = [&](std::string_view key) {
-      const auto [known, is_new] = first_with.try_emplace(kind + std::string(key), i);
+    for (std::string& key : mistake_keys(findings[i])) {
+      const auto [known, is_new] = first_with.try_emplace(std::move(key), i);
       if (!is_new) groups.unite(known->second, i);
-    };
-    if (const std::string line = line_key(finding); !line.empty()) add("line " + line);
-    for (const std::string& cause : finding.causes) add("cause " + cause);
+    }
   }
   for (std::size_t i = 0; i < findings.size(); ++i)
     if (const std::size_t first = groups.root(i); first != i) findings[first].also.push_back(std::move(findings[i]));

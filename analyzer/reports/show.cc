@@ -148,9 +148,8 @@ class ShowPrinter {
   void add_graph(GraphId id) {
     const Graph& graph = model_.graph(id);
     std::vector<NodeId> nodes;
-    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n)
-      if (!filter_.any() || filter_.matches(model_, static_cast<NodeId>(n), locations_))
-        nodes.push_back(static_cast<NodeId>(n));
+    for (const NodeId node : graph.nodes)
+      if (!filter_.any() || filter_.matches(model_, node, locations_)) nodes.push_back(node);
     if (filter_.any() && nodes.empty()) return;
     fmt::format_to(std::back_inserter(out_), "{}{}\n", out_.empty() ? "" : "\n",
                    escape_for_people(model_.graph_path(id)));

@@ -131,8 +131,7 @@ class NodePrinter {
 
   Json print(const Graph& graph) {
     Json nodes = Json::array();
-    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n) {
-      const auto id = static_cast<NodeId>(n);
+    for (const NodeId id : graph.nodes) {
       if (filter_.any() && !filter_.matches(model_, id, locations_)) continue;
       const Node& node = model_.node(id);
       nodes.push_back({{"node", identifier(model_.label(id))},
@@ -163,10 +162,8 @@ class NodePrinter {
 
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
 bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
-  bool any = graph.node_count == 0;
-  for (std::uint32_t n = 0; n < graph.node_count && !any; ++n)
-    any = analysis.is_visited(static_cast<NodeId>(graph.first_node + n));
-  return any;
+  const auto is_visited = [&](NodeId node) { return analysis.is_visited(node); };
+  return graph.nodes.empty() || std::any_of(graph.nodes.begin(), graph.nodes.end(), is_visited);
 }
 
 }  // namespace

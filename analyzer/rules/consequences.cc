@@ -21,33 +21,41 @@ bool is_about_shapes(const dataflow::NodeViolation& violation) {
   }
 }
 
+bool may_be_wrong(const dataflow::NodeViolation& violation) {
+  return is_about_shapes(violation) && violation.certainty == ops::Certainty::kMay;
+}
+
 }  // namespace
 
-Consequences::Consequences(const dataflow::Analysis& analysis) : analysis_(analysis) {
-  const std::vector<dataflow::NodeViolation>& violations = analysis.violations();
-  const auto may_be_wrong = [](const dataflow::NodeViolation& violation) {
-    return is_about_shapes(violation) && violation.certainty == ops::Certainty::kMay;
-  };
+void Consequences::follow_all() {
+  const std::vector<dataflow::NodeViolation>& violations = analysis_.violations();
   if (std::ranges::none_of(violations, may_be_wrong)) return;
-  const Model& model = analysis.model();
-  sources_ = IdVector<ValueId, const dataflow::NodeViolation*>(model.values.size(), nullptr);
   auto next = violations.begin();  // sorted by node
-  for (const NodeId id : ids_below<NodeId>(model.nodes.size())) {
-    const Node& node = model.node(id);
-    while (next != violations.end() && (next->node == NodeId::kNone || next->node < id)) ++next;
-    const dataflow::NodeViolation* source = nullptr;
-    for (const ValueId operand : model.operands(node))
-      if (source == nullptr && operand != ValueId::kAbsent) source = sources_[operand];
-    if (source != nullptr) {
-      if (fixes_shape(node)) continue;
-    } else {
-      for (auto own = next; own != violations.end() && own->node == id && source == nullptr; ++own)
-        if (may_be_wrong(*own)) source = &*own;
-    }
-    if (source == nullptr) continue;
-    for (const ValueId result : model.results(node))
-      if (result != ValueId::kAbsent) sources_[result] = source;
+  for (std::size_t n = 0; n < analysis_.model().nodes.size(); ++n) {
+    const auto node = static_cast<NodeId>(n);
+    while (next != violations.end() && (next->node == NodeId::kNone || next->node < node)) ++next;
+    const auto end =
+        std::find_if(next, violations.end(), [&](const auto& violation) { return violation.node != node; });
+    follow(node, std::span(next, end));
   }
+}
+
+void Consequences::follow(NodeId id, std::span<const dataflow::NodeViolation> violations) {
+  const auto fails_itself = [&](const dataflow::NodeViolation& violation) {
+    return violation.node == id && may_be_wrong(violation);
+  };
+  const bool fails = std::ranges::any_of(violations, fails_itself);
+  if (sources_.empty() && !fails) return;
+  const Model& model = analysis_.model();
+  sources_.resize(model.values.size(), NodeId::kNone);
+  const Node& node = model.node(id);
+  NodeId found = NodeId::kNone;
+  for (const ValueId operand : model.operands(node))
+    if (found == NodeId::kNone) found = source(operand);
+  if (found != NodeId::kNone ? fixes_shape(node) : !fails) return;
+  if (found == NodeId::kNone) found = id;
+  for (const ValueId result : model.results(node))
+    if (result != ValueId::kAbsent) sources_[static_cast<std::size_t>(result)] = found;
 }
 
 /// The result has the shape that was meant, whatever came before: a list that is right asks for it, or an operand that
@@ -61,7 +69,7 @@ bool Consequences::fixes_shape(const Node& node) const {
   const auto dims = facts.dims_of(result.shape);
   const ops::OpEntry* entry = analysis_.entry(node);
   return std::ranges::any_of(model.operands(node), [&](ValueId operand) {
-    if (operand == ValueId::kAbsent || sources_[operand] != nullptr) return false;
+    if (operand == ValueId::kAbsent || source(operand) != NodeId::kNone) return false;
     const Fact& fact = analysis_.fact(operand);
     if (entry != nullptr && entry->has(ops::OpTrait::kElementwise)) return fact.shape == result.shape;
     const Content* content = facts.content(fact.content);
@@ -71,20 +79,17 @@ bool Consequences::fixes_shape(const Node& node) const {
   });
 }
 
-const dataflow::NodeViolation* Consequences::source_of(const dataflow::NodeViolation& violation) const {
-  if (sources_.empty() || !is_about_shapes(violation)) return nullptr;
+NodeId Consequences::source_of(const dataflow::NodeViolation& violation) const {
+  if (sources_.empty() || !is_about_shapes(violation)) return NodeId::kNone;
   const Model& model = analysis_.model();
   const std::span<const ValueId> operands = model.operands(model.node(violation.node));
-  const auto source = [&](ValueId operand) -> const dataflow::NodeViolation* {
-    return operand == ValueId::kAbsent ? nullptr : sources_[operand];
-  };
   for (const int index : violation.operands)
     if (index >= 0 && static_cast<std::size_t>(index) < operands.size())
-      if (const dataflow::NodeViolation* found = source(operands[static_cast<std::size_t>(index)])) return found;
-  if (!violation.operands.empty()) return nullptr;
+      if (const NodeId found = source(operands[static_cast<std::size_t>(index)]); found != NodeId::kNone) return found;
+  if (!violation.operands.empty()) return NodeId::kNone;
   for (const ValueId operand : operands)
-    if (const dataflow::NodeViolation* found = source(operand)) return found;
-  return nullptr;
+    if (const NodeId found = source(operand); found != NodeId::kNone) return found;
+  return NodeId::kNone;
 }
 
 }  // namespace tensorlint::rules

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
-#include "base/id_vector.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::rules {
@@ -13,16 +13,26 @@ namespace tensorlint::rules {
 /// that is computed from it seems to be. Empty, at no cost, where nothing may fail.
 class Consequences {
  public:
-  explicit Consequences(const dataflow::Analysis& analysis);
+  /// Of no node yet.
+  explicit Consequences(const dataflow::Analysis& analysis) : analysis_(analysis) {}
 
-  /// The violation that `violation`, one of the analysis', follows from; null for a mistake of its own.
-  const dataflow::NodeViolation* source_of(const dataflow::NodeViolation& violation) const;
+  /// Of all nodes.
+  void follow_all();
+  /// Of one more node, the next one, with what is violated there.
+  void follow(NodeId node, std::span<const dataflow::NodeViolation> violations);
+
+  /// The node that failed first where `violation` follows from another one; kNone for a mistake of its own.
+  NodeId source_of(const dataflow::NodeViolation& violation) const;
 
  private:
   bool fixes_shape(const Node& node) const;
+  NodeId source(ValueId value) const {
+    const auto at = static_cast<std::size_t>(value);
+    return value == ValueId::kAbsent || at >= sources_.size() ? NodeId::kNone : sources_[at];
+  }
 
   const dataflow::Analysis& analysis_;
-  IdVector<ValueId, const dataflow::NodeViolation*> sources_;  ///< what a value's shape may be wrong for
+  std::vector<NodeId> sources_;  ///< by value: the node for which its shape may be wrong; empty where nothing may fail
 };
 
 }  // namespace tensorlint::rules

@@ -10,22 +10,11 @@
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/consequences.h"
 #include "analyzer/rules/contradictions.h"
+#include "analyzer/rules/violation_rules.h"
 #include "base/id_vector.h"
 
 namespace tensorlint::rules {
 namespace {
-
-const Rule* best_match(const ViolationCase& violation) {
-  const Rule* best = nullptr;
-  Specificity best_fit = Specificity::kNone;
-  for (const Rule* rule : all_rules()) {
-    const Specificity fit = rule->match(violation);
-    if (fit <= best_fit) continue;
-    best = rule;
-    best_fit = fit;
-  }
-  return best;
-}
 
 /// The loss that a node belongs to: the first one where several claim it.
 class LossOfNode {
@@ -43,31 +32,6 @@ class LossOfNode {
   std::unordered_map<NodeId, const losses::LossSite*> sites_;
 };
 
-/// Another side of what failed at the node before: of the same aspect, and about the same operands or some of them. A
-/// product whose operands are swapped disagrees in its inner extents and in its batch.
-bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeViolation* previous) {
-  if (previous == nullptr || previous->node != violation.node || violation.node == NodeId::kNone) return false;
-  const ops::Violation &first = *previous, &second = violation;
-  if (first.aspect() != second.aspect()) return false;
-  if (first.certainty == ops::Certainty::kMay && second.certainty == ops::Certainty::kMust) return false;
-  if (first.operands.empty() || second.operands.empty()) return false;
-  const std::set<int> a(first.operands.begin(), first.operands.end()),
-      b(second.operands.begin(), second.operands.end());
-  if (std::ranges::includes(a, b) || std::ranges::includes(b, a)) return true;
-  // Several operands that do not fit one: who is wrong is not known.
-  return first.constraint == second.constraint &&
-         std::ranges::any_of(a, [&](int operand) { return b.contains(operand); });
-}
-
-/// A key that nodes share which are all written for a newer opset than the imported one, or all for an older one.
-std::string import_cause(const Model& model, const dataflow::NodeViolation& violation) {
-  const structure::OpsetNeeds::Mismatch mismatch = structure::OpsetNeeds::mismatch(model, violation);
-  if (mismatch == structure::OpsetNeeds::Mismatch::kNone) return {};
-  const Node& node = model.node(violation.node);
-  return fmt::format("import {} {} {}", model.graph(node.graph).opsets, static_cast<int>(mismatch),
-                     model.text(model.op(node).domain));
-}
-
 /// Words all violations; those that follow from others are listed in `followers`.
 void report_violations(const passes::PassResults& known, const RuleSelection& selection, Reporter& out,
                        std::vector<Follower>& followers) {
@@ -76,7 +40,8 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
   const LossOfNode site_of(known.losses());
   const structure::OpsetNeeds& opsets = known.opset_needs();
   const Contradictions contradictions(analysis);
-  const Consequences consequences(analysis);
+  Consequences consequences(analysis);
+  consequences.follow_all();
   const dataflow::NodeViolation* previous = nullptr;
   const Rule* previous_rule = nullptr;
   for (const dataflow::NodeViolation& violation : analysis.violations()) {
@@ -85,17 +50,13 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
                         .loss = site_of(violation.node),
                         .loss_metadata = {},
                         .needed_opset = opsets.explaining(violation)};
-    if (found.loss == nullptr) {
-      found.loss_metadata = out.locations().metadata(violation.node, "namespace");
-      if (!losses::loss_named(found.loss_metadata))
-        found.loss_metadata = out.locations().metadata(violation.node, "pkg.torch.onnx.class_hierarchy");
-    }
+    if (found.loss == nullptr) found.loss_metadata = loss_metadata_of(out.locations(), violation.node);
     if (contradictions.is_note(violation)) continue;
     const Rule* rule = best_match(found);
     assert(rule != nullptr && "each kind of constraint has a rule");
     if (!selection.runs(rule->info())) continue;
     if (rule == previous_rule && continues(violation, previous)) {
-      if (FindingBuilder last = out.last()) last.note("also here: " + found.message());
+      report_continued(found, out);
       continue;
     }
     out.set_rule(rule->info());
@@ -110,8 +71,8 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
     for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))
       if (FindingBuilder last = out.last())
         last.note_at(contradiction->node, findings::violation_text(analysis, *contradiction));
-    if (const dataflow::NodeViolation* source = consequences.source_of(violation))
-      followers.push_back({violation.node, source->node});
+    if (const NodeId source = consequences.source_of(violation); source != NodeId::kNone)
+      followers.push_back({violation.node, source});
   }
 }
 
@@ -204,6 +165,8 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   for (const Rule* rule : all_rules()) {
     if (!selection.runs(rule->info())) continue;
     out.set_rule(rule->info());
+    if (rule->needs().has(passes::Pass::kLosses))
+      for (const losses::LossSite& loss : known.losses()) rule->check_loss(analysis, loss, out);
     rule->check_model(ModelView(known, rule->needs(), copies_at_run_time), out);
   }
   RuleResults results;

@@ -33,13 +33,16 @@ class RuleSelection {
   /// Where the lines of the user's program are read besides the model's folder and the working folder.
   void read_sources_below(std::string folder) { source_root_ = std::move(folder); }
 
-  bool allows(const RuleInfo& rule) const { return allows(rule.code); }
+  /// Only rules of this door run: files, unless another one is named.
+  void enter_by(Door door) { door_ = door; }
+
+  bool allows(const RuleInfo& rule) const { return rule.doors.has(door_) && allows(rule.code); }
   bool allows(std::string_view code) const {
     return (!chosen_ || selected_.contains(code)) && !ignored_.contains(code);
   }
   /// Runs a rule that is not selected, or ignored, to count what it would have reported.
   void count_left_out(std::string_view code) { left_out_.insert(code); }
-  bool runs(const RuleInfo& rule) const { return allows(rule.code) || left_out_.contains(rule.code); }
+  bool runs(const RuleInfo& rule) const { return allows(rule) || left_out_.contains(rule.code); }
   std::optional<findings::Severity> severity(std::string_view code) const;
   std::size_t limit() const { return limit_; }
   const std::string& source_root() const { return source_root_; }
@@ -49,6 +52,7 @@ class RuleSelection {
     findings::Severity severity;
     std::size_t rules;  ///< that the pattern means
   };
+  Door door_ = Door::kFile;
   bool chosen_ = false;
   std::set<std::string_view> selected_, ignored_, left_out_;
   std::map<std::string_view, Override> severities_;

@@ -319,6 +319,7 @@ void Rule::report(const ViolationCase& violation, Reporter& out) const { report_
 
 bool Rule::wants(std::string_view, std::string_view, const ops::OpEntry*) const { return false; }
 void Rule::check(const NodeCall&, Reporter&) const {}
+void Rule::check_loss(const dataflow::Analysis&, const losses::LossSite&, Reporter&) const {}
 void Rule::check_model(const ModelView&, Reporter&) const {}
 
 void ModelView::undeclared(passes::Pass pass) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,29 @@
 
 namespace tensorlint::rules {
 
+/// Where calls come from.
+enum class Door : std::uint8_t {
+  kFile,       ///< a model as a file
+  kBuilder,    ///< a C++ program that builds a graph
+  kRecording,  ///< a program that ran
+};
+
+class Doors {
+ public:
+  constexpr Doors(std::initializer_list<Door> doors) {
+    for (const Door door : doors) bits_ = static_cast<std::uint8_t>(bits_ | bit(door));
+  }
+  constexpr bool has(Door door) const { return (bits_ & bit(door)) != 0; }
+
+ private:
+  static constexpr std::uint8_t bit(Door door) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(door)); }
+  std::uint8_t bits_ = 0;
+};
+
+inline constexpr Doors kAllDoors{Door::kFile, Door::kBuilder, Door::kRecording};
+/// What only bytes or text can have wrong: calls that are made one by one never use a value before it is defined.
+inline constexpr Doors kFilesOnly{Door::kFile};
+
 /// What names a rule. Everything has static storage duration.
 struct RuleInfo {
   std::string_view code;        ///< "TL-S201"
@@ -29,6 +53,7 @@ struct RuleInfo {
   std::string_view group;       ///< "shape": the folder of its file and fixtures
   findings::Severity severity;  ///< by default; a finding may have another
   std::string_view summary;     ///< one line, lower case
+  Doors doors = kAllDoors;      ///< whose programs can have the mistake
 };
 
 /// An operand of a node as rules see it.
@@ -233,8 +258,9 @@ class ModelView {
 /// operator is part of a loss, one that knows what the mistake is.
 enum class Specificity : std::uint8_t { kNone, kGeneric, kForOperator, kForLoss, kMostSpecific };
 
-/// A rule is one file; it registers itself with RegisterRule. Of the three kinds of checks a rule overrides what it
-/// needs.
+/// A rule is one file; it registers itself with RegisterRule. Of the kinds of checks a rule overrides what it needs. In
+/// a model that grows call by call, match(), report() and check() run at once, with facts of the calls so far;
+/// check_loss() does where one call is the whole loss. All run when the model is complete.
 class Rule {
  public:
   /// `needs`: the passes whose results check_model reads, besides the analysis.
@@ -252,6 +278,10 @@ class Rule {
   virtual bool wants(std::string_view domain, std::string_view name, const ops::OpEntry* entry) const;
   virtual void check(const NodeCall& call, Reporter& out) const;
 
+  /// Each loss of a model; for rules that need Pass::kLosses.
+  virtual void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const;
+
+  /// What only the whole model shows: what nothing uses, what a loop or a copy costs.
   virtual void check_model(const ModelView& view, Reporter& out) const;
 
  protected:

@@ -15,7 +15,7 @@ const Attribute* Model::attribute(const Node& node, std::string_view name) const
 std::string Model::label(NodeId id) const {
   const Node& self = node(id);
   if (self.name != NameId::kEmpty) return std::string(text(self.name));
-  const auto index = static_cast<std::uint32_t>(id) - graph(self.graph).first_node;
+  const auto index = graph(self.graph).nodes.index_of(id);
   return fmt::format("#{}({})", index, text(op(self).name));
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -57,18 +59,67 @@ struct Value {
   const SparseTensor* sparse_initializer = nullptr;
 };
 
+/// The nodes of a graph, in order. They are consecutive in a model that was read; in one that grows, nodes of bodies
+/// may lie between those of the graph around them.
+class NodeList {
+ public:
+  class Iterator {
+   public:
+    using value_type = NodeId;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const NodeList* list, std::size_t at) : list_(list), at_(at) {}
+    NodeId operator*() const { return (*list_)[at_]; }
+    Iterator& operator++() { return ++at_, *this; }
+    Iterator operator++(int) { return {list_, at_++}; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    const NodeList* list_ = nullptr;
+    std::size_t at_ = 0;
+  };
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  NodeId operator[](std::size_t i) const {
+    return scattered_.empty() ? static_cast<NodeId>(first_ + static_cast<std::uint32_t>(i)) : scattered_[i];
+  }
+  NodeId front() const { return (*this)[0]; }
+  NodeId back() const { return (*this)[size_ - 1]; }
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size_}; }
+  /// The place of one of the nodes.
+  std::size_t index_of(NodeId node) const {
+    if (scattered_.empty()) return static_cast<std::uint32_t>(node) - first_;
+    return static_cast<std::size_t>(std::ranges::lower_bound(scattered_, node) - scattered_.begin());
+  }
+  /// `node` comes after all nodes so far.
+  void append(NodeId node) {
+    if (size_ == 0) first_ = static_cast<std::uint32_t>(node);
+    const bool follows = static_cast<std::uint32_t>(node) == first_ + size_;
+    if (scattered_.empty() && !follows)
+      for (std::size_t i = 0; i < size_; ++i) scattered_.push_back(static_cast<NodeId>(first_ + i));
+    if (!scattered_.empty()) scattered_.push_back(node);
+    ++size_;
+  }
+
+ private:
+  std::uint32_t first_ = 0, size_ = 0;
+  std::vector<NodeId> scattered_;  // empty where they are consecutive
+};
+
 enum class GraphKind : std::uint8_t { kMain, kSubgraph, kFunction };
 
 struct Graph {
   GraphKind kind = GraphKind::kMain;
-  NameId name = NameId::kEmpty;                  ///< functions: the function's name
-  NameId domain = NameId::kEmpty;                ///< functions
-  NameId overload = NameId::kEmpty;              ///< functions
-  GraphId parent = GraphId::kNone;               ///< subgraphs: the graph of the node that holds it
-  NodeId owner = NodeId::kNone;                  ///< subgraphs: that node
-  std::string_view attribute{};                  ///< subgraphs: the attribute that holds it (body, then_branch, ...)
-  std::uint32_t first_node = 0, node_count = 0;  ///< nodes of one graph are consecutive, in file order
-  std::vector<ValueId> inputs{};                 ///< without initializers that are no inputs
+  NameId name = NameId::kEmpty;      ///< functions: the function's name
+  NameId domain = NameId::kEmpty;    ///< functions
+  NameId overload = NameId::kEmpty;  ///< functions
+  GraphId parent = GraphId::kNone;   ///< subgraphs: the graph of the node that holds it
+  NodeId owner = NodeId::kNone;      ///< subgraphs: that node
+  std::string_view attribute{};      ///< subgraphs: the attribute that holds it (body, then_branch, ...)
+  NodeList nodes{};                  ///< in file order
+  std::vector<ValueId> inputs{};     ///< without initializers that are no inputs
   std::vector<ValueId> outputs{};
   std::vector<ValueId> initializers{};
   std::vector<std::string_view> attribute_names{};  ///< functions: without default

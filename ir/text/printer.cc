@@ -279,8 +279,8 @@ class Printer {
           break;
         case Task::Kind::kNodes: {
           const Graph& graph = model_.graph(task.graph);
-          while (pending_.empty() && task.next < graph.node_count)
-            node(model_.nodes[graph.first_node + task.next++], task.indent + 2);
+          while (pending_.empty() && task.next < graph.nodes.size())
+            node(model_.node(graph.nodes[task.next++]), task.indent + 2);
           if (pending_.empty()) {
             out_ += fmt::format("{:{}}}}", "", task.indent);
             if (stack.empty()) out_ += '\n';

@@ -21,6 +21,8 @@ class Finder {
       : analysis_(analysis), model_(analysis.model()), terms_(analysis), parameters_(analysis) {}
 
   std::vector<LossSite> find();
+  /// The loss that one call is.
+  std::optional<LossSite> find_at(NodeId call);
 
  private:
   using Nodes = std::vector<NodeId>;

@@ -145,7 +145,7 @@ class TransferPlanner {
       value_sides_[initializer] = placed == kNowhere ? cut_.add_vertex() : placed;
       is_stored_[initializer] = placed == kNowhere;
     }
-    for (std::uint32_t n = 0; n < graph.node_count && !problem_; ++n) visit(static_cast<NodeId>(graph.first_node + n));
+    for (std::size_t n = 0; n < graph.nodes.size() && !problem_; ++n) visit(graph.nodes[n]);
   }
 
   void visit(NodeId id) {

@@ -24,10 +24,11 @@ class OpsetNeeds {
   enum class Mismatch : std::uint8_t { kNone, kWrittenForNewer, kWrittenForOlder };
   /// Another version of the operator takes the operands and attributes of the failing node.
   static Mismatch mismatch(const Model& model, const dataflow::NodeViolation& violation);
+  /// The newer opset that the failing node is written for, by itself; 0 for none.
+  static std::int64_t needed_for(const Model& model, const dataflow::NodeViolation& violation);
 
  private:
   using Import = std::pair<std::uint32_t, NameId>;  // opset imports of the node's graph, domain
-  static std::int64_t needed_for(const Model& model, const dataflow::NodeViolation& violation);
   static bool fits_an_older_version(const Model& model, const dataflow::NodeViolation& violation);
 
   const Model& model_;

@@ -50,20 +50,20 @@ IdVector<NodeId, std::vector<NodeId>> operand_nodes(const Model& model) {
 /// File order, with what a node reads pulled up to it.
 std::vector<NodeId> operands_first(const Graph& graph, const IdVector<NodeId, std::vector<NodeId>>& operands) {
   std::vector<NodeId> order;
-  std::vector<bool> seen(graph.node_count);
+  std::vector<bool> seen(graph.nodes.size());
   struct Step {
     NodeId node;
     std::size_t next = 0;
   };
   std::vector<Step> steps;
   const auto enter = [&](NodeId node) {
-    const auto at = static_cast<std::uint32_t>(node) - graph.first_node;
+    const auto at = graph.nodes.index_of(node);
     if (seen[at]) return;
     seen[at] = true;
     steps.push_back({node});
   };
-  for (std::uint32_t n = 0; n < graph.node_count; ++n) {
-    enter(static_cast<NodeId>(graph.first_node + n));
+  for (const NodeId node : graph.nodes) {
+    enter(node);
     while (!steps.empty()) {
       Step& step = steps.back();
       const std::vector<NodeId>& needed = operands[step.node];

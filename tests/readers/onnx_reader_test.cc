@@ -161,7 +161,7 @@ TEST(OnnxReader, SubgraphsKeepTheirNodesTogether) {
           .bytes(11, wire::tensor_info("c", 9, {}))));
   EXPECT_TRUE(model.faults.empty());
   ASSERT_EQ(model.graphs.size(), 3U);
-  EXPECT_EQ(model.graphs[0].node_count, 2U);
+  EXPECT_EQ(model.graphs[0].nodes.size(), 2U);
   const Attribute* const then_branch = model.attribute(model.nodes[0], "then_branch");
   ASSERT_NE(then_branch, nullptr);
   const Graph& graph = model.graph(then_branch->graph);
@@ -169,10 +169,10 @@ TEST(OnnxReader, SubgraphsKeepTheirNodesTogether) {
   EXPECT_EQ(graph.parent, GraphId::kMain);
   EXPECT_EQ(graph.owner, NodeId{0});
   EXPECT_EQ(graph.attribute, "then_branch");
-  EXPECT_EQ(graph.node_count, 2U);
-  EXPECT_EQ(model.nodes[graph.first_node].graph, then_branch->graph);
+  EXPECT_EQ(graph.nodes.size(), 2U);
+  EXPECT_EQ(model.node(graph.nodes.front()).graph, then_branch->graph);
   // `x` is the outer graph's value.
-  EXPECT_EQ(model.operands(model.nodes[graph.first_node])[0], model.find_value(GraphId::kMain, "x"));
+  EXPECT_EQ(model.operands(model.node(graph.nodes.front()))[0], model.find_value(GraphId::kMain, "x"));
 }
 
 TEST(OnnxReader, ReadsFunctions) {

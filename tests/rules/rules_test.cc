@@ -215,6 +215,29 @@ TEST(Rules, HaveTheirOwnNamesAndCodes) {
   }
 }
 
+TEST(Rules, RunForTheirDoorsAlone) {
+  RuleSelection builder;
+  builder.enter_by(Door::kBuilder);
+  const RuleSelection files;
+  for (const Rule* rule : all_rules()) {
+    EXPECT_TRUE(files.runs(rule->info())) << rule->info().name;
+    EXPECT_EQ(builder.runs(rule->info()), rule->info().doors.has(Door::kBuilder)) << rule->info().name;
+  }
+  EXPECT_FALSE(builder.runs(find_rule("use-before-definition")->info()));
+  EXPECT_TRUE(builder.runs(find_rule("dead-node")->info()));
+
+  // A model of which a file's rule would speak, as if a builder had made it.
+  const Result<Model> model = read_onnx_text(
+      "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (z) { z = Relu (y) y = Relu (x) }", "m.onnxtxt");
+  ASSERT_TRUE(model);
+  const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+  passes::PassResults known(analysis);
+  known.run(passes_needed(analysis, files, false));
+  known.run(passes_needed(analysis, builder, false));
+  EXPECT_EQ(run_rules(known, files).findings.size(), 1U);
+  EXPECT_EQ(run_rules(known, builder).findings.size(), 0U);
+}
+
 TEST(Rules, MatchEveryKindOfConstraint) {
   const Result<Model> model = read_onnx_text(
       "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N] x) => (y) { y = Relu (x) }", "m.onnxtxt");
@@ -227,6 +250,10 @@ TEST(Rules, MatchEveryKindOfConstraint) {
     const ViolationCase found{.analysis = analysis, .at = violation, .loss = nullptr, .loss_metadata = {}};
     const auto claims = [&](const Rule* rule) { return rule->match(found) != Specificity::kNone; };
     EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), claims)) << "kind " << kind;
+    // A violation can come from any program, and needs a rule there too.
+    for (const Rule* rule : all_rules())
+      for (const Door door : {Door::kFile, Door::kBuilder, Door::kRecording})
+        EXPECT_TRUE(!claims(rule) || rule->info().doors.has(door)) << rule->info().name;
   }
 }
 

@@ -181,7 +181,7 @@ TEST(TextReader, ReadsNestedGraphs) {
                          "  z = Relu (y)\n"
                          "}"));
   ASSERT_EQ(model.graphs.size(), 5u);
-  EXPECT_EQ(model.graphs[0].node_count, 2u);
+  EXPECT_EQ(model.graphs[0].nodes.size(), 2u);
   EXPECT_EQ(model.graph_path(GraphId{1}), "main/yes");
   EXPECT_EQ(model.graph_path(GraphId{2}), "main/no");
   EXPECT_EQ(model.graph_path(GraphId{3}), "main/yes/inner");
@@ -190,10 +190,9 @@ TEST(TextReader, ReadsNestedGraphs) {
   EXPECT_EQ(model.graphs[1].attribute, "then_branch");
   EXPECT_EQ(model.graphs[4].attribute, "else_branch");
   for (std::size_t i = 0; i < model.graphs.size(); ++i)
-    for (std::uint32_t k = 0; k < model.graphs[i].node_count; ++k)
-      EXPECT_EQ(model.nodes[model.graphs[i].first_node + k].graph, static_cast<GraphId>(i));
+    for (const NodeId node : model.graphs[i].nodes) EXPECT_EQ(model.node(node).graph, static_cast<GraphId>(i));
   // An operand of an inner graph is the value around it.
-  const Node& neg = model.nodes[model.graphs[3].first_node];
+  const Node& neg = model.node(model.graphs[3].nodes.front());
   EXPECT_EQ(model.operands(neg)[0], model.find_value(GraphId::kMain, "x"));
   EXPECT_EQ(neg.position.line, 4u);
   EXPECT_EQ(model.attribute(model.nodes[0], "else_branch")->graph, GraphId{2});
@@ -220,9 +219,9 @@ TEST(TextReader, ReadsFunctions) {
   EXPECT_EQ(model.opset(GraphId{1}, ""), 18);
   EXPECT_EQ(model.opset(GraphId{2}, ""), 18);
   EXPECT_EQ(model.opset(GraphId{3}, ""), 21);
-  const Node& call = model.nodes[model.graphs[0].first_node];
+  const Node& call = model.node(model.graphs[0].nodes.front());
   EXPECT_EQ(model.op(call).function, GraphId{1});
-  const Node& elu = model.nodes[twice.first_node];
+  const Node& elu = model.node(twice.nodes.front());
   EXPECT_EQ(model.attribute(elu, "alpha")->reference, "alpha");
   EXPECT_EQ(model.attribute(elu, "alpha")->kind, AttributeKind::kFloat);
   EXPECT_EQ(model.attribute(elu, "beta")->reference, "beta");

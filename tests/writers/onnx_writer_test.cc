@@ -32,7 +32,7 @@ std::vector<fs::path> sample_models() {
 ::onnx::NodeProto* judge_node(::onnx::ModelProto& judge, const Model& model, NodeId id) {
   const Node& node = model.node(id);
   const Graph& graph = model.graph(node.graph);
-  const int index = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
+  const int index = static_cast<int>(graph.nodes.index_of(id));
   if (graph.kind == GraphKind::kFunction) {
     for (::onnx::FunctionProto& function : *judge.mutable_functions())
       if (function.name() == model.text(graph.name) && function.domain() == model.text(graph.domain))
@@ -109,7 +109,7 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
       ::onnx::ModelProto wanted = loaded.judge;
       std::vector<GraphEdit> edits;
       const Graph& graph = loaded.model.graph(node.graph);
-      const int at = static_cast<int>(static_cast<std::uint32_t>(id) - graph.first_node);
+      const int at = static_cast<int>(graph.nodes.index_of(id));
       switch (below(9)) {
         case 0: {
           const bool in_function = loaded.model.graph(node.graph).kind == GraphKind::kFunction;
@@ -124,8 +124,7 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
           attribute->set_name("to");
           attribute->set_type(::onnx::AttributeProto::INT);
           attribute->set_i(7);
-          const int index =
-              static_cast<int>(static_cast<std::uint32_t>(id) - loaded.model.graph(node.graph).first_node);
+          const int index = static_cast<int>(loaded.model.graph(node.graph).nodes.index_of(id));
           auto* nodes = judge_node(wanted, loaded.model, id) == nullptr ? nullptr
                         : in_function                                   ? [&] {
                             for (auto& function : *wanted.mutable_functions())
@@ -170,11 +169,10 @@ TEST(OnnxWriter, RandomEditsChangeWhatTheySayAndNothingElse) {
         }
         case 4: {
           // Before another node of the graph, or behind all of them.
-          const int to = static_cast<int>(below(graph.node_count + 1));
+          const int to = static_cast<int>(below(graph.nodes.size() + 1));
           if (to == at) continue;
-          const bool last = to == static_cast<int>(graph.node_count);
-          edits.push_back(MoveNode{
-              id, last ? NodeId::kNone : static_cast<NodeId>(graph.first_node + static_cast<std::uint32_t>(to))});
+          const bool last = to == static_cast<int>(graph.nodes.size());
+          edits.push_back(MoveNode{id, last ? NodeId::kNone : graph.nodes[static_cast<std::size_t>(to)]});
           auto* nodes = judge_nodes(wanted, loaded.model, id);
           ASSERT_NE(nodes, nullptr);
           for (int i = at; i + 1 < to; ++i) nodes->SwapElements(i, i + 1);

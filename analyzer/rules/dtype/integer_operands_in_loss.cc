@@ -21,20 +21,17 @@ class IntegerOperandsInLoss : public Rule {
   }
 
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
-  void check_model(const ModelView& view, Reporter& out) const override {
-    const dataflow::Analysis& analysis = view.analysis();
-    for (const losses::LossSite& loss : view.losses()) {
-      if (loss.meeting == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
-          !computes_integers(analysis, loss))
-        continue;
-      const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
-      out.report(loss.meeting,
-                 fmt::format("{} of {} and {}, both {}: it needs floating-point operands", ops::to_text(loss.kind),
-                             prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
-          .origin(prediction, Aspect::kDtype)
-          .origin(target, Aspect::kDtype)
-          .fix(fmt::format("cast {} and {} to float32", prediction.name(), target.name()));
-    }
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (loss.meeting == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
+        !computes_integers(analysis, loss))
+      return;
+    const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
+    out.report(loss.meeting,
+               fmt::format("{} of {} and {}, both {}: it needs floating-point operands", ops::to_text(loss.kind),
+                           prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
+        .origin(prediction, Aspect::kDtype)
+        .origin(target, Aspect::kDtype)
+        .fix(fmt::format("cast {} and {} to float32", prediction.name(), target.name()));
   }
 
   void report(const ViolationCase& violation, Reporter& out) const override {

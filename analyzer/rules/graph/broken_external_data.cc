@@ -9,7 +9,7 @@ class BrokenExternalData : public Rule {
  public:
   BrokenExternalData()
       : Rule({"TL-G613", "broken-external-data", "graph", findings::Severity::kError,
-              "a tensor whose data file is missing, too short, or elsewhere"},
+              "a tensor whose data file is missing, too short, or elsewhere", kFilesOnly},
              {passes::Pass::kExternalData}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

@@ -12,7 +12,7 @@ class Cycle : public Rule {
  public:
   Cycle()
       : Rule({"TL-G606", "cycle", "graph", findings::Severity::kError,
-              "nodes that need each other's results, functions that call themselves"},
+              "nodes that need each other's results, functions that call themselves", kFilesOnly},
              {passes::Pass::kCycles}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

@@ -17,7 +17,7 @@ class DuplicateDefinition : public Rule {
  public:
   DuplicateDefinition()
       : Rule({"TL-G608", "duplicate-definition", "graph", findings::Severity::kError,
-              "a name, function or opset that is defined twice"}) {}
+              "a name, function or opset that is defined twice", kFilesOnly}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     for (const StructureFault& fault : view.model().faults) {

@@ -7,7 +7,7 @@ class MalformedTensor : public Rule {
  public:
   MalformedTensor()
       : Rule({"TL-G619", "malformed-tensor", "graph", findings::Severity::kError,
-              "a constant whose data does not fit its shape and dtype"}) {}
+              "a constant whose data does not fit its shape and dtype", kFilesOnly}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,

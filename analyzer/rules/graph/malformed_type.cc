@@ -9,7 +9,8 @@ namespace {
 class MalformedType : public Rule {
  public:
   MalformedType()
-      : Rule({"TL-G620", "malformed-type", "graph", findings::Severity::kError, "a declared type that is invalid"}) {}
+      : Rule({"TL-G620", "malformed-type", "graph", findings::Severity::kError, "a declared type that is invalid",
+              kFilesOnly}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     report_faults(view, out,

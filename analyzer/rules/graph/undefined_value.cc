@@ -18,7 +18,7 @@ class UndefinedValue : public Rule {
  public:
   UndefinedValue()
       : Rule({"TL-G616", "undefined-value", "graph", findings::Severity::kError,
-              "a name that no input, initializer or node defines"},
+              "a name that no input, initializer or node defines", kFilesOnly},
              {passes::Pass::kLiveness}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

@@ -8,7 +8,7 @@ class UnusedSuppression : public Rule {
  public:
   UnusedSuppression()
       : Rule({"TL-G615", "unused-suppression", "graph", findings::Severity::kInfo,
-              "a suppression that suppresses nothing, or cannot"}) {}
+              "a suppression that suppresses nothing, or cannot", kFilesOnly}) {}
 };
 
 const RegisterRule<UnusedSuppression> kRegister;

@@ -20,7 +20,7 @@ class UseBeforeDefinition : public Rule {
  public:
   UseBeforeDefinition()
       : Rule({"TL-G607", "use-before-definition", "graph", findings::Severity::kWarning,
-              "a node that comes before the node that computes its operand"}) {}
+              "a node that comes before the node that computes its operand", kFilesOnly}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();

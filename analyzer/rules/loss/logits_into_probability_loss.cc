@@ -13,26 +13,23 @@ class LogitsIntoProbabilityLoss : public Rule {
               "a loss of probabilities or their logarithms gets the scores of a layer"},
              {passes::Pass::kLosses}) {}
 
-  void check_model(const ModelView& view, Reporter& out) const override {
-    const dataflow::Analysis& analysis = view.analysis();
-    for (const losses::LossSite& loss : view.losses()) {
-      const bool logarithms =
-          loss.kind == ops::LossKind::kNegativeLogLikelihood || loss.kind == ops::LossKind::kKlDivergence;
-      if (loss.evidence == losses::LossEvidence::kMetadata ||
-          (!logarithms && loss.kind != ops::LossKind::kBinaryCrossEntropy))
-        continue;
-      const NodeId maker = producer_behind_identities(analysis, loss.prediction);
-      if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) continue;
-      const Operand prediction(analysis, loss.prediction);
-      const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
-      out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
-                                           logarithms ? "logarithms of probabilities" : "probabilities",
-                                           prediction.name(), NodeCall(analysis, maker).op_name()))
-          .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
-          .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
-               : logarithms ? "put a LogSoftmax in between"
-                            : "put a Sigmoid in between, or use binary cross-entropy with logits");
-    }
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    const bool logarithms =
+        loss.kind == ops::LossKind::kNegativeLogLikelihood || loss.kind == ops::LossKind::kKlDivergence;
+    if (loss.evidence == losses::LossEvidence::kMetadata ||
+        (!logarithms && loss.kind != ops::LossKind::kBinaryCrossEntropy))
+      return;
+    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
+    if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) return;
+    const Operand prediction(analysis, loss.prediction);
+    const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
+    out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
+                                         logarithms ? "logarithms of probabilities" : "probabilities",
+                                         prediction.name(), NodeCall(analysis, maker).op_name()))
+        .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
+        .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
+             : logarithms ? "put a LogSoftmax in between"
+                          : "put a Sigmoid in between, or use binary cross-entropy with logits");
   }
 
  private:

@@ -13,18 +13,15 @@ class ProbabilitiesIntoLogitLoss : public Rule {
               "a loss of scores, or of logarithms, gets probabilities"},
              {passes::Pass::kLosses}) {}
 
-  void check_model(const ModelView& view, Reporter& out) const override {
-    for (const losses::LossSite& loss : view.losses()) {
-      if (loss.kind == ops::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
-        check_logarithms(view.analysis(), loss, out);
-      if (loss.kind != ops::LossKind::kCrossEntropy && loss.kind != ops::LossKind::kBinaryCrossEntropyWithLogits)
-        continue;
-      check(view.analysis(), loss, out);
-    }
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (loss.kind == ops::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
+      check_logarithms(analysis, loss, out);
+    if (loss.kind != ops::LossKind::kCrossEntropy && loss.kind != ops::LossKind::kBinaryCrossEntropyWithLogits) return;
+    check_scores(analysis, loss, out);
   }
 
  private:
-  static void check(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+  static void check_scores(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const NodeId source = maker(analysis, loss.prediction);
     if (source == NodeId::kNone) return;
     const NodeCall call(analysis, source);

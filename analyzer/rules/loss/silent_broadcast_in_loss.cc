@@ -14,19 +14,17 @@ class SilentBroadcastInLoss : public Rule {
               "a loss that compares every prediction with every target, because [N, 1] meets [N]"},
              {passes::Pass::kLosses}) {}
 
-  void check_model(const ModelView& view, Reporter& out) const override {
-    for (const losses::LossSite& loss : view.losses()) {
-      if (!ops::is_regression(loss.kind) || !is_summed_up(view.analysis(), loss)) continue;
-      if (check(view.analysis(), loss, loss.prediction, loss.target, out)) continue;
-      // torch.broadcast_tensors, which its losses call, stretches both before they meet.
-      if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
-        check(view.analysis(), loss, loss.prediction_source, loss.target_source, out);
-    }
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (!ops::is_regression(loss.kind) || !is_summed_up(analysis, loss)) return;
+    if (check_shapes(analysis, loss, loss.prediction, loss.target, out)) return;
+    // torch.broadcast_tensors, which its losses call, stretches both before they meet.
+    if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
+      check_shapes(analysis, loss, loss.prediction_source, loss.target_source, out);
   }
 
  private:
-  static bool check(const dataflow::Analysis& analysis, const losses::LossSite& loss, ValueId predicted, ValueId wanted,
-                    Reporter& out) {
+  static bool check_shapes(const dataflow::Analysis& analysis, const losses::LossSite& loss, ValueId predicted,
+                           ValueId wanted, Reporter& out) {
     const Operand prediction(analysis, predicted), target(analysis, wanted);
     if (!prediction.present() || !target.present()) return false;
     if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return false;

@@ -8,7 +8,7 @@ class InvalidDeviceConfiguration : public Rule {
  public:
   InvalidDeviceConfiguration()
       : Rule({"TL-P405", "invalid-device-configuration", "placement", findings::Severity::kWarning,
-              "a device, tag or device configuration that cannot be used"},
+              "a device, tag or device configuration that cannot be used", kFilesOnly},
              {passes::Pass::kPlacement}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {

@@ -31,6 +31,7 @@ class ClassIndexOutOfRange : public Rule {
     if (!scores.present() || !labels.present() || scores.taint().has(Aspect::kShape) ||
         labels.taint().has(Aspect::kValue))
       return;
+    if (!labels.fact().dtypes.proves(DTypeSet::integers())) return;  // probabilities
     const Fact& fact = scores.fact();
     if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || call.analysis().has_failed(call.id()))
       return;

@@ -13,14 +13,12 @@ class ProbabilityOutOfRange : public Rule {
               "a loss of probabilities that gets values below 0 or above 1"},
              {passes::Pass::kLosses}) {}
 
-  void check_model(const ModelView& view, Reporter& out) const override {
-    const dataflow::Analysis& analysis = view.analysis();
-    for (const losses::LossSite& loss : view.losses())
-      if (loss.kind == ops::LossKind::kBinaryCrossEntropy) check(analysis, loss, out);
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (loss.kind == ops::LossKind::kBinaryCrossEntropy) check_prediction(analysis, loss, out);
   }
 
  private:
-  static void check(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+  static void check_prediction(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const Operand prediction(analysis, loss.prediction);
     if (!prediction.present() || prediction.taint().has(Aspect::kValue)) return;
     const Range& range = prediction.fact().range;

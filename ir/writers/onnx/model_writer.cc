@@ -136,8 +136,7 @@ class ModelWriter {
       return out;
     }
     const Graph& self = model_.graph(id);
-    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
-      out.message(wire::kGraphNode, node(model_.nodes[n], depth));
+    for (const NodeId id : self.nodes) out.message(wire::kGraphNode, node(model_.node(id), depth));
     out.text_if(wire::kGraphName, text(self.name));
     initializers(self, out);
     for (const ValueId value : self.inputs) out.message(wire::kGraphInput, value_info(value, type_of(value)));
@@ -192,8 +191,8 @@ class ModelWriter {
         out.message(field, value_info(value, known.type));
     };
     for (const ValueId value : self.initializers) declare(value);
-    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
-      for (const ValueId value : model_.results(model_.nodes[n])) declare(value);
+    for (const NodeId id : self.nodes)
+      for (const ValueId value : model_.results(model_.node(id))) declare(value);
   }
 
   Message value_info(ValueId id, const TypeDecl* declared, bool with_metadata = true) const {
@@ -212,8 +211,7 @@ class ModelWriter {
     for (const ValueId value : self.inputs) out.text(wire::kFunctionInput, name_of(value));
     for (const ValueId value : self.outputs) out.text(wire::kFunctionOutput, name_of(value));
     for (const std::string_view name : self.attribute_names) out.text(wire::kFunctionAttribute, name);
-    for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
-      out.message(wire::kFunctionNode, node(model_.nodes[n], 1));
+    for (const NodeId id : self.nodes) out.message(wire::kFunctionNode, node(model_.node(id), 1));
     if (self.opsets != 0) opset_imports(wire::kFunctionOpsetImport, model_.opset_imports[self.opsets], out);
     out.text_if(wire::kFunctionDomain, text(self.domain));
     for (const Attribute& one : self.attribute_defaults) out.message(wire::kFunctionAttributeProto, attribute(one, 1));

@@ -81,8 +81,8 @@ class TextEditor {
 
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
   std::optional<Error> append(const Graph& graph, std::string_view code, std::string_view comment) {
-    if (graph.node_count == 0) return Error{"a graph of a model in text without nodes takes none", {}};
-    const auto last = places_.find(static_cast<NodeId>(graph.first_node + graph.node_count - 1));
+    if (graph.nodes.empty()) return Error{"a graph of a model in text without nodes takes none", {}};
+    const auto last = places_.find(graph.nodes.back());
     if (!last) return lost();
     if (places_.begins_line(last->span.begin) && places_.ends_line(last->span.end)) {
       const std::size_t end = places_.line_end(last->span.end);

@@ -1,0 +1,55 @@
+#include "analyzer/rules/violation_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "passes/structure/opset_needs.h"
+
+namespace tensorlint::rules {
+
+const Rule* best_match(const ViolationCase& violation) {
+  const Rule* best = nullptr;
+  Specificity best_fit = Specificity::kNone;
+  for (const Rule* rule : all_rules()) {
+    const Specificity fit = rule->match(violation);
+    if (fit <= best_fit) continue;
+    best = rule;
+    best_fit = fit;
+  }
+  return best;
+}
+
+std::string_view loss_metadata_of(findings::LocationResolver& locations, NodeId node) {
+  const std::string_view scopes = locations.metadata(node, "namespace");
+  return losses::loss_named(scopes) ? scopes : locations.metadata(node, "pkg.torch.onnx.class_hierarchy");
+}
+
+bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeViolation* previous) {
+  if (previous == nullptr || previous->node != violation.node || violation.node == NodeId::kNone) return false;
+  const ops::Violation &first = *previous, &second = violation;
+  if (first.aspect() != second.aspect()) return false;
+  if (first.certainty == ops::Certainty::kMay && second.certainty == ops::Certainty::kMust) return false;
+  if (first.operands.empty() || second.operands.empty()) return false;
+  const std::set<int> a(first.operands.begin(), first.operands.end()),
+      b(second.operands.begin(), second.operands.end());
+  if (std::ranges::includes(a, b) || std::ranges::includes(b, a)) return true;
+  // Several operands that do not fit one: who is wrong is not known.
+  return first.constraint == second.constraint &&
+         std::ranges::any_of(a, [&](int operand) { return b.contains(operand); });
+}
+
+std::string import_cause(const Model& model, const dataflow::NodeViolation& violation) {
+  const structure::OpsetNeeds::Mismatch mismatch = structure::OpsetNeeds::mismatch(model, violation);
+  if (mismatch == structure::OpsetNeeds::Mismatch::kNone) return {};
+  const Node& node = model.node(violation.node);
+  return fmt::format("import {} {} {}", model.graph(node.graph).opsets, static_cast<int>(mismatch),
+                     model.text(model.op(node).domain));
+}
+
+void report_continued(const ViolationCase& violation, Reporter& out) {
+  if (FindingBuilder last = out.last()) last.note("also here: " + violation.message());
+}
+
+}  // namespace tensorlint::rules
