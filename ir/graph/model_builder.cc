@@ -10,6 +10,7 @@ namespace tensorlint {
 namespace {
 
 constexpr std::size_t kMaxFaultsPerGraph = 1000;
+constexpr std::string_view kOwnDomain = "tensorlint";
 
 template <typename Id>
 constexpr std::uint32_t number(Id id) {
@@ -148,10 +149,7 @@ GraphId ModelBuilder::add_graph(Graph graph) {
   return static_cast<GraphId>(model_.graphs.size() - 1);
 }
 
-void ModelBuilder::begin_nodes(GraphId id) {
-  model_.graphs[static_cast<std::size_t>(id)].first_node = static_cast<std::uint32_t>(model_.nodes.size());
-  impl_->at_begin = impl_->sizes(model_);
-}
+void ModelBuilder::begin_nodes(GraphId) { impl_->at_begin = impl_->sizes(model_); }
 
 ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type, Position position) {
   Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
@@ -232,7 +230,7 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
                               std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length) {
   Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
   const auto id = static_cast<NodeId>(model_.nodes.size());
-  ++owner.node_count;
+  owner.nodes.append(id);
   Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
 
   if (normalised_domain(model_.text(domain)).empty()) domain = NameId::kEmpty;
@@ -300,6 +298,16 @@ void ModelBuilder::fault(StructureFault fault) {
   const auto graph = static_cast<std::size_t>(fault.graph);
   if (impl_->fault_counts.size() <= graph) impl_->fault_counts.resize(graph + 1);
   if (impl_->fault_counts[graph]++ < kMaxFaultsPerGraph) model_.faults.push_back(std::move(fault));
+}
+
+void ModelBuilder::drop_nodes(std::size_t first) {
+  if (first >= model_.nodes.size()) return;
+  const Node& dropped = model_.nodes[first];
+  model_.operand_list.resize(std::min<std::size_t>(dropped.first_operand, model_.operand_list.size()));
+  impl_->operand_names.resize(dropped.first_operand);
+  model_.result_list.resize(dropped.first_result);
+  model_.attribute_list.resize(dropped.first_attribute);
+  model_.nodes.resize(first);
 }
 
 bool ModelBuilder::keeps_faults(GraphId graph) const {
@@ -398,7 +406,7 @@ Model ModelBuilder::finish() {
              .graph = static_cast<GraphId>(i),
              .message = fmt::format("a function of domain `{}` has no name", model_.text(graph.domain)),
              .position = graph.position});
-    if (graph.opsets == 0 && graph.node_count > 0)
+    if (graph.opsets == 0 && !graph.nodes.empty())
       fault({.kind = StructureFault::Kind::kMissingOpsetImport,
              .graph = static_cast<GraphId>(i),
              .message = fmt::format("function `{}` imports no opset", model_.graph_path(static_cast<GraphId>(i))),
@@ -416,21 +424,28 @@ Model ModelBuilder::finish() {
   }
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
     Operator& op = model_.operators[i];
+    std::int64_t version = 0;
     for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[i]])
-      if (import.domain == op.domain) op.opset = import.version;
-    if (const std::uint32_t function = find_function(op.domain, op.name, op.overload)) {
-      op.function = static_cast<GraphId>(function);
-      if (op.opset == 0)
-        fault({.kind = StructureFault::Kind::kMissingOpsetImport,
-               .message = fmt::format("domain `{}` of function `{}` is not imported where it is called",
-                                      model_.text(op.domain), model_.text(op.name)),
-               .position = {}});
-    }
-    const auto version = static_cast<int>(std::clamp<std::int64_t>(op.opset, 0, 1 << 20));
-    op.schema = find_schema(model_.text(op.domain), model_.text(op.name), version);
+      if (import.domain == op.domain) version = import.version;
+    const std::uint32_t function = find_function(op.domain, op.name, op.overload);
+    resolve_operator(model_, op, version, function == 0 ? GraphId::kNone : static_cast<GraphId>(function));
+    if (op.function != GraphId::kNone && version == 0)
+      fault({.kind = StructureFault::Kind::kMissingOpsetImport,
+             .message = fmt::format("domain `{}` of function `{}` is not imported where it is called",
+                                    model_.text(op.domain), model_.text(op.name)),
+             .position = {}});
   }
   find_shadowing_names(*this, model_);
   return std::move(model_);
+}
+
+void resolve_operator(const Model& model, Operator& op, std::int64_t version, GraphId function) {
+  op.opset = version;
+  op.schema = find_schema(model.text(op.domain), model.text(op.name),
+                          static_cast<int>(std::clamp<std::int64_t>(version, 0, 1 << 20)));
+  // Operators of our own domain are known by name: a function says the same to runtimes that do not know them.
+  const bool is_own = model.text(op.domain) == kOwnDomain && op.schema != nullptr;
+  op.function = is_own ? GraphId::kNone : function;
 }
 
 }  // namespace tensorlint

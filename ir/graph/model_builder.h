@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -64,6 +65,9 @@ class ModelBuilder {
   /// Another fault of the graph is still kept: else its message need not be made.
   bool keeps_faults(GraphId graph) const;
 
+  /// Takes back all nodes from number `first` on; their values stay, and no graph may have them.
+  void drop_nodes(std::size_t first);
+
   /// Resolves operands, outputs and functions and hands the model over. Functions may be added in any order before.
   Model finish();
 
@@ -72,5 +76,9 @@ class ModelBuilder {
   Model model_;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What an operator of a model means, where its domain is imported in this version (0: not at all) and the model
+/// defines `function` for it (kNone: nothing).
+void resolve_operator(const Model& model, Operator& op, std::int64_t version, GraphId function);
 
 }  // namespace tensorlint

@@ -40,8 +40,9 @@ Analysis::NodeApplication::NodeApplication(const Analysis& analysis, NodeId id) 
 }
 
 std::span<const NodeId> Analysis::users(ValueId value) const {
-  if (user_offsets_.empty()) {
-    user_offsets_.resize(model_->values.size() + 2);
+  // A model that grows has got more since.
+  if (user_offsets_.size() != model_->values.size() + 2 || user_list_.size() != model_->operand_list.size()) {
+    user_offsets_.assign(model_->values.size() + 2, 0);
     for (const ValueId operand : model_->operand_list) ++user_offsets_[static_cast<std::size_t>(operand) + 2];
     for (std::size_t i = 2; i < user_offsets_.size(); ++i) user_offsets_[i] += user_offsets_[i - 1];
     user_list_.resize(model_->operand_list.size());

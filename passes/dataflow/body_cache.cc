@@ -71,8 +71,8 @@ std::vector<ValueId> BodyCache::captures_of(GraphId body) const {
   };
   for (const GraphId id : graphs) {
     const Graph& graph = model_.graph(id);
-    for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n)
-      for (const ValueId operand : model_.operands(model_.nodes[n])) add(operand);
+    for (const NodeId node : graph.nodes)
+      for (const ValueId operand : model_.operands(model_.node(node))) add(operand);
     for (const ValueId output : graph.outputs) add(output);
   }
   std::sort(captures.begin(), captures.end());

@@ -41,6 +41,13 @@ class BodyCache {
   /// Counts a visit of the body in the function call of this number. What is known of the body, or null where nothing
   /// is kept: for its first visits, and where it captures too much. Valid as long as this.
   Body* visit(GraphId body, std::uint64_t call);
+  /// The model has got more graphs.
+  void grow() { first_visits_.resize(model_.graphs.size()); }
+  /// As if the body had never been visited.
+  void forget(GraphId body) {
+    first_visits_[static_cast<std::size_t>(body)] = 0;
+    kept_.erase(body);
+  }
   /// Unless there are too many.
   void keep(Body& body, std::vector<AbstractValue> given, const std::vector<AbstractValue>& outputs);
 

@@ -18,6 +18,16 @@ class Budget {
       : visits_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * nodes)),
         elements_(std::max<std::int64_t>(kContentsAtLeast, static_cast<std::int64_t>(kVisitsPerNode * nodes))) {}
 
+  /// The model has got `nodes` by now.
+  void grow(std::size_t nodes) {
+    const std::uint64_t visits = kVisitsPerNode * nodes;
+    if (visits <= granted_) return;
+    visits_ += visits - granted_;
+    granted_ = visits;
+    if (const auto elements = static_cast<std::int64_t>(visits); elements > granted_elements_)
+      elements_ += elements - std::exchange(granted_elements_, elements);
+  }
+
   std::uint64_t visits() const { return visits_; }
   bool is_spent() const { return visits_ == 0; }
   /// False where less is left; then nothing is.
@@ -42,8 +52,8 @@ class Budget {
   static constexpr std::int64_t kContentsAtLeast = 1 << 20;
   static constexpr std::int64_t kElementsPerDim = 16;
 
-  std::uint64_t visits_;
-  std::int64_t elements_;
+  std::uint64_t visits_, granted_ = visits_;
+  std::int64_t elements_, granted_elements_ = elements_;
 };
 
 }  // namespace tensorlint::dataflow

@@ -73,7 +73,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   take(outputs);
   const bool own_symbols = facts_.dims().checkpoint() != checkpoint && has_symbols_since(facts_, outputs, checkpoint);
   const bool own_attributes = model_.attributes(model_.node(id)).data() == call.attributes.data();
-  if (!speculative_ && !own_symbols && own_attributes)
+  if (!speculative_ && open_bodies_.empty() && !own_symbols && own_attributes)
     summaries_.keep(function, id, std::move(operands), std::move(outputs));
 }
 

@@ -65,7 +65,7 @@ Solver::LoopResults Solver::iterate(NodeId id, const Loop& loop) {
   Iterations run{.before = loop.carried,
                  .trips = loop.trips,
                  .is_exact = loop.trips && *loop.trips <= kMaxExactTrips,
-                 .uses_number = number != ValueId::kAbsent && !out_.users(number).empty(),
+                 .uses_number = reads_iteration(loop.region.body(), number),
                  .checkpoint = facts_.dims().checkpoint()};
   const std::int64_t outer_iteration = iteration_;
   std::optional<std::vector<AbstractValue>> carried;
@@ -76,6 +76,27 @@ Solver::LoopResults Solver::iterate(NodeId id, const Loop& loop) {
   }
   iteration_ = outer_iteration;
   return {.carried = std::move(*carried), .scan_outputs = std::move(run.scan_outputs), .trips = run.trips};
+}
+
+/// The body, or one in it, takes the number of the iteration, or gives it as an output.
+bool Solver::reads_iteration(GraphId body, ValueId number) {
+  if (number == ValueId::kAbsent) return false;
+  std::optional<bool>& known = state(body).reads_iteration;
+  if (known) return *known;
+  std::vector<GraphId> graphs{body};
+  bool reads = false;
+  for (std::size_t g = 0; g < graphs.size() && !reads; ++g) {
+    const std::vector<GraphId>& nested = bodies_[static_cast<std::size_t>(graphs[g])];
+    graphs.insert(graphs.end(), nested.begin(), nested.end());
+    const Graph& graph = model_.graph(graphs[g]);
+    const auto takes = [&](NodeId node) {
+      return std::ranges::find(model_.operands(model_.node(node)), number) != model_.operands(model_.node(node)).end();
+    };
+    reads = std::ranges::find(graph.outputs, number) != graph.outputs.end() ||
+            std::any_of(graph.nodes.begin(), graph.nodes.end(), takes);
+  }
+  known = reads;
+  return reads;
 }
 
 /// What enters the body in iteration `k`, or in all of them.

@@ -20,6 +20,13 @@ class NodeMemo {
  public:
   explicit NodeMemo(const Model& model) : model_(model) {}
 
+  /// Forgets all nodes: some were taken back.
+  void clear() {
+    entries_.clear();
+    index_ = FlatMap();
+    facts_.clear();
+  }
+
   static std::uint64_t key_of(const Node& node, const Application& call) {
     std::uint64_t key =
         table_hash(hash_of(call.attributes), static_cast<std::uint64_t>(node.op) << 32 | node.result_count);

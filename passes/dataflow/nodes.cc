@@ -31,7 +31,7 @@ std::int64_t size_of(const FactStore& facts, FactId id) {
 void Solver::visit_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  if (!speculative_) out_.visited_[static_cast<std::size_t>(id)] = true;
+  if (!speculative_ && !is_provisional()) out_.visited_[static_cast<std::size_t>(id)] = true;
   Frame& frame = this->frame();
   frame.operands.clear();
   frame.taints.clear();
@@ -174,7 +174,7 @@ FactId Solver::without_large_content(FactId id) {
 }
 
 void Solver::give_up(NodeId id, std::string_view reason) {
-  if (!speculative_) out_.reasons_.try_emplace(id, std::string(reason));
+  if (!speculative_ && !is_provisional()) out_.reasons_.try_emplace(id, std::string(reason));
   for (const ValueId result : model_.results(model_.node(id)))
     if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
 }
@@ -186,6 +186,7 @@ void Solver::record(NodeId id, ops::Violation violation) {
     infeasible_ = infeasible_ || (rank && violation.certainty == ops::Certainty::kMust && conditional_ == 0);
     return;
   }
+  if (is_provisional()) return;
   // The same node fails once for all its visits; the first one has the sharpest facts. Other operands are another
   // fault.
   std::vector<std::vector<int>>& known = recorded_[{id, violation.constraint}];

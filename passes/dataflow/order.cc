@@ -26,13 +26,13 @@ void for_each_use(const Model& model, GraphId graph, const std::vector<GraphId>&
     if (value.origin == ValueOrigin::kNode && value.graph == graph && user != NodeId::kNone) visit(Use{user, id});
   };
   const Graph& self = model.graph(graph);
-  for (std::uint32_t n = self.first_node; n < self.first_node + self.node_count; ++n)
-    for (const ValueId id : model.operands(model.nodes[n])) visit_value(static_cast<NodeId>(n), id);
+  for (const NodeId node : self.nodes)
+    for (const ValueId id : model.operands(model.node(node))) visit_value(node, id);
   for (const GraphId body : inner) {
     const Graph& bound = model.graph(body);
     const NodeId user = ancestor_in(model, bound.owner, graph);
-    for (std::uint32_t n = bound.first_node; n < bound.first_node + bound.node_count; ++n)
-      for (const ValueId id : model.operands(model.nodes[n])) visit_value(user, id);
+    for (const NodeId node : bound.nodes)
+      for (const ValueId id : model.operands(model.node(node))) visit_value(user, id);
     for (const ValueId id : bound.outputs) visit_value(user, id);
   }
 }
@@ -63,33 +63,33 @@ NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<st
       order.early_uses.push_back({use.user, use.value, false});
     }
   });
-  order.nodes.reserve(graph.node_count);
+  const std::size_t count = graph.nodes.size();
+  order.nodes.reserve(count);
   if (sorted) {
-    for (std::uint32_t n = 0; n < graph.node_count; ++n)
-      order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
+    order.nodes.assign(graph.nodes.begin(), graph.nodes.end());
     return order;
   }
 
-  std::vector<std::vector<std::uint32_t>> successors(graph.node_count);
-  std::vector<std::uint32_t> waiting_for(graph.node_count, 0);
+  std::vector<std::vector<std::uint32_t>> successors(count);
+  std::vector<std::uint32_t> waiting_for(count, 0);
   for_each_use(model, graph_id, inner, [&](Use use) {
-    const auto producer = static_cast<std::uint32_t>(model.value(use.value).producer) - graph.first_node;
-    const auto user = static_cast<std::uint32_t>(use.user) - graph.first_node;
+    const std::size_t producer = graph.nodes.index_of(model.value(use.value).producer);
+    const auto user = static_cast<std::uint32_t>(graph.nodes.index_of(use.user));
     successors[producer].push_back(user);
     ++waiting_for[user];
   });
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-  for (std::uint32_t n = 0; n < graph.node_count; ++n)
+  for (std::uint32_t n = 0; n < count; ++n)
     if (waiting_for[n] == 0) ready.push(n);
   while (!ready.empty()) {
     const std::uint32_t n = ready.top();
     ready.pop();
-    order.nodes.push_back(static_cast<NodeId>(graph.first_node + n));
+    order.nodes.push_back(graph.nodes[n]);
     for (const std::uint32_t next : successors[n])
       if (--waiting_for[next] == 0) ready.push(next);
   }
-  for (std::uint32_t n = 0; n < graph.node_count; ++n)
-    if (waiting_for[n] != 0) order.cyclic.push_back(static_cast<NodeId>(graph.first_node + n));
+  for (std::uint32_t n = 0; n < count; ++n)
+    if (waiting_for[n] != 0) order.cyclic.push_back(graph.nodes[n]);
 
   const auto is_cyclic = [&](NodeId node) {
     return std::binary_search(order.cyclic.begin(), order.cyclic.end(), node);

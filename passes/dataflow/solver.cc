@@ -9,13 +9,18 @@ namespace tensorlint::dataflow {
 Analysis analyse(const Model& model, const AnalysisOptions& options) { return Solver::solve(model, options); }
 
 Analysis Solver::solve(const Model& model, const AnalysisOptions& options) {
+  Analysis analysis = begin(model);
+  Solver(model, options, analysis).run();
+  return analysis;
+}
+
+Analysis Solver::begin(const Model& model) {
   Analysis analysis;
   analysis.model_ = &model;
   analysis.facts_ = std::make_unique<FactStore>();
   analysis.value_facts_.assign(model.values.size(), FactId::kTop);
   analysis.taints_.resize(model.values.size());
   analysis.visited_.resize(model.nodes.size());
-  Solver(model, options, analysis).run();
   return analysis;
 }
 
@@ -34,9 +39,15 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       body_cache_(model, bodies_),
       summaries_(model) {}
 
-void Solver::run() {
-  for (const Operator& op : model_.operators)
+void Solver::find_entries() {
+  for (std::size_t i = out_.entries_.size(); i < model_.operators.size(); ++i) {
+    const Operator& op = model_.operators[i];
     out_.entries_.push_back(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
+  }
+}
+
+void Solver::run() {
+  find_entries();
   if (model_.graphs.empty()) return;
   for (const StructureFault& fault : model_.faults)
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
@@ -80,12 +91,12 @@ void Solver::visit_graph(GraphId id) {
       refine_branch(*clash, std::span(nodes.nodes).subspan(i));
   }
   // What holds after a body ran need not hold where it did not.
-  equalities_.rollback(outer_equalities);
+  if (id != GraphId::kMain) equalities_.rollback(outer_equalities);
   state.is_active = false;
 }
 
 void Solver::commit(GraphId id) {
-  if (speculative_) return;
+  if (speculative_ || is_provisional()) return;
   const bool first = !std::exchange(state(id).is_committed, true);
   const Graph& graph = model_.graph(id);
   const auto move = [&](ValueId value) {
@@ -97,8 +108,8 @@ void Solver::commit(GraphId id) {
   };
   for (const ValueId value : graph.inputs) move(value);
   for (const ValueId value : graph.initializers) move(value);
-  for (std::uint32_t n = graph.first_node; n < graph.first_node + graph.node_count; ++n)
-    for (const ValueId value : model_.results(model_.nodes[n])) move(value);
+  for (const NodeId node : graph.nodes)
+    for (const ValueId value : model_.results(model_.node(node))) move(value);
 }
 
 void Solver::set_results(NodeId id, std::span<const AbstractValue> values) {

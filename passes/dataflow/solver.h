@@ -43,11 +43,14 @@ namespace tensorlint::dataflow {
 ///   loops.cc         Loop; the iterations of Loop and Scan
 ///   scans.cc         Scan, SequenceMap
 ///   functions.cc     calls
+///   growth.cc        a model that grows
 class Solver {
  public:
   static Analysis solve(const Model& model, const AnalysisOptions& options);
 
  private:
+  friend class GrowingAnalysis;
+
   static constexpr int kMaxNesting = 192;  // of bodies and calls: the solver's own recursion
 
   /// What an If would give if only one of its branches were ever taken.
@@ -83,6 +86,14 @@ class Solver {
     bool has_initializers = false;   // their facts are in current_
     bool is_active = false;          // being visited now
     bool is_committed = false;
+    std::optional<bool> reads_iteration;  // of a Loop's body; known since its first visit
+  };
+
+  /// Where a body of a growing model was opened.
+  struct OpenBody {
+    EqualityScope::Checkpoint equalities;
+    Budget budget;
+    GraphId graph;
   };
 
   Solver(const Model& model, const AnalysisOptions& options, Analysis& out);
@@ -109,7 +120,9 @@ class Solver {
 
   // ---- graphs
 
+  static Analysis begin(const Model& model);
   void run();
+  void find_entries();
   const NodeOrder& order(GraphId graph);
   /// Infers all nodes of a graph whose inputs are in current_.
   void visit_graph(GraphId id);
@@ -174,6 +187,7 @@ class Solver {
   void check_body_inputs(NodeId id, const Loop& loop, std::span<const AbstractValue> operands);
   /// Follows a loop until it ends, or until nothing new happens in it.
   LoopResults iterate(NodeId id, const Loop& loop);
+  bool reads_iteration(GraphId body, ValueId number);
   std::vector<AbstractValue> body_inputs(const Loop& loop, const Iterations& run, std::int64_t k);
   void run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t k);
   std::optional<std::vector<AbstractValue>> next_iteration(const Loop& loop, Iterations& run, std::int64_t k);
@@ -194,6 +208,22 @@ class Solver {
   // ---- functions
 
   void call_function(NodeId id, GraphId function, const Application& call);
+
+  // ---- growth
+
+  /// Makes room for what the model has got.
+  void grow();
+  /// Infers a node of the main graph, or of a body that is open. What fails, in the order of inference.
+  std::vector<NodeViolation> append(NodeId id);
+  void open_body(GraphId body) { open_bodies_.push_back({equalities_.checkpoint(), budget_, body}); }
+  void close_body();
+  /// Bodies as if they had never been visited.
+  void reset(std::span<const GraphId> bodies);
+  /// Forgets a body whose nodes were taken back.
+  void abandon_body(GraphId body);
+  void set(ValueId value, const AbstractValue& known);
+  /// A call is visited with facts of a first pass over a body that is open: of a function it says nothing yet.
+  bool is_provisional() const { return !open_bodies_.empty() && !calls_.empty(); }
 
   const Model& model_;
   const AnalysisOptions& options_;
@@ -228,6 +258,10 @@ class Solver {
   bool infeasible_ = false;              // while speculative: a node failed for certain
   int conditional_ = 0;                  // bodies around the node that may not run, since the speculation began
   int speculations_ = 0;
+
+  // Of a growing model.
+  std::vector<OpenBody> open_bodies_;  // outermost first
+  bool has_rank_clash_ = false;        // an If might be known better by what comes after it
 };
 
 }  // namespace tensorlint::dataflow

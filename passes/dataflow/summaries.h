@@ -14,6 +14,9 @@ class Summaries {
  public:
   explicit Summaries(const Model& model) : model_(model), known_(model.graphs.size()) {}
 
+  /// The model has got more graphs.
+  void grow() { known_.resize(model_.graphs.size()); }
+
   /// Functions that call each other with ranges which differ a little in each call would be followed 2^n times: calls
   /// after the first few are to take any floating value, so that they repeat.
   bool is_exact(GraphId function) const { return of(function).size() < kExactSummaries; }

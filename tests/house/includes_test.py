@@ -20,6 +20,7 @@ FOLDERS = {
     "inference": "ir/ops",
     "ops": "ir/ops/entries",
     "graph": "ir/graph",
+    "recording": "ir/recording",
     "text": "ir/text",
     "onnx": "ir/readers",
     "onnx_writer": "ir/writers",
