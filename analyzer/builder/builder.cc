@@ -11,8 +11,6 @@
 #include <system_error>
 
 #include "analyzer/builder/state.h"
-#include "analyzer/builder/to_model.h"
-#include "analyzer/pipeline/pipeline.h"
 #include "base/escape.h"
 #include "ir/schema/schema.h"
 #include "ir/writers/onnx/model_writer.h"
@@ -71,33 +69,33 @@ std::string Finding::to_text() const {
 
 // ---- values
 
-std::string Value::name() const { return state_ == nullptr ? std::string() : state_->item(*this).name; }
+std::string Value::name() const {
+  return state_ == nullptr ? std::string() : std::string(state_->model().name_of(State::id_of(*this)));
+}
 
 std::optional<DType> Value::dtype() const {
-  return state_ == nullptr ? std::nullopt : state_->facts().fact(state_->item(*this).fact).dtypes.single();
+  return state_ == nullptr ? std::nullopt : state_->fact(*this).dtypes.single();
 }
 
 std::optional<std::size_t> Value::rank() const {
-  const auto dims = shape();
-  return dims ? std::optional(dims->size()) : std::nullopt;
+  if (state_ == nullptr) return std::nullopt;
+  const Fact& fact = state_->fact(*this);
+  if (fact.kind != ValueKind::kTensor || !state_->facts().is_ranked(fact.shape)) return std::nullopt;
+  return state_->facts().dims_of(fact.shape).size();
 }
 
 std::optional<std::vector<std::string>> Value::shape() const {
-  if (state_ == nullptr) return std::nullopt;
-  FactStore& facts = state_->facts();
-  const Fact& fact = facts.fact(state_->item(*this).fact);
-  if (fact.kind != ValueKind::kTensor || !facts.is_ranked(fact.shape)) return std::nullopt;
+  if (!rank()) return std::nullopt;
+  const FactStore& facts = state_->facts();
   std::vector<std::string> dims;
-  for (const Dim dim : facts.dims_of(fact.shape)) dims.push_back(facts.dims().to_text(dim));
+  for (const Dim dim : facts.dims_of(state_->fact(*this).shape)) dims.push_back(facts.dims().to_text(dim));
   return dims;
 }
 
 std::optional<std::int64_t> Value::extent(std::int64_t axis) const {
-  if (state_ == nullptr) return std::nullopt;
-  FactStore& facts = state_->facts();
-  const Fact& fact = facts.fact(state_->item(*this).fact);
-  if (fact.kind != ValueKind::kTensor || !facts.is_ranked(fact.shape)) return std::nullopt;
-  const auto dims = facts.dims_of(fact.shape);
+  if (!rank()) return std::nullopt;
+  const FactStore& facts = state_->facts();
+  const auto dims = facts.dims_of(state_->fact(*this).shape);
   const auto rank = static_cast<std::int64_t>(dims.size());
   if (axis < -rank || axis >= rank) return std::nullopt;
   return facts.dims().as_constant(dims[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
@@ -105,13 +103,15 @@ std::optional<std::int64_t> Value::extent(std::int64_t axis) const {
 
 std::vector<std::string> Value::devices() const {
   if (state_ == nullptr) return {};
-  const tensorlint::placement::Placement& placement = state_->placement();
-  const State::Item& item = state_->item(*this);
-  return placement.devices(state_->latest->model.find_value(state_->latest->graphs[item.graph], item.name));
+  const ValueId id = State::id_of(*this);
+  // Calls in a row decide it, or the value lives in a body that is not complete.
+  const auto device = state_->devices.device(id);
+  if (device != tensorlint::placement::GrowingDevices::kUnknown) return {std::string(state_->devices.name(device))};
+  return state_->placement().placement().devices(id);
 }
 
 std::string Value::to_text() const {
-  return state_ == nullptr ? "absent" : state_->facts().to_text(state_->item(*this).fact);
+  return state_ == nullptr ? "absent" : state_->facts().to_text(state_->analysis().fact_id(State::id_of(*this)));
 }
 
 // ---- inputs, constants, operators
@@ -120,22 +120,22 @@ Builder::Builder(Options options, Location at) : state_(std::make_unique<State>(
 Builder::~Builder() = default;
 
 Value Builder::input(std::string_view name, DType dtype, Shape shape, std::string_view device, Location at) {
-  return state_->add_input(name, dtype, std::move(shape), nullptr, device, false, at);
+  return state_->add_input(name, dtype, shape, std::nullopt, device, false, at);
 }
 
 Value Builder::parameter(std::string_view name, DType dtype, Shape shape, std::string_view device, bool requires_grad,
                          Location at) {
-  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, std::move(shape), nullptr, device,
-                           requires_grad, at);
+  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, shape, std::nullopt, device, requires_grad,
+                           at);
 }
 
 Value Builder::parameter(std::string_view name, Data initial, std::string_view device, bool requires_grad,
                          Location at) {
   State::check_data(initial, at);
-  Shape shape(initial.dims().begin(), initial.dims().end());
+  const Shape shape(initial.dims().begin(), initial.dims().end());
   const DType dtype = initial.dtype();
-  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, std::move(shape),
-                           std::make_shared<const Data>(std::move(initial)), device, requires_grad, at);
+  return state_->add_input(name.empty() ? "" : state_->scoped(name), dtype, shape, std::move(initial), device,
+                           requires_grad, at);
 }
 
 Value Builder::constant(Data data, std::string_view name, std::string_view device, Location at) {
@@ -146,31 +146,39 @@ void Builder::import(std::string_view domain, std::int64_t version, Location at)
   if (normalised_domain(domain).empty())
     State::misuse(at, "the opset of ONNX's own operators is one of the builder's options");
   if (version < 1) State::misuse(at, fmt::format("`{}` has no version {}", domain, version));
-  const auto [known, is_new] = state_->imports.emplace(domain, version);
-  if (!is_new && known->second != version)
+  const auto known = state_->imports.find(domain);
+  if (known != state_->imports.end() && known->second != version)
     State::misuse(at, fmt::format("`{}` is imported in version {} already", domain, known->second));
-  ++state_->edits;
+  if (known != state_->imports.end()) return;
+  state_->imports.emplace(domain, version);
+  state_->recording.import(domain, version);
 }
 
 Scope Builder::scope(std::string_view name, Location at) { return {state_.get(), name, at}; }
 
-Scope::Scope(State* state, std::string_view name, std::source_location at)
-    : state_(state), depth_(state->scopes.size()) {
+Scope::Scope(State* state, std::string_view name, std::source_location at) : state_(state), depth_(state->scope) {
   if (name.empty()) State::misuse(at, "a scope needs a name");
   if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '\'' || c == '"'; }))
     State::misuse(at, "the name of a scope has a quote or a control character");
-  state->scopes.emplace_back(name);
+  const State::ScopeNames& outer = state->scopes[state->scope];
+  const std::string path = outer.prefix + std::string(name);
+  // As PyTorch's exporter writes the modules around a node.
+  const std::string modules = fmt::format("{}'{}', ", outer.modules.empty() ? "['', " : outer.modules, path);
+  state->scopes.push_back({path + ".", modules});
+  state->scope = static_cast<std::uint32_t>(state->scopes.size() - 1);
 }
 
-Scope::~Scope() { state_->scopes.resize(std::min(depth_, state_->scopes.size())); }
+Scope::~Scope() { state_->scope = static_cast<std::uint32_t>(depth_); }
 
 Value Builder::op(std::string_view name, std::vector<Value> operands, Call call, Location at) {
   if (call.results != 1) State::misuse(at, fmt::format("{} with {} results: use ops()", name, call.results));
-  return state_->add_step(name, operands, std::move(call), {}, at)[0];
+  return state_->handle(state_->add_call(name, operands, call, {}, at)[0]);
 }
 
 std::vector<Value> Builder::ops(std::string_view name, std::vector<Value> operands, Call call, Location at) {
-  return state_->add_step(name, operands, std::move(call), {}, at);
+  std::vector<Value> results;
+  for (const ValueId result : state_->add_call(name, operands, call, {}, at)) results.push_back(state_->handle(result));
+  return results;
 }
 
 Value Builder::add(Value a, Value b, Location at) { return state_->call("Add", {a, b}, {}, at); }
@@ -198,17 +206,17 @@ Value Builder::linear(Value x, Value weight, Value bias, Location at) {
   Composite call(*state_);
   if (x.rank() == 2) {
     const Value y = op("Gemm", {x, weight, bias}, {.attributes = {{"transB", 1}}, .name = "linear"}, at);
-    call.finish(false);
+    call.finish();
     return y;
   }
   Value y = op("MatMul", {x, transpose(weight, {1, 0}, at)}, {.name = "linear"}, at);
   if (bias) y = add(y, bias, at);
-  call.finish(false);
+  call.finish();
   return y;
 }
 
 Value Builder::reduce(std::string_view name, Value x, std::vector<std::int64_t> axes, bool keepdims, Location at) {
-  state_->check_operand(x, fmt::format("the operand of {}", name), at);
+  state_->check_operand(x, [&] { return fmt::format("the operand of {}", name); }, at);
   Call call{.attributes = {{"keepdims", keepdims ? 1 : 0}}};
   std::vector<Value> operands{x};
   const OpSchema* schema = find_schema("", name, static_cast<int>(state_->options.opset));
@@ -253,17 +261,24 @@ namespace {
 
 /// Runs the caller's function inside a body; an exception leaves the builder outside of it.
 template <typename Run>
-void inside(State& state, std::string_view name, const Run& run) {
-  const std::uint32_t outer = state.current;
-  const std::uint32_t body = state.open_body(name);
+GraphId inside(State& state, std::string_view name, const Run& run) {
+  const std::uint32_t scope = state.scope;
+  state.open_body(name);
+  const GraphId body = state.recording.current();
   try {
     run();
   } catch (...) {
-    state.bodies[body].open = false;
-    state.current = outer;
-    ++state.edits;
+    state.abandon_body(body);
+    state.scope = scope;
     throw;
   }
+  return body;
+}
+
+/// Before a body is complete: then there has to be a call for it.
+void check_result_count(std::size_t results, const char* none, std::source_location at) {
+  if (results == 0) State::misuse(at, none);
+  if (results > State::kMaxResults) State::misuse(at, fmt::format("a call gives 1 to 1,024 results, not {}", results));
 }
 
 }  // namespace
@@ -273,23 +288,29 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
   State& state = *state_;
   state.check_operand(condition, "the condition of an If", at);
   if (!then_branch || !else_branch) State::misuse(at, "a branch of an If has no function");
-  const auto first = static_cast<std::uint32_t>(state.steps.size());
-  std::vector<State::BodyAttribute> bodies;
+  std::vector<std::pair<std::string_view, GraphId>> bodies;
   std::size_t results = 0;
-  for (const auto& [name, branch] : {std::pair("then_branch", &then_branch), std::pair("else_branch", &else_branch)}) {
-    inside(state, name, [&] {
-      bodies.push_back({name, state.current});
-      const std::vector<Value> outputs = (*branch)();
-      if (bodies.size() == 2 && outputs.size() != results)
+  const auto add_branch = [&](std::string_view name, const std::function<std::vector<Value>()>& branch) {
+    const GraphId body = inside(state, name, [&] {
+      const std::vector<Value> outputs = branch();
+      if (bodies.size() == 1 && outputs.size() != results)
         State::misuse(at, fmt::format("the branches of an If give {} and {} values", results, outputs.size()));
+      check_result_count(outputs.size(), "the branches of an If give no values", at);
       results = outputs.size();
       state.close_body(outputs, at);
     });
+    bodies.emplace_back(name, body);
+  };
+  add_branch("then_branch", then_branch);
+  try {
+    add_branch("else_branch", else_branch);
+  } catch (...) {
+    state.abandon_body(bodies.front().second);
+    throw;
   }
-  if (results == 0) State::misuse(at, "the branches of an If give no values");
-  std::vector<Value> made = state.add_step("If", {condition}, {.results = results}, std::move(bodies), at);
-  state.snapshot();
-  state.finish_call(first, true);
+  std::vector<Value> made;
+  for (const ValueId result : state.add_call("If", std::span(&condition, 1), {.results = results}, bodies, at))
+    made.push_back(state.handle(result));
   return made;
 }
 
@@ -299,12 +320,9 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
   if (!body) State::misuse(at, "the body of a Loop has no function");
   if (trips) state.check_operand(trips, "the trip count of a Loop", at);
   if (condition) state.check_operand(condition, "the condition of a Loop", at);
-  for (const Value value : carried) state.check_operand(value, "a carried value of a Loop", at);
-  const auto first = static_cast<std::uint32_t>(state.steps.size());
-  std::vector<State::BodyAttribute> bodies;
+  for (const Value& value : carried) state.check_operand(value, "a carried value of a Loop", at);
   std::size_t results = 0;
-  inside(state, "body", [&] {
-    bodies.push_back({"body", state.current});
+  const GraphId graph = inside(state, "body", [&] {
     const auto scalar = [&](DType dtype) {
       Fact fact;
       fact.kind = ValueKind::kTensor;
@@ -313,14 +331,15 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
       fact.range = range_of(fact.dtypes);
       return state.facts().intern(fact);
     };
-    LoopStep step{.iteration = state.add_body_input("iteration", scalar(DType::kInt64), "cpu"),
-                  .condition = state.add_body_input("condition", scalar(DType::kBool), "cpu")};
-    for (const Value value : carried) {
+    constexpr auto kCpu = tensorlint::placement::GrowingDevices::kCpu;
+    LoopStep step{.iteration = state.add_body_input("iteration", scalar(DType::kInt64), kCpu),
+                  .condition = state.add_body_input("condition", scalar(DType::kBool), kCpu)};
+    for (const Value& value : carried) {
       // Of the first value only what does not depend on its elements.
-      Fact fact = state.facts().fact(state.item(value).fact);
+      Fact fact = state.fact(value);
       fact.content = ContentId::kNone;
       fact.range = range_of(fact.dtypes);
-      const std::string device = state.item(value).guessed_device;
+      const auto device = state.devices.device(State::id_of(value));
       step.carried.push_back(state.add_body_input(value.name() + "_carried", state.facts().intern(fact), device));
     }
     LoopResult result = body(step);
@@ -331,14 +350,15 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
     outputs.insert(outputs.end(), result.carried.begin(), result.carried.end());
     outputs.insert(outputs.end(), result.stacked.begin(), result.stacked.end());
     results = outputs.size() - 1;
+    check_result_count(results, "a Loop without carried values and scan outputs gives nothing", at);
     state.close_body(outputs, at);
   });
-  if (results == 0) State::misuse(at, "a Loop without carried values and scan outputs gives nothing");
   std::vector<Value> operands{trips, condition};
   operands.insert(operands.end(), carried.begin(), carried.end());
-  std::vector<Value> made = state.add_step("Loop", operands, {.results = results}, std::move(bodies), at);
-  state.snapshot();
-  state.finish_call(first, true);
+  const std::pair<std::string_view, GraphId> bodies[] = {{"body", graph}};
+  std::vector<Value> made;
+  for (const ValueId result : state.add_call("Loop", operands, {.results = results}, bodies, at))
+    made.push_back(state.handle(result));
   return made;
 }
 
@@ -347,49 +367,39 @@ std::vector<Value> Builder::loop(Value trips, Value condition, std::vector<Value
 Value Builder::output(Value value, std::string_view name, Location at) {
   State& state = *state_;
   state.check_operand(value, "an output", at);
-  if (state.current != 0)
+  if (state.recording.current() != GraphId::kMain)
     State::misuse(at, "outputs of the graph are named outside of its bodies, which return values as results");
-  std::vector<std::uint32_t>& outputs = state.bodies[0].outputs;
-  const bool is_own = state.item(value).origin == State::Origin::kResult &&
-                      std::ranges::find(outputs, State::index_of(value)) == outputs.end();
-  if (!name.empty() && value.name() != name && state.names.contains(std::string(name)))
+  if (!name.empty() && value.name() != name && state.is_taken(name))
     State::misuse(at, fmt::format("there is a value `{}` already", name));
-  // The outputs of a model are called what its users call them, whatever module they come from.
-  const std::vector<std::string> scopes = std::exchange(state.scopes, {});
-  const auto restore = [&state, &scopes](void*) { state.scopes = scopes; };
-  const std::unique_ptr<void, decltype(restore)> restored(&state, restore);
-  if (!is_own) value = op("Identity", {value}, {.name = std::string(name.empty() ? "output" : name)}, at);
-  const std::uint32_t index = State::index_of(value);
-  if (!name.empty() && value.name() != name) {
-    state.items[index].name = name;  // the old name stays taken: the node keeps it
-    state.names.insert(std::string(name));
+  const tensorlint::Value& known = state.model().value(State::id_of(value));
+  if (known.origin != ValueOrigin::kNode || known.is_output) {
+    // The outputs of a model are called what its users call them, whatever module they come from.
+    const std::uint32_t scope = std::exchange(state.scope, 0);
+    const auto restore = [&state, scope](void*) { state.scope = scope; };
+    const std::unique_ptr<void, decltype(restore)> restored(&state, restore);
+    value = op("Identity", {value}, {.name = std::string(name.empty() ? "output" : name)}, at);
   }
-  outputs.push_back(index);
+  const ValueId id = State::id_of(value);
+  // The old name stays taken: the node keeps it.
+  if (!name.empty() && value.name() != name) state.recording.rename(id, state.recording.intern(name));
+  state.recording.add_output(id);
   ++state.edits;
   return value;
 }
 
 const std::vector<Finding>& Builder::findings() const { return state_->findings; }
 
-std::vector<Finding> Builder::check() const {
-  state_->snapshot();
-  std::vector<Finding> findings;
-  for (const tensorlint::findings::Finding& finding :
-       pipeline::Pipeline(*state_->latest->analysis, {}).check().findings)
-    findings.push_back(state_->to_public(finding));
-  return findings;
-}
+std::vector<Finding> Builder::check() const { return state_->check(); }
 
-std::string Builder::serialized() const {
-  state_->snapshot();
-  const Model model = to_model(*state_, /*declare_types=*/true, nullptr);
-  const Result<EditedBytes> bytes = write_onnx(model);
+std::string Builder::serialized(Location at) const {
+  if (state_->recording.current() != GraphId::kMain) State::misuse(at, "a graph is written outside of its bodies");
+  const Result<EditedBytes> bytes = write_onnx(state_->complete());
   if (!bytes) throw std::length_error(bytes.error().message);
   return bytes->joined();
 }
 
-void Builder::write(const std::string& path) const {
-  const std::string bytes = serialized();
+void Builder::write(const std::string& path, Location at) const {
+  const std::string bytes = serialized(at);
   const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) throw std::system_error(errno, std::generic_category(), path);

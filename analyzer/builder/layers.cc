@@ -11,30 +11,30 @@ namespace {
 
 /// A value and the axis of it that has some extent.
 struct AxisOf {
-  std::uint32_t item;
+  ValueId value;
   std::int64_t axis;
 };
 
-/// The first axis of an item whose extent is called `name`.
-std::optional<AxisOf> axis_called(State& state, std::uint32_t item, const std::string& name) {
-  FactStore& facts = state.facts();
-  const Fact& fact = facts.fact(state.items[item].fact);
+/// The first axis of a value whose extent is called `name`.
+std::optional<AxisOf> axis_called(State& state, ValueId value, const std::string& name) {
+  const FactStore& facts = state.facts();
+  const Fact& fact = state.analysis().fact(value);
   if (fact.kind != ValueKind::kTensor || !facts.is_ranked(fact.shape)) return std::nullopt;
   const std::span<const Dim> dims = facts.dims_of(fact.shape);
   for (std::size_t axis = 0; axis < dims.size(); ++axis)
     if (!dims[axis].is_unknown() && facts.dims().to_text(dims[axis]) == name)
-      return AxisOf{item, static_cast<std::int64_t>(axis)};
+      return AxisOf{value, static_cast<std::int64_t>(axis)};
   return std::nullopt;
 }
 
 /// Where a name of an extent can be read from: the reshaped value, an input, or any other value that is visible here.
-std::optional<AxisOf> find_extent(State& state, Value x, const std::string& name) {
-  if (const auto own = axis_called(state, State::index_of(x), name)) return own;
-  for (const std::uint32_t input : state.bodies[0].inputs)
+std::optional<AxisOf> find_extent(State& state, const Value& x, const std::string& name) {
+  if (const auto own = axis_called(state, State::id_of(x), name)) return own;
+  for (const ValueId input : state.model().graph(GraphId::kMain).inputs)
     if (const auto found = axis_called(state, input, name)) return found;
-  for (std::uint32_t item = 0; item < state.items.size(); ++item)
-    if (state.is_visible(item))
-      if (const auto found = axis_called(state, item, name)) return found;
+  for (std::size_t v = 1; v < state.model().values.size(); ++v)
+    if (const auto value = static_cast<ValueId>(v); state.recording.is_visible(value))
+      if (const auto found = axis_called(state, value, name)) return found;
   return std::nullopt;
 }
 
@@ -68,14 +68,14 @@ Value Builder::reshape(Value x, Dims dims, Location at) {
       continue;
     }
     if (!numbers.empty()) flush();
-    const Value shape = state.call("Shape", {state.handle(sources[i]->item)}, {}, at);
+    const Value shape = state.call("Shape", {state.handle(sources[i]->value)}, {}, at);
     const Value index = constant(Data({sources[i]->axis}, {1}), "", "", at);
     parts.push_back(state.call("Gather", {shape, index}, {{"axis", 0}}, at));
   }
   if (!numbers.empty() || parts.empty()) flush();
   const Value target = parts.size() == 1 ? parts.front() : state.call("Concat", parts, {{"axis", 0}}, at);
   const Value y = state.call("Reshape", {x, target}, {}, at);
-  call.finish(false);
+  call.finish();
   return y;
 }
 
@@ -137,14 +137,14 @@ Value Builder::layer_norm(Value x, Value scale, Value bias, std::int64_t axis, d
   const Value deviation = state.call("Sqrt", {state.number_like(variance, epsilon, "Add", at)}, {}, at);
   Value y = mul(div(centred, deviation, at), scale, at);
   if (bias) y = add(y, bias, at);
-  call.finish(false);
+  call.finish();
   return y;
 }
 
 // ---- arithmetic of values
 
 Value State::number_like(Value value, Number number, std::string_view op, Location at, bool first) {
-  check_operand(value, "an operand of " + std::string(op), at);
+  check_operand(value, [&] { return "an operand of " + std::string(op); }, at);
   const std::optional<DType> dtype = value.dtype();
   if (!dtype) misuse(at, fmt::format("the dtype of `{}` is not known: write the number as a constant", value.name()));
   std::optional<Data> data = scalar_of(*dtype, number);
@@ -153,10 +153,9 @@ Value State::number_like(Value value, Number number, std::string_view op, Locati
                            number.is_integer() ? fmt::format("{}", number.integer()) : fmt::format("{}", number.real()),
                            tensorlint::to_text(*dtype), value.name()));
   Composite call(*this);
-  const std::string& device = item(value).guessed_device;
-  const Value scalar = add_constant(std::move(*data), "", device == "cpu" ? "" : device, at);
+  const Value scalar = add_constant(std::move(*data), "", device_of(value), at);
   const Value result = first ? this->call(op, {scalar, value}, {}, at) : this->call(op, {value, scalar}, {}, at);
-  call.finish(false);
+  call.finish();
   return result;
 }
 

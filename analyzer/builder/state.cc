@@ -6,70 +6,51 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <limits>
-#include <stdexcept>
+#include <iterator>
+#include <set>
 
-#include "analyzer/builder/to_model.h"
+#include "analyzer/builder/attributes.h"
+#include "analyzer/builder/provenance.h"
 #include "analyzer/pipeline/pipeline.h"
-#include "base/hash.h"
-#include "ir/ops/device_rule.h"
+#include "base/version.h"
 #include "passes/placement/device_name.h"
 
 namespace tensorlint::builder {
 namespace {
 
-constexpr std::size_t kMaxReports = 100;  // each analyses the graph so far
-constexpr std::uint64_t kSite = 0xb17d;   // our fresh symbols are none of the solver's
-
 /// "MatMul" -> "mat_mul", the way values are named.
-std::string snake_case(std::string_view name) {
-  std::string text;
+void append_snake_case(std::string_view name, std::string& text) {
+  char last = '\0';
   for (const char c : name) {
-    const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
-    if (upper && !text.empty() && std::islower(static_cast<unsigned char>(text.back())) != 0) text += '_';
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool is_upper = std::isupper(static_cast<unsigned char>(c)) != 0;
+    if (is_upper && std::islower(static_cast<unsigned char>(last)) != 0) text += '_';
+    last = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    text += last;
   }
-  return text;
 }
 
-/// "['', 'encoder', 'encoder.layers.0', ", as PyTorch's exporter writes the modules around a node.
-std::string scope_text(const std::vector<std::string>& scopes) {
-  if (scopes.empty()) return {};
-  std::string text = "['', ", path;
-  for (const std::string& scope : scopes) {
-    path += (path.empty() ? "" : ".") + scope;
-    text += fmt::format("'{}', ", path);
-  }
-  return text;
+rules::RuleSelection selection() {
+  rules::RuleSelection selected;
+  selected.enter_by(rules::Door::kBuilder);
+  return selected;
 }
-
-bool is_control_flow(const State::Step& step) { return !step.bodies.empty(); }
-
-/// Devices by name, as infer_device asks for them. Where two differ the rules decide who is wrong.
-struct GuessedDevices {
-  using Device = std::string;
-  bool differ = false;
-  static Device host() { return "cpu"; }
-  static Device unknown() { return "cpu"; }
-  Device meet(const Device& a, const Device& b) {
-    differ = differ || a != b;
-    return a;
-  }
-  Device meet_host(const Device& data, const Device& operand) { return operand == host() ? data : meet(data, operand); }
-  static Device same_or_anywhere(const Device& a, const Device&) { return a; }
-};
 
 }  // namespace
 
 State::State(Options given, Location at)
-    : options(std::move(given)), own_store(std::make_unique<FactStore>()), store(own_store.get()) {
+    : options(std::move(given)),
+      recording({.graph_name = options.graph_name, .producer_name = "tensorlint", .producer_version = kVersion}),
+      growing(recording, {}),
+      devices(growing.analysis(), placement::canonical_device(options.default_device).value_or("cpu")),
+      rules(growing.analysis(), selection()) {
   if (options.opset < 7 || options.opset > newest_opset(""))
     misuse(at, fmt::format("opset {} is not one of 7 to {}", options.opset, newest_opset("")));
   const auto device = placement::canonical_device(options.default_device);
   if (!device) misuse(at, fmt::format("`{}` is not a device; write cpu, cuda:0, ...", options.default_device));
   if (options.graph_name.empty()) misuse(at, "the graph needs a name");
   options.default_device = *device;
-  bodies.push_back({.name = options.graph_name});
+  recording.import("", options.opset);
+  recording.set_provenance(std::make_unique<BuilderProvenance>(*this));
 }
 
 void State::misuse(Location at, const std::string& message) { throw Misuse(at, message); }
@@ -81,10 +62,16 @@ std::string State::canonical(std::string_view device, Location at) const {
   return *name;
 }
 
-std::string State::unused_name(std::string_view base) {
-  std::string name(base);
-  while (names.contains(name)) name = fmt::format("{}_{}", base, ++next_number[std::string(base)]);
-  return name;
+std::string State::device_of(const Value& value) const {
+  const auto device = devices.device(id_of(value));
+  return device == placement::GrowingDevices::kUnknown || device == placement::GrowingDevices::kCpu
+             ? std::string()
+             : std::string(devices.name(device));
+}
+
+bool State::is_taken(std::string_view name) const {
+  const std::uint32_t known = model().names.find(name);
+  return known != 0 && recording.is_taken(static_cast<NameId>(known));
 }
 
 std::int64_t State::version(std::string_view domain) const {
@@ -93,81 +80,65 @@ std::int64_t State::version(std::string_view domain) const {
   return given != imports.end() ? given->second : std::max(newest_opset(domain), 1);
 }
 
-std::uint32_t State::add_item(Item item) {
-  names.insert(item.name);
-  items.push_back(std::move(item));
-  ++edits;
-  return static_cast<std::uint32_t>(items.size() - 1);
+void State::import(std::string_view domain) {
+  const auto [known, is_new] = imports.try_emplace(std::string(domain), version(domain));
+  if (is_new) recording.import(domain, known->second);
 }
 
-Value State::add_input(std::string_view name, DType dtype, Shape shape, std::shared_ptr<const Data> initial,
+Value State::add_input(std::string_view name, DType dtype, const Shape& shape, std::optional<Data> initial,
                        std::string_view device, bool trained, Location at) {
   if (name.empty()) misuse(at, "an input needs a name");
-  if (names.contains(std::string(name))) misuse(at, fmt::format("there is a value `{}` already", name));
-  if (current != 0) misuse(at, fmt::format("`{}` is an input of the whole graph and cannot be added in a body", name));
+  if (is_taken(name)) misuse(at, fmt::format("there is a value `{}` already", name));
+  if (recording.current() != GraphId::kMain)
+    misuse(at, fmt::format("`{}` is an input of the whole graph and cannot be added in a body", name));
   if (!is_known_dtype(static_cast<std::int64_t>(dtype))) misuse(at, fmt::format("`{}` needs a dtype", name));
-  Fact fact;
-  fact.kind = ValueKind::kTensor;
-  fact.dtypes = dtype;
-  fact.range = range_of(fact.dtypes);
-  std::vector<Dim> dims;
+  std::vector<DimDecl> dims;
   for (const Extent& extent : shape) {
     if (extent.is_named() && extent.name().empty())
       misuse(at, fmt::format("an extent of `{}` has an empty name", name));
     if (!extent.is_named() && extent.number() < 0)
       misuse(at, fmt::format("`{}` has the extent {}", name, extent.number()));
-    dims.push_back(extent.is_named() ? facts().dims().symbol(extent.name()) : facts().dims().constant(extent.number()));
+    dims.push_back({.extent = extent.is_named() ? -1 : extent.number(),
+                    .name = recording.intern(extent.name()),
+                    .has_extent = !extent.is_named()});
   }
-  fact.shape = facts().intern_shape(dims);
-  Item item{.name = std::string(name),
-            .data = std::move(initial),
-            .dtype = dtype,
-            .shape = std::move(shape),
-            .device = canonical(device, at),
-            .trained = trained};
-  if (item.device.empty() && options.default_device != "cpu") item.device = options.default_device;
-  uses_devices = uses_devices || !item.device.empty();
-  item.guessed_device = item.device.empty() ? "cpu" : item.device;
-  item.fact = facts().intern(fact);
-  const std::uint32_t index = add_item(std::move(item));
-  bodies[0].inputs.push_back(index);
-  return handle(index);
+  ValueNote note{.device = canonical(device, at), .trained = trained};
+  if (note.device.empty() && options.default_device != "cpu") note.device = options.default_device;
+
+  TypeDecl* const type = recording.memory().new_type();
+  type->kind = TypeKind::kTensor;
+  type->element_code = static_cast<std::int32_t>(dtype);
+  type->ranked = true;
+  type->dims = recording.memory().keep_dims(dims);
+  const NameId own = recording.intern(name);
+  const Tensor* value = initial ? kept_tensor(recording, std::move(*initial), own) : nullptr;
+  const ValueId id = recording.add_input(own, type, value);
+  growing.add_input(id);
+  if (!note.device.empty()) devices.set(id, devices.number(note.device));
+  uses_devices = uses_devices || !note.device.empty();
+  has_trained = has_trained || trained;
+  if (!note.device.empty() || trained) value_notes.emplace(id, std::move(note));
+  ++edits;
+  return handle(id);
 }
 
 Value State::add_constant(Data data, std::string_view given, std::string_view device, Location at) {
   const std::string name = given.empty() ? std::string() : scoped(given);
-  if (!name.empty() && names.contains(name)) misuse(at, fmt::format("there is a value `{}` already", name));
+  if (!name.empty() && is_taken(name)) misuse(at, fmt::format("there is a value `{}` already", name));
   check_data(data, at);
-  Item item{.name = name.empty() ? unused_name(scoped("constant")) : name,
-            .origin = Origin::kConstant,
-            .data = std::make_shared<const Data>(std::move(data))};
-  item.device = canonical(device, at);
-  if (item.device.empty() && options.default_device != "cpu") item.device = options.default_device;
-  uses_devices = uses_devices || !item.device.empty();
-  item.guessed_device = item.device.empty() ? "cpu" : item.device;
-  // A Constant node's own inference says what is known of the elements.
-  const Tensor tensor = tensor_of(*item.data, NameId::kEmpty);
-  Attribute value;
-  value.name = "value";
-  value.kind = AttributeKind::kTensor;
-  value.tensor = &tensor;
-  const Application call{.domain = {},
-                         .name = "Constant",
-                         .opset = options.opset,
-                         .schema = find_schema("", "Constant", static_cast<int>(options.opset)),
-                         .attributes = {&value, 1},
-                         .operands = {},
-                         .operand_taints = {},
-                         .results = {},
-                         .result_count = 1,
-                         .facts = store,
-                         .site = mix(kSite, items.size()) | 1};
-  ops::InferenceResult result;
-  ops::infer(call, ops::find_entry("", "Constant", options.opset), result);
-  item.fact = result.results[0];
-  const std::uint32_t index = add_item(std::move(item));
-  constants.push_back(index);
-  return handle(index);
+  ValueNote note{.device = canonical(device, at)};
+  if (note.device.empty() && options.default_device != "cpu") note.device = options.default_device;
+  const NameId own = name.empty() ? recording.unused_name(scoped("constant")) : recording.intern(name);
+  // Constants of bodies are constants of the graph, and stay when the body is complete.
+  const ValueId id = recording.add_constant(GraphId::kMain, own, kept_tensor(recording, std::move(data), own));
+  growing.add_constant(id);
+  if (!note.device.empty()) {
+    devices.set(id, devices.number(note.device));
+    uses_devices = true;
+    value_notes.emplace(id, std::move(note));
+  }
+  ++edits;
+  return handle(id);
 }
 
 void State::check_data(const Data& data, Location at) {
@@ -183,223 +154,180 @@ void State::check_data(const Data& data, Location at) {
                            tensorlint::to_text(data.dtype())));
 }
 
-void State::check_operand(Value value, std::string_view what, Location at) const {
+void State::refuse_operand(const Value& value, const std::string& what, Location at) const {
   if (!value) misuse(at, fmt::format("{} is absent", what));
   if (value.state_ != this) misuse(at, fmt::format("{} belongs to another builder", what));
-  if (!is_visible(value.index_))
-    misuse(at,
-           fmt::format("`{}` belongs to a body that is complete: return it as a result of the body", item(value).name));
+  misuse(at, fmt::format("`{}` belongs to a body that is complete: return it as a result of the body",
+                         model().name_of(id_of(value))));
 }
 
-bool State::is_visible(std::uint32_t index) const {
-  for (std::uint32_t body = current; body != kNone; body = bodies[body].parent)
-    if (body == items[index].graph) return true;
-  return false;
-}
-
-std::string State::scoped(std::string_view name) const {
-  std::string text;
-  for (const std::string& scope : scopes) text += scope + ".";
-  return text += name;
-}
-
-Value State::call(std::string_view op, const std::vector<Value>& operands, std::vector<Attr> attributes, Location at) {
+Value State::call(std::string_view op, std::span<const Value> operands, std::vector<Attr> attributes, Location at) {
   for (std::size_t i = 0; i < operands.size(); ++i)
-    check_operand(operands[i], fmt::format("operand {} of {}", i, op), at);
-  return add_step(op, operands, {.attributes = std::move(attributes)}, {}, at)[0];
+    check_operand(operands[i], [&] { return fmt::format("operand {} of {}", i, op); }, at);
+  return handle(add_call(op, operands, {.attributes = std::move(attributes)}, {}, at)[0]);
 }
 
-std::vector<Value> State::add_step(std::string_view op, const std::vector<Value>& operands, Call call,
-                                   std::vector<BodyAttribute> attached, Location at) {
+std::span<const ValueId> State::add_call(std::string_view op, std::span<const Value> operands, const Call& call,
+                                         std::span<const std::pair<std::string_view, GraphId>> bodies, Location at,
+                                         std::string_view overload) {
   if (op.empty()) misuse(at, "an operator needs a name");
-  if (call.results == 0 || call.results > 1024)
+  if (call.results == 0 || call.results > kMaxResults)
     misuse(at, fmt::format("a call gives 1 to 1,024 results, not {}", call.results));
-  Step step{.op = std::string(op),
-            .domain = call.domain == "ai.onnx" ? "" : std::move(call.domain),
-            .name = {},
-            .device = canonical(call.device, at),
-            .operands = {},
-            .results = {},
-            .attributes = std::move(call.attributes),
-            .bodies = std::move(attached),
-            .scopes = scope_text(scopes),
-            .metadata = loss_metadata,
-            .at = at};
+  const std::string_view domain = call.domain == "ai.onnx" ? std::string_view() : call.domain;
+  const std::string own_device = canonical(call.device, at);
+  operand_ids.clear();
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i]) check_operand(operands[i], fmt::format("operand {} of {}", i, op), at);
-    step.operands.push_back(index_of(operands[i]));
+    if (operands[i]) check_operand(operands[i], [&] { return fmt::format("operand {} of {}", i, op); }, at);
+    operand_ids.push_back(id_of(operands[i]));
   }
-  while (!step.operands.empty() && step.operands.back() == kNone) step.operands.pop_back();
-  std::set<std::string_view> attribute_names;
-  for (const Attr& attribute : step.attributes) {
+  while (!operand_ids.empty() && operand_ids.back() == ValueId::kAbsent) operand_ids.pop_back();
+  for (std::size_t i = 0; i < call.attributes.size(); ++i) {
+    const Attr& attribute = call.attributes[i];
     if (attribute.name().empty()) misuse(at, fmt::format("an attribute of {} has no name", op));
-    if (!attribute_names.insert(attribute.name()).second)
+    const auto end = call.attributes.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(call.attributes.begin(), end, [&](const Attr& one) { return one.name() == attribute.name(); }) !=
+        end)
       misuse(at, fmt::format("{} is given the attribute `{}` twice", op, attribute.name()));
-  }
-  for (const Attr& attribute : step.attributes)
     if (const Data* data = std::get_if<Data>(&attribute.payload())) check_data(*data, at);
-  if (step.operands.empty() && step.bodies.empty() && step.device.empty() && options.default_device != "cpu")
-    step.device = options.default_device;
-  const ops::OpEntry* entry = ops::find_entry(step.domain, step.op, version(step.domain));
-  const bool moves = entry != nullptr && entry->device_rule() == ops::DeviceRule::kArgument;
-  uses_devices = uses_devices || !step.device.empty() || moves;
+  }
+  if (!domain.empty()) import(domain);
 
-  const std::string base = scoped(call.name.empty() ? snake_case(op) : call.name);
-  const auto index = static_cast<std::uint32_t>(steps.size());
-  std::vector<Value> results;
+  result_names.clear();
   for (std::size_t r = 0; r < call.results; ++r) {
-    Item item{.name = unused_name(r == 0 ? base : fmt::format("{}_{}", base, r)),
-              .origin = Origin::kResult,
-              .graph = current,
-              .node = index};
-    step.results.push_back(add_item(std::move(item)));
-    results.push_back(handle(step.results.back()));
+    text = scopes[scope].prefix;
+    if (call.name.empty()) {
+      append_snake_case(op, text);
+    } else {
+      text += call.name;
+    }
+    if (r > 0) fmt::format_to(std::back_inserter(text), "_{}", r);
+    result_names.push_back(recording.unused_name(text));
+    // The others of this call are taken only when it is recorded.
+    while (std::find(result_names.begin(), result_names.end() - 1, result_names.back()) != result_names.end() - 1)
+      result_names.back() = recording.unused_name(text += "_1");
   }
-  step.name = items[step.results[0]].name;
-  step_by_name.emplace(step.name, index);
-  bodies[current].steps.push_back(index);
-  steps.push_back(std::move(step));
-  if (!is_control_flow(steps.back())) {
-    infer_step(index);
-    if (composite_depth == 0) finish_call(index, false);
-  }
-  return results;
-}
-
-void State::infer_step(std::uint32_t index) {
-  const Step& step = steps[index];
-  const std::int64_t opset = version(step.domain);
-  const ops::OpEntry* entry = ops::find_entry(step.domain, step.op, opset);
-  std::vector<FactId> operands;
-  std::vector<Taint> taints;
-  for (const std::uint32_t operand : step.operands) {
-    operands.push_back(operand == kNone ? FactId::kAbsent : items[operand].fact);
-    taints.push_back(operand == kNone ? Taint() : items[operand].taint);
-  }
-  const AttributeViews attributes(step.attributes);
-  const Application call{.domain = step.domain,
-                         .name = step.op,
-                         .opset = opset,
-                         .schema = find_schema(step.domain, step.op, static_cast<int>(opset)),
-                         .attributes = attributes.views(),
-                         .operands = operands,
-                         .operand_taints = taints,
-                         .results = {},
-                         .result_count = static_cast<std::uint32_t>(step.results.size()),
-                         .facts = store,
-                         .site = mix(mix(kSite, index), 1) | 1};
-  ops::InferenceResult result;
-  ops::infer(call, entry, result);
-  for (std::size_t r = 0; r < step.results.size(); ++r) {
-    items[step.results[r]].fact = result.results[r];
-    items[step.results[r]].taint = result.taints[r];
-  }
-  pending_failure = pending_failure || !result.violations.empty();
-  if (uses_devices) guess_device(step, call.schema, entry);
-}
-
-void State::guess_device(const Step& step, const OpSchema* schema, const ops::OpEntry* entry) {
-  const ops::DeviceSignature signature = device_signature(schema, entry);
-  std::optional<std::string> own;
-  if (!step.device.empty()) own = step.device;
-  if (signature.rule == ops::DeviceRule::kArgument)
-    for (const Attr& attribute : step.attributes)
-      if (const auto* text = std::get_if<std::string>(&attribute.payload());
-          text != nullptr && attribute.name() == "device")
-        own = *text;
-  GuessedDevices devices;
-  const auto device_of = [&](std::size_t i) {
-    return step.operands[i] == kNone ? std::nullopt : std::optional(items[step.operands[i]].guessed_device);
-  };
-  const std::string device =
-      infer_device(signature, devices, own, step.operands.size(), device_of, [&] { return options.default_device; });
-  pending_failure = pending_failure || devices.differ;
-  for (const std::uint32_t result : step.results) items[result].guessed_device = device;
-}
-
-std::uint32_t State::open_body(std::string_view name) {
-  bodies.push_back({.name = unused_name(name), .parent = current});
-  names.insert(bodies.back().name);
-  current = static_cast<std::uint32_t>(bodies.size() - 1);
+  AttributeViews attributes(call.attributes, recording);
+  for (const auto& [name, body] : bodies) attributes.add_body(name, body);
+  const NodeId node = recording.add_call({.domain = domain,
+                                          .op = op,
+                                          .overload = overload,
+                                          .name = result_names[0],
+                                          .operands = operand_ids,
+                                          .results = result_names,
+                                          .attributes = attributes.views()});
+  CallNote note{.at = at, .scope = scope};
+  if (!own_device.empty()) note.device = devices.number(own_device);
+  if (operand_ids.empty() && bodies.empty() && own_device.empty() && options.default_device != "cpu")
+    note.device = devices.default_device();
+  notes.resize(static_cast<std::size_t>(node) + 1);
+  notes.back() = note;
+  node_by_name.resize(std::max(node_by_name.size(), static_cast<std::size_t>(result_names[0]) + 1), NodeId::kNone);
+  node_by_name[static_cast<std::size_t>(result_names[0])] = node;
   ++edits;
-  return current;
+
+  const std::span<const dataflow::NodeViolation> violations = growing.add_call(node);
+  const ops::OpEntry* entry = analysis().entry(model().node(node));
+  uses_devices = uses_devices || note.device != placement::GrowingDevices::kUnknown ||
+                 (entry != nullptr && entry->device_rule() == ops::DeviceRule::kArgument);
+  if (uses_devices) is_placement_due = !devices.add_call(node, note.device) || !bodies.empty() || is_placement_due;
+  std::vector<tensorlint::findings::Finding> found = rules.check(node, violations);
+  if (!found.empty())
+    pending.insert(pending.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  if (composite_depth == 0) deliver();
+  return model().results(model().node(node));
 }
 
-Value State::add_body_input(std::string_view name, FactId fact, std::string_view device) {
-  Item item{.name = unused_name(name), .origin = Origin::kBodyInput, .graph = current};
-  item.guessed_device = device;
-  item.fact = fact;
-  const std::uint32_t index = add_item(std::move(item));
-  bodies[current].inputs.push_back(index);
-  return handle(index);
+void State::open_body(std::string_view name) {
+  recording.open_body(recording.unused_name(name));
+  growing.open_body();
+  ++edits;
 }
 
-void State::close_body(const std::vector<Value>& outputs, Location at) {
-  Body& body = bodies[current];
-  for (const Value value : outputs) {
+Value State::add_body_input(std::string_view name, FactId fact, placement::GrowingDevices::Number device) {
+  const ValueId id = recording.add_input(recording.unused_name(name), nullptr);
+  growing.add_body_input(id, {fact, {}});
+  if (uses_devices) devices.set(id, device);
+  return handle(id);
+}
+
+GraphId State::close_body(std::span<const Value> outputs, Location at) {
+  std::vector<ValueId> ids;
+  for (const Value& value : outputs) {
     check_operand(value, "a result of a body", at);
-    std::uint32_t index = value.index_;
+    ValueId id = id_of(value);
     // Each output of a graph is a value of its own: what comes from outside, or twice, is copied.
-    if (items[index].graph != current || items[index].origin == Origin::kConstant ||
-        items[index].origin == Origin::kBodyInput || std::ranges::find(body.outputs, index) != body.outputs.end())
-      index = add_step("Identity", {value}, {}, {}, at)[0].index_;
-    bodies[current].outputs.push_back(index);
+    if (model().value(id).graph != recording.current() || model().value(id).origin != ValueOrigin::kNode ||
+        std::ranges::find(ids, id) != ids.end())
+      id = add_call("Identity", std::span(&value, 1), {}, {}, at)[0];
+    ids.push_back(id);
   }
-  bodies[current].open = false;
-  current = bodies[current].parent;
+  const GraphId body = recording.current();
+  recording.close_body(ids);
+  growing.close_body();
+  ++edits;
+  return body;
+}
+
+void State::abandon_body(GraphId body) {
+  recording.abandon_body(body);
+  growing.abandon_body(body);
+  rules.forget_nodes();
+  notes.resize(model().nodes.size());
+  for (NodeId& node : node_by_name)
+    if (node != NodeId::kNone && static_cast<std::size_t>(node) >= notes.size()) node = NodeId::kNone;
   ++edits;
 }
 
-const State::Snapshot& State::snapshot() {
-  if (latest != nullptr && latest_edits == edits) return *latest;
-  auto made = std::make_unique<Snapshot>();
-  made->model = to_model(*this, /*declare_types=*/false, &made->graphs);
-  made->analysis = std::make_unique<dataflow::Analysis>(dataflow::analyse(made->model, {}));
-  for (Item& item : items) {
-    const ValueId value = made->model.find_value(made->graphs[item.graph], item.name);
-    item.fact = value == ValueId::kAbsent ? FactId::kTop : made->analysis->fact_id(value);
-    item.taint = value == ValueId::kAbsent ? Taint() : made->analysis->taint(value);
-  }
-  store = &made->analysis->facts();
-  latest = std::move(made);
-  latest_edits = edits;
-  own_store.reset();
-  return *latest;
-}
-
-const tensorlint::placement::Placement& State::placement() {
-  snapshot();
-  if (latest->placement == nullptr)
-    latest->placement = std::make_unique<tensorlint::placement::Placement>(placement::place(*latest->analysis, {}));
-  return *latest->placement;
-}
-
-void State::finish_call(std::uint32_t first, bool look_closely) {
+void State::deliver() {
   if (composite_depth > 0) return;
-  const bool looks_wrong = std::exchange(pending_failure, false);
-  if ((looks_wrong || look_closely) && reports < kMaxReports) report_from(first);
+  if (std::exchange(is_placement_due, false)) check_placement();
+  if (pending.empty()) return;
+  const std::size_t first = findings.size();
+  for (const tensorlint::findings::Finding& finding : std::exchange(pending, {}))
+    // What nothing uses may be used by the next call.
+    if (finding.severity != tensorlint::findings::Severity::kInfo) findings.push_back(to_public(finding));
+  if (!options.on_finding) return;
+  const std::vector<Finding> told(findings.begin() + static_cast<std::ptrdiff_t>(first), findings.end());
+  for (const Finding& finding : told) options.on_finding(finding);
 }
 
-void State::report_from(std::uint32_t first) {
-  snapshot();
-  const pipeline::CheckResults results = pipeline::Pipeline(*latest->analysis, {}).check();
-  std::vector<Finding> found;
-  for (const tensorlint::findings::Finding& finding : results.findings) {
-    const auto step = step_by_name.find(finding.node);
-    // What nothing uses may be used by the next call: only mistakes of the call itself are told here.
-    if (step == step_by_name.end() || step->second < first || finding.severity == tensorlint::findings::Severity::kInfo)
-      continue;
-    if (!said.insert(fmt::format("{} {}", finding.code, finding.node)).second) continue;
-    found.push_back(to_public(finding));
+void State::check_placement() {
+  std::vector<tensorlint::findings::Finding> found = rules.check_placement(placement());
+  pending.insert(pending.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  // Where the results of the last call are is known now.
+  for (const ValueId result : model().results(model().nodes.back())) {
+    if (devices.device(result) != placement::GrowingDevices::kUnknown) continue;
+    const std::vector<std::string> names = placement().placement().devices(result);
+    if (names.size() == 1) devices.set(result, devices.number(names[0]));
   }
-  if (!found.empty()) ++reports;
-  findings.insert(findings.end(), found.begin(), found.end());
-  if (options.on_finding)
-    for (const Finding& finding : found) options.on_finding(finding);
+}
+
+const passes::PassResults& State::placement() {
+  if (placed == nullptr || placed_edits != edits) placed = std::make_unique<passes::PassResults>(analysis());
+  placed->run({passes::Pass::kPlacement});
+  placed_edits = edits;
+  return *placed;
+}
+
+std::vector<Finding> State::check() {
+  if (recording.current() == GraphId::kMain) growing.finish();
+  pipeline::Options all;
+  all.selection = selection();
+  std::vector<Finding> found;
+  for (const tensorlint::findings::Finding& finding : pipeline::Pipeline(analysis(), all).check().findings)
+    found.push_back(to_public(finding));
+  return found;
+}
+
+const State::CallNote* State::note_of(std::string_view node) const {
+  const std::uint32_t name = node.empty() ? 0 : model().names.find(node);
+  if (name == 0 || name >= node_by_name.size() || node_by_name[name] == NodeId::kNone) return nullptr;
+  return &notes[static_cast<std::size_t>(node_by_name[name])];
 }
 
 Finding State::to_public(const tensorlint::findings::Finding& found) const {
-  const auto place_at = [](const tensorlint::findings::SourceLocation& place) {
+  const auto place_at = [&](std::string_view node, const tensorlint::findings::SourceLocation& place) {
+    if (const CallNote* note = note_of(node)) return place_of(note->at);
     return Place{place.file, place.line, place.column, place.source};
   };
   Finding out{.code = std::string(found.code),
@@ -411,16 +339,11 @@ Finding State::to_public(const tensorlint::findings::Finding& found) const {
               .op = found.op,
               .value = found.value,
               .module = found.module,
-              .place = place_at(found.place),
+              .place = place_at(found.node, found.place),
               .notes = {},
               .fixes = {}};
-  if (const auto step = step_by_name.find(found.node); step != step_by_name.end())
-    out.place = place_of(steps[step->second].at);
-  for (const tensorlint::findings::Note& note : found.notes) {
-    const auto step = step_by_name.find(note.node);
-    out.notes.push_back(
-        {note.message, step == step_by_name.end() ? place_at(note.place) : place_of(steps[step->second].at)});
-  }
+  for (const tensorlint::findings::Note& note : found.notes)
+    out.notes.push_back({note.message, place_at(note.node, note.place)});
   if (!found.witness.empty()) out.notes.push_back({found.witness, {}});
   for (const tensorlint::findings::Fix& fix : found.fixes) out.fixes.push_back(fix.message);
   return out;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -203,6 +204,94 @@ TEST(Builder, ImportsTheDomainsThatItCalls) {
   EXPECT_THROW(Builder({.opset = 1000}), std::invalid_argument);
 }
 
+TEST(Builder, KeepsAllFindingsAndEachMistakeOnce) {
+  Listener listener;
+  Builder graph(listener.options());
+  const Value x = graph.input("x", DType::kFloat32, {"N", 8});
+  const Value y = graph.input("y", DType::kFloat32, {6, 3});
+  for (int i = 0; i < 400; ++i) graph.op("NotThere" + std::to_string(i), {x});
+  EXPECT_EQ(graph.findings().size(), 400U);
+  for (int i = 0; i < 400; ++i) graph.matmul(x, y);
+  EXPECT_EQ(graph.findings().size(), 401U);
+  EXPECT_EQ(listener.told.size(), 401U);
+  graph.relu(x);
+  graph.matmul(x, y);  // the same operands fail for the same cause
+  EXPECT_EQ(graph.findings().size(), 401U);
+}
+
+TEST(Builder, CallsTellWhatCheckTells) {
+  Builder graph;
+  const Value x = graph.input("x", DType::kFloat32, {"N", 8});
+  const Value ids = graph.input("ids", DType::kInt64, {"N"});
+  graph.output(graph.reduce_mean(x, {2}), "a");
+  graph.output(graph.add(x, ids), "b");
+  graph.output(graph.concat({x, graph.input("z", DType::kFloat32, {"N", 8, 1})}, 0), "c");
+  graph.output(graph.cross_entropy_loss(x, graph.constant(Data({std::int64_t{9}, std::int64_t{1}}, {2}))), "d");
+  std::vector<std::string> told, checked;
+  for (const Finding& finding : graph.findings()) told.push_back(finding.to_text());
+  for (const Finding& finding : graph.check())
+    if (finding.severity != Severity::kInfo) checked.push_back(finding.to_text());
+  EXPECT_EQ(told, checked);
+  EXPECT_GE(told.size(), 4U);
+}
+
+TEST(Builder, LossesBroadcastAsPyTorchDoes) {
+  Builder graph;
+  const Value x = graph.input("x", DType::kFloat32, {"N", 3});
+  const Value row = graph.input("row", DType::kFloat32, {3});
+  EXPECT_EQ(graph.mse_loss(x, row, Reduction::kNone).to_text(), "float32[N, 3]");
+  EXPECT_EQ(graph.l1_loss(row, x, Reduction::kNone).to_text(), "float32[N, 3]");
+  EXPECT_EQ(graph.huber_loss(x, row).to_text(), "float32[]");
+  EXPECT_TRUE(graph.findings().empty());
+  graph.smooth_l1_loss(x, graph.input("wide", DType::kFloat32, {"N", 4}));
+  ASSERT_EQ(graph.findings().size(), 1U);
+  EXPECT_EQ(graph.findings()[0].rule, "loss-shape-mismatch");
+  EXPECT_EQ(graph.findings()[0].op, "SmoothL1Loss");
+  graph.bce_with_logits_loss(x, row);  // for which PyTorch asks for one shape
+  EXPECT_EQ(graph.findings().size(), 2U);
+}
+
+TEST(Builder, CrossEntropyTakesIndicesOrProbabilities) {
+  Builder graph;
+  const Value scores = graph.input("scores", DType::kFloat32, {"N", 5, "T"});
+  const Value indices = graph.input("indices", DType::kInt64, {"N", "T"});
+  const Value probabilities = graph.input("probabilities", DType::kFloat32, {"N", 5, "T"});
+  const ClassLoss all{.reduction = Reduction::kNone};
+  EXPECT_EQ(graph.cross_entropy_loss(scores, indices, all).to_text(), "float32[N, T]");
+  EXPECT_EQ(graph.cross_entropy_loss(scores, probabilities, all).to_text(), "float32[N, T]");
+  EXPECT_EQ(graph.nll_loss(scores, indices).to_text(), "float32[]");
+  const Value row = graph.input("row", DType::kFloat32, {5});
+  EXPECT_EQ(graph.cross_entropy_loss(row, graph.constant<std::int64_t>(3), all).to_text(), "float32[]");
+  EXPECT_EQ(graph.findings().size(), 0U);
+  graph.cross_entropy_loss(scores, graph.input("floats", DType::kFloat32, {"N", "T"}));
+  ASSERT_EQ(graph.findings().size(), 1U);
+  EXPECT_EQ(graph.findings()[0].rule, "float-class-index");
+  graph.cross_entropy_loss(row, graph.constant<std::int64_t>(5));
+  ASSERT_EQ(graph.findings().size(), 2U);
+  EXPECT_EQ(graph.findings()[1].rule, "class-index-out-of-range");
+  graph.nll_loss(scores, indices, {.weight = graph.input("weight", DType::kFloat32, {4})});
+  ASSERT_EQ(graph.findings().size(), 3U);
+  EXPECT_EQ(graph.findings()[2].rule, "loss-shape-mismatch");
+}
+
+TEST(Builder, ALossIsOneNodeAndAFunction) {
+  Builder graph;
+  const Value x = graph.input("input", DType::kFloat32, {"N", 3});  // names in functions are their own
+  const Value t = graph.input("target", DType::kFloat32, {"N", 3});
+  graph.output(graph.mse_loss(x, t), "mean");
+  graph.output(graph.mse_loss(x, t, Reduction::kSum), "sum");
+  graph.output(graph.mse_loss(t, x), "again");
+  const ::onnx::ModelProto model = parsed(graph);
+  ASSERT_EQ(model.graph().node_size(), 3);
+  EXPECT_EQ(model.graph().node(0).domain(), "tensorlint");
+  EXPECT_EQ(model.graph().node(0).op_type(), "MseLoss");
+  ASSERT_EQ(model.functions_size(), 2);
+  EXPECT_EQ(model.functions(0).name(), "MseLoss");
+  EXPECT_NE(model.functions(0).overload(), model.functions(1).overload());
+  EXPECT_EQ(graph.serialized(), graph.serialized());
+  EXPECT_TRUE(graph.check().empty());
+}
+
 TEST(Builder, NumbersOfALossAreRoundedToItsDtype) {
   for (const auto& [dtype, expected] :
        {std::pair(DType::kFloat16, std::string("\xcd\x34")), std::pair(DType::kBFloat16, std::string("\x9a\x3e"))}) {
@@ -211,8 +300,14 @@ TEST(Builder, NumbersOfALossAreRoundedToItsDtype) {
     graph.output(graph.huber_loss(x, graph.input("t", dtype, {"N"}), Reduction::kMean, 0.3), "loss");
     // 0.3 is 0x1.3333p-2: the nearest float16 is 0x34cd, the nearest bfloat16 0x3e9a.
     const ::onnx::ModelProto model = parsed(graph);
-    EXPECT_EQ(model.graph().initializer(0).data_type(), static_cast<int>(dtype));
-    EXPECT_EQ(model.graph().initializer(0).raw_data(), expected);
+    std::vector<std::string> numbers;
+    ASSERT_EQ(model.functions_size(), 1);
+    for (const ::onnx::NodeProto& node : model.functions(0).node()) {
+      if (node.op_type() != "Constant") continue;
+      EXPECT_EQ(node.attribute(0).t().data_type(), static_cast<int>(dtype));
+      numbers.push_back(node.attribute(0).t().raw_data());
+    }
+    EXPECT_NE(std::ranges::find(numbers, expected), numbers.end());
   }
 }
 
@@ -279,6 +374,58 @@ TEST(Builder, AnExceptionInABodyLeavesTheBuilderOutsideOfIt) {
                std::runtime_error);
   graph.output(graph.relu(x), "y");
   EXPECT_TRUE(graph.check().empty());
+}
+
+TEST(Builder, AnExceptionInASecondBranchTakesTheFirstBack) {
+  Listener listener;
+  Builder graph(listener.options());
+  const Value flag = graph.input("flag", DType::kBool, {});
+  const Value x = graph.input("x", DType::kFloat32, {2, 3});
+  EXPECT_THROW(graph.if_(
+                   flag,
+                   [&] {
+                     const Value inner = graph.if_(
+                         flag, [&] { return std::vector{graph.matmul(x, x)}; }, [&] { return std::vector{x}; })[0];
+                     return std::vector{graph.mse_loss(inner, inner)};
+                   },
+                   [&]() -> std::vector<Value> { throw std::runtime_error("stop"); }),
+               std::runtime_error);
+  EXPECT_EQ(listener.told.size(), 1U);  // of the product, which was wrong
+  graph.output(graph.relu(x), "y");
+  EXPECT_TRUE(graph.check().empty());
+  EXPECT_EQ(parsed(graph).graph().node_size(), 1);
+}
+
+TEST(Builder, AHandlerMayThrowInABody) {
+  Options options;
+  options.on_finding = [](const Finding& finding) { throw std::runtime_error(finding.message); };
+  Builder graph(options);
+  const Value x = graph.input("x", DType::kFloat32, {2, 3}), trips = graph.constant<std::int64_t>(2);
+  const auto wrong = [&](const LoopStep& step) { return LoopResult{.carried = {graph.matmul(step.carried[0], x)}}; };
+  EXPECT_THROW(graph.loop(trips, {}, {x}, wrong), std::runtime_error);
+  const std::vector<Value> results = graph.loop(
+      trips, {}, {x}, [&](const LoopStep& step) { return LoopResult{.carried = {graph.relu(step.carried[0])}}; });
+  EXPECT_EQ(results[0].to_text(), "float32[2, 3]");
+  graph.output(results[0], "y");
+  EXPECT_TRUE(graph.check().empty());
+}
+
+TEST(Builder, KnowsDevicesThatBodiesDecide) {
+  Builder graph;
+  const Value x = graph.input("x", DType::kFloat32, {"N"}, "cuda:0");
+  const Value flag = graph.input("flag", DType::kBool, {});
+  const Value moved = graph.if_(
+      flag, [&] { return std::vector{graph.transfer(x, "cpu")}; },
+      [&] { return std::vector{graph.transfer(x, "cuda:1")}; })[0];
+  EXPECT_EQ(moved.devices(), (std::vector<std::string>{"cpu", "cuda:1"}));
+  const Value kept = graph.if_(flag, [&] { return std::vector{graph.relu(x)}; }, [&] { return std::vector{x}; })[0];
+  EXPECT_EQ(kept.devices(), std::vector<std::string>{"cuda:0"});
+  const std::size_t before = graph.findings().size();
+  graph.add(kept, x);
+  EXPECT_EQ(graph.findings().size(), before);
+  graph.add(kept, graph.input("host", DType::kFloat32, {"N"}));
+  ASSERT_EQ(graph.findings().size(), before + 1);
+  EXPECT_EQ(graph.findings().back().rule, "operands-on-different-devices");
 }
 
 TEST(Builder, WritesTheFileAsAWholeOrNotAtAll) {

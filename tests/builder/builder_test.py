@@ -152,6 +152,18 @@ class BuilderTest(unittest.TestCase):
             expected = (0.3 * smooth(x.astype(np.float64), 0.3)).mean()
             self.assertTrue(math.isclose(float(got), expected, rel_tol=tolerance), (got, expected))
 
+    def test_losses_stretch_and_take_a_single_row(self) -> None:
+        random = np.random.default_rng(9)
+        x, row = random.normal(size=(4, 3)).astype(np.float32), random.normal(size=3).astype(np.float32)
+        session = onnxruntime.InferenceSession(self.path / "shapes-21.onnx", providers=["CPUExecutionProvider"])
+        got = session.run(["mse", "l1", "huber", "one", "one_nll"], {"x": x, "row": row, "index": np.array(2)})
+        wide, tall = row.astype(np.float64), x.astype(np.float64)
+        of_row = -log_softmax(wide[None])[0, 2]
+        expected = [((tall - wide) ** 2).mean(), np.abs(tall - wide), smooth(tall - wide, 1.0).sum(), of_row, of_row]
+        for one, value in zip(got, expected):
+            self.assertEqual(one.shape, np.shape(value))
+            np.testing.assert_allclose(one, value, rtol=2e-5, atol=2e-6)
+
     def test_layers_and_arithmetic_compute_what_they_say(self) -> None:
         random = np.random.default_rng(7)
         x = random.normal(size=(3, 4, 6)).astype(np.float32)

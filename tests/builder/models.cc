@@ -77,6 +77,17 @@ void losses() {
       }
     }
   }
+  {
+    Builder graph;
+    const Value x = graph.input("x", DType::kFloat32, {"N", 3}), row = graph.input("row", DType::kFloat32, {3});
+    graph.output(graph.mse_loss(x, row), "mse");
+    graph.output(graph.l1_loss(row, x, Reduction::kNone), "l1");
+    graph.output(graph.huber_loss(x, row, Reduction::kSum), "huber");
+    const Value index = graph.input("index", DType::kInt64, {});
+    graph.output(graph.cross_entropy_loss(row, index), "one");
+    graph.output(graph.nll_loss(graph.log_softmax(row), index, {.reduction = Reduction::kNone}), "one_nll");
+    write(graph, "shapes-21");
+  }
   for (const DType dtype : {DType::kFloat16, DType::kFloat64}) {
     Builder graph;
     graph.output(graph.huber_loss(graph.input("x", dtype, {"N", 3}), graph.input("target", dtype, {"N", 3}),

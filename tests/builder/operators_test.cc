@@ -217,6 +217,19 @@ TEST(BuilderMisuse, AlwaysThrowsWithTheCallersLine) {
       {"the body of a Loop has no function", [&](auto at) { graph.loop({}, {}, {x}, {}, at); }},
       {"takes 1 carried values and gives 0",
        [&](auto at) { graph.loop({}, {}, {x}, [](const LoopStep&) { return LoopResult{}; }, at); }},
+      {"a graph is written outside of its bodies",
+       [&](auto at) {
+         graph.loop({}, {}, {x}, [&](const LoopStep& step) {
+           (void)graph.serialized(at);
+           return LoopResult{.carried = step.carried};
+         });
+       }},
+      {"CrossEntropyLoss needs opset 12, the builder's is 9",
+       [&](auto at) {
+         Builder old({.opset = 9});
+         old.cross_entropy_loss(old.input("x", DType::kFloat32, {"N", 4}), old.input("t", DType::kInt64, {"N"}), {},
+                                at);
+       }},
       {"the input of a loss is absent", [&](auto at) { graph.mse_loss(none, x, Reduction::kMean, at); }},
       {"is absent", [&](auto at) { graph.mse_loss(x, none, Reduction::kMean, at); }},
       {"is absent", [&](auto at) { graph.cross_entropy_loss(x, none, {}, at); }},

@@ -113,10 +113,22 @@ TEST(BrokenConstraints, OfLosses) {
     return Op(name, 1, "tensorlint").in(input).in(target).infer();
   };
   EXPECT_EQ(loss("MseLoss", "float32[N, 3]", "float32[N, 3]").failures, Labels{});
-  EXPECT_EQ(loss("MseLoss", "float32[N, 3]", "float32[N, 4]").failures, Labels{"loss_shapes_equal"});
-  EXPECT_EQ(loss("L1Loss", "float32[N, 1]", "float32[N]").failures, Labels{"loss_shapes_equal"});
+  EXPECT_EQ(loss("MseLoss", "float32[N, 3]", "float32[N, 4]").failures, Labels{"loss_shapes_broadcast"});
+  EXPECT_EQ(loss("L1Loss", "float32[N, 1]", "float32[N]").failures, Labels{});
+  EXPECT_EQ(loss("BceLoss", "float32[N, 3]", "float32[N, 4]").failures, Labels{"loss_shapes_equal"});
+  EXPECT_EQ(loss("BceWithLogitsLoss", "float32[N, 1]", "float32[N]").failures, Labels{"loss_shapes_equal"});
   EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "int64[N]").failures, Labels{});
   EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "int64[N, 3]").failures, Labels{"cross_entropy_shapes"});
+  EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "float32[N, 3]").failures, Labels{});
+  EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "float32[N, 4]").failures, Labels{"cross_entropy_probabilities"});
+  EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "float64[N, 3]").failures, Labels{"probabilities_of_one_type"});
+  EXPECT_EQ(loss("CrossEntropyLoss", "float32[N, 3]", "float32[N]").failures, Labels{"class_index_is_integer"});
+  const auto weighted = [](std::string_view weight) {
+    return Op("NllLoss", 1, "tensorlint").in("float32[N, 3]").in("int64[N]").in(weight).infer().failures;
+  };
+  EXPECT_EQ(weighted("float32[3]"), Labels{});
+  EXPECT_EQ(weighted("float32[4]"), Labels{"class_weights"});
+  EXPECT_EQ(weighted("float32[1, 3]"), Labels{"class_weights"});
   EXPECT_EQ(loss("NllLoss", "float32[4, 3, 5]", "int64[4, 6]").failures, Labels{"cross_entropy_shapes"});
   const auto classes = [](std::vector<std::int64_t> labels) {
     return Op("CrossEntropyLoss", 1, "tensorlint").in("float32[2, 3]").constant(std::move(labels)).infer();

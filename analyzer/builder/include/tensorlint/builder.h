@@ -198,7 +198,7 @@ class Value {
   std::optional<std::vector<std::string>> shape() const;
   /// The number of an axis, negative ones from the end; nullopt where it is no constant.
   std::optional<std::int64_t> extent(std::int64_t axis) const;
-  /// Where it may live, sorted; empty where that is not known. Costs an analysis of the graph after each change.
+  /// Where it may live, sorted; empty where that is not known. Costs a walk over the graph where a body decides it.
   std::vector<std::string> devices() const;
   std::string to_text() const;  ///< "float32[N, 8]"
 
@@ -471,16 +471,17 @@ class Builder {
   /// output already. Misuse: a name that is taken, a call inside a body.
   Value output(Value value, std::string_view name = "", Location at = Location::current());
 
-  /// What was wrong in the calls so far. After 100 of them calls stay silent; check() still finds everything.
+  /// What was wrong in the calls so far: each mistake once, for the first of its places.
   const std::vector<Finding>& findings() const;
-  /// All findings of all rules about the graph as it is.
+  /// All findings of all rules about the graph as it is. Costs a walk over the graph.
   std::vector<Finding> check() const;
 
   /// The binary ONNX file. Nodes carry the caller's lines as `pkg.torch.onnx.stack_trace`, so `tensorlint check` shows
-  /// them. Throws std::length_error for a model above 2 GiB or bodies nested deeper than 64.
-  std::string serialized() const;
+  /// them. Throws std::length_error for a model above 2 GiB or bodies nested deeper than 64. Misuse: a call inside a
+  /// body.
+  std::string serialized(Location at = Location::current()) const;
   /// Writes a temporary file beside `path` and renames it. Throws std::system_error where that fails.
-  void write(const std::string& path) const;
+  void write(const std::string& path, Location at = Location::current()) const;
 
  private:
   std::unique_ptr<State> state_;
