@@ -93,12 +93,21 @@ inline ValueId value_at(std::span<const ValueId> values, RegionOp::Index index) 
   return index && *index < values.size() ? values[*index] : ValueId::kAbsent;
 }
 
-/// Along which axes a Scan takes slices and joins them: 0 where it says nothing.
+/// Along which axes a Scan takes slices and joins them: 0 where it says nothing; and which way: forwards.
 struct ScanAxes {
   std::span<const std::int64_t> inputs, outputs;  ///< as they are written
+  std::span<const std::int64_t> input_directions{}, output_directions{};
 
   std::int64_t input(std::size_t scanned) const { return scanned < inputs.size() ? inputs[scanned] : 0; }
   std::int64_t output(std::size_t scan_output) const { return scan_output < outputs.size() ? outputs[scan_output] : 0; }
+  /// From the last slice to the first.
+  bool reads_backwards(std::size_t scanned) const {
+    return scanned < input_directions.size() && input_directions[scanned] == 1;
+  }
+  /// The first iteration gives the last entry.
+  bool writes_backwards(std::size_t scan_output) const {
+    return scan_output < output_directions.size() && output_directions[scan_output] == 1;
+  }
 };
 
 namespace detail {
@@ -130,7 +139,9 @@ ScanAxes scan_axes(const Find& find_attribute) {
     const Attribute* found = find_attribute(name);
     return found != nullptr && found->kind == AttributeKind::kInts ? found->ints : std::span<const std::int64_t>();
   };
-  return {list("scan_input_axes"), list("scan_output_axes")};
+  const std::span<const std::int64_t> of_opset_8 = list("directions");
+  return {list("scan_input_axes"), list("scan_output_axes"),
+          of_opset_8.empty() ? list("scan_input_directions") : of_opset_8, list("scan_output_directions")};
 }
 
 }  // namespace tensorlint

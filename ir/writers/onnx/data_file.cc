@@ -1,0 +1,42 @@
+#include "ir/writers/onnx/data_file.h"
+
+#include "ir/writers/onnx/wire.h"
+
+namespace tensorlint {
+namespace {
+
+wire::Encoder head_of(std::string_view name, DType dtype, std::span<const std::int64_t> dims) {
+  wire::Encoder encoder;
+  for (const std::int64_t dim : dims) encoder.number(wire::kTensorDims, dim);
+  encoder.number(wire::kTensorDataType, static_cast<std::int64_t>(dtype));
+  if (!name.empty()) encoder.text(wire::kTensorName, name);
+  return encoder;
+}
+
+}  // namespace
+
+std::string tensor_message(std::string_view name, DType dtype, std::span<const std::int64_t> dims,
+                           std::string_view raw) {
+  wire::Encoder encoder = head_of(name, dtype, dims);
+  encoder.text(wire::kTensorRawData, raw);
+  return encoder.take();
+}
+
+std::string string_tensor_message(std::string_view name, std::span<const std::int64_t> dims,
+                                  std::span<const std::string> strings) {
+  wire::Encoder encoder = head_of(name, DType::kString, dims);
+  for (const std::string& text : strings) encoder.text(wire::kTensorStringData, text);
+  return encoder.take();
+}
+
+std::string container_message(std::string_view name, std::int32_t element_kind,
+                              std::span<const std::string> elements) {
+  // name = 1, elem_type = 2; the values of kind k are field k + 2.
+  wire::Encoder encoder;
+  if (!name.empty()) encoder.text(1, name);
+  encoder.number(2, element_kind);
+  for (const std::string& element : elements) encoder.text(static_cast<std::uint32_t>(element_kind) + 2, element);
+  return encoder.take();
+}
+
+}  // namespace tensorlint

@@ -1,0 +1,178 @@
+#include "runtime/files/value_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/file_bytes.h"
+#include "ir/readers/onnx/data_file.h"
+#include "ir/writers/onnx/data_file.h"
+#include "runtime/interpreter/constants.h"
+#include "runtime/values/movement.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+HostTensor tensor_from(std::string_view message, const std::string& path, Memory& memory) {
+  const Result<Model> model = read_tensor_message(message, path);
+  if (!model) throw RunFault{model.error().message};
+  for (const Value& value : model->values)
+    if (value.initializer != nullptr) {
+      const auto owner = std::make_shared<std::vector<std::shared_ptr<const void>>>(model->storage);
+      return load_constant(*value.initializer, path, owner, memory);
+    }
+  throw RunFault{"the tensor has no name, dims or data"};
+}
+
+HostValue value_from(const ValueMessage& message, const TypeDecl* declared, const std::string& path, Memory& memory) {
+  if (message.kind == TypeKind::kTensor) return tensor_from(message.tensor, path, memory);
+  const TypeDecl* const inner = declared != nullptr ? declared->element : nullptr;
+  std::vector<HostValue> elements;
+  for (const ValueMessage& element : message.elements) elements.push_back(value_from(element, inner, path, memory));
+  DType dtype = elements.empty() ? DType::kUndefined : elements.front().dtype();
+  for (const TypeDecl* type = inner; dtype == DType::kUndefined && type != nullptr; type = type->element)
+    if (is_known_dtype(type->element_code)) dtype = static_cast<DType>(type->element_code);
+  if (message.kind == TypeKind::kSequence) return HostValue::sequence(std::move(elements), dtype);
+  if (elements.empty()) return HostValue::empty_optional(dtype);
+  return HostValue::optional(std::move(elements.front()));
+}
+
+/// The text after `key` in the header of a .npy file, which is a Python dictionary.
+std::string_view entry(std::string_view header, std::string_view key) {
+  const std::size_t at = header.find(key);
+  if (at == std::string_view::npos) throw RunFault{fmt::format("the header has no {}", key)};
+  std::string_view rest = header.substr(at + key.size());
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == ':')) rest.remove_prefix(1);
+  return rest;
+}
+
+struct NumpyType {
+  DType dtype = DType::kUndefined;
+  bool swapped = false;
+};
+
+NumpyType numpy_type(std::string_view text) {
+  if (text.size() < 4 || text.front() != '\'') throw RunFault{"structured dtypes are not read"};
+  const std::string_view code = text.substr(1, text.find('\'', 1) - 1);
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"b1", DType::kBool},    {"i1", DType::kInt8},     {"i2", DType::kInt16},   {"i4", DType::kInt32},
+      {"i8", DType::kInt64},   {"u1", DType::kUint8},    {"u2", DType::kUint16},  {"u4", DType::kUint32},
+      {"u8", DType::kUint64},  {"f2", DType::kFloat16},  {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
+      {"c8", DType::kComplex64}, {"c16", DType::kComplex128}};
+  for (const auto& [name, dtype] : kTypes)
+    if (code.substr(1) == name) return {dtype, code.front() == '>'};
+  throw RunFault{fmt::format("numpy's dtype {} is not read", code)};
+}
+
+Extents numpy_shape(std::string_view text) {
+  Extents extents;
+  if (text.empty() || text.front() != '(') throw RunFault{"the shape is not a tuple"};
+  text = text.substr(1, text.find(')') - 1);
+  while (!text.empty()) {
+    std::int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc() || extent < 0) throw RunFault{"the shape is not a tuple of extents"};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    while (!text.empty() && (text.front() == ',' || text.front() == ' ' || text.front() == 'L')) text.remove_prefix(1);
+    extents.push_back(extent);
+    if (extents.size() > 64) throw RunFault{"the tensor has more than 64 axes"};
+  }
+  return extents;
+}
+
+HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
+  if (!bytes.starts_with("\x93NUMPY") || bytes.size() < 10) throw RunFault{"not a .npy file"};
+  const int major = bytes[6];
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  if (major < 1 || major > 3 || bytes.size() < 8 + length_bytes) throw RunFault{"not a .npy file of format 1 to 3"};
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<std::uint8_t>(bytes[8 + i]);
+  if (length > bytes.size() - 8 - length_bytes) throw RunFault{"the header is longer than the file"};
+  const std::string_view header = bytes.substr(8 + length_bytes, length);
+  const std::string_view data = bytes.substr(8 + length_bytes + length);
+  const NumpyType type = numpy_type(entry(header, "'descr'"));
+  const bool is_fortran = entry(header, "'fortran_order'").starts_with("True");
+  Extents extents = numpy_shape(entry(header, "'shape'"));
+  const std::size_t width = element_bytes(type.dtype), count = element_count(extents);
+  if (data.size() / width < count) throw RunFault{"the file ends before its elements do"};
+  HostTensor tensor(type.dtype, extents, memory);
+  if (count != 0) std::memcpy(tensor.mutable_raw(), data.data(), count * width);
+  if (type.swapped) {
+    const std::size_t part = type.dtype == DType::kComplex64 || type.dtype == DType::kComplex128 ? width / 2 : width;
+    for (std::size_t at = 0; at < count * width; at += part)
+      std::reverse(tensor.mutable_raw() + at, tensor.mutable_raw() + at + part);
+  }
+  if (type.dtype == DType::kBool)
+    for (std::uint8_t& byte : tensor.as_mutable<std::uint8_t>()) byte = byte != 0 ? 1 : 0;
+  if (!is_fortran || extents.size() < 2) return tensor;
+  Extents reversed(extents.rbegin(), extents.rend());
+  std::vector<std::int64_t> strides = strides_of(reversed);
+  std::reverse(strides.begin(), strides.end());
+  HostTensor ordered(type.dtype, std::move(extents), memory);
+  copy_strided(ordered, tensor, 0, strides);
+  return ordered;
+}
+
+/// Elements as raw_data has them.
+std::string raw_data(const HostTensor& tensor) {
+  const auto width = static_cast<unsigned>(bit_width(tensor.dtype()));
+  if (width >= 8) return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
+  std::string raw((tensor.size() * width + 7) / 8, '\0');
+  const auto put = [&](std::size_t byte, unsigned bits) {
+    raw[byte] = static_cast<char>(static_cast<unsigned char>(raw[byte]) | (bits & 0xffU));
+  };
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const unsigned value = tensor.as<std::uint8_t>()[i] & ((1U << width) - 1U);
+    const std::size_t bit = i * width;
+    put(bit / 8, value << (bit % 8));
+    if (bit % 8 + width > 8) put(bit / 8 + 1, value >> (8 - bit % 8));
+  }
+  return raw;
+}
+
+}  // namespace
+
+std::string value_message(const HostValue& value, std::string_view name) {
+  if (value.is_tensor()) {
+    const HostTensor& tensor = value.tensor();
+    if (tensor.dtype() == DType::kString) return string_tensor_message(name, tensor.extents(), tensor.strings());
+    return tensor_message(name, tensor.dtype(), tensor.extents(), raw_data(tensor));
+  }
+  std::vector<std::string> elements;
+  for (const HostValue& element : value.elements()) elements.push_back(value_message(element, ""));
+  const ValueKind inner = value.elements().empty() ? ValueKind::kTensor : value.elements().front().kind();
+  const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
+  return container_message(name, kind, elements);
+}
+
+Result<HostTensor> read_npy(std::string_view bytes, Memory& memory) {
+  try {
+    return npy_tensor(bytes, memory);
+  } catch (const RunFault& fault) {
+    return Error{fault.message, {}};
+  }
+}
+
+Result<HostValue> read_value_file(const std::string& path, const TypeDecl* declared, Memory& memory) {
+  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  if (!file) return Error{fmt::format("{}: {}", path, file.error().message), {}};
+  const std::string_view bytes = (*file)->bytes();
+  try {
+    if (path.ends_with(".npy")) return HostValue(npy_tensor(bytes, memory));
+    if (!path.ends_with(".pb")) return Error{fmt::format("{}: expected a .pb or .npy file", path), {}};
+    TypeKind kind = declared != nullptr ? declared->kind : TypeKind::kTensor;
+    if (kind != TypeKind::kSequence && kind != TypeKind::kOptional) kind = TypeKind::kTensor;
+    const Result<ValueMessage> message = read_value_message(bytes, kind);
+    if (!message) return Error{fmt::format("{}: {}", path, message.error().message), {}};
+    return value_from(*message, declared, path, memory);
+  } catch (const RunFault& fault) {
+    return Error{fmt::format("{}: {}", path, fault.message), {}};
+  }
+}
+
+}  // namespace tensorlint::runtime

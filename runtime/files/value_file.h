@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "ir/graph/model.h"
+#include "runtime/values/host_value.h"
+
+namespace tensorlint::runtime {
+
+/// A value from a file: `.pb` (onnx.TensorProto, SequenceProto or OptionalProto, by the type that is declared) or
+/// `.npy` (numpy's format 1 to 3, both byte orders, both orders of axes; no objects). Errors name the file.
+Result<HostValue> read_value_file(const std::string& path, const TypeDecl* declared, Memory& memory);
+
+/// The bytes of a `.npy` file.
+Result<HostTensor> read_npy(std::string_view bytes, Memory& memory);
+
+/// A value as the bytes of an onnx.TensorProto, SequenceProto or OptionalProto, which read_value_file reads again.
+std::string value_message(const HostValue& value, std::string_view name);
+
+}  // namespace tensorlint::runtime

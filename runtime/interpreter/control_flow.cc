@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "runtime/interpreter/interpreter_impl.h"
+#include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+bool is_true(const HostValue& value) {
+  if (!value.is_tensor() || value.tensor().size() != 1) throw RunFault{"a condition is not one element"};
+  return integer_at(value.tensor(), 0) != 0;
+}
+
+const HostTensor& tensor_of(const HostValue& value, std::string_view what) {
+  if (!value.is_tensor()) throw RunFault{fmt::format("{} is not a tensor", what)};
+  return value.tensor();
+}
+
+HostValue scalar(DType dtype, std::int64_t value, Memory& memory) {
+  HostTensor tensor(dtype, {}, memory);
+  store(tensor, 0, 1, &value);
+  return tensor;
+}
+
+/// The axis in [0, rank).
+std::size_t axis_in(std::int64_t axis, std::size_t rank) {
+  const auto axes = static_cast<std::int64_t>(rank);
+  if (axis < -axes || axis >= axes) throw RunFault{fmt::format("axis {} of a tensor of rank {}", axis, rank)};
+  return static_cast<std::size_t>(axis < 0 ? axis + axes : axis);
+}
+
+/// What iterations give for each scan output.
+using Collected = std::vector<std::vector<HostTensor>>;
+
+/// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
+/// declares, with 0 where the declaration has no number.
+HostTensor joined(std::vector<HostTensor>& parts, std::int64_t axis, const TypeDecl* declared, Memory& memory) {
+  if (!parts.empty()) return stacked(parts, axis_in(axis, parts.front().rank() + 1), memory);
+  if (declared == nullptr || declared->kind != TypeKind::kTensor || !is_known_dtype(declared->element_code))
+    throw RunFault{"no iteration runs, and nothing declares the type of a scan output"};
+  Extents extents;
+  for (const DimDecl& dim : declared->dims) extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
+  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(axis_in(axis, extents.size() + 1)), 0);
+  return {static_cast<DType>(declared->element_code), std::move(extents), memory};
+}
+
+}  // namespace
+
+std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, const RegionOp& region,
+                                                     std::span<const HostValue> operands) {
+  if (!region.has_graphs()) throw RunFault{"a graph or an operand is missing"};
+  if (depth_ >= 192) throw RunFault{"functions and graphs are nested too deep"};
+  ++depth_;
+  std::vector<HostValue> results;
+  switch (region.kind) {
+    case RegionKind::kIf:
+      results = run_graph(region.graphs[is_true(operands[*region.condition_operand]) ? 0 : 1], {});
+      break;
+    case RegionKind::kLoop:
+      results = run_loop(call, region, operands);
+      break;
+    case RegionKind::kScan:
+      results = region.is_batched() ? run_batched_scan(call, region, operands) : run_scan(call, region, operands);
+      break;
+    default:
+      results = run_sequence_map(region, operands);
+      break;
+  }
+  --depth_;
+  return results;
+}
+
+std::vector<HostValue> Interpreter::Impl::run_loop(const Application&, const RegionOp& region,
+                                                   std::span<const HostValue> operands) {
+  const Graph& body = model_.graph(region.body());
+  if (!region.fits(body)) throw RunFault{"the body has other inputs or outputs than the loop"};
+  const HostValue& count = operands[*region.trip_count_operand];
+  const HostValue& condition = operands[*region.condition_operand];
+  const std::int64_t most =
+      count.is_absent() ? std::numeric_limits<std::int64_t>::max() : integer_at(tensor_of(count, "the trip count"), 0);
+  bool goes_on = condition.is_absent() || is_true(condition);
+
+  std::vector<HostValue> carried;
+  for (std::size_t i = 0; i < region.carried; ++i) carried.push_back(operands[region.carried_operand(i)]);
+  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
+  Collected collected(scans);
+  for (std::int64_t k = 0; k < most && goes_on; ++k) {
+    std::vector<HostValue> inputs(body.inputs.size());
+    inputs[*region.iteration_input] = scalar(DType::kInt64, k, memory_);
+    inputs[*region.condition_input] = scalar(DType::kBool, 1, memory_);
+    for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
+    std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+    goes_on = is_true(outputs[*region.condition_output]);
+    for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
+    for (std::size_t s = 0; s < scans; ++s)
+      collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+  }
+  std::vector<HostValue> results = std::move(carried);
+  for (std::size_t s = 0; s < scans; ++s)
+    results.push_back(
+        joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+  return results;
+}
+
+std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, const RegionOp& region,
+                                                   std::span<const HostValue> operands) {
+  const Graph& body = model_.graph(region.body());
+  if (!region.fits(body)) throw RunFault{"the body has other inputs or outputs than the scan"};
+  const ScanAxes axes = scan_axes([&](std::string_view name) { return call.attribute(name); });
+  std::int64_t trips = -1;
+  std::vector<std::size_t> scan_axis;
+  for (std::size_t s = 0; s < region.scanned; ++s) {
+    const HostTensor& scanned = tensor_of(operands[region.scanned_operand(s)], "a scanned operand");
+    scan_axis.push_back(axis_in(axes.input(s), scanned.rank()));
+    const std::int64_t extent = scanned.extent(scan_axis.back());
+    if (trips >= 0 && extent != trips)
+      throw RunFault{fmt::format("one operand is scanned over {} elements, another over {}", trips, extent)};
+    trips = extent;
+  }
+  std::vector<HostValue> carried;
+  for (std::size_t i = 0; i < region.carried; ++i) carried.push_back(operands[region.carried_operand(i)]);
+  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
+  Collected collected(scans);
+  for (std::int64_t k = 0; k < trips; ++k) {
+    std::vector<HostValue> inputs(body.inputs.size());
+    for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
+    for (std::size_t s = 0; s < region.scanned; ++s) {
+      const std::int64_t index = axes.reads_backwards(s) ? trips - 1 - k : k;
+      inputs[region.slice_input(s)] =
+          slice_of(operands[region.scanned_operand(s)].tensor(), scan_axis[s], index, memory_);
+    }
+    std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+    for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
+    for (std::size_t s = 0; s < scans; ++s)
+      collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+  }
+  std::vector<HostValue> results = std::move(carried);
+  for (std::size_t s = 0; s < scans; ++s) {
+    if (axes.writes_backwards(s)) std::reverse(collected[s].begin(), collected[s].end());
+    results.push_back(joined(collected[s], axes.output(s),
+                             model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+  }
+  return results;
+}
+
+/// Opset 8: every value has a batch axis first, and each element of the batch a length of its own; what is missing of
+/// its scan outputs is 0.
+std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& call, const RegionOp& region,
+                                                           std::span<const HostValue> operands) {
+  const Graph& body = model_.graph(region.body());
+  if (!region.fits(body)) throw RunFault{"the body has other inputs or outputs than the scan"};
+  const ScanAxes axes = scan_axes([&](std::string_view name) { return call.attribute(name); });
+  const HostTensor& first = tensor_of(operands[region.scanned_operand(0)], "a scanned operand");
+  if (first.rank() < 2) throw RunFault{"a scanned operand has no batch axis"};
+  const std::int64_t batch = first.extent(0), longest = first.extent(1);
+  const HostValue& lengths = operands[*region.lengths_operand];
+  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
+  std::vector<std::vector<HostTensor>> by_result(region.carried + scans);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int64_t trips =
+        lengths.is_absent() ? longest : integer_at(lengths.tensor(), static_cast<std::size_t>(b));
+    if (trips < 0 || trips > longest) throw RunFault{fmt::format("the length {} is outside [0, {}]", trips, longest)};
+    std::vector<HostValue> carried;
+    for (std::size_t i = 0; i < region.carried; ++i)
+      carried.push_back(slice_of(tensor_of(operands[region.carried_operand(i)], "an operand"), 0, b, memory_));
+    Collected collected(scans);
+    for (std::int64_t k = 0; k < trips; ++k) {
+      std::vector<HostValue> inputs(body.inputs.size());
+      for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
+      for (std::size_t s = 0; s < region.scanned; ++s) {
+        const HostTensor row = slice_of(tensor_of(operands[region.scanned_operand(s)], "an operand"), 0, b, memory_);
+        inputs[region.slice_input(s)] = slice_of(row, 0, axes.reads_backwards(s) ? trips - 1 - k : k, memory_);
+      }
+      std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+      for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
+      for (std::size_t s = 0; s < scans; ++s)
+        collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+    }
+    for (std::size_t i = 0; i < region.carried; ++i) by_result[i].push_back(tensor_of(carried[i], "a loop-carried value"));
+    for (std::size_t s = 0; s < scans; ++s) {
+      while (!collected[s].empty() && static_cast<std::int64_t>(collected[s].size()) < longest) {
+        HostTensor zero(collected[s].front().dtype(), collected[s].front().extents(), memory_);
+        std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});
+        collected[s].push_back(std::move(zero));
+      }
+      by_result[region.carried + s].push_back(
+          joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+    }
+  }
+  std::vector<HostValue> results;
+  for (std::vector<HostTensor>& parts : by_result) {
+    if (parts.empty()) throw RunFault{"the batch is empty"};
+    results.push_back(stacked(parts, 0, memory_));
+  }
+  return results;
+}
+
+std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& region,
+                                                           std::span<const HostValue> operands) {
+  const Graph& body = model_.graph(region.body());
+  const HostValue& first = operands[region.scanned_operand(0)];
+  if (first.kind() != ValueKind::kSequence) throw RunFault{"the first operand is not a sequence"};
+  std::vector<std::vector<HostValue>> by_result(body.outputs.size());
+  for (std::size_t k = 0; k < first.elements().size(); ++k) {
+    std::vector<HostValue> inputs;
+    for (const HostValue& operand : operands) {
+      const bool is_sequence = operand.kind() == ValueKind::kSequence;
+      if (is_sequence && k >= operand.elements().size()) throw RunFault{"the sequences have different lengths"};
+      inputs.push_back(is_sequence ? operand.elements()[k] : operand);
+    }
+    std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+    for (std::size_t r = 0; r < outputs.size(); ++r) by_result[r].push_back(std::move(outputs[r]));
+  }
+  std::vector<HostValue> results;
+  for (std::size_t r = 0; r < by_result.size(); ++r) {
+    DType dtype = by_result[r].empty() ? DType::kUndefined : by_result[r].front().dtype();
+    const TypeDecl* const declared = model_.value(body.outputs[r]).type;
+    if (dtype == DType::kUndefined && declared != nullptr && is_known_dtype(declared->element_code))
+      dtype = static_cast<DType>(declared->element_code);
+    results.push_back(HostValue::sequence(std::move(by_result[r]), dtype));
+  }
+  return results;
+}
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,96 @@
+#include "runtime/interpreter/evaluation.h"
+
+#include <numeric>
+
+#include "ir/ops/shape_functions.h"
+#include "runtime/values/codec.h"
+
+namespace tensorlint::runtime {
+
+const HostTensor& Evaluation::operand(int index) const {
+  if (!has(index)) fail("operand {} is missing", index);
+  const HostValue& value = operands_[static_cast<std::size_t>(index)];
+  if (!value.is_tensor()) fail("operand {} is a {} instead of a tensor", index, to_text(value.kind()));
+  return value.tensor();
+}
+
+std::vector<std::int64_t> Evaluation::integers(int index) const {
+  const HostTensor& tensor = operand(index);
+  std::vector<std::int64_t> elements(tensor.size());
+  load(tensor, 0, elements.size(), elements.data());
+  return elements;
+}
+
+std::vector<double> Evaluation::numbers(int index) const {
+  const HostTensor& tensor = operand(index);
+  std::vector<double> elements(tensor.size());
+  load(tensor, 0, elements.size(), elements.data());
+  return elements;
+}
+
+std::int64_t Evaluation::integer(int index) const {
+  const HostTensor& tensor = operand(index);
+  if (tensor.size() != 1) fail("operand {} has {} elements instead of one", index, tensor.size());
+  return integer_at(tensor, 0);
+}
+
+double Evaluation::number(int index) const {
+  const HostTensor& tensor = operand(index);
+  if (tensor.size() != 1) fail("operand {} has {} elements instead of one", index, tensor.size());
+  return number_at(tensor, 0);
+}
+
+bool Evaluation::wants(int index) const { return index >= 0 && static_cast<std::size_t>(index) < results_.size(); }
+
+std::optional<Extents> Evaluation::extents_of_result(int index) const {
+  const Fact& fact = call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]);
+  if (!call().facts->is_ranked(fact.shape)) return std::nullopt;
+  return ops::constant_extents(call().facts->dims(), call().facts->dims_of(fact.shape));
+}
+
+std::optional<DType> Evaluation::dtype_of_result(int index) const {
+  return call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]).dtypes.single();
+}
+
+HostTensor& Evaluation::result(int index) {
+  HostValue& slot = results_[static_cast<std::size_t>(index)];
+  if (!slot.is_absent()) return slot.tensor();
+  auto extents = extents_of_result(index);
+  const auto dtype = dtype_of_result(index);
+  if (!extents) fail("the extents of result {} do not follow from the operands", index);
+  if (!dtype) fail("the dtype of result {} does not follow from the operands", index);
+  slot = HostTensor(*dtype, std::move(*extents), memory_);
+  return slot.tensor();
+}
+
+HostTensor& Evaluation::allocate(int index, DType dtype, Extents extents) {
+  const Fact& fact = call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]);
+  const FactStore& facts = *call().facts;
+  bool fits = fact.dtypes.contains(dtype);
+  if (facts.is_ranked(fact.shape)) {
+    const std::span<const Dim> dims = facts.dims_of(fact.shape);
+    fits = fits && dims.size() == extents.size();
+    for (std::size_t axis = 0; fits && axis < dims.size(); ++axis)
+      fits = facts.dims().bounds(dims[axis]).contains(extents[axis]);
+  }
+  if (!fits)
+    fail("result {} is {}[{}], which its fact {} excludes: a bug of tensorlint", index, to_text(dtype),
+         fmt::join(extents, ", "), facts.to_text(inferred_.results[static_cast<std::size_t>(index)]));
+  HostValue& slot = results_[static_cast<std::size_t>(index)];
+  slot = HostTensor(dtype, std::move(extents), memory_);
+  return slot.tensor();
+}
+
+void Evaluation::set(int index, HostValue value) {
+  if (wants(index)) results_[static_cast<std::size_t>(index)] = std::move(value);
+}
+
+void Evaluation::set_reshaped(int index, const HostTensor& tensor) {
+  auto extents = extents_of_result(index);
+  if (!extents) fail("the extents of result {} do not follow from the operands", index);
+  if (element_count(*extents) != tensor.size())
+    fail("{} elements do not fit [{}]", tensor.size(), fmt::join(*extents, ", "));
+  set(index, tensor.reshaped(std::move(*extents)));
+}
+
+}  // namespace tensorlint::runtime

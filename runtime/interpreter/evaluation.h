@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ir/ops/inference.h"
+#include "runtime/values/host_value.h"
+
+namespace tensorlint::runtime {
+
+/// What an evaluator sees: one call whose facts `infer` has worked out from the concrete operands. Evaluators compute no
+/// shapes: results have the extents and the dtype that inference gave them, and attributes, defaults and opset
+/// differences are read by the functions that inference itself uses (`in()`).
+class Evaluation {
+ public:
+  Evaluation(const Application& call, ops::InferenceResult& inferred, std::span<const HostValue> operands,
+             std::span<HostValue> results, Memory& memory)
+      : in_(call, inferred), inferred_(inferred), operands_(operands), results_(results), memory_(memory) {}
+
+  /// Attributes and helpers of inference over the concrete facts (ir/ops/windows.h, shape_functions.h, contents.h).
+  ops::Inference& in() { return in_; }
+  const Application& call() const { return in_.call(); }
+  std::int64_t opset() const { return in_.opset(); }
+  Memory& memory() { return memory_; }
+
+  // Operands, by index or by formal name.
+  std::size_t operand_count() const { return operands_.size(); }
+  bool has(int index) const {
+    return index >= 0 && static_cast<std::size_t>(index) < operands_.size() &&
+           !operands_[static_cast<std::size_t>(index)].is_absent();
+  }
+  bool has(std::string_view name) const { return has(in_.index_of(name)); }
+  const HostValue& value(int index) const { return operands_[static_cast<std::size_t>(index)]; }
+  /// A dense tensor; throws RunFault where the operand is absent or something else.
+  const HostTensor& operand(int index) const;
+  const HostTensor& operand(std::string_view name) const { return operand(in_.index_of(name)); }
+  /// All elements of an integer operand.
+  std::vector<std::int64_t> integers(int index) const;
+  std::vector<std::int64_t> integers(std::string_view name) const { return integers(in_.index_of(name)); }
+  /// All elements of a numeric operand.
+  std::vector<double> numbers(int index) const;
+  /// The one element of an operand that has one.
+  std::int64_t integer(int index) const;
+  double number(int index) const;
+
+  // Results.
+  std::size_t result_count() const { return results_.size(); }
+  bool wants(int index) const;  ///< the node names the result
+  /// The result, allocated as its fact says. Throws RunFault where the fact leaves dtype or an extent open.
+  HostTensor& result(int index = 0);
+  /// Extents and dtype of the fact; nullopt where it leaves one open.
+  std::optional<Extents> extents_of_result(int index = 0) const;
+  std::optional<DType> dtype_of_result(int index = 0) const;
+  /// For the few operators whose extents depend on elements: held against what the fact says.
+  HostTensor& allocate(int index, DType dtype, Extents extents);
+  /// Shares elements instead of copying: of an operand, mostly.
+  void set(int index, HostValue value);
+  /// The elements of `tensor` in the extents of the result.
+  void set_reshaped(int index, const HostTensor& tensor);
+
+  template <typename... Arguments>
+  [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    throw RunFault{fmt::format(format, std::forward<Arguments>(arguments)...)};
+  }
+
+ private:
+  ops::Inference in_;
+  ops::InferenceResult& inferred_;
+  std::span<const HostValue> operands_;
+  std::span<HostValue> results_;
+  Memory& memory_;
+};
+
+}  // namespace tensorlint::runtime

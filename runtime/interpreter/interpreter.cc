@@ -1,0 +1,78 @@
+#include "runtime/interpreter/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/interpreter/constants.h"
+#include "runtime/interpreter/interpreter_impl.h"
+
+namespace tensorlint::runtime {
+
+Interpreter::Interpreter(const Model& model, Memory& memory, InterpreterOptions options)
+    : impl_(std::make_unique<Impl>(model, memory, std::move(options), 0)) {}
+Interpreter::~Interpreter() = default;
+
+Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
+const std::map<std::string, Interpreter::Timing>& Interpreter::timings() const { return impl_->timings(); }
+
+Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth)
+    : model_(model),
+      memory_(memory),
+      options_(std::move(options)),
+      plan_(model),
+      storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)),
+      values_(model.values.size()),
+      facts_(std::make_unique<FactStore>()),
+      inferred_(model.nodes.size()),
+      depth_(depth) {}
+
+Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
+  try {
+    return run_graph(GraphId::kMain, inputs);
+  } catch (const RunFault& fault) {
+    return Error{fault.message, {}};
+  }
+}
+
+const HostValue& Interpreter::Impl::read(ValueId id) {
+  HostValue& held = slot(id);
+  if (id == ValueId::kAbsent || !held.is_absent()) return held;
+  const Value& value = model_.value(id);
+  if (value.initializer != nullptr) {
+    held = load_constant(*value.initializer, model_.path, storage_, memory_);
+  } else if (value.sparse_initializer != nullptr) {
+    held = load_constant(*value.sparse_initializer, model_.path, storage_, memory_);
+  } else if (value.origin == ValueOrigin::kUndefined) {
+    throw RunFault{fmt::format("nothing defines `{}`", model_.name_of(id))};
+  }
+  return held;
+}
+
+std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs) {
+  const Graph& graph = model_.graph(id);
+  const GraphPlan::Steps& steps = plan_.steps(id);
+  if (steps.is_cyclic) throw RunFault{"nodes of the graph depend on each other"};
+  if (inputs.size() > graph.inputs.size())
+    throw RunFault{fmt::format("{} inputs for a graph that has {}", inputs.size(), graph.inputs.size())};
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    slot(graph.inputs[i]) = i < inputs.size() ? inputs[i] : HostValue();
+  for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
+    run_node(steps.nodes[at]);
+    for (const ValueId value : steps.drops[at]) slot(value) = {};
+  }
+  std::vector<HostValue> outputs;
+  outputs.reserve(graph.outputs.size());
+  for (const ValueId output : graph.outputs) {
+    outputs.push_back(read(output));
+    if (outputs.back().is_absent() && graph.kind != GraphKind::kFunction)
+      throw RunFault{fmt::format("the output `{}` has no value", model_.name_of(output))};
+  }
+  // Outputs and inputs are the last that a body holds on to; constants of a body serve its next run.
+  for (const ValueId output : graph.outputs)
+    if (model_.value(output).graph == id && model_.value(output).initializer == nullptr) slot(output) = {};
+  for (const ValueId input : graph.inputs) slot(input) = {};
+  return outputs;
+}
+
+}  // namespace tensorlint::runtime

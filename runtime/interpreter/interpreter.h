@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph/model.h"
+#include "runtime/values/host_value.h"
+
+namespace tensorlint::runtime {
+
+/// Called after each node with what it gave; an absent value where the node leaves a result out.
+using NodeObserver = std::function<void(NodeId node, std::span<const HostValue> results)>;
+
+struct InterpreterOptions {
+  std::uint64_t seed = 0;  ///< of random operators without a seed of their own
+  NodeObserver observer;
+};
+
+/// Computes a model on the host, node by node, one after the other: the reference that other engines are held against.
+/// Floating point is computed in float64 and rounded once where a result is stored. The same model and inputs give the
+/// same bits in every run on one machine. Memory is given back after a value's last use.
+///
+/// Not thread-safe; `model` and `memory` outlive the interpreter and what it gives.
+class Interpreter {
+ public:
+  Interpreter(const Model& model, Memory& memory, InterpreterOptions options = {});
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  /// Runs the main graph. `inputs`: by input of the graph; an absent value takes the default of the model. Gives the
+  /// graph's outputs. Errors name the node: an operand that the operator cannot take, an operator without an
+  /// evaluator, a limit.
+  Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
+
+  /// How often each operator ran and how long that took in all, in seconds. Nodes with graphs include these.
+  struct Timing {
+    std::uint64_t calls = 0;
+    double seconds = 0;
+  };
+  const std::map<std::string, Timing>& timings() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/call/application.h"
+#include "ir/graph/region_op.h"
+#include "ir/ops/inference.h"
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/graph_plan.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace tensorlint::runtime {
+
+/// Private to this folder: users see Interpreter.
+///   interpreter.cc    graphs, values, constants
+///   nodes.cc          a node: its concrete facts, its evaluator, functions
+///   control_flow.cc   If, Loop, Scan, SequenceMap
+class Interpreter::Impl {
+ public:
+  Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth);
+
+  Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
+  const std::map<std::string, Timing>& timings() const { return timings_; }
+
+  /// A graph's outputs for its inputs. Throws RunFault.
+  std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs);
+  /// A call of a function: run_graph with the attributes that the call gives.
+  std::vector<HostValue> call_function(GraphId function, std::span<const HostValue> operands,
+                                       std::span<const Attribute> attributes);
+
+ private:
+  /// Inference of a node's last call, which holds while the facts of its operands stay the same.
+  struct Inferred {
+    std::vector<FactId> operands;
+    ops::InferenceResult result;
+    bool holds = false;
+  };
+  /// An operator that ONNX defines by a function, as a model of its own.
+  struct Expansion {
+    std::unique_ptr<Model> model;
+    std::unique_ptr<Impl> impl;
+  };
+
+  HostValue& slot(ValueId value) { return values_[static_cast<std::size_t>(value)]; }
+  /// The value, loaded where it is a constant that was not asked for before.
+  const HostValue& read(ValueId value);
+
+  void run_node(NodeId id);
+  std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
+  const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
+  std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
+  /// Attributes as they are in this call: inside a function references become the caller's values.
+  std::vector<Attribute> attributes_of(const Node& node) const;
+
+  std::vector<HostValue> run_region(const Application& call, const RegionOp& region,
+                                    std::span<const HostValue> operands);
+  std::vector<HostValue> run_loop(const Application& call, const RegionOp& region, std::span<const HostValue> operands);
+  std::vector<HostValue> run_scan(const Application& call, const RegionOp& region, std::span<const HostValue> operands);
+  std::vector<HostValue> run_batched_scan(const Application& call, const RegionOp& region,
+                                          std::span<const HostValue> operands);
+  std::vector<HostValue> run_sequence_map(const RegionOp& region, std::span<const HostValue> operands);
+
+  const Model& model_;
+  Memory& memory_;
+  InterpreterOptions options_;
+  GraphPlan plan_;
+  std::shared_ptr<const void> storage_;  ///< of the model's bytes, for constants that are views of them
+  std::vector<HostValue> values_;        ///< by value
+  std::vector<Attribute> caller_attributes_;
+  std::unique_ptr<FactStore> facts_;
+  std::vector<Inferred> inferred_;  ///< by node
+  std::uint64_t contents_ = 0;      ///< elements that facts_ holds, about
+  std::map<const OpSchema*, Expansion> expansions_;
+  std::map<std::string, Timing> timings_;
+  int depth_ = 0;  ///< of graphs, functions and expansions in each other
+};
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ir/ops/entry.h"
+#include "ir/readers/onnx/schema_function.h"
+#include "runtime/interpreter/concrete_facts.h"
+#include "runtime/interpreter/interpreter_impl.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+constexpr int kMaxDepth = 192;                                         // of graphs and functions in each other
+constexpr std::uint64_t kContentsKept = std::uint64_t{1} << 20;        // elements; then facts begin anew
+constexpr std::size_t kSmallContent = 16;                              // of operands that are data
+
+/// Operands and results by the names that they have in the model.
+class NodeNames : public ops::ValueNames {
+ public:
+  NodeNames(const Model& model, NodeId node) : model_(model), node_(model.node(node)) {}
+  std::string operand(int index) const override { return name(model_.operands(node_), index); }
+  std::string result(int index) const override { return name(model_.results(node_), index); }
+
+ private:
+  std::string name(std::span<const ValueId> values, int index) const {
+    const auto at = static_cast<std::size_t>(index);
+    return at < values.size() ? fmt::format("`{}`", model_.name_of(values[at])) : "an operand";
+  }
+  const Model& model_;
+  const Node& node_;
+};
+
+/// Without an entry that says more, small operands are taken to say how to compute.
+bool needs_content(const Application& call, const ops::OpEntry* entry, std::size_t operand, const HostValue& value) {
+  if (!value.is_tensor()) return false;
+  if (value.tensor().size() <= kSmallContent) return true;
+  if (entry == nullptr || call.schema == nullptr) return false;
+  const FormalParameter* const formal = call.formal_operand(operand);
+  if (formal == nullptr) return false;
+  const auto role = entry->role_of(formal->name);
+  return role == ops::OperandRole::kHost || role == ops::OperandRole::kHostList;
+}
+
+/// The schema's defaults of numbers and texts that the call leaves out: the body refers to them.
+void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes) {
+  for (const FormalAttribute& formal : schema.attributes) {
+    if (!formal.has_default || std::ranges::find(attributes, formal.name, &Attribute::name) != attributes.end()) continue;
+    Attribute attribute{.name = formal.name, .kind = formal.kind};
+    const char* const end = formal.default_value.data() + formal.default_value.size();
+    if (formal.kind == AttributeKind::kInt) {
+      std::from_chars(formal.default_value.data(), end, attribute.i);
+    } else if (formal.kind == AttributeKind::kFloat) {
+      std::from_chars(formal.default_value.data(), end, attribute.f);
+    } else if (formal.kind == AttributeKind::kString) {
+      attribute.s = formal.default_value;
+    } else {
+      continue;
+    }
+    attributes.push_back(attribute);
+  }
+}
+
+}  // namespace
+
+std::vector<Attribute> Interpreter::Impl::attributes_of(const Node& node) const {
+  std::vector<Attribute> attributes;
+  for (const Attribute& attribute : model_.attributes(node)) {
+    if (attribute.reference.empty()) {
+      attributes.push_back(attribute);
+      continue;
+    }
+    const auto given = std::ranges::find(caller_attributes_, attribute.reference, &Attribute::name);
+    if (given == caller_attributes_.end()) continue;  // the caller left it out: so does the node
+    Attribute value = *given;
+    value.name = attribute.name;
+    attributes.push_back(value);
+  }
+  return attributes;
+}
+
+void Interpreter::Impl::run_node(NodeId id) {
+  const Node& node = model_.node(id);
+  const Operator& op = model_.op(node);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<HostValue> results;
+  try {
+    std::vector<HostValue> operands;
+    for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
+    const std::vector<Attribute> attributes = attributes_of(node);
+    Application call{.domain = model_.text(op.domain),
+                     .name = model_.text(op.name),
+                     .opset = op.opset,
+                     .schema = op.schema,
+                     .attributes = attributes,
+                     .operands = {},
+                     .operand_taints = {},
+                     .results = {},
+                     .result_count = node.result_count,
+                     .facts = facts_.get(),
+                     .site = static_cast<std::uint64_t>(id) + 1};
+    results = evaluate(id, call, operands);
+  } catch (RunFault& fault) {
+    // The innermost node says it; those around it add where they are.
+    throw RunFault{fmt::format("node `{}` ({}): {}", model_.label(id), model_.text(op.name), fault.message)};
+  }
+  const std::span<const ValueId> names = model_.results(node);
+  results.resize(names.size());
+  if (options_.observer) options_.observer(id, results);
+  for (std::size_t r = 0; r < names.size(); ++r)
+    if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
+  Timing& timing = timings_[std::string(model_.text(op.name))];
+  ++timing.calls;
+  timing.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application& call,
+                                                   std::span<const HostValue> operands) {
+  const Operator& op = model_.op(model_.node(id));
+  if (op.function != GraphId::kNone) return call_function(op.function, operands, call.attributes);
+  const auto find = [&](std::string_view name) { return call.attribute(name); };
+  if (const RegionOp region = region_op(model_, model_.node(id), find); region.kind != RegionKind::kNone)
+    return run_region(call, region, operands);
+  if (op.schema == nullptr) throw RunFault{"the operator is not known"};
+  const Evaluator* const evaluator = find_evaluator(call.domain, call.name, call.opset);
+  if (evaluator == nullptr) return expand(id, call, operands);
+  Application concrete = call;
+  ops::InferenceResult inferred = infer(id, concrete, operands);
+  std::vector<HostValue> results(call.result_count);
+  Evaluation evaluation(concrete, inferred, operands, results, memory_);
+  evaluator->function()(evaluation);
+  return results;
+}
+
+const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call,
+                                                     std::span<const HostValue> operands) {
+  if (contents_ > kContentsKept) {
+    facts_ = std::make_unique<FactStore>();
+    for (Inferred& each : inferred_) each.holds = false;
+    contents_ = 0;
+  }
+  call.facts = facts_.get();
+  const ops::OpEntry* const entry = ops::find_entry(call.domain, call.name, call.opset);
+  std::vector<FactId> facts;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool with_content = needs_content(call, entry, i, operands[i]);
+    facts.push_back(concrete_fact(*facts_, operands[i], with_content));
+  }
+  Inferred& last = inferred_[static_cast<std::size_t>(id)];
+  if (!last.holds || last.operands != facts) {
+    for (const HostValue& operand : operands)
+      if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);
+    last.operands = std::move(facts);
+    call.operands = last.operands;
+    last.result.clear();
+    ops::infer(call, entry, last.result);
+    // Attributes inside a function are those of the call, and may change from one to the next.
+    last.holds = last.result.repeatable && last.result.violations.empty() && caller_attributes_.empty();
+    for (const ops::Violation& violation : last.result.violations)
+      if (violation.certainty == ops::Certainty::kMust)
+        throw RunFault{ops::to_text(violation.message, *facts_, NodeNames(model_, id))};
+  }
+  call.operands = last.operands;
+  return last.result;
+}
+
+std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, std::span<const HostValue> operands,
+                                                        std::span<const Attribute> attributes) {
+  if (depth_ >= kMaxDepth) throw RunFault{"functions and graphs are nested too deep"};
+  std::vector<Attribute> given(attributes.begin(), attributes.end());
+  for (const Attribute& fallback : model_.graph(function).attribute_defaults)
+    if (std::ranges::find(given, fallback.name, &Attribute::name) == given.end()) given.push_back(fallback);
+  std::vector<Attribute> outer = std::exchange(caller_attributes_, std::move(given));
+  ++depth_;
+  std::vector<HostValue> results = run_graph(function, operands);
+  --depth_;
+  caller_attributes_ = std::move(outer);
+  return results;
+}
+
+/// ONNX defines some operators by a function of others.
+std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& call,
+                                                 std::span<const HostValue> operands) {
+  if (call.schema->function_body.empty())
+    throw RunFault{fmt::format("the interpreter has no evaluator for {} of opset {}", call.name, call.opset)};
+  if (depth_ >= kMaxDepth) throw RunFault{"functions and graphs are nested too deep"};
+  Expansion& expansion = expansions_[call.schema];
+  if (expansion.impl == nullptr) {
+    Result<Model> model = read_schema_function(*call.schema);
+    if (!model) throw RunFault{model.error().message};
+    expansion.model = std::make_unique<Model>(std::move(*model));
+    expansion.impl = std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_ + 1);
+  }
+  Application concrete = call;
+  infer(id, concrete, operands);  // what the operator asks of its operands, before its body does
+  std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
+  append_defaults(*call.schema, attributes);
+  return expansion.impl->call_function(static_cast<GraphId>(1), operands, attributes);
+}
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,48 @@
+#include "runtime/run/options.h"
+
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace tensorlint::runtime {
+namespace {
+
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool set(RunArguments& to, std::string_view name, std::string_view value) {
+  if (name == "model") return to.model = value, true;
+  if (name == "text") return to.is_text = true;
+  if (name == "inputs") return to.inputs.emplace_back(value), true;
+  if (name == "dump") return to.dump.emplace_back(value), true;
+  if (name == "expect") return to.expect = value, true;
+  if (name == "outputs") return to.outputs = value, true;
+  if (name == "seed") return read_number(value, to.seed.emplace());
+  if (name == "memory-limit") return read_number(value, to.memory_limit);
+  if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
+  if (name == "rtol") return read_number(value, to.rtol);
+  if (name == "atol") return read_number(value, to.atol);
+  if (name == "check-facts") return to.check_facts = true;
+  if (name == "timings") return to.timings = true;
+  return false;
+}
+
+}  // namespace
+
+Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) {
+  RunArguments result;
+  for (const std::string_view argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--") || equals == std::string_view::npos ||
+        !set(result, argument.substr(2, equals - 2), argument.substr(equals + 1)))
+      return Error{fmt::format("`{}` cannot be understood; `tensorlint run --help` lists the options", argument), {}};
+  }
+  if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
+  return result;
+}
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tensorlint::runtime {
+
+/// What `tensorlint run` asks of the program that executes: `--name=value` each.
+struct RunArguments {
+  std::string model;
+  bool is_text = false;
+  std::vector<std::string> inputs, dump;  ///< inputs: folders and NAME=FILE
+  std::string expect, outputs;            ///< folders; empty: not given
+  std::optional<std::uint64_t> seed;
+  std::uint64_t memory_limit = std::uint64_t{4} << 30;  ///< bytes
+  double time_limit = 0;                                ///< seconds; 0: none
+  double rtol = 1e-3, atol = 1e-7;
+  bool check_facts = false, timings = false;
+};
+
+Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/types/dtype.h"
+#include "runtime/values/memory.h"
+
+namespace tensorlint::runtime {
+
+using Extents = std::vector<std::int64_t>;
+
+/// Elements that `extents` hold. Throws RunFault on a negative extent and on overflow.
+std::size_t element_count(std::span<const std::int64_t> extents);
+
+/// Bytes of one element in memory: types below a byte take a byte each, complex numbers two parts; strings 0.
+std::size_t element_bytes(DType dtype);
+
+/// A dense tensor in host memory, row-major, in the value's own dtype. Copies share the elements.
+///
+/// In memory: bool is a byte of 0 or 1; integers of 2 and 4 bits are int8 or uint8; floats of 4 and 6 bits are a byte
+/// with their bits at the low end; float16 and bfloat16 are their bits in a std::uint16_t.
+class HostTensor {
+ public:
+  HostTensor() = default;
+  /// Elements that are not strings are not initialised. Throws RunFault past the memory limit.
+  HostTensor(DType dtype, Extents extents, Memory& memory);
+  /// A view of bytes in that layout which `owner` keeps alive; they are never written to.
+  HostTensor(DType dtype, Extents extents, const std::byte* elements, std::shared_ptr<const void> owner);
+
+  DType dtype() const { return dtype_; }
+  const Extents& extents() const { return extents_; }
+  std::size_t rank() const { return extents_.size(); }
+  std::int64_t extent(std::size_t axis) const { return extents_[axis]; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * element_bytes(dtype_); }
+  bool is_absent() const { return dtype_ == DType::kUndefined; }
+
+  const std::byte* raw() const { return elements_; }
+  /// Only of a tensor that nobody else holds.
+  std::byte* mutable_raw() { return const_cast<std::byte*>(elements_); }
+  template <typename T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(elements_), size_};
+  }
+  template <typename T>
+  std::span<T> as_mutable() {
+    return {reinterpret_cast<T*>(mutable_raw()), size_};
+  }
+  const std::vector<std::string>& strings() const { return *strings_; }
+  std::vector<std::string>& mutable_strings() { return *strings_; }
+
+  /// The same elements in another shape of as many.
+  HostTensor reshaped(Extents extents) const;
+  /// Nobody else holds the elements, and they may be written to.
+  bool is_sole_owner() const { return writable_ && owner_.use_count() == 1; }
+
+ private:
+  DType dtype_ = DType::kUndefined;
+  bool writable_ = false;
+  Extents extents_;
+  std::size_t size_ = 0;
+  const std::byte* elements_ = nullptr;
+  std::shared_ptr<const void> owner_;
+  std::shared_ptr<std::vector<std::string>> strings_;
+};
+
+}  // namespace tensorlint::runtime
