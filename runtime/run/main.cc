@@ -69,6 +69,19 @@ std::string numbered_file(const std::string& folder, std::string_view prefix, st
   return {};
 }
 
+/// Which inputs the files of a folder are for: all, or, where there are as many files as inputs without a default,
+/// these. Models of IR version 3 list constants among their inputs, and folders leave these out.
+std::vector<std::size_t> numbered_inputs(const Model& model, std::size_t files) {
+  const Graph& main = model.graph(GraphId::kMain);
+  std::vector<std::size_t> all, without_default;
+  for (std::size_t i = 0; i < main.inputs.size(); ++i) {
+    const Value& value = model.value(main.inputs[i]);
+    all.push_back(i);
+    if (value.initializer == nullptr && value.sparse_initializer == nullptr) without_default.push_back(i);
+  }
+  return files == without_default.size() ? without_default : all;
+}
+
 Result<std::vector<HostValue>> read_inputs(const Model& model, const RunArguments& arguments, Memory& memory) {
   const Graph& main = model.graph(GraphId::kMain);
   std::vector<HostValue> inputs(main.inputs.size());
@@ -81,9 +94,13 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const RunArgument
   for (const std::string& argument : arguments.inputs) {
     std::error_code ignored;
     if (std::filesystem::is_directory(argument, ignored)) {
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (const std::string path = numbered_file(argument, "input", i); !path.empty())
-          if (auto error = take(i, path)) return *std::move(error);
+      std::vector<std::string> files;
+      for (std::string path; !(path = numbered_file(argument, "input", files.size())).empty();) files.push_back(path);
+      const std::vector<std::size_t> numbered = numbered_inputs(model, files.size());
+      if (files.size() > numbered.size())
+        return Error{fmt::format("`{}` has {} inputs, the model {}", argument, files.size(), numbered.size()), {}};
+      for (std::size_t k = 0; k < files.size(); ++k)
+        if (auto error = take(numbered[k], files[k])) return *std::move(error);
       continue;
     }
     const std::size_t equals = argument.find('=');
