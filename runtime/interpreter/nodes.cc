@@ -48,7 +48,9 @@ bool needs_content(const Application& call, const ops::OpEntry* entry, std::size
 void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes) {
   for (const FormalAttribute& formal : schema.attributes) {
     if (!formal.has_default || std::ranges::find(attributes, formal.name, &Attribute::name) != attributes.end()) continue;
-    Attribute attribute{.name = formal.name, .kind = formal.kind};
+    Attribute attribute;
+    attribute.name = formal.name;
+    attribute.kind = formal.kind;
     const char* const end = formal.default_value.data() + formal.default_value.size();
     if (formal.kind == AttributeKind::kInt) {
       std::from_chars(formal.default_value.data(), end, attribute.i);
