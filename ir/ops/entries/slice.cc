@@ -8,6 +8,7 @@
 
 #include "ir/ops/contents.h"
 #include "ir/ops/shape_functions.h"
+#include "ir/ops/slicing.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -18,15 +19,29 @@ const Constraint kSliceLengths{"slice_lengths", ConstraintKind::kShapes,
                                "starts, ends, axes and steps have the same length"};
 const Constraint kSliceStep{"slice_step", ConstraintKind::kDomain, "no step is 0"};
 
-/// An end from here on means "to the end": exporters write INT32_MAX as well as INT64_MAX.
-constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
+struct BoundsList {
+  std::string_view one, many;
+  const std::optional<Dims>& list;
+  bool given = true;
+};
 
-/// Backwards to an end past the last element: nothing by the specification and by numpy, everything in onnxruntime.
-bool ends_where_engines_disagree(std::optional<std::int64_t> end, std::int64_t step) {
-  return step < 0 && end && *end >= kToTheEnd;
+/// The lists that are known have as many elements as each other.
+bool same_lengths(Inference& in, std::initializer_list<BoundsList> lists) {
+  ArgumentList counts{{}, ", ", " and "};
+  std::optional<std::size_t> length;
+  bool same = true;
+  for (const auto& [one, many, list, given] : lists) {
+    if (!given || !list) continue;
+    counts.items.emplace_back(Message{"{} {}", list->size(), list->size() == 1 ? one : many});
+    same = same && length.value_or(list->size()) == list->size();
+    length = list->size();
+  }
+  if (!same) in.fail(kSliceLengths, {0}, {"Slice has {}", std::move(counts)});
+  return same;
 }
 
-/// One slice along an axis of constant extent, as (first element, number of elements).
+}  // namespace
+
 std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::int64_t start, std::int64_t end,
                                                      std::int64_t step) {
   // An extent is not negative, so neither sum overflows.
@@ -43,6 +58,59 @@ std::pair<std::int64_t, std::int64_t> constant_slice(std::int64_t extent, std::i
   const std::int64_t distance = start - end;
   // The step may be INT64_MIN, which has no negative.
   return {start, distance <= 0 ? 0 : (step < -distance ? 1 : (distance - 1) / -step + 1)};
+}
+
+std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
+  DimPool& pool = in.dims();
+  bool given = false, has_axes = false, has_steps = false;
+  auto starts = integer_list(in, "starts", given), ends = integer_list(in, "ends", given);
+  const auto axes = integer_list(in, "axes", has_axes);
+  auto steps = integer_list(in, "steps", has_steps);
+  if (!same_lengths(in, {{"start", "starts", starts},
+                         {"end", "ends", ends},
+                         {"axis", "axes", axes, has_axes},
+                         {"step", "steps", steps, has_steps}})) {
+    if (has_axes && axes)
+      if (const auto constants = constant_extents(pool, *axes))
+        normalise_axes(in, *constants, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
+    if (has_steps && steps && std::ranges::any_of(*steps, [&](Dim step) { return pool.is_constant(step, 0); }))
+      in.fail(kSliceStep, {0}, {"a step along an axis of {} is 0", OperandRef(0)});
+    return std::nullopt;
+  }
+  // Any of the lists tells how many there are.
+  std::optional<std::size_t> count;
+  if (starts) count = starts->size();
+  if (ends) count = ends->size();
+  if (has_axes && axes) count = axes->size();
+  if (has_steps && steps) count = steps->size();
+  if (!count) return std::nullopt;
+  const Dims unknown(*count, Dim(Unknown::kDataDependent));
+  if (!starts) starts = unknown;
+  if (!ends) ends = unknown;
+  if (!has_steps) steps = Dims(*count, pool.constant(1));
+  if (!steps) steps = unknown;
+
+  std::vector<std::int64_t> order;
+  if (has_axes) {
+    const auto constants = axes ? constant_extents(pool, *axes) : std::nullopt;
+    if (!constants) return std::nullopt;
+    order = *constants;
+  } else {
+    for (std::size_t i = 0; i < *count; ++i) order.push_back(static_cast<std::int64_t>(i));
+  }
+  const auto normalised = normalise_axes(in, order, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
+  if (!normalised) return std::nullopt;
+  return Bounded{*normalised, *starts, *ends, *steps};
+}
+
+namespace {
+
+/// An end from here on means "to the end": exporters write INT32_MAX as well as INT64_MAX.
+constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
+
+/// Backwards to an end past the last element: nothing by the specification and by numpy, everything in onnxruntime.
+bool ends_where_engines_disagree(std::optional<std::int64_t> end, std::int64_t step) {
+  return step < 0 && end && *end >= kToTheEnd;
 }
 
 /// Where a forward slice starts or ends, counted from the front: in [0, extent].
@@ -86,77 +154,6 @@ Dim sliced_extent(DimPool& pool, Dim extent, Dim start, Dim end, Dim step) {
   if (from_last && to_first && *stride > std::numeric_limits<std::int64_t>::min())
     return pool.ceil_div(extent, pool.constant(-*stride));
   return Dim(Unknown::kDataDependent);
-}
-
-/// starts, ends and steps by position in `axes`.
-struct Bounded {
-  std::vector<int> axes;
-  Dims starts, ends, steps;
-};
-
-struct BoundsList {
-  std::string_view one, many;
-  const std::optional<Dims>& list;
-  bool given = true;
-};
-
-/// The lists that are known have as many elements as each other.
-bool same_lengths(Inference& in, std::initializer_list<BoundsList> lists) {
-  ArgumentList counts{{}, ", ", " and "};
-  std::optional<std::size_t> length;
-  bool same = true;
-  for (const auto& [one, many, list, given] : lists) {
-    if (!given || !list) continue;
-    counts.items.emplace_back(Message{"{} {}", list->size(), list->size() == 1 ? one : many});
-    same = same && length.value_or(list->size()) == list->size();
-    length = list->size();
-  }
-  if (!same) in.fail(kSliceLengths, {0}, {"Slice has {}", std::move(counts)});
-  return same;
-}
-
-/// nullopt where the axes or how many there are is not known, or something failed.
-std::optional<Bounded> read_bounds(Inference& in, std::span<const Dim> data) {
-  DimPool& pool = in.dims();
-  bool given = false, has_axes = false, has_steps = false;
-  auto starts = integer_list(in, "starts", given), ends = integer_list(in, "ends", given);
-  const auto axes = integer_list(in, "axes", has_axes);
-  auto steps = integer_list(in, "steps", has_steps);
-  if (!same_lengths(in, {{"start", "starts", starts},
-                         {"end", "ends", ends},
-                         {"axis", "axes", axes, has_axes},
-                         {"step", "steps", steps, has_steps}})) {
-    if (has_axes && axes)
-      if (const auto constants = constant_extents(pool, *axes))
-        normalise_axes(in, *constants, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
-    if (has_steps && steps && std::ranges::any_of(*steps, [&](Dim step) { return pool.is_constant(step, 0); }))
-      in.fail(kSliceStep, {0}, {"a step along an axis of {} is 0", OperandRef(0)});
-    return std::nullopt;
-  }
-  // Any of the lists tells how many there are.
-  std::optional<std::size_t> count;
-  if (starts) count = starts->size();
-  if (ends) count = ends->size();
-  if (has_axes && axes) count = axes->size();
-  if (has_steps && steps) count = steps->size();
-  if (!count) return std::nullopt;
-  const Dims unknown(*count, Dim(Unknown::kDataDependent));
-  if (!starts) starts = unknown;
-  if (!ends) ends = unknown;
-  if (!has_steps) steps = Dims(*count, pool.constant(1));
-  if (!steps) steps = unknown;
-
-  std::vector<std::int64_t> order;
-  if (has_axes) {
-    const auto constants = axes ? constant_extents(pool, *axes) : std::nullopt;
-    if (!constants) return std::nullopt;
-    order = *constants;
-  } else {
-    for (std::size_t i = 0; i < *count; ++i) order.push_back(static_cast<std::int64_t>(i));
-  }
-  const auto normalised = normalise_axes(in, order, static_cast<int>(data.size()), 0, kSliceAxes, kSliceOnce);
-  if (!normalised) return std::nullopt;
-  return Bounded{*normalised, *starts, *ends, *steps};
 }
 
 void slice_elements(Inference& in, std::span<const Dim> data, const Bounded& bounds) {
