@@ -1,0 +1,126 @@
+// Normalisations along an axis to probabilities. Source: ONNX Softmax, LogSoftmax, Hardmax (1, 11, 13). Until opset 12
+// the axes from `axis` on are normalised together.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/values/codec.h"
+#include "runtime/values/offsets.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+AroundAxis normalised(Evaluation& e) {
+  const Extents& extents = e.operand(0).extents();
+  if (extents.empty()) return {};
+  const auto rank = static_cast<std::int64_t>(extents.size());
+  if (e.opset() >= 13) return around(extents, e.in().int_attribute("axis", -1));
+  std::int64_t axis = e.in().int_attribute("axis", 1);
+  if (axis < 0) axis += rank;
+  AroundAxis shape;
+  for (std::int64_t i = 0; i < rank; ++i)
+    (i < axis ? shape.outer : shape.extent) *= static_cast<std::size_t>(extents[static_cast<std::size_t>(i)]);
+  return shape;
+}
+
+/// Runs `normalise(elements, extent, lanes)` on blocks [extent][lanes], of `lanes` neighbours along the inner axes.
+template <typename Normalise>
+void for_each_block(Evaluation& e, const Normalise& normalise) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  if (data.size() == 0) return;
+  const AroundAxis shape = normalised(e);
+  // About 256 KiB, so that a block stays in the second cache.
+  const std::size_t lanes =
+      std::clamp<std::size_t>((std::size_t{1} << 15) / shape.extent, 1, std::min(kRow, shape.inner));
+  std::vector<double> block(shape.extent * lanes);
+  for (std::size_t o = 0; o < shape.outer; ++o) {
+    for (std::size_t first = 0; first < shape.inner; first += lanes) {
+      const std::size_t count = std::min(lanes, shape.inner - first);
+      const std::size_t begin = o * shape.extent * shape.inner + first;
+      const bool whole = shape.inner == 1;
+      if (whole) {
+        load(data, begin, shape.extent, block.data());
+      } else {
+        for (std::size_t k = 0; k < shape.extent; ++k)
+          load(data, begin + k * shape.inner, count, block.data() + k * count);
+      }
+      normalise(block.data(), shape.extent, count);
+      if (whole) {
+        store(result, begin, shape.extent, block.data());
+      } else {
+        for (std::size_t k = 0; k < shape.extent; ++k)
+          store(result, begin + k * shape.inner, count, block.data() + k * count);
+      }
+    }
+  }
+}
+
+/// The largest of each lane; NaN wins.
+void largest(const double* block, std::size_t extent, std::size_t lanes, double* best) {
+  std::copy_n(block, lanes, best);
+  for (std::size_t k = 1; k < extent; ++k)
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const double x = block[k * lanes + i];
+      best[i] = x > best[i] || x != x ? x : best[i];
+    }
+}
+
+/// Subtracts the largest of each lane and sums the exponentials, which replace the elements if `keep`.
+void exponentials(double* block, std::size_t extent, std::size_t lanes, double* sums, bool keep) {
+  std::array<double, kRow> best;
+  largest(block, extent, lanes, best.data());
+  std::fill_n(sums, lanes, 0.0);
+  for (std::size_t k = 0; k < extent; ++k) {
+    double* const row = block + k * lanes;
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const double shifted = row[i] - best[i], power = std::exp(shifted);
+      sums[i] += power;
+      row[i] = keep ? power : shifted;
+    }
+  }
+}
+
+void softmax(Evaluation& e) {
+  for_each_block(e, [](double* block, std::size_t extent, std::size_t lanes) {
+    std::array<double, kRow> sums;
+    exponentials(block, extent, lanes, sums.data(), true);
+    for (std::size_t k = 0; k < extent; ++k)
+      for (std::size_t i = 0; i < lanes; ++i) block[k * lanes + i] /= sums[i];
+  });
+}
+
+void log_softmax(Evaluation& e) {
+  for_each_block(e, [](double* block, std::size_t extent, std::size_t lanes) {
+    std::array<double, kRow> sums;
+    exponentials(block, extent, lanes, sums.data(), false);
+    for (std::size_t i = 0; i < lanes; ++i) sums[i] = std::log(sums[i]);
+    for (std::size_t k = 0; k < extent; ++k)
+      for (std::size_t i = 0; i < lanes; ++i) block[k * lanes + i] -= sums[i];
+  });
+}
+
+/// 1 at the first largest element, 0 elsewhere.
+void hardmax(Evaluation& e) {
+  for_each_block(e, [](double* block, std::size_t extent, std::size_t lanes) {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      std::size_t best = 0;
+      for (std::size_t k = 1; k < extent; ++k) {
+        const double x = block[k * lanes + i], most = block[best * lanes + i];
+        if (x > most || (std::isnan(x) && !std::isnan(most))) best = k;
+      }
+      for (std::size_t k = 0; k < extent; ++k) block[k * lanes + i] = k == best ? 1 : 0;
+    }
+  });
+}
+
+const RegisterEvaluators kSoftmaxes{
+    Evaluator("Softmax").evaluate(softmax).error(Rounding::composite()),
+    Evaluator("LogSoftmax").evaluate(log_softmax).error(Rounding::composite()),
+    Evaluator("Hardmax").evaluate(hardmax).error(Rounding::exact()),
+};
+
+}  // namespace
+}  // namespace tensorlint::runtime

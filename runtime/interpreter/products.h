@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/values/host_tensor.h"
+
+namespace tensorlint::runtime {
+
+/// Products of matrices in float64, tile by tile: each element is the sum of its products in the order of the inner
+/// axis, so that its bits depend neither on tiles nor on the processor.
+
+/// A factor of a product: a matrix that need not lie in memory as one.
+class Factor {
+ public:
+  virtual ~Factor() = default;
+  /// Element (row + i, column + j) to to[i * row_step + j * column_step].
+  virtual void pack(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, double* to,
+                    std::int64_t row_step, std::int64_t column_step) const = 0;
+};
+
+/// float or double elements in memory, (i, j) at i * row_stride + j * column_stride. Strides may be 0.
+template <typename T>
+class DenseFactor : public Factor {
+ public:
+  DenseFactor(const T* elements, std::int64_t row_stride, std::int64_t column_stride)
+      : elements_(elements), row_stride_(row_stride), column_stride_(column_stride) {}
+  void pack(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, double* to,
+            std::int64_t row_step, std::int64_t column_step) const override;
+
+ private:
+  const T* elements_;
+  std::int64_t row_stride_, column_stride_;
+};
+
+extern template class DenseFactor<float>;
+extern template class DenseFactor<double>;
+
+/// A finished tile of the product.
+struct ProductTile {
+  std::int64_t row, rows, column, columns;
+  const double* elements;  ///< (i, j) of the tile at i * stride + j
+  std::int64_t stride;
+};
+using ProductSink = std::function<void(const ProductTile&)>;
+
+/// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink);
+
+/// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are some, else
+/// converted, which is exact but for integers above 2^53.
+class Numbers {
+ public:
+  explicit Numbers(const HostTensor& tensor);
+  Numbers(const HostTensor& tensor, std::vector<double> elements) : elements_(std::move(elements)), tensor_(&tensor) {}
+  /// Elements from `first` on.
+  DenseFactor<float> floats(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const;
+  DenseFactor<double> doubles(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const;
+  bool are_floats() const { return floats_ != nullptr; }
+  double operator[](std::size_t index) const { return floats_ != nullptr ? floats_[index] : doubles_()[index]; }
+
+  /// gemm over both factors, whichever elements they have.
+  struct Matrix {
+    const Numbers* numbers;
+    std::int64_t first, row_stride, column_stride;
+  };
+
+ private:
+  const double* doubles_() const;
+  const float* floats_ = nullptr;
+  std::vector<double> elements_;
+  const HostTensor* tensor_;
+};
+
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
+          const ProductSink& sink);
+
+}  // namespace tensorlint::runtime
