@@ -173,33 +173,27 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const
   }
 }
 
-Numbers::Numbers(const HostTensor& tensor) : tensor_(&tensor) {
+Numbers::Numbers(const HostTensor& tensor) {
   if (tensor.dtype() == DType::kFloat32) {
     floats_ = tensor.as<float>().data();
-  } else if (tensor.dtype() != DType::kFloat64) {
+  } else if (tensor.dtype() == DType::kFloat64) {
+    doubles_ = tensor.as<double>().data();
+  } else {
     elements_.resize(tensor.size());
     load(tensor, 0, tensor.size(), elements_.data());
+    doubles_ = elements_.data();
   }
-}
-
-const double* Numbers::doubles_() const { return elements_.empty() ? tensor_->as<double>().data() : elements_.data(); }
-
-DenseFactor<float> Numbers::floats(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const {
-  return {floats_ + first, row_stride, column_stride};
-}
-
-DenseFactor<double> Numbers::doubles(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const {
-  return {doubles_() + first, row_stride, column_stride};
 }
 
 namespace {
 
 template <typename Use>
 void with_factor(const Numbers::Matrix& matrix, const Use& use) {
-  if (matrix.numbers->are_floats()) {
-    use(matrix.numbers->floats(matrix.first, matrix.row_stride, matrix.column_stride));
+  const Numbers& numbers = *matrix.numbers;
+  if (numbers.are_floats()) {
+    use(DenseFactor(numbers.float_elements() + matrix.first, matrix.row_stride, matrix.column_stride));
   } else {
-    use(matrix.numbers->doubles(matrix.first, matrix.row_stride, matrix.column_stride));
+    use(DenseFactor(numbers.double_elements() + matrix.first, matrix.row_stride, matrix.column_stride));
   }
 }
 

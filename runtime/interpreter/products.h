@@ -48,29 +48,31 @@ using ProductSink = std::function<void(const ProductTile&)>;
 /// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink);
 
-/// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are some, else
+/// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are that, else
 /// converted, which is exact but for integers above 2^53.
 class Numbers {
  public:
   explicit Numbers(const HostTensor& tensor);
-  Numbers(const HostTensor& tensor, std::vector<double> elements) : elements_(std::move(elements)), tensor_(&tensor) {}
-  /// Elements from `first` on.
-  DenseFactor<float> floats(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const;
-  DenseFactor<double> doubles(std::int64_t first, std::int64_t row_stride, std::int64_t column_stride) const;
+  explicit Numbers(std::vector<double> elements) : elements_(std::move(elements)), doubles_(elements_.data()) {}
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
   bool are_floats() const { return floats_ != nullptr; }
-  double operator[](std::size_t index) const { return floats_ != nullptr ? floats_[index] : doubles_()[index]; }
+  const float* float_elements() const { return floats_; }
+  const double* double_elements() const { return doubles_; }
+  double operator[](std::size_t index) const {
+    return floats_ != nullptr ? static_cast<double>(floats_[index]) : doubles_[index];
+  }
 
-  /// gemm over both factors, whichever elements they have.
+  /// A factor of these elements: (i, j) is number first + i * row_stride + j * column_stride.
   struct Matrix {
     const Numbers* numbers;
     std::int64_t first, row_stride, column_stride;
   };
 
  private:
-  const double* doubles_() const;
   const float* floats_ = nullptr;
   std::vector<double> elements_;
-  const HostTensor* tensor_;
+  const double* doubles_ = nullptr;
 };
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,

@@ -173,7 +173,7 @@ std::vector<double> dequantized(Evaluation& e, int factor, int zero, int scale, 
 void matmul_integer(Evaluation& e) {
   const HostTensor &a = e.operand(0), &b = e.operand(1);
   HostTensor& result = e.result();
-  const Numbers left(a, dequantized(e, 0, 2, -1, true)), right(b, dequantized(e, 1, 3, -1, false));
+  const Numbers left(dequantized(e, 0, 2, -1, true)), right(dequantized(e, 1, 3, -1, false));
   std::vector<std::int64_t> row;
   for (const Product& each : products(a, b, result.extents()))
     gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
@@ -193,7 +193,7 @@ void matmul_integer(Evaluation& e) {
 void qlinear_matmul(Evaluation& e) {
   const HostTensor &a = e.operand(0), &b = e.operand(3);
   HostTensor& result = e.result();
-  const Numbers left(a, dequantized(e, 0, 2, -1, true)), right(b, dequantized(e, 3, 5, -1, false));
+  const Numbers left(dequantized(e, 0, 2, -1, true)), right(dequantized(e, 3, 5, -1, false));
   const std::vector<double> a_scales = e.numbers(1), b_scales = e.numbers(4), scales = e.numbers(6),
                             zeros = e.numbers(7);
   const bool is_integer = is_integer_or_bool(result.dtype());

@@ -1,0 +1,121 @@
+// Losses over classes. Source: ONNX SoftmaxCrossEntropyLoss (12, 13), NegativeLogLikelihoodLoss (12, 13, 22).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/values/codec.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+/// Scores [N, C, rest] and labels [N, rest].
+struct ClassLoss {
+  std::size_t batch, classes, rest;
+  std::vector<std::int64_t> labels;
+  std::vector<double> weights;  ///< one a class, or none
+  bool may_ignore = false;
+  std::int64_t ignored = 0;
+};
+
+ClassLoss read_loss(Evaluation& e) {
+  const HostTensor& scores = e.operand(0);
+  ClassLoss loss;
+  loss.batch = static_cast<std::size_t>(scores.extent(0));
+  loss.classes = static_cast<std::size_t>(scores.extent(1));
+  loss.rest = 1;
+  for (std::size_t axis = 2; axis < scores.rank(); ++axis) loss.rest *= static_cast<std::size_t>(scores.extent(axis));
+  loss.labels = e.integers(1);
+  if (e.has(2)) loss.weights = e.numbers(2);
+  if (const auto ignored = e.in().int_attribute("ignore_index")) loss.may_ignore = true, loss.ignored = *ignored;
+  return loss;
+}
+
+/// Reduces -weight * log_probability(n, class, position) over the labels; ignored ones have weight 0.
+template <typename LogProbability>
+void reduce_losses(Evaluation& e, const ClassLoss& loss, const LogProbability& log_probability) {
+  HostTensor& result = e.result();
+  const std::string_view reduction = e.in().string_attribute("reduction", "mean");
+  const bool each = reduction == "none";
+  double sum = 0, weights = 0;
+  for (std::size_t i = 0; i < loss.labels.size(); ++i) {
+    const std::int64_t label = loss.labels[i];
+    const bool is_ignored = loss.may_ignore && label == loss.ignored;
+    if (!is_ignored && (label < 0 || label >= static_cast<std::int64_t>(loss.classes)))
+      e.fail("label {} is outside the {} classes", label, loss.classes);
+    double value = 0;
+    if (!is_ignored) {
+      const auto index = static_cast<std::size_t>(label);
+      const double weight = loss.weights.empty() ? 1 : loss.weights[index];
+      value = -log_probability(i / loss.rest, index, i % loss.rest) * weight;
+      weights += weight;
+    }
+    sum += value;
+    if (each) store(result, i, 1, &value);
+  }
+  if (each) return;
+  if (reduction == "mean") sum /= weights;
+  store(result, 0, 1, &sum);
+}
+
+void negative_log_likelihood(Evaluation& e) {
+  const HostTensor& scores = e.operand(0);
+  const ClassLoss loss = read_loss(e);
+  reduce_losses(e, loss, [&](std::size_t n, std::size_t label, std::size_t position) {
+    return number_at(scores, (n * loss.classes + label) * loss.rest + position);
+  });
+}
+
+/// log_softmax(scores) = scores - (the largest + log(sum of exponentials)): one such number a position.
+std::vector<double> normalisers(const HostTensor& scores, const ClassLoss& loss) {
+  std::vector<double> result(loss.batch * loss.rest);
+  std::array<double, kRow> row, best, sums;
+  const auto finish = [](double most, double sum) { return most + std::log(sum); };
+  for (std::size_t n = 0; n < loss.batch; ++n) {
+    for (std::size_t first = 0; first < loss.rest; first += kRow) {
+      const std::size_t count = std::min(kRow, loss.rest - first);
+      const auto for_each_class = [&](const auto& use) {
+        for (std::size_t k = 0; k < loss.classes; ++k) {
+          load(scores, (n * loss.classes + k) * loss.rest + first, count, row.data());
+          for (std::size_t i = 0; i < count; ++i) use(i, row[i]);
+        }
+      };
+      best.fill(-HUGE_VAL);
+      for_each_class([&](std::size_t i, double x) { best[i] = x > best[i] || x != x ? x : best[i]; });
+      sums.fill(0);
+      for_each_class([&](std::size_t i, double x) { sums[i] += std::exp(x - best[i]); });
+      std::transform(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count), sums.begin(),
+                     result.begin() + static_cast<std::ptrdiff_t>(n * loss.rest + first), finish);
+    }
+  }
+  return result;
+}
+
+void softmax_cross_entropy(Evaluation& e) {
+  const HostTensor& scores = e.operand(0);
+  const ClassLoss loss = read_loss(e);
+  const std::vector<double> normaliser = normalisers(scores, loss);
+  reduce_losses(e, loss, [&](std::size_t n, std::size_t label, std::size_t position) {
+    return number_at(scores, (n * loss.classes + label) * loss.rest + position) - normaliser[n * loss.rest + position];
+  });
+  if (!e.wants(1)) return;
+  HostTensor& log_probabilities = e.result(1);
+  std::array<double, kRow> row;
+  for (std::size_t image = 0; image < loss.batch * loss.classes; ++image) {
+    for (std::size_t first = 0; first < loss.rest; first += kRow) {
+      const std::size_t count = std::min(kRow, loss.rest - first), at = image * loss.rest + first;
+      load(scores, at, count, row.data());
+      for (std::size_t i = 0; i < count; ++i) row[i] -= normaliser[image / loss.classes * loss.rest + first + i];
+      store(log_probabilities, at, count, row.data());
+    }
+  }
+}
+
+const RegisterEvaluators kLosses{
+    Evaluator("SoftmaxCrossEntropyLoss").evaluate(softmax_cross_entropy).error(Rounding::composite()),
+    Evaluator("NegativeLogLikelihoodLoss").evaluate(negative_log_likelihood).error(Rounding::composite()),
+};
+
+}  // namespace
+}  // namespace tensorlint::runtime

@@ -1,0 +1,326 @@
+// Normalisations. Source: ONNX BatchNormalization (1, 6, 7, 9, 14, 15), InstanceNormalization (1, 6, 22),
+// LayerNormalization (17), RMSNormalization (23), GroupNormalization (18, 21), LpNormalization (1, 22), LRN (1, 13),
+// MeanVarianceNormalization (9, 13). Statistics are those of the population, in float64 and in two passes.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
+#include "runtime/values/offsets.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+/// Sums of up to kRow numbers in eight lanes, the same on every processor.
+template <typename Term>
+double sum_of(const double* row, std::size_t count, const Term& term) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(row[i + lane]);
+  for (; i < count; ++i) lanes[0] += term(row[i]);
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+/// Calls use(row, count) for elements [first, first + count), a row at a time.
+template <typename Use>
+void for_each_row(const HostTensor& tensor, std::size_t first, std::size_t count, const Use& use) {
+  std::array<double, kRow> row;
+  for (std::size_t done = 0; done < count; done += kRow) {
+    const std::size_t length = std::min(kRow, count - done);
+    load(tensor, first + done, length, row.data());
+    use(row.data(), length, first + done);
+  }
+}
+
+struct Statistics {
+  double mean = 0, variance = 0;
+};
+
+Statistics statistics_of(const HostTensor& data, std::size_t first, std::size_t count) {
+  Statistics result;
+  for_each_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
+    result.mean += sum_of(row, length, [](double x) { return x; });
+  });
+  result.mean /= static_cast<double>(count);
+  for_each_row(data, first, count, [&](const double* row, std::size_t length, std::size_t) {
+    result.variance += sum_of(row, length, [&](double x) { return (x - result.mean) * (x - result.mean); });
+  });
+  result.variance /= static_cast<double>(count);
+  return result;
+}
+
+/// result = (data - mean) * factor + bias on a range.
+void scale_range(const HostTensor& data, HostTensor& result, std::size_t first, std::size_t count, double mean,
+                 double factor, double bias) {
+  for_each_row(data, first, count, [&](double* row, std::size_t length, std::size_t at) {
+    for (std::size_t i = 0; i < length; ++i) row[i] = (row[i] - mean) * factor + bias;
+    store(result, at, length, row);
+  });
+}
+
+/// [N, C, rest]; a list has one channel.
+struct Channels {
+  std::size_t batch = 1, channels = 1, rest = 1;
+};
+
+Channels channels_of(const HostTensor& data) {
+  Channels result;
+  for (std::size_t axis = 0; axis < data.rank(); ++axis)
+    (axis == 0   ? result.batch
+     : axis == 1 ? result.channels
+                 : result.rest) *= static_cast<std::size_t>(data.extent(axis));
+  return result;
+}
+
+/// Statistics over the batch and, unless `by_position`, over the positions of each channel.
+std::vector<Statistics> batch_statistics(const HostTensor& data, const Channels& c, bool by_position) {
+  const std::size_t parameters = by_position ? c.channels * c.rest : c.channels;
+  std::vector<Statistics> result(parameters);
+  const auto count = static_cast<double>(by_position ? c.batch : c.batch * c.rest);
+  const auto accumulate = [&](const auto& add) {
+    for (std::size_t n = 0; n < c.batch; ++n)
+      for (std::size_t channel = 0; channel < c.channels; ++channel)
+        for_each_row(data, (n * c.channels + channel) * c.rest, c.rest,
+                     [&](const double* row, std::size_t length, std::size_t at) {
+                       if (!by_position) return add(result[channel], row, length);
+                       for (std::size_t i = 0; i < length; ++i)
+                         add(result[(at + i) % (c.channels * c.rest)], row + i, std::size_t{1});
+                     });
+  };
+  accumulate([](Statistics& s, const double* row, std::size_t length) {
+    s.mean += sum_of(row, length, [](double x) { return x; });
+  });
+  for (Statistics& s : result) s.mean /= count;
+  accumulate([](Statistics& s, const double* row, std::size_t length) {
+    s.variance += sum_of(row, length, [&](double x) { return (x - s.mean) * (x - s.mean); });
+  });
+  for (Statistics& s : result) s.variance /= count;
+  return result;
+}
+
+/// Opset 14 says with training_mode whether statistics are the batch's; before, is_test did (until 6) or asking for
+/// more results than one (until 13).
+bool uses_batch_statistics(Evaluation& e) {
+  if (e.opset() >= 14) return e.in().int_attribute("training_mode", 0) != 0;
+  if (e.opset() < 7) return e.in().int_attribute("is_test", 0) == 0;
+  return e.result_count() > 1;
+}
+
+/// Results after the first: running mean and variance, and before opset 14 those of the batch.
+void store_statistics(Evaluation& e, const std::vector<Statistics>& batch, const std::vector<double>& means,
+                      const std::vector<double>& variances) {
+  const double momentum = e.in().float_attribute("momentum", 0.9);
+  for (int result = 1; e.wants(result) && result <= 4; ++result) {
+    HostTensor& to = e.result(result);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const bool is_mean = result % 2 == 1;
+      const double fresh = is_mean ? batch[i].mean : batch[i].variance, old = is_mean ? means[i] : variances[i];
+      const double value = result <= 2 ? old * momentum + fresh * (1 - momentum) : fresh;
+      store(to, i, 1, &value);
+    }
+  }
+}
+
+void batch_normalization(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  const Channels c = channels_of(data);
+  const bool by_position = e.opset() < 9 && e.in().int_attribute("spatial", 1) == 0;
+  const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
+  std::vector<double> means = e.numbers(3), variances = e.numbers(4);
+  if (uses_batch_statistics(e)) {
+    const std::vector<Statistics> batch = batch_statistics(data, c, by_position);
+    store_statistics(e, batch, means, variances);
+    for (std::size_t i = 0; i < batch.size(); ++i) means[i] = batch[i].mean, variances[i] = batch[i].variance;
+  }
+  const double epsilon = e.in().float_attribute("epsilon", 1e-5);
+  std::vector<double> factors(scales.size());
+  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = scales[i] / std::sqrt(variances[i] + epsilon);
+  for (std::size_t n = 0; n < c.batch; ++n) {
+    for (std::size_t channel = 0; channel < c.channels; ++channel) {
+      const std::size_t first = (n * c.channels + channel) * c.rest;
+      if (!by_position) {
+        scale_range(data, result, first, c.rest, means[channel], factors[channel], biases[channel]);
+        continue;
+      }
+      for (std::size_t i = 0; i < c.rest; ++i) {
+        const std::size_t at = channel * c.rest + i;
+        scale_range(data, result, first + i, 1, means[at], factors[at], biases[at]);
+      }
+    }
+  }
+}
+
+void instance_normalization(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  const Channels c = channels_of(data);
+  const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
+  const double epsilon = e.in().float_attribute("epsilon", 1e-5);
+  for (std::size_t i = 0; i < c.batch * c.channels; ++i) {
+    const Statistics s = statistics_of(data, i * c.rest, c.rest);
+    const std::size_t channel = i % c.channels;
+    scale_range(data, result, i * c.rest, c.rest, s.mean, scales[channel] / std::sqrt(s.variance + epsilon),
+                biases[channel]);
+  }
+}
+
+/// Opset 18 scales groups, later ones channels.
+void group_normalization(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  const Channels c = channels_of(data);
+  const auto groups = static_cast<std::size_t>(e.in().int_attribute("num_groups", 1));
+  const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
+  const double epsilon = e.in().float_attribute("epsilon", 1e-5);
+  const std::size_t group_channels = c.channels / groups;
+  for (std::size_t i = 0; i < c.batch * groups; ++i) {
+    const Statistics s = statistics_of(data, i * group_channels * c.rest, group_channels * c.rest);
+    for (std::size_t j = 0; j < group_channels; ++j) {
+      const std::size_t group = i % groups, parameter = e.opset() < 21 ? group : group * group_channels + j;
+      scale_range(data, result, (i * group_channels + j) * c.rest, c.rest, s.mean,
+                  scales[parameter] / std::sqrt(s.variance + epsilon), biases[parameter]);
+    }
+  }
+}
+
+/// Scale or bias of a normalisation over the last axes, as one number an element of them or of the whole data.
+struct Parameter {
+  std::vector<double> numbers;
+  bool by_row = true;  ///< the same for every row
+
+  Parameter(Evaluation& e, int operand, const HostTensor& data, std::size_t row) {
+    if (!e.has(operand)) return;
+    const HostTensor& tensor = e.operand(operand);
+    const std::vector<double> given = e.numbers(operand);
+    const std::vector<std::int64_t> strides = broadcast_strides(tensor.extents(), data.extents());
+    std::size_t inner = 1, axis = data.rank();
+    while (axis > 0 && inner < row) inner *= static_cast<std::size_t>(data.extent(--axis));
+    by_row = std::all_of(strides.begin(), strides.begin() + static_cast<std::ptrdiff_t>(axis),
+                         [](std::int64_t stride) { return stride == 0; });
+    const std::size_t begin = by_row ? axis : 0;
+    Offsets<1> at(std::span(data.extents()).subspan(begin));
+    at.strides(0, std::span(strides).subspan(begin));
+    if (at.is_empty()) return;
+    do {
+      numbers.push_back(given[static_cast<std::size_t>(at[0])]);
+    } while (at.next());
+  }
+  const double* row(std::size_t first) const {
+    return numbers.empty() ? nullptr : numbers.data() + (by_row ? 0 : first);
+  }
+};
+
+/// Normalises the axes from `axis` on; with `centres` less their mean.
+void normalise_last_axes(Evaluation& e, bool centres) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  std::int64_t axis = e.in().int_attribute("axis", -1);
+  if (axis < 0) axis += static_cast<std::int64_t>(data.rank());
+  std::size_t row = 1;
+  for (auto i = static_cast<std::size_t>(axis); i < data.rank(); ++i) row *= static_cast<std::size_t>(data.extent(i));
+  if (data.size() == 0) return;
+  const Parameter scale(e, 1, data, row), bias(e, centres ? 2 : -1, data, row);
+  const double epsilon = e.in().float_attribute("epsilon", 1e-5);
+  std::vector<double> elements(row);
+  for (std::size_t first = 0, at = 0; first < data.size(); first += row, ++at) {
+    load(data, first, row, elements.data());
+    const double mean =
+        centres ? sum_of(elements.data(), row, [](double x) { return x; }) / static_cast<double>(row) : 0;
+    for (double& x : elements) x -= mean;
+    const double variance = sum_of(elements.data(), row, [](double x) { return x * x; }) / static_cast<double>(row);
+    const double factor = 1 / std::sqrt(variance + epsilon);
+    if (centres && e.wants(1)) store(e.result(1), at, 1, &mean);
+    if (centres && e.wants(2)) store(e.result(2), at, 1, &factor);
+    for (double& x : elements) x *= factor;
+    if (const double* const factors = scale.row(first))
+      for (std::size_t i = 0; i < row; ++i) elements[i] *= factors[i];
+    if (const double* const addends = bias.row(first))
+      for (std::size_t i = 0; i < row; ++i) elements[i] += addends[i];
+    store(result, first, row, elements.data());
+  }
+}
+
+void layer_normalization(Evaluation& e) { normalise_last_axes(e, true); }
+void rms_normalization(Evaluation& e) { normalise_last_axes(e, false); }
+
+/// Vectors of norm 0 stay 0, as in runtimes.
+void lp_normalization(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  if (data.size() == 0) return;
+  const AroundAxis shape = around(data.extents(), e.in().int_attribute("axis", -1));
+  const bool squares = e.in().int_attribute("p", 2) == 2;
+  std::array<double, kRow> row, norms;
+  for (std::size_t o = 0; o < shape.outer; ++o) {
+    for (std::size_t first = 0; first < shape.inner; first += kRow) {
+      const std::size_t count = std::min(kRow, shape.inner - first);
+      norms.fill(0);
+      const auto at = [&](std::size_t k) { return (o * shape.extent + k) * shape.inner + first; };
+      for (std::size_t k = 0; k < shape.extent; ++k) {
+        load(data, at(k), count, row.data());
+        for (std::size_t i = 0; i < count; ++i) norms[i] += squares ? row[i] * row[i] : std::fabs(row[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (squares) norms[i] = std::sqrt(norms[i]);
+        if (norms[i] == 0) norms[i] = 1;
+      }
+      for (std::size_t k = 0; k < shape.extent; ++k) {
+        load(data, at(k), count, row.data());
+        for (std::size_t i = 0; i < count; ++i) row[i] /= norms[i];
+        store(result, at(k), count, row.data());
+      }
+    }
+  }
+}
+
+/// x / (bias + alpha / size * sum of squares of the channels around)^beta.
+void lrn(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  const Channels c = channels_of(data);
+  const auto size = static_cast<std::size_t>(e.in().int_attribute("size", 1));
+  const double alpha = e.in().float_attribute("alpha", 1e-4), beta = e.in().float_attribute("beta", 0.75);
+  const double bias = e.in().float_attribute("bias", 1);
+  std::array<double, kRow> row, sums;
+  for (std::size_t n = 0; n < c.batch; ++n) {
+    for (std::size_t channel = 0; channel < c.channels; ++channel) {
+      const std::size_t before = (size - 1) / 2, low = channel > before ? channel - before : 0;
+      const std::size_t high = std::min(c.channels, channel + size / 2 + 1);
+      for (std::size_t first = 0; first < c.rest; first += kRow) {
+        const std::size_t count = std::min(kRow, c.rest - first);
+        const auto at = [&](std::size_t k) { return (n * c.channels + k) * c.rest + first; };
+        sums.fill(0);
+        for (std::size_t k = low; k < high; ++k) {
+          load(data, at(k), count, row.data());
+          for (std::size_t i = 0; i < count; ++i) sums[i] += row[i] * row[i];
+        }
+        load(data, at(channel), count, row.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          const double base = bias + alpha / static_cast<double>(size) * sums[i];
+          // The usual exponent without its logarithm.
+          row[i] /= beta == 0.75 ? std::sqrt(base) * std::sqrt(std::sqrt(base)) : std::pow(base, beta);
+        }
+        store(result, at(channel), count, row.data());
+      }
+    }
+  }
+}
+
+const RegisterEvaluators kNormalizations{
+    Evaluator("BatchNormalization").evaluate(batch_normalization).error(Rounding::composite()),
+    Evaluator("InstanceNormalization").evaluate(instance_normalization).error(Rounding::composite()),
+    Evaluator("GroupNormalization").evaluate(group_normalization).error(Rounding::composite()),
+    Evaluator("LayerNormalization").evaluate(layer_normalization).error(Rounding::composite()),
+    Evaluator("RMSNormalization").evaluate(rms_normalization).error(Rounding::composite()),
+    Evaluator("LpNormalization").evaluate(lp_normalization).error(Rounding::composite()),
+    Evaluator("LRN").evaluate(lrn).error(Rounding::composite()),
+};
+
+}  // namespace
+}  // namespace tensorlint::runtime

@@ -1,0 +1,28 @@
+#include "runtime/interpreter/window_geometry.h"
+
+namespace tensorlint::runtime {
+
+WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
+                               std::span<const std::int64_t> result) {
+  WindowGeometry g;
+  g.in.assign(data.begin() + 2, data.end());
+  g.out.assign(result.begin() + 2, result.end());
+  g.kernel.assign(kernel.begin(), kernel.end());
+  auto windows = ops::read_windows(e.in(), g.in.size());
+  if (!windows) e.fail("the attributes of its windows do not fit");
+  g.strides = std::move(windows->strides);
+  g.dilations = std::move(windows->dilations);
+  g.begin_pads = std::move(windows->begin_pads);
+  g.end_pads = std::move(windows->end_pads);
+  if (windows->padding == ops::Padding::kExplicit) return g;
+  for (std::size_t axis = 0; axis < g.rank(); ++axis) {
+    const std::int64_t reach = (g.out[axis] - 1) * g.strides[axis] + (g.kernel[axis] - 1) * g.dilations[axis] + 1;
+    const std::int64_t total =
+        windows->padding == ops::Padding::kValid ? 0 : std::max<std::int64_t>(reach - g.in[axis], 0);
+    g.begin_pads[axis] = windows->padding == ops::Padding::kSameLower ? total - total / 2 : total / 2;
+    g.end_pads[axis] = total - g.begin_pads[axis];
+  }
+  return g;
+}
+
+}  // namespace tensorlint::runtime
