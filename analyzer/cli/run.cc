@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/inputs.h"
+#include "base/escape.h"
+#include "base/output.h"
+
+namespace tensorlint::cli {
+namespace {
+
+constexpr std::string_view kProgram = "tensorlint-run";
+constexpr std::size_t kShownErrors = 5;
+
+struct RunOptions {
+  std::string model;
+  std::vector<std::string> inputs, dump;
+  std::string expect, outputs, device = "cpu";
+  std::string seed, memory_limit, time_limit, rtol, atol;  ///< empty: not given
+  bool check_facts = false, timings = false, force = false;
+  SettingsOptions settings;
+};
+
+/// Why a model is not run: its errors, the first few of them; empty where it has none.
+Result<std::string> errors_of(const std::string& path, const RunOptions& options) {
+  const auto settings = settings_of(path, options.settings);
+  if (!settings) return settings.error();
+  Result<pipeline::Pipeline> pipeline = load(path, *settings, options.settings.declarations);
+  if (!pipeline) return pipeline.error();
+  std::string text;
+  std::size_t errors = 0;
+  for (const findings::Finding& finding : pipeline->check().findings) {
+    if (finding.severity != findings::Severity::kError || ++errors > kShownErrors) continue;
+    text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_people(finding.message, 2000));
+  }
+  if (errors == 0) return text;
+  if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
+  return text + fmt::format("tensorlint: {} has {} error{}: `tensorlint check` shows where, `--force` runs it anyway",
+                            escape_for_people(path, 2000), errors, errors == 1 ? "" : "s");
+}
+
+std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options) {
+  std::vector<std::string> arguments{fmt::format("--model={}", path)};
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) arguments.push_back(fmt::format("--{}={}", name, value));
+  };
+  if (is_text_model(path)) arguments.emplace_back("--text=");
+  for (const std::string& input : options.inputs) arguments.push_back(fmt::format("--inputs={}", input));
+  for (const std::string& name : options.dump) arguments.push_back(fmt::format("--dump={}", name));
+  add("expect", options.expect);
+  add("outputs", options.outputs);
+  add("seed", options.seed);
+  add("memory-limit", options.memory_limit);
+  add("time-limit", options.time_limit);
+  add("rtol", options.rtol);
+  add("atol", options.atol);
+  if (options.check_facts) arguments.emplace_back("--check-facts=");
+  if (options.timings) arguments.emplace_back("--timings=");
+  return arguments;
+}
+
+/// The folder of this program, where the other one is installed too.
+std::string own_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+int execute(const std::string& path, const RunOptions& options) {
+  const std::string program = fmt::format("{}/{}", own_folder(), kProgram);
+  std::vector<std::string> arguments = arguments_of(path, options);
+  arguments.insert(arguments.begin(), program);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  ::execv(program.c_str(), pointers.data());
+  return refuse(fmt::format("{} cannot be started: {}; it is installed beside tensorlint", program,
+                            std::strerror(errno)));
+}
+
+int run_model(const RunOptions& options) {
+  if (options.device != "cpu")
+    return refuse(fmt::format("--device {} is not built yet: models run on the cpu", options.device));
+  const std::string path = input_path(options.model);
+  if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
+  if (!options.force) {
+    const Result<std::string> errors = errors_of(path, options);
+    if (!errors) return refuse(errors.error().message);
+    if (!errors->empty()) {
+      write_stderr(*errors + "\n");
+      return kExitNotChecked;
+    }
+  }
+  return execute(path, options);
+}
+
+class Run : public Command {
+ public:
+  Run() : Command("run", "execute a model on the host with reference arithmetic") {}
+
+  void add_options(Options& options) override {
+    options.argument("MODEL", options_.model, "the model; refused while `check` reports errors in it");
+    options.texts("--inputs", options_.inputs, "DIR|NAME=FILE",
+                  "a folder with input_0.pb, input_1.npy, ..., or a file of one input");
+    options.text("--seed", options_.seed, "N", "draw the inputs that are not given, the same ones for the same N");
+    options.text("--expect", options_.expect, "DIR", "compare with output_0.pb, ... there: exit code 1 if one differs");
+    options.text("--rtol", options_.rtol, "R", "of --expect: relative tolerance (default: 1e-3)");
+    options.text("--atol", options_.atol, "A", "of --expect: absolute tolerance (default: 1e-7)");
+    options.text("--outputs", options_.outputs, "DIR", "write the outputs there as output_0.pb, ...");
+    options.texts("--dump", options_.dump, "VALUE", "print a value, of any node, each time it is computed");
+    options.flag("--check-facts", options_.check_facts, "hold every value against what `show` says of it");
+    options.flag("--timings", options_.timings, "time of each operator, and peak memory");
+    options.text("--memory-limit", options_.memory_limit, "BYTES", "of all tensors (default: 4294967296)");
+    options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
+    options.text("--device", options_.device, "NAME", "cpu (default)");
+    options.flag("--force", options_.force, "run a model with errors as far as it goes");
+    options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
+  }
+
+  std::span<const char* const> unbuilt_options() const override {
+    static constexpr const char* kUnbuilt[] = {"--gradient"};
+    return kUnbuilt;
+  }
+
+  int run() override { return run_model(options_); }
+
+ private:
+  RunOptions options_;
+};
+
+const RegisterCommand<Run> kRegistered;
+
+}  // namespace
+}  // namespace tensorlint::cli

@@ -1,0 +1,154 @@
+"""`tensorlint run`: inputs, outputs, exit codes, limits, and what it says when something is wrong."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+TOOL = os.environ["TENSORLINT_BINARY"]
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = '<ir_version: 10, opset_import: ["": 21]>\n'
+AFFINE = HEAD + "g (float[N, 3] x, float[3] b) => (float[N, 3] y) { t = Add (x, b)\n [twice] y = Add (t, t) }\n"
+ENDLESS = HEAD + """g (float[2] x) => (float[2] y) {
+  y = Loop <body = b (int64 i, bool c, float[2] v) => (bool go, float[2] w) { go = Identity (c) w = Add (v, v) }> (, , x)
+}
+"""
+HUGE = HEAD + "g (int64[1] n) => (float[] y) { y = ConstantOfShape (n) }\n"
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def model(self, text: str, name: str = "m.onnxtxt") -> str:
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def array(self, name: str, value: np.ndarray) -> str:
+        np.save(self.folder / f"{name}.npy", value)
+        return f"{name}={self.folder / name}.npy"
+
+    def run_model(self, *arguments: str, timeout: int = 60) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([TOOL, "run", *arguments], capture_output=True, text=True, timeout=timeout, check=False)
+
+    def test_outputs_are_printed(self) -> None:
+        x = self.array("x", np.array([[1, 2, 3]], np.float32))
+        b = self.array("b", np.array([0.5, 0, -1], np.float32))
+        result = self.run_model(self.model(AFFINE), "--inputs", x, "--inputs", b)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "`y`: float32[1, 3] = [[3, 4, 4]]\n")
+
+    def test_outputs_agree_with_what_was_written(self) -> None:
+        model = self.model(AFFINE)
+        out = str(self.folder / "out")
+        self.assertEqual(self.run_model(model, "--seed", "4", "--outputs", out).returncode, 0)
+        again = self.run_model(model, "--seed", "4", "--expect", out)
+        self.assertEqual((again.returncode, again.stdout), (0, "all outputs agree\n"), again.stderr)
+        tensor = onnx.load_tensor(str(Path(out) / "output_0.pb"))
+        self.assertEqual((tensor.name, numpy_helper.to_array(tensor).dtype), ("y", np.float32))
+
+    def test_an_output_that_differs_is_told_and_exits_with_1(self) -> None:
+        out = self.folder / "out"
+        out.mkdir()
+        np.save(out / "output_0.npy", np.array([[3, 4, 5]], np.float32))
+        x = self.array("x", np.array([[1, 2, 3]], np.float32))
+        b = self.array("b", np.array([0.5, 0, -1], np.float32))
+        result = self.run_model(self.model(AFFINE), "--inputs", x, "--inputs", b, "--expect", str(out))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("output `y`: 1 of 3 elements differ, first element 2: 4 instead of 5", result.stderr)
+
+    def test_tolerances_are_those_given(self) -> None:
+        out = self.folder / "out"
+        out.mkdir()
+        np.save(out / "output_0.npy", np.array([[3, 4, 4.5]], np.float32))
+        arguments = [self.model(AFFINE), "--inputs", self.array("x", np.array([[1, 2, 3]], np.float32)),
+                     "--inputs", self.array("b", np.array([0.5, 0, -1], np.float32)), "--expect", str(out)]
+        self.assertEqual(self.run_model(*arguments, "--atol", "0.6").returncode, 0)
+        self.assertEqual(self.run_model(*arguments, "--rtol", "0.2").returncode, 0)
+        self.assertEqual(self.run_model(*arguments, "--rtol", "0.1").returncode, 1)
+
+    def test_a_missing_input_is_named(self) -> None:
+        result = self.run_model(self.model(AFFINE), "--inputs", self.array("x", np.zeros((1, 3), np.float32)))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("the input `b` is missing", result.stderr)
+
+    def test_an_input_of_another_type_is_refused(self) -> None:
+        model = self.model(AFFINE)
+        for wrong in (np.zeros((1, 3)), np.zeros((1, 4), np.float32), np.zeros(3, np.float32)):
+            result = self.run_model(model, "--seed", "1", "--inputs", self.array("x", wrong))
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("the model declares float32[N, 3]", result.stderr)
+
+    def test_inputs_that_cannot_be_read(self) -> None:
+        model = self.model(AFFINE)
+        (self.folder / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
+        (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
+        for argument, message in (("x=missing.npy", "missing.npy"), ("z=x.npy", "no input `z`"), ("x", "neither a folder nor NAME=FILE"),
+                                  (f"x={self.folder}/bad.npy", "the header is longer than the file"), (f"x={self.folder}/bad.pb", "bad.pb"),
+                                  (f"x={self.model(AFFINE)}", "expected a .pb or .npy file")):
+            result = self.run_model(model, "--seed", "1", "--inputs", argument)
+            self.assertEqual(result.returncode, 2, argument)
+            self.assertIn(message, result.stderr)
+
+    def test_arrays_of_numpy_in_all_layouts(self) -> None:
+        model = self.model(HEAD + "g (int32[2, 3] x) => (int32[2, 3] y) { y = Identity (x) }\n")
+        plain = np.arange(6, dtype=np.int32).reshape(2, 3)
+        for layout in (plain, np.asfortranarray(plain), plain.astype(">i4")):
+            result = self.run_model(model, "--inputs", self.array("x", layout))
+            self.assertEqual(result.stdout, "`y`: int32[2, 3] = [[0, 1, 2], [3, 4, 5]]\n", result.stderr)
+
+    def test_a_model_with_errors_is_refused(self) -> None:
+        model = self.model(HEAD + "g (float[2, 3] x, float[4] b) => (float[2, 3] y) { y = Add (x, b) }\n")
+        result = self.run_model(model, "--seed", "1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("has 1 error: `tensorlint check` shows where, `--force` runs it anyway", result.stderr)
+        forced = self.run_model(model, "--seed", "1", "--force")
+        self.assertEqual(forced.returncode, 2)
+        self.assertIn("node `#0(Add)` (Add): ", forced.stderr)
+
+    def test_an_endless_loop_ends_with_its_time(self) -> None:
+        result = self.run_model(self.model(ENDLESS), "--seed", "1", "--time-limit", "0.5", timeout=20)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("the time limit is over", result.stderr)
+
+    def test_memory_is_refused_before_it_is_taken(self) -> None:
+        model = self.model(HUGE)
+        for count in (1 << 40, 1 << 62, 3_000_000_000):
+            result = self.run_model(model, "--inputs", self.array("n", np.array([count])), timeout=20)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("node `#0(ConstantOfShape)` (ConstantOfShape): ", result.stderr)
+        small = self.run_model(model, "--inputs", self.array("n", np.array([1000])), "--memory-limit", "3000")
+        self.assertIn("the limit is 3000 (--memory-limit)", small.stderr)
+
+    def test_values_of_nodes_are_shown_and_facts_are_held(self) -> None:
+        result = self.run_model(self.model(AFFINE), "--seed", "1", "--dump", "t", "--check-facts")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.startswith("`t`: float32["), result.stdout)
+        self.assertTrue(result.stdout.endswith("every value lies inside its fact\n"), result.stdout)
+
+    def test_what_is_not_there_is_said(self) -> None:
+        model = self.model(AFFINE)
+        self.assertIn("--device cuda:0 is not built yet", self.run_model(model, "--device", "cuda:0").stderr)
+        self.assertIn("`--seed=abc` cannot be understood", self.run_model(model, "--seed", "abc").stderr)
+        unknown = self.model('<ir_version: 10, opset_import: ["": 21, "own": 1]>\ng (float[2] x) => (float[2] y) { y = own.Score (x) }\n', "u.onnxtxt")
+        self.assertIn("(Score): the operator is not known", self.run_model(unknown, "--seed", "1").stderr)
+
+    def test_samples_run(self) -> None:
+        for sample in sorted((ROOT / "samples").glob("*_fixed.onnx")):
+            with self.subTest(sample.name):
+                result = self.run_model(str(sample), "--seed", "3", "--check-facts")
+                self.assertIn(result.returncode, (0, 2), result.stderr)
+                if result.returncode == 2:  # drawn indices may be out of range
+                    self.assertIn("node `", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
