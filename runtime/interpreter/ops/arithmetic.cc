@@ -4,11 +4,11 @@
 // float64 and then to float32: 53 >= 2 * 24 + 2.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/elementwise.h"
+#include "runtime/interpreter/ops/function_loops.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -264,13 +264,6 @@ std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
   for (auto left = static_cast<std::uint64_t>(exponent); left != 0; left >>= 1, square *= square)
     if ((left & 1U) != 0) result *= square;
   return static_cast<std::int64_t>(result);
-}
-
-/// Truncated; what int64 cannot hold gives its smallest number, as processors of x86 do.
-std::int64_t truncated(double value) {
-  constexpr double kLimit = 9223372036854775808.0;
-  return value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value)
-                                            : std::numeric_limits<std::int64_t>::min();
 }
 
 void power_row(Row<double> a, Row<double> b, double* to, std::size_t count) {

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "runtime/values/codec.h"
+
+namespace tensorlint::runtime {
+
+// Loops of an element function (element_functions.h) over tensors of any numeric dtype.
+
+/// Truncated; what int64 cannot hold gives its smallest number, as processors of x86 do.
+inline std::int64_t truncated(double value) {
+  constexpr double kLimit = 9223372036854775808.0;
+  return value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value)
+                                            : std::numeric_limits<std::int64_t>::min();
+}
+
+template <typename F, typename T>
+[[gnu::always_inline]] inline void function_loop(const F& f, const T* x, T* y, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<T>(f.value(static_cast<double>(x[i])));
+}
+
+/// The loop for the widest vectors of this processor. Without contraction all give the same bits.
+template <typename F, typename T>
+struct FunctionLoop {
+  using Loop = void (*)(const F&, const T*, T*, std::size_t);
+  [[gnu::flatten]] static void plain(const F& f, const T* x, T* y, std::size_t n) { function_loop(f, x, y, n); }
+#if defined(__x86_64__)
+  [[gnu::flatten, gnu::target("avx2")]] static void avx2(const F& f, const T* x, T* y, std::size_t n) {
+    function_loop(f, x, y, n);
+  }
+  [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] static void avx512(const F& f,
+                                                                                                        const T* x,
+                                                                                                        T* y,
+                                                                                                        std::size_t n) {
+    function_loop(f, x, y, n);
+  }
+#endif
+  static Loop best() {
+    if constexpr (F::kIsVector) {
+#if defined(__x86_64__)
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return avx512;
+      if (__builtin_cpu_supports("avx2")) return avx2;
+#endif
+    }
+    return plain;
+  }
+};
+
+/// y[i] = f(x[i]); dtypes are equal. Integers: truncated.
+template <typename F>
+void apply_function(const F& f, const HostTensor& x, HostTensor& y) {
+  if (x.dtype() == DType::kFloat32)
+    return FunctionLoop<F, float>::best()(f, x.as<float>().data(), y.as_mutable<float>().data(), x.size());
+  const auto loop = FunctionLoop<F, double>::best();
+  if (x.dtype() == DType::kFloat64) return loop(f, x.as<double>().data(), y.as_mutable<double>().data(), x.size());
+  alignas(64) double from[kRow], to[kRow];
+  const bool integers = is_integer_or_bool(x.dtype());
+  for (std::size_t first = 0; first < x.size(); first += kRow) {
+    const std::size_t count = std::min(kRow, x.size() - first);
+    load(x, first, count, from);
+    loop(f, from, to, count);
+    if (integers) {
+      std::int64_t whole[kRow];
+      std::transform(to, to + count, whole, truncated);
+      store(y, first, count, whole);
+    } else {
+      store(y, first, count, to);
+    }
+  }
+}
+
+}  // namespace tensorlint::runtime
