@@ -14,20 +14,27 @@
 
 namespace tensorlint::runtime {
 
-/// What an evaluator sees: one call whose facts `infer` has worked out from the concrete operands. Evaluators compute no
-/// shapes: results have the extents and the dtype that inference gave them, and attributes, defaults and opset
+/// What an evaluator sees: one call whose facts `infer` has worked out from the concrete operands. Evaluators compute
+/// no shapes: results have the extents and the dtype that inference gave them, and attributes, defaults and opset
 /// differences are read by the functions that inference itself uses (`in()`).
 class Evaluation {
  public:
   Evaluation(const Application& call, ops::InferenceResult& inferred, std::span<const HostValue> operands,
-             std::span<HostValue> results, Memory& memory)
-      : in_(call, inferred), inferred_(inferred), operands_(operands), results_(results), memory_(memory) {}
+             std::span<HostValue> results, Memory& memory, std::uint64_t seed)
+      : in_(call, inferred),
+        inferred_(inferred),
+        operands_(operands),
+        results_(results),
+        memory_(memory),
+        seed_(seed) {}
 
   /// Attributes and helpers of inference over the concrete facts (ir/ops/windows.h, shape_functions.h, contents.h).
   ops::Inference& in() { return in_; }
   const Application& call() const { return in_.call(); }
   std::int64_t opset() const { return in_.opset(); }
   Memory& memory() { return memory_; }
+  /// Of random numbers where the node has no seed of its own: another one in each call of a run.
+  std::uint64_t seed() const { return seed_; }
 
   // Operands, by index or by formal name.
   std::size_t operand_count() const { return operands_.size(); }
@@ -75,6 +82,7 @@ class Evaluation {
   std::span<const HostValue> operands_;
   std::span<HostValue> results_;
   Memory& memory_;
+  std::uint64_t seed_;
 };
 
 }  // namespace tensorlint::runtime

@@ -28,6 +28,7 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
       depth_(depth) {}
 
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
+  calls_ = 0;
   try {
     return run_graph(GraphId::kMain, inputs);
   } catch (const RunFault& fault) {

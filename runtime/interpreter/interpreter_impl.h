@@ -74,6 +74,7 @@ class Interpreter::Impl {
   std::vector<Attribute> caller_attributes_;
   std::unique_ptr<FactStore> facts_;
   std::vector<Inferred> inferred_;  ///< by node
+  std::uint64_t calls_ = 0;         ///< of evaluators in this run, for seeds
   std::uint64_t contents_ = 0;      ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
   std::map<std::string, Timing> timings_;

@@ -13,9 +13,9 @@
 namespace tensorlint::runtime {
 namespace {
 
-constexpr int kMaxDepth = 192;                                         // of graphs and functions in each other
-constexpr std::uint64_t kContentsKept = std::uint64_t{1} << 20;        // elements; then facts begin anew
-constexpr std::size_t kSmallContent = 16;                              // of operands that are data
+constexpr int kMaxDepth = 192;                                   // of graphs and functions in each other
+constexpr std::uint64_t kContentsKept = std::uint64_t{1} << 20;  // elements; then facts begin anew
+constexpr std::size_t kSmallContent = 16;                        // of operands that are data
 
 /// Operands and results by the names that they have in the model.
 class NodeNames : public ops::ValueNames {
@@ -47,7 +47,8 @@ bool needs_content(const Application& call, const ops::OpEntry* entry, std::size
 /// The schema's defaults of numbers and texts that the call leaves out: the body refers to them.
 void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes) {
   for (const FormalAttribute& formal : schema.attributes) {
-    if (!formal.has_default || std::ranges::find(attributes, formal.name, &Attribute::name) != attributes.end()) continue;
+    if (!formal.has_default || std::ranges::find(attributes, formal.name, &Attribute::name) != attributes.end())
+      continue;
     Attribute attribute;
     attribute.name = formal.name;
     attribute.kind = formal.kind;
@@ -131,7 +132,9 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   Application concrete = call;
   ops::InferenceResult inferred = infer(id, concrete, operands);
   std::vector<HostValue> results(call.result_count);
-  Evaluation evaluation(concrete, inferred, operands, results, memory_);
+  // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
+  const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
+  Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
   evaluator->function()(evaluation);
   return results;
 }
@@ -193,7 +196,8 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
     Result<Model> model = read_schema_function(*call.schema);
     if (!model) throw RunFault{model.error().message};
     expansion.model = std::make_unique<Model>(std::move(*model));
-    expansion.impl = std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_ + 1);
+    expansion.impl =
+        std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_ + 1);
   }
   Application concrete = call;
   infer(id, concrete, operands);  // what the operator asks of its operands, before its body does
