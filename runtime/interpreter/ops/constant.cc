@@ -41,11 +41,6 @@ void constant(Evaluation& e) {
   }
 }
 
-/// Every element is the one of `from`.
-void fill_with(HostTensor& to, const HostTensor& from) {
-  copy_strided(to, from, 0, std::vector<std::int64_t>(to.rank(), 0));
-}
-
 void set_zero(HostTensor& tensor) {
   if (tensor.bytes() != 0) std::memset(tensor.mutable_raw(), 0, tensor.bytes());
 }
@@ -58,7 +53,7 @@ void constant_of_shape(Evaluation& e) {
   if (value == nullptr || value->tensor == nullptr) return set_zero(e.allocate(0, DType::kFloat32, extents));
   const HostTensor one = constant_tensor(e, *value->tensor);
   if (one.size() != 1) e.fail("`value` has {} elements instead of one", one.size());
-  fill_with(e.allocate(0, one.dtype(), extents), one);
+  fill(e.allocate(0, one.dtype(), extents), one);
 }
 
 // --- Range
@@ -129,7 +124,7 @@ void one_hot(Evaluation& e) {
   const HostTensor &indices = e.operand(0), &values = e.operand(2);
   const std::int64_t depth = is_float(e.operand(1).dtype()) ? static_cast<std::int64_t>(e.number(1)) : e.integer(1);
   HostTensor& to = e.result();
-  fill_with(to, values);
+  fill(to, values);
   std::int64_t axis = e.in().int_attribute("axis", -1);
   if (axis < 0) axis += static_cast<std::int64_t>(to.rank());
   const auto inner = static_cast<std::size_t>(strides_of(to.extents())[static_cast<std::size_t>(axis)]);
