@@ -308,4 +308,11 @@ std::int64_t integer_at(const HostTensor& tensor, std::size_t index) {
   return value;
 }
 
+HostTensor to_float64(const HostTensor& tensor, Memory& memory) {
+  if (tensor.dtype() == DType::kFloat64) return tensor;
+  HostTensor wide(DType::kFloat64, tensor.extents(), memory);
+  load(tensor, 0, tensor.size(), wide.as_mutable<double>().data());
+  return wide;
+}
+
 }  // namespace tensorlint::runtime

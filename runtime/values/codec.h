@@ -31,6 +31,9 @@ void store(HostTensor& tensor, std::size_t first, std::size_t count, const std::
 double number_at(const HostTensor& tensor, std::size_t index);
 std::int64_t integer_at(const HostTensor& tensor, std::size_t index);
 
+/// All elements of a numeric tensor in float64.
+HostTensor to_float64(const HostTensor& tensor, Memory& memory);
+
 /// The bits of a float16, bfloat16, float8, float6 or float4 number nearest to `value`, and back.
 std::uint16_t encode(DType dtype, double value, bool saturate = true);
 double decode(DType dtype, std::uint16_t bits);

@@ -1,0 +1,225 @@
+// Signals. Source: ONNX DFT (opsets 17, 20), STFT (17), MelWeightMatrix (17), BlackmanWindow, HammingWindow, HannWindow
+// (17). Transforms are mixed-radix FFTs (Cooley and Tukey, 1965) in float64 with tabulated roots of unity.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+#include "runtime/interpreter/axes.h"
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+using Complex = std::complex<double>;
+
+/// Without the checks for infinities of operator*.
+Complex product(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+/// Transforms of one length.
+class Fourier {
+ public:
+  Fourier(std::size_t length, bool inverse) : length_(length), roots_(length), scratch_(length) {
+    const double sign = inverse ? 2 : -2;
+    for (std::size_t k = 0; k < length; ++k) {
+      const double angle = sign * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
+      roots_[k] = {std::cos(angle), std::sin(angle)};
+    }
+  }
+  /// In place; not divided by the length.
+  void transform(std::vector<Complex>& line) {
+    std::vector<Complex> result(length_);
+    if (length_ > 0) recurse(line.data(), 1, length_, result.data());
+    line = std::move(result);
+  }
+
+ private:
+  /// Of count elements `stride` apart, where stride * count is the length.
+  void recurse(const Complex* in, std::size_t stride, std::size_t count, Complex* out) {
+    if (count == 1) {
+      *out = *in;
+      return;
+    }
+    std::size_t factor = count % 4 == 0 ? 4 : 2;
+    while (count % factor != 0) factor = factor * factor > count ? count : factor + 1;
+    const std::size_t part = count / factor;
+    for (std::size_t r = 0; r < factor; ++r) recurse(in + r * stride, stride * factor, part, out + r * part);
+    // Column k of the parts gives the results k, k + part, k + 2 part, ...
+    Complex* const column = scratch_.data();
+    for (std::size_t k = 0; k < part; ++k) {
+      for (std::size_t r = 0; r < factor; ++r) column[r] = product(out[r * part + k], roots_[r * k * stride]);
+      combine(column, factor, k, part, out);
+    }
+  }
+  void combine(const Complex* column, std::size_t factor, std::size_t k, std::size_t part, Complex* out) {
+    if (factor == 2) {
+      out[k] = column[0] + column[1];
+      out[k + part] = column[0] - column[1];
+      return;
+    }
+    const std::size_t turn = length_ / factor;
+    for (std::size_t q = 0; q < factor; ++q) {
+      Complex sum = column[0];
+      std::size_t at = 0;
+      for (std::size_t r = 1; r < factor; ++r) {
+        at += q;
+        if (at >= factor) at -= factor;
+        sum += product(column[r], roots_[at * turn]);
+      }
+      out[k + q * part] = sum;
+    }
+  }
+
+  std::size_t length_;
+  std::vector<Complex> roots_, scratch_;
+};
+
+/// Where the lines of a tensor lie whose last axis has 1 or 2 parts: real and imaginary.
+struct Lines {
+  AxisSplit split;  ///< around the axis of the signal; `inner` counts parts too
+  std::size_t parts = 1;
+};
+
+Lines lines_of(const HostTensor& tensor, std::size_t axis) {
+  return {split_at(tensor.extents(), axis), static_cast<std::size_t>(tensor.extents().back())};
+}
+
+/// The spectrum of a real signal, of which `line` has the first half.
+void complete(std::vector<Complex>& line) {
+  const std::size_t n = line.size();
+  if (n == 0) return;
+  line[0] = line[0].real();
+  if (n % 2 == 0) line[n / 2] = line[n / 2].real();
+  for (std::size_t k = n / 2 + 1; k < n; ++k) line[k] = std::conj(line[n - k]);
+}
+
+void dft(Evaluation& e) {
+  const HostTensor signal = to_float64(e.operand(0), e.memory());
+  const bool inverse = e.in().int_attribute("inverse", 0) != 0, onesided = e.in().int_attribute("onesided", 0) != 0;
+  const std::int64_t given = e.opset() < 20 ? e.in().int_attribute("axis", 1) : (e.has(2) ? e.integer(2) : -2);
+  const std::size_t axis = from_front(given, signal.rank());
+  HostTensor& result = e.result();
+  const Lines from = lines_of(signal, axis), to = lines_of(result, axis);
+  std::size_t length = inverse && onesided ? 2 * (from.split.extent - 1) : from.split.extent;
+  if (e.has(1)) length = static_cast<std::size_t>(e.integer(1));
+  const std::size_t read = std::min(from.split.extent, inverse && onesided ? length / 2 + 1 : length);
+  HostTensor wide(DType::kFloat64, result.extents(), e.memory());
+  const double* const in = signal.as<double>().data();
+  double* const out = wide.as_mutable<double>().data();
+  Fourier fourier(length, inverse);
+  const double scale = inverse ? 1 / static_cast<double>(length) : 1;
+  std::vector<Complex> line;
+  for (std::size_t o = 0; o < from.split.outer; ++o)
+    for (std::size_t i = 0; i < from.split.inner / from.parts; ++i) {
+      line.assign(length, 0);
+      for (std::size_t k = 0; k < read; ++k) {
+        const double* const at = in + (o * from.split.extent + k) * from.split.inner + i * from.parts;
+        line[k] = {at[0], from.parts == 2 ? at[1] : 0};
+      }
+      if (inverse && onesided) complete(line);
+      fourier.transform(line);
+      for (std::size_t k = 0; k < to.split.extent; ++k) {
+        double* const at = out + (o * to.split.extent + k) * to.split.inner + i * to.parts;
+        at[0] = line[k].real() * scale;
+        if (to.parts == 2) at[1] = line[k].imag() * scale;
+      }
+    }
+  store(result, 0, result.size(), out);
+}
+
+void stft(Evaluation& e) {
+  const HostTensor signal = to_float64(e.operand(0), e.memory());
+  HostTensor& result = e.result();
+  const auto parts = static_cast<std::size_t>(signal.extent(2)), samples = static_cast<std::size_t>(signal.extent(1));
+  const auto step = static_cast<std::size_t>(e.integer(1));
+  std::vector<double> window;
+  if (e.has(2)) window = e.numbers(2);
+  const std::size_t length = e.has(3) ? static_cast<std::size_t>(e.integer(3)) : e.has(2) ? window.size() : samples;
+  if (!e.has(2)) window.assign(length, 1);
+  if (window.size() != length) e.fail("the window has {} elements, a frame {}", window.size(), length);
+  const auto batch = static_cast<std::size_t>(result.extent(0)), frames = static_cast<std::size_t>(result.extent(1)),
+             bins = static_cast<std::size_t>(result.extent(2));
+  HostTensor wide(DType::kFloat64, result.extents(), e.memory());
+  double* out = wide.as_mutable<double>().data();
+  Fourier fourier(length, false);
+  std::vector<Complex> line(length);
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t frame = 0; frame < frames; ++frame) {
+      const double* const in = signal.as<double>().data() + (b * samples + frame * step) * parts;
+      line.resize(length);
+      for (std::size_t k = 0; k < length; ++k)
+        line[k] = {in[k * parts] * window[k], parts == 2 ? in[k * parts + 1] * window[k] : 0};
+      fourier.transform(line);
+      for (std::size_t k = 0; k < bins; ++k, out += 2) {
+        out[0] = line[k].real();
+        out[1] = line[k].imag();
+      }
+    }
+  store(result, 0, result.size(), wide.as<double>().data());
+}
+
+/// Integers are truncated.
+void store_numbers(HostTensor& result, const std::vector<double>& numbers) {
+  if (is_float(result.dtype())) return store(result, 0, numbers.size(), numbers.data());
+  std::vector<std::int64_t> whole;
+  for (const double number : numbers) whole.push_back(std::isnan(number) ? 0 : static_cast<std::int64_t>(number));
+  store(result, 0, whole.size(), whole.data());
+}
+
+/// Triangles over the frequencies of a spectrum, evenly spaced in mels.
+void mel_weight_matrix(Evaluation& e) {
+  const std::int64_t filters = e.integer(0), length = e.integer(1), rate = e.integer(2);
+  const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = to_mel(e.number(3)), step = (to_mel(e.number(4)) - low) / static_cast<double>(filters + 2);
+  HostTensor& result = e.result();
+  std::vector<double> matrix(result.size(), 0);
+  const auto bin = [&](std::int64_t i) {
+    const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + low) / 2595) - 1);
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
+  };
+  for (std::int64_t i = 0; i < filters; ++i) {
+    const std::int64_t left = bin(i), center = bin(i + 1), right = bin(i + 2);
+    if (left < 0 || std::max(center, right - 1) >= result.extent(0))
+      e.fail("the edges reach bin {} of {}", std::max(center, right - 1), result.extent(0));
+    const auto at = [&](std::int64_t row) -> double& { return matrix[static_cast<std::size_t>(row * filters + i)]; };
+    if (left == center) at(center) = 1;
+    for (std::int64_t j = left; left < center && j <= center; ++j)
+      at(j) = static_cast<double>(j - left) / static_cast<double>(center - left);
+    for (std::int64_t j = center; j < right; ++j)
+      at(j) = static_cast<double>(right - j) / static_cast<double>(right - center);
+  }
+  store_numbers(result, matrix);
+}
+
+/// a + b cos(x) + c cos(2x) over one period; the last point is left out where the window is periodic.
+void cosine_window(Evaluation& e, double a, double b, double c) {
+  HostTensor& result = e.result();
+  const auto size = static_cast<double>(result.size());
+  const double period = e.in().int_attribute("periodic", 1) != 0 ? size : size - 1;
+  std::vector<double> window;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
+    window.push_back(a + b * std::cos(x) + c * std::cos(2 * x));
+  }
+  store_numbers(result, window);
+}
+
+void hann_window(Evaluation& e) { cosine_window(e, 0.5, -0.5, 0); }
+void hamming_window(Evaluation& e) { cosine_window(e, 25.0 / 46, -21.0 / 46, 0); }
+void blackman_window(Evaluation& e) { cosine_window(e, 0.42, -0.5, 0.08); }
+
+const RegisterEvaluators kSignals{
+    Evaluator("DFT").evaluate(dft).error(Rounding::accumulates()),
+    Evaluator("STFT").evaluate(stft).error(Rounding::accumulates()),
+    Evaluator("MelWeightMatrix").evaluate(mel_weight_matrix).error(Rounding::composite()),
+    Evaluator("HannWindow").evaluate(hann_window).error(Rounding::of("cos")),
+    Evaluator("HammingWindow").evaluate(hamming_window).error(Rounding::of("cos")),
+    Evaluator("BlackmanWindow").evaluate(blackman_window).error(Rounding::of("cos")),
+};
+
+}  // namespace
+}  // namespace tensorlint::runtime
