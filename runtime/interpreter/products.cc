@@ -138,38 +138,65 @@ void DenseFactor<T>::pack(std::int64_t row, std::int64_t rows, std::int64_t colu
 template class DenseFactor<float>;
 template class DenseFactor<double>;
 
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink) {
-  if (m <= 0 || n <= 0) return;
+namespace {
+
+/// Columns of B that are in work at once.
+std::int64_t panel_width(std::int64_t k) {
+  return std::clamp(kPanel / std::max<std::int64_t>(k, 1) / kStrip * kStrip, 3 * kStrip, kWidestTile);
+}
+
+/// Columns [column, column + columns) of the product, of which `right` has the packed factor.
+void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, std::int64_t k, const Factor& a,
+                    const double* right, const ProductSink& sink) {
   static const StripFunction multiply = strip_function();
   // Kept from call to call: layers with many small products would spend their time on fresh pages.
-  thread_local std::vector<double> packed_a, packed_b, tile;
-  const std::int64_t width =
-      std::clamp(kPanel / std::max<std::int64_t>(k, 1) / kStrip * kStrip, 3 * kStrip, kWidestTile);
-  for (std::int64_t column = 0; column < n; column += width) {
-    const std::int64_t columns = std::min(width, n - column);
-    const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
-    double* const right = scratch(packed_b, stride * std::max<std::int64_t>(k, 1));
-    pack_columns(b, k, column, columns, right);
-    for (std::int64_t row = 0; row < m; row += kRowBlock) {
-      const std::int64_t rows = std::min(kRowBlock, m - row);
-      double* const result = scratch(tile, (kRowBlock + kRows) * stride);
-      std::fill_n(result, (rows + kRows) * stride, 0.0);
-      for (std::int64_t first = 0; first < k; first += kInnerBlock) {
-        const std::int64_t inner = std::min(kInnerBlock, k - first);
-        double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
-        pack_rows(a, row, rows, first, inner, left);
-        for (std::int64_t c = 0; c < stride; c += kStrip) {
-          const double* strip = left;
-          for (std::int64_t r = 0; r < rows;) {
-            const int height = strip_rows(rows - r);
-            multiply(height, inner, strip, right + c * k + first * kStrip, result + r * stride + c, stride);
-            strip += height * inner;
-            r += height;
-          }
+  thread_local std::vector<double> packed_a, tile;
+  const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
+  for (std::int64_t row = 0; row < m; row += kRowBlock) {
+    const std::int64_t rows = std::min(kRowBlock, m - row);
+    double* const result = scratch(tile, (kRowBlock + kRows) * stride);
+    std::fill_n(result, (rows + kRows) * stride, 0.0);
+    for (std::int64_t first = 0; first < k; first += kInnerBlock) {
+      const std::int64_t inner = std::min(kInnerBlock, k - first);
+      double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
+      pack_rows(a, row, rows, first, inner, left);
+      for (std::int64_t c = 0; c < stride; c += kStrip) {
+        const double* strip = left;
+        for (std::int64_t r = 0; r < rows;) {
+          const int height = strip_rows(rows - r);
+          multiply(height, inner, strip, right + c * k + first * kStrip, result + r * stride + c, stride);
+          strip += height * inner;
+          r += height;
         }
       }
-      sink({row, rows, column, columns, result, stride});
     }
+    sink({row, rows, column, columns, result, stride});
+  }
+}
+
+}  // namespace
+
+PackedFactor::PackedFactor(const Factor& b, std::int64_t k, std::int64_t n) : k_(k), n_(n) {
+  elements_.resize(static_cast<std::size_t>((n + kStrip - 1) / kStrip * kStrip * k));
+  pack_columns(b, k, 0, n, elements_.data());
+}
+
+void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink) {
+  if (m <= 0) return;
+  const std::int64_t k = b.inner(), n = b.columns(), width = panel_width(k);
+  for (std::int64_t column = 0; column < n; column += width)
+    multiply_panel(m, column, std::min(width, n - column), k, a, b.columns_from(column), sink);
+}
+
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink) {
+  if (m <= 0) return;
+  thread_local std::vector<double> packed_b;
+  const std::int64_t width = panel_width(k);
+  for (std::int64_t column = 0; column < n; column += width) {
+    const std::int64_t columns = std::min(width, n - column);
+    double* const right = scratch(packed_b, (columns + kStrip) * std::max<std::int64_t>(k, 1));
+    pack_columns(b, k, column, columns, right);
+    multiply_panel(m, column, columns, k, a, right, sink);
   }
 }
 

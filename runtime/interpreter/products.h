@@ -45,6 +45,22 @@ struct ProductTile {
 };
 using ProductSink = std::function<void(const ProductTile&)>;
 
+/// b [k, n] as gemm reads it, for a factor that many products share.
+class PackedFactor {
+ public:
+  PackedFactor(const Factor& b, std::int64_t k, std::int64_t n);
+  std::int64_t inner() const { return k_; }
+  std::int64_t columns() const { return n_; }
+  const double* columns_from(std::int64_t column) const { return elements_.data() + column * k_; }
+
+ private:
+  std::int64_t k_, n_;
+  std::vector<double> elements_;
+};
+
+/// The same product; `b` tells n and k.
+void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink);
+
 /// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink);
 

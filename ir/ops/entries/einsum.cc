@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ir/ops/checks.h"
+#include "ir/ops/einsum.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -13,62 +14,16 @@ const Constraint kEinsumRank{"einsum_rank", ConstraintKind::kRank, "a term has o
 const Constraint kEinsumExtents{"einsum_extents", ConstraintKind::kShapes, "extents of one letter are equal, or 1"};
 const Constraint kDetSquare{"det_square", ConstraintKind::kShapes, "the last two axes are a square matrix"};
 
-struct Term {
-  std::string letters;       ///< without the ellipsis
-  std::size_t ellipsis = 0;  ///< letters before it
-  bool has_ellipsis = false;
-};
-
-struct Equation {
-  std::vector<Term> terms;
-  std::optional<Term> result;
-};
-
-/// The equation; nullopt where it is malformed, with the reason in `error`.
-std::optional<Equation> parse(std::string_view text, Message& error) {
-  Equation equation;
-  Term term;
-  bool after_arrow = false;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    if (c == ' ') continue;
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-      term.letters += c;
-    } else if (text.substr(i, 3) == "...") {
-      if (term.has_ellipsis) return error = {"has two ellipses in one term"}, std::nullopt;
-      term.has_ellipsis = true;
-      term.ellipsis = term.letters.size();
-      i += 2;
-    } else if (c == ',' || text.substr(i, 2) == "->") {
-      if (after_arrow && i < text.size())
-        return error = c == ',' ? Message("has a comma after `->`") : Message("has `->` twice"), std::nullopt;
-      (after_arrow ? equation.result.emplace() : equation.terms.emplace_back()) = std::move(term);
-      term = {};
-      if (c == '-') {
-        after_arrow = true;
-        ++i;
-        equation.result.emplace();
-      }
-    } else {
-      const bool is_printable = c >= ' ' && c <= '~';
-      error =
-          is_printable ? Message("has `{}` at position {}", c, i) : Message("has an unexpected byte at position {}", i);
-      return std::nullopt;
-    }
-  }
-  return equation;
-}
-
 void einsum(Inference& in) {
   DimPool& pool = in.dims();
   const std::string_view text = in.string_attribute("equation", "");
   Message error;
-  const auto equation = parse(text, error);
+  const auto equation = parse_einsum(text, error);
   if (!equation) {
     in.fail(kEinsumEquation, {}, {"equation of Einsum {}", error});
     return;
   }
-  const std::vector<Term>& terms = equation->terms;
+  const std::vector<EinsumTerm>& terms = equation->terms;
   if (terms.size() != in.operand_count()) {
     in.fail(kEinsumEquation, {}, {"equation of Einsum has {} terms for {} operands", terms.size(), in.operand_count()});
     return;
@@ -80,7 +35,7 @@ void einsum(Inference& in) {
   bool any_ellipsis = false, ellipsis_known = true;
   int ellipsis_operand = -1;
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    const Term& term = terms[t];
+    const EinsumTerm& term = terms[t];
     const int operand = static_cast<int>(t);
     const auto shape = in.shape(operand);
     any_ellipsis |= term.has_ellipsis;
@@ -125,7 +80,7 @@ void einsum(Inference& in) {
     ellipsis_operand = operand;
   }
 
-  Term result;
+  EinsumTerm result;
   if (equation->result) {
     result = *equation->result;
     std::array<bool, 128> seen{};
@@ -141,9 +96,7 @@ void einsum(Inference& in) {
     // Runtimes disagree on an ellipsis that only the operands have.
     if (any_ellipsis && !result.has_ellipsis && !(ellipsis_known && stretched.empty())) return;
   } else {
-    for (std::size_t letter = 0; letter < uses.size(); ++letter)
-      if (uses[letter] == 1) result.letters += static_cast<char>(letter);
-    result.has_ellipsis = any_ellipsis;
+    result = implied_result(terms);
   }
   if (result.has_ellipsis && !ellipsis_known) return;
   Dims dims;
