@@ -60,8 +60,10 @@ Result<ValueMessage> read(std::string_view message, TypeKind kind, int depth) {
 
 Result<Model> read_tensor_message(std::string_view message, std::string path) {
   auto bytes = std::make_shared<std::string>();
-  std::string graph;
-  protozero::pbf_writer(graph).add_message(wire::kGraphInitializer, message.data(), message.size());
+  std::string tensor, graph;
+  protozero::pbf_writer(tensor).add_string(wire::kTensorName, "value");  // for those without one: a later one counts
+  tensor.append(message);
+  protozero::pbf_writer(graph).add_message(wire::kGraphInitializer, tensor);
   protozero::pbf_writer model(*bytes);
   model.add_int64(wire::kModelIrVersion, kIrVersion);
   model.add_message(wire::kModelGraph, graph);
