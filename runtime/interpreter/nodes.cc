@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,8 +45,9 @@ bool needs_content(const Application& call, const ops::OpEntry* entry, std::size
   return role == ops::OperandRole::kHost || role == ops::OperandRole::kHostList;
 }
 
-/// The schema's defaults of numbers and texts that the call leaves out: the body refers to them.
-void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes) {
+/// The schema's defaults that the call leaves out: the body refers to them. `lists` keeps those that are lists.
+void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes,
+                     std::deque<std::vector<std::int64_t>>& lists) {
   for (const FormalAttribute& formal : schema.attributes) {
     if (!formal.has_default || std::ranges::find(attributes, formal.name, &Attribute::name) != attributes.end())
       continue;
@@ -59,6 +61,14 @@ void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes)
       std::from_chars(formal.default_value.data(), end, attribute.f);
     } else if (formal.kind == AttributeKind::kString) {
       attribute.s = formal.default_value;
+    } else if (formal.kind == AttributeKind::kInts) {
+      std::vector<std::int64_t>& list = lists.emplace_back();
+      for (const char* at = formal.default_value.data(); at < end; ++at) {
+        std::int64_t number = 0;
+        at = std::from_chars(at, end, number).ptr;
+        list.push_back(number);
+      }
+      attribute.ints = list;
     } else {
       continue;
     }
@@ -202,7 +212,8 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
   Application concrete = call;
   infer(id, concrete, operands);  // what the operator asks of its operands, before its body does
   std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
-  append_defaults(*call.schema, attributes);
+  std::deque<std::vector<std::int64_t>> lists;
+  append_defaults(*call.schema, attributes, lists);
   return expansion.impl->call_function(static_cast<GraphId>(1), operands, attributes);
 }
 

@@ -118,6 +118,8 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const RunArgument
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
     const bool has_default = value.initializer != nullptr || value.sparse_initializer != nullptr;
+    if (inputs[i].is_absent() && value.type != nullptr && value.type->kind == TypeKind::kOptional)
+      inputs[i] = HostValue::empty_optional(DType::kUndefined);
     if (inputs[i].is_absent() && !has_default)
       return Error{fmt::format("the input {} is missing: give it with --inputs, or let --seed draw it",
                                shown(model.name_of(main.inputs[i]))),

@@ -101,7 +101,7 @@ std::uint16_t overflowed(const Format& format, double value, bool saturate) {
 std::uint16_t encode(const Format& format, double value, bool saturate) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? format.sign_bit() : 0U);
   if (std::isnan(value)) {
-    if (format.nan == 0) return static_cast<std::uint16_t>(format.largest);
+    if (format.nan == 0) return static_cast<std::uint16_t>(format.sign_bit());  // as ml_dtypes: minus zero
     return format.negative_zero ? static_cast<std::uint16_t>(sign | format.nan) : format.nan;
   }
   const double magnitude = std::fabs(value);
