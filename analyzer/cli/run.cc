@@ -83,8 +83,8 @@ int execute(const std::string& path, const RunOptions& options) {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   ::execv(program.c_str(), pointers.data());
-  return refuse(fmt::format("{} cannot be started: {}; it is installed beside tensorlint", program,
-                            std::strerror(errno)));
+  return refuse(
+      fmt::format("{} cannot be started: {}; it is installed beside tensorlint", program, std::strerror(errno)));
 }
 
 int run_model(const RunOptions& options) {

@@ -16,7 +16,8 @@ namespace {
 std::size_t parts_of(DType dtype) { return dtype == DType::kComplex64 || dtype == DType::kComplex128 ? 2 : 1; }
 
 double part_at(const HostTensor& tensor, std::size_t index) {
-  if (tensor.dtype() == DType::kComplex64) return static_cast<double>(reinterpret_cast<const float*>(tensor.raw())[index]);
+  if (tensor.dtype() == DType::kComplex64)
+    return static_cast<double>(reinterpret_cast<const float*>(tensor.raw())[index]);
   if (tensor.dtype() == DType::kComplex128) return reinterpret_cast<const double*>(tensor.raw())[index];
   return number_at(tensor, index);
 }
@@ -42,8 +43,8 @@ std::string tensor_disagreement(const HostTensor& value, const HostTensor& expec
   }
   if (wrong == 0) return {};
   return fmt::format("{} of {} elements differ, first element {}: {} instead of {}; most, element {}: {} instead of {}",
-                     wrong, count, first, part_at(value, first), part_at(expected, first), worst,
-                     part_at(value, worst), part_at(expected, worst));
+                     wrong, count, first, part_at(value, first), part_at(expected, first), worst, part_at(value, worst),
+                     part_at(expected, worst));
 }
 
 std::string element_text(const HostTensor& tensor, std::size_t index) {

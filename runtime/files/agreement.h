@@ -11,8 +11,8 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
-/// Whether two values agree: kind, dtype and extents are the same, and for each element |value - expected| <= absolute +
-/// relative * |expected|; NaN agrees with NaN alone, an infinity with itself, strings and integers where they are
+/// Whether two values agree: kind, dtype and extents are the same, and for each element |value - expected| <= absolute
+/// + relative * |expected|; NaN agrees with NaN alone, an infinity with itself, strings and integers where they are
 /// equal within the same bound. Empty where they do, else what differs first and by how much.
 std::string disagreement(const HostValue& value, const HostValue& expected, const Tolerance& tolerance);
 

@@ -99,9 +99,8 @@ bool contains(const FactStore& facts, FactId id, const HostValue& value, std::st
     return false;
   }
   if (!value.is_tensor()) {
-    return std::ranges::all_of(value.elements(), [&](const HostValue& element) {
-      return contains(facts, fact.element, element, why);
-    });
+    return std::ranges::all_of(value.elements(),
+                               [&](const HostValue& element) { return contains(facts, fact.element, element, why); });
   }
   const HostTensor& tensor = value.tensor();
   if (!fact.dtypes.contains(tensor.dtype())) {

@@ -132,7 +132,8 @@ HostTensor load_constant(const Tensor& tensor, const std::string& model_path, co
 
 HostTensor load_constant(const SparseTensor& sparse, const std::string& model_path,
                          const std::shared_ptr<const void>& owner, Memory& memory) {
-  if (sparse.values == nullptr || sparse.indices == nullptr) throw RunFault{"a sparse constant lacks values or indices"};
+  if (sparse.values == nullptr || sparse.indices == nullptr)
+    throw RunFault{"a sparse constant lacks values or indices"};
   const HostTensor values = load_constant(*sparse.values, model_path, owner, memory);
   const HostTensor indices = load_constant(*sparse.indices, model_path, owner, memory);
   HostTensor result(values.dtype(), extents_of(sparse.dims), memory);

@@ -43,7 +43,8 @@ HostTensor joined(std::vector<HostTensor>& parts, std::int64_t axis, const TypeD
   if (declared == nullptr || declared->kind != TypeKind::kTensor || !is_known_dtype(declared->element_code))
     throw RunFault{"no iteration runs, and nothing declares the type of a scan output"};
   Extents extents;
-  for (const DimDecl& dim : declared->dims) extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
+  for (const DimDecl& dim : declared->dims)
+    extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
   extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(axis_in(axis, extents.size() + 1)), 0);
   return {static_cast<DType>(declared->element_code), std::move(extents), memory};
 }
@@ -101,8 +102,7 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const Application&, const Reg
   }
   std::vector<HostValue> results = std::move(carried);
   for (std::size_t s = 0; s < scans; ++s)
-    results.push_back(
-        joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+    results.push_back(joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
   return results;
 }
 
@@ -141,8 +141,8 @@ std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, cons
   std::vector<HostValue> results = std::move(carried);
   for (std::size_t s = 0; s < scans; ++s) {
     if (axes.writes_backwards(s)) std::reverse(collected[s].begin(), collected[s].end());
-    results.push_back(joined(collected[s], axes.output(s),
-                             model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+    results.push_back(
+        joined(collected[s], axes.output(s), model_.value(body.outputs[region.scan_output(s)]).type, memory_));
   }
   return results;
 }
@@ -180,7 +180,8 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
       for (std::size_t s = 0; s < scans; ++s)
         collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
     }
-    for (std::size_t i = 0; i < region.carried; ++i) by_result[i].push_back(tensor_of(carried[i], "a loop-carried value"));
+    for (std::size_t i = 0; i < region.carried; ++i)
+      by_result[i].push_back(tensor_of(carried[i], "a loop-carried value"));
     for (std::size_t s = 0; s < scans; ++s) {
       while (!collected[s].empty() && static_cast<std::int64_t>(collected[s].size()) < longest) {
         HostTensor zero(collected[s].front().dtype(), collected[s].front().extents(), memory_);

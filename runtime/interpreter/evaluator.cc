@@ -19,7 +19,8 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::multimap<Key, const Evaluator*>& by_name() {
   static const std::multimap<Key, const Evaluator*> index = [] {
     std::multimap<Key, const Evaluator*> result;
-    for (const Evaluator& evaluator : registered()) result.emplace(Key(evaluator.domain(), evaluator.name()), &evaluator);
+    for (const Evaluator& evaluator : registered())
+      result.emplace(Key(evaluator.domain(), evaluator.name()), &evaluator);
     return result;
   }();
   return index;

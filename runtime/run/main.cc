@@ -2,6 +2,7 @@
 // checked the model; its own command line is no interface.
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -13,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
 #include <sys/time.h>
@@ -145,8 +145,7 @@ Result<std::size_t> compare_outputs(const Model& model, const RunArguments& argu
     ++differing;
     cli::write_stderr(fmt::format("output {}: {}\n", shown(model.name_of(main.outputs[i])), wrong));
   }
-  if (compared == 0)
-    return Error{fmt::format("`{}` has no file output_0.pb or output_0.npy", arguments.expect), {}};
+  if (compared == 0) return Error{fmt::format("`{}` has no file output_0.pb or output_0.npy", arguments.expect), {}};
   return differing;
 }
 
@@ -197,7 +196,8 @@ int run_model(const RunArguments& arguments) {
         outside.push_back(fmt::format("{} of node {}: {}\n", shown(name), shown(model.label(node)), why));
     }
   };
-  Interpreter interpreter(model, memory, {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
+  Interpreter interpreter(model, memory,
+                          {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
   const auto start = std::chrono::steady_clock::now();
   const Result<std::vector<HostValue>> outputs = interpreter.run(*std::move(inputs));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

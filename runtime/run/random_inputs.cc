@@ -92,8 +92,8 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
 std::optional<Error> check_input(const Model& model, ValueId input, const HostValue& value) {
   const TypeDecl* const type = model.value(input).type;
   if (value.is_absent() || type == nullptr || type->kind != TypeKind::kTensor) return std::nullopt;
-  bool fits = value.is_tensor() && (!is_known_dtype(type->element_code) ||
-                                    static_cast<DType>(type->element_code) == value.tensor().dtype());
+  bool fits = value.is_tensor() &&
+              (!is_known_dtype(type->element_code) || static_cast<DType>(type->element_code) == value.tensor().dtype());
   if (fits && type->ranked) {
     fits = type->dims.size() == value.tensor().rank();
     for (std::size_t axis = 0; fits && axis < type->dims.size(); ++axis)
@@ -102,8 +102,9 @@ std::optional<Error> check_input(const Model& model, ValueId input, const HostVa
   if (fits) return std::nullopt;
   std::vector<std::string> dims;
   for (const DimDecl& dim : type->dims)
-    dims.push_back(dim.has_extent ? fmt::format("{}", dim.extent)
-                                  : dim.name == NameId::kEmpty ? "?" : escape_for_people(model.text(dim.name), 60));
+    dims.push_back(dim.has_extent               ? fmt::format("{}", dim.extent)
+                   : dim.name == NameId::kEmpty ? "?"
+                                                : escape_for_people(model.text(dim.name), 60));
   const std::string_view dtype =
       is_known_dtype(type->element_code) ? to_text(static_cast<DType>(type->element_code)) : "an unknown dtype";
   return Error{fmt::format("the input {} is {}, the model declares {}[{}]", name_of(model, input), type_text(value),

@@ -13,7 +13,8 @@ namespace tensorlint::runtime {
 class HostValue {
  public:
   HostValue() = default;
-  HostValue(HostTensor tensor) : kind_(ValueKind::kTensor), tensor_(std::move(tensor)) {}  // NOLINT: a tensor is a value
+  HostValue(HostTensor tensor)
+      : kind_(ValueKind::kTensor), tensor_(std::move(tensor)) {}  // NOLINT: a tensor is a value
   static HostValue sequence(std::vector<HostValue> elements, DType dtype) {
     return {ValueKind::kSequence, std::move(elements), dtype};
   }

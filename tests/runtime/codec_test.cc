@@ -9,9 +9,9 @@
 namespace tensorlint::runtime {
 namespace {
 
-constexpr DType kSmallFloats[] = {DType::kFloat16,       DType::kBFloat16,   DType::kFloat8E4M3FN, DType::kFloat8E4M3FNUZ,
-                                  DType::kFloat8E5M2,    DType::kFloat8E5M2FNUZ, DType::kFloat8E8M0, DType::kFloat4E2M1,
-                                  DType::kFloat6E2M3,    DType::kFloat6E3M2};
+constexpr DType kSmallFloats[] = {
+    DType::kFloat16,        DType::kBFloat16,   DType::kFloat8E4M3FN, DType::kFloat8E4M3FNUZ, DType::kFloat8E5M2,
+    DType::kFloat8E5M2FNUZ, DType::kFloat8E8M0, DType::kFloat4E2M1,   DType::kFloat6E2M3,     DType::kFloat6E3M2};
 
 TEST(Codec, EveryNumberOfAFormatComesBack) {
   for (const DType dtype : kSmallFloats) {

@@ -17,8 +17,7 @@ constexpr std::int64_t kIrVersion = 10;  // knows functions and everything in th
 }  // namespace
 
 Result<Model> read_schema_function(const OpSchema& schema) {
-  if (schema.function_body.empty())
-    return Error{fmt::format("ONNX does not define {} by a function", schema.name), {}};
+  if (schema.function_body.empty()) return Error{fmt::format("ONNX does not define {} by a function", schema.name), {}};
   auto bytes = std::make_shared<std::string>();
   protozero::pbf_writer model(*bytes);
   model.add_int64(wire::kModelIrVersion, kIrVersion);

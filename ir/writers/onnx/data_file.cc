@@ -29,8 +29,7 @@ std::string string_tensor_message(std::string_view name, std::span<const std::in
   return encoder.take();
 }
 
-std::string container_message(std::string_view name, std::int32_t element_kind,
-                              std::span<const std::string> elements) {
+std::string container_message(std::string_view name, std::int32_t element_kind, std::span<const std::string> elements) {
   // name = 1, elem_type = 2; the values of kind k are field k + 2.
   wire::Encoder encoder;
   if (!name.empty()) encoder.text(1, name);
