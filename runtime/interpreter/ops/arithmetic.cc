@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/elementwise.h"
 #include "runtime/interpreter/ops/function_loops.h"
 
@@ -311,15 +312,21 @@ void pow(Evaluation& e) {
   });
 }
 
-/// Swish of the gate times the value.
-struct SwiGluOp {
-  static double apply(double gate, double value) { return gate / (1 + std::exp(-gate)) * value; }
-};
-
+/// Swish of the gate times the value; both have one shape.
 void swiglu(Evaluation& e) {
-  ArithmeticRows rows;
-  rows.f64 = binary_row<SwiGluOp, double>;
-  run_rows(binary_operands(e), e.result(), rows);
+  const HostTensor &gate = e.operand(0), &value = e.operand(1);
+  HostTensor& to = e.result();
+  const SwishFunction swish{{}, e.in().float_attribute("alpha", 1)};
+  const auto loop = FunctionLoop<SwishFunction, double>::best();
+  alignas(64) double a[kRow], b[kRow], gates[kRow];
+  for (std::size_t first = 0; first < to.size(); first += kRow) {
+    const std::size_t count = std::min(kRow, to.size() - first);
+    load(gate, first, count, a);
+    load(value, first, count, b);
+    loop(swish, a, gates, count);
+    for (std::size_t i = 0; i < count; ++i) gates[i] *= b[i];
+    store(to, first, count, gates);
+  }
 }
 
 const RegisterEvaluators kArithmetic{

@@ -2,46 +2,58 @@
 // Bernoulli (15, 22), Dropout (1-22). ONNX fixes no generator: the same seed gives the same numbers here, but other
 // ones than in other engines.
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
-#include <numbers>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "runtime/interpreter/evaluator.h"
-#include "runtime/interpreter/ops/elementwise.h"
+#include "runtime/interpreter/ops/function_loops.h"
 
 namespace tensorlint::runtime {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// The Mersenne twister, seeded and read as numpy's RandomState does: with one seed, uniform numbers, normal numbers
+/// and masks are those of ONNX's reference implementation.
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : state_(seed) {}
+  explicit Generator(std::uint32_t seed) : engine_(seed) {}
 
-  std::uint64_t bits() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
+  /// [0, 1), of 53 bits.
+  double uniform() {
+    const std::uint64_t high = engine_() >> 5, low = engine_() >> 6;
+    return static_cast<double>((high << 26) + low) * 0x1p-53;
   }
-  /// [0, 1).
-  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  /// Box and Muller's transform, of which one number is kept.
+  /// Marsaglia's polar method, which gives pairs.
   double normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
+    if (std::exchange(has_second_, false)) return second_;
+    double x = 0, y = 0, square = 0;
+    do {
+      x = 2 * uniform() - 1;
+      y = 2 * uniform() - 1;
+      square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    const double factor = std::sqrt(-2 * std::log(square) / square);
+    second_ = factor * x;
+    has_second_ = true;
+    return factor * y;
   }
+  /// One draw of numpy's binomial distribution.
+  bool hit(double p) { return p <= 0.5 ? uniform() > 1 - p : uniform() <= p; }
 
  private:
-  std::uint64_t state_;
+  std::mt19937 engine_;
+  double second_ = 0;
+  bool has_second_ = false;
 };
 
 /// Of the node's `seed`, else of the run and the call.
 Generator generator_of(Evaluation& e) {
   const Attribute* const seed = e.in().attribute("seed");
-  if (seed == nullptr) return Generator(e.seed());
-  return Generator(seed->kind == AttributeKind::kInt ? static_cast<std::uint64_t>(seed->i)
-                                                     : std::uint64_t{std::bit_cast<std::uint32_t>(seed->f)});
+  if (seed != nullptr && seed->kind == AttributeKind::kInt) return Generator(static_cast<std::uint32_t>(seed->i));
+  if (seed != nullptr && !std::isnan(seed->f))
+    return Generator(static_cast<std::uint32_t>(truncated(static_cast<double>(seed->f))));
+  return Generator(static_cast<std::uint32_t>(e.seed() >> 32));
 }
 
 template <typename Draw>
@@ -96,7 +108,7 @@ void bernoulli(Evaluation& e) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double p = number_at(x, i);
     if (!(p >= 0 && p <= 1)) e.fail("{} is not a probability", p);
-    const bool hit = generator.uniform() < p;
+    const bool hit = generator.hit(p);
     const double number = hit ? 1 : 0;
     const std::int64_t whole = hit ? 1 : 0;
     if (is_float(y.dtype())) {
