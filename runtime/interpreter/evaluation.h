@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ namespace tensorlint::runtime {
 /// differences are read by the functions that inference itself uses (`in()`).
 class Evaluation {
  public:
+  /// A graph's outputs for its inputs.
+  using RunGraph = std::function<std::vector<HostValue>(GraphId, std::span<const HostValue>)>;
+
   Evaluation(const Application& call, ops::InferenceResult& inferred, std::span<const HostValue> operands,
              std::span<HostValue> results, Memory& memory, std::uint64_t seed)
       : in_(call, inferred),
@@ -35,6 +39,12 @@ class Evaluation {
   Memory& memory() { return memory_; }
   /// Of random numbers where the node has no seed of its own: another one in each call of a run.
   std::uint64_t seed() const { return seed_; }
+
+  /// For operators with graphs that are not control flow.
+  void set_run_graph(RunGraph run_graph) { run_graph_ = std::move(run_graph); }
+  std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs) const {
+    return run_graph_(graph, inputs);
+  }
 
   // Operands, by index or by formal name.
   std::size_t operand_count() const { return operands_.size(); }
@@ -82,6 +92,7 @@ class Evaluation {
   std::span<const HostValue> operands_;
   std::span<HostValue> results_;
   Memory& memory_;
+  RunGraph run_graph_;
   std::uint64_t seed_;
 };
 

@@ -145,6 +145,8 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
   const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
+  evaluation.set_run_graph(
+      [this](GraphId graph, std::span<const HostValue> inputs) { return run_graph(graph, inputs); });
   evaluator->function()(evaluation);
   return results;
 }
