@@ -142,6 +142,7 @@ class Parser {
     while (!at_end() && peek() != '|' && peek() != ')') {
       if (accept("\\Q")) {
         while (!at_end() && !accept("\\E")) tree.parts.push_back(literal(take()));
+        if (!tree.parts.empty()) tree.parts.back() = repeated(std::move(tree.parts.back()));
         continue;
       }
       if (auto part = atom()) tree.parts.push_back(repeated(std::move(*part)));
