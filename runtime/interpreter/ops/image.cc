@@ -285,7 +285,8 @@ struct Sampler {
     if (sampling == Sampling::kNearest) x = std::nearbyint(x);
     const double low = align_corners ? 0 : -0.5, high = align_corners ? extent - 1 : extent - 0.5;
     if (x >= low && x <= high) return x;
-    if (border == Border::kClamp) return std::clamp(x, 0.0, extent - 1);
+    // Cubic kernels beyond the border see the border in each tap, as PyTorch and onnxruntime have it.
+    if (border == Border::kClamp) return sampling == Sampling::kCubic ? x : std::clamp(x, 0.0, extent - 1);
     return border == Border::kReflect ? reflected(x, extent) : x;
   }
 
