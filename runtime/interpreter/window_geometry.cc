@@ -25,4 +25,19 @@ WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data
   return g;
 }
 
+HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t> data,
+                          std::span<const std::int64_t> kernel, std::int64_t channels) {
+  const auto dtype = e.dtype_of_result(index);
+  const auto windows = ops::read_windows(e.in(), kernel.size());
+  if (e.extents_of_result(index) || !dtype || !windows) return e.result(index);
+  const bool covers_all = windows->padding == ops::Padding::kSameUpper || windows->padding == ops::Padding::kSameLower;
+  Extents extents{data[0], channels};
+  for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
+    const std::int64_t extent = data[axis + 2], stride = windows->strides[axis];
+    const std::int64_t room = extent - (kernel[axis] - 1) * windows->dilations[axis] - 1;
+    extents.push_back(covers_all ? (extent + stride - 1) / stride : room < 0 ? 0 : room / stride + 1);
+  }
+  return e.allocate(index, *dtype, std::move(extents));
+}
+
 }  // namespace tensorlint::runtime

@@ -41,6 +41,11 @@ struct WindowGeometry {
 WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
                                std::span<const std::int64_t> result);
 
+/// Allocates result `index` of windows over `data`, with `channels`. Where inference leaves extents open since runtimes
+/// disagree on auto_pad, they are those of the specification.
+HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t> data,
+                          std::span<const std::int64_t> kernel, std::int64_t channels);
+
 /// Rows of the result, along its innermost axis. For each: begin(), then tap(index of the element in the window, where
 /// that element lies for window 0 of the row, first, end) for each element that lies in the image for windows [first,
 /// end), then done(first element of the row).

@@ -157,6 +157,10 @@ void convolve(const Convolution& c, const Numbers& data, const Numbers& filters,
                 [&](const auto* x) { with_elements(filters, [&](const auto* w) { convolve_as(c, x, w, sink); }); });
 }
 
+HostTensor& conv_result(Evaluation& e, const HostTensor& data, const HostTensor& filters) {
+  return window_result(e, 0, data.extents(), std::span(filters.extents()).subspan(2), filters.extent(0));
+}
+
 Convolution convolution_of(Evaluation& e, const HostTensor& data, const HostTensor& filters, const HostTensor& result) {
   const auto kernel = std::span(filters.extents()).subspan(2);
   return {window_geometry(e, data.extents(), kernel, result.extents()), data.extent(0), data.extent(1),
@@ -165,7 +169,7 @@ Convolution convolution_of(Evaluation& e, const HostTensor& data, const HostTens
 
 void conv(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(1);
-  HostTensor& result = e.result();
+  HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
@@ -194,7 +198,7 @@ std::vector<double> without_zero_point(Evaluation& e, int operand, int zero) {
 /// Products of integers below 2^9 are exact in float64, and so are 2^35 of their sums.
 void conv_integer(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(1);
-  HostTensor& result = e.result();
+  HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
   std::vector<std::int64_t> row;
@@ -210,7 +214,7 @@ void conv_integer(Evaluation& e) {
 /// Sums of integers are exact; their scales multiply them in float32, as runtimes do, so that ties round the same way.
 void qlinear_conv(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(3);
-  HostTensor& result = e.result();
+  HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(8) ? e.numbers(8) : std::vector<double>{};
@@ -284,9 +288,22 @@ void add_to_image(const WindowGeometry& g, std::int64_t tap, std::int64_t column
   }
 }
 
+/// Runtimes disagree on SAME_* with windows smaller than their stride: the specification multiplies extents by strides.
+HostTensor& transposed_result(Evaluation& e, const HostTensor& data, const HostTensor& filters) {
+  const auto windows = ops::read_windows(e.in(), data.rank() - 2);
+  const auto dtype = e.dtype_of_result();
+  const bool is_same =
+      windows && (windows->padding == ops::Padding::kSameUpper || windows->padding == ops::Padding::kSameLower);
+  if (e.extents_of_result() || !dtype || !is_same) return e.result();
+  Extents extents{data.extent(0), filters.extent(1) * e.in().int_attribute("group", 1)};
+  for (std::size_t axis = 2; axis < data.rank(); ++axis)
+    extents.push_back(data.extent(axis) * windows->strides[axis - 2]);
+  return e.allocate(0, *dtype, std::move(extents));
+}
+
 void conv_transpose(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(1);
-  HostTensor& result = e.result();
+  HostTensor& result = transposed_result(e, data, filters);
   if (result.size() == 0) return;
   const WindowGeometry g = transposed_geometry(e, data, filters, result);
   const std::int64_t groups = e.in().int_attribute("group", 1), batch = data.extent(0);
@@ -378,7 +395,7 @@ class DeformedPatches : public Factor {
 
 void deform_conv(Evaluation& e) {
   const HostTensor &data = e.operand(0), &filters = e.operand(1);
-  HostTensor& result = e.result();
+  HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
   const Numbers x(data), w(filters), offsets(e.operand(2)), mask(e.has(4) ? e.operand(4) : e.operand(2));

@@ -1,10 +1,11 @@
 // Losses over classes. Source: ONNX SoftmaxCrossEntropyLoss (12, 13), NegativeLogLikelihoodLoss (12, 13, 22).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
 #include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/ops/element_functions.h"
+#include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/values/codec.h"
 
 namespace tensorlint::runtime {
@@ -67,26 +68,36 @@ void negative_log_likelihood(Evaluation& e) {
   });
 }
 
-/// log_softmax(scores) = scores - (the largest + log(sum of exponentials)): one such number a position.
+/// The largest of a row and the logarithm of the sum of its exponentials less that.
+double normaliser_of(std::vector<double>& row) {
+  static const auto powers_of = FunctionLoop<ExpFunction, double>::best();
+  double best = -HUGE_VAL, sum = 0;
+  for (const double x : row) best = x > best || x != x ? x : best;
+  for (double& x : row) x -= best;
+  powers_of(ExpFunction{}, row.data(), row.data(), row.size());
+  for (const double power : row) sum += power;
+  return best + std::log(sum);
+}
+
+/// log_softmax(scores) = scores - normaliser: one such number a position.
 std::vector<double> normalisers(const HostTensor& scores, const ClassLoss& loss) {
-  std::vector<double> result(loss.batch * loss.rest);
-  std::array<double, kRow> row, best, sums;
-  const auto finish = [](double most, double sum) { return most + std::log(sum); };
+  std::vector<double> result(loss.batch * loss.rest), row(loss.classes);
+  // Classes of some neighbouring positions at once: single numbers would be slow to read.
+  const std::size_t width = std::min<std::size_t>(loss.rest, 64);
+  std::vector<double> block(loss.classes * width);
   for (std::size_t n = 0; n < loss.batch; ++n) {
-    for (std::size_t first = 0; first < loss.rest; first += kRow) {
-      const std::size_t count = std::min(kRow, loss.rest - first);
-      const auto for_each_class = [&](const auto& use) {
-        for (std::size_t k = 0; k < loss.classes; ++k) {
-          load(scores, (n * loss.classes + k) * loss.rest + first, count, row.data());
-          for (std::size_t i = 0; i < count; ++i) use(i, row[i]);
-        }
-      };
-      best.fill(-HUGE_VAL);
-      for_each_class([&](std::size_t i, double x) { best[i] = x > best[i] || x != x ? x : best[i]; });
-      sums.fill(0);
-      for_each_class([&](std::size_t i, double x) { sums[i] += std::exp(x - best[i]); });
-      std::transform(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count), sums.begin(),
-                     result.begin() + static_cast<std::ptrdiff_t>(n * loss.rest + first), finish);
+    for (std::size_t first = 0; first < loss.rest; first += width) {
+      const std::size_t count = std::min(width, loss.rest - first);
+      if (loss.rest == 1) {
+        load(scores, n * loss.classes, loss.classes, block.data());
+      } else {
+        for (std::size_t k = 0; k < loss.classes; ++k)
+          load(scores, (n * loss.classes + k) * loss.rest + first, count, block.data() + k * count);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t k = 0; k < loss.classes; ++k) row[k] = block[k * count + i];
+        result[n * loss.rest + first + i] = normaliser_of(row);
+      }
     }
   }
   return result;
@@ -101,14 +112,15 @@ void softmax_cross_entropy(Evaluation& e) {
   });
   if (!e.wants(1)) return;
   HostTensor& log_probabilities = e.result(1);
-  std::array<double, kRow> row;
-  for (std::size_t image = 0; image < loss.batch * loss.classes; ++image) {
-    for (std::size_t first = 0; first < loss.rest; first += kRow) {
-      const std::size_t count = std::min(kRow, loss.rest - first), at = image * loss.rest + first;
-      load(scores, at, count, row.data());
-      for (std::size_t i = 0; i < count; ++i) row[i] -= normaliser[image / loss.classes * loss.rest + first + i];
-      store(log_probabilities, at, count, row.data());
-    }
+  std::vector<double> row(std::max(loss.rest, loss.classes));
+  // Rows along the innermost axis that has more than one element.
+  const bool by_class = loss.rest == 1;
+  const std::size_t count = by_class ? loss.classes : loss.rest;
+  for (std::size_t at = 0; at < scores.size(); at += count) {
+    load(scores, at, count, row.data());
+    const std::size_t image = at / (loss.classes * loss.rest);
+    for (std::size_t i = 0; i < count; ++i) row[i] -= normaliser[image * loss.rest + (by_class ? 0 : i)];
+    store(log_probabilities, at, count, row.data());
   }
 }
 

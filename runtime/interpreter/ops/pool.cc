@@ -14,10 +14,13 @@
 namespace tensorlint::runtime {
 namespace {
 
+/// Results are allocated on the way.
 WindowGeometry pool_geometry(Evaluation& e) {
+  const HostTensor& data = e.operand(0);
   const auto kernel = e.in().ints_attribute("kernel_shape");
   if (!kernel) e.fail("the attribute kernel_shape is missing");
-  return window_geometry(e, e.operand(0).extents(), *kernel, e.result().extents());
+  for (int index = 0; e.wants(index); ++index) window_result(e, index, data.extents(), *kernel, data.extent(1));
+  return window_geometry(e, data.extents(), *kernel, e.result().extents());
 }
 
 /// Calls use(elements) with the operand's floats, or with doubles.
@@ -112,9 +115,9 @@ void max_pool_with_indices(Evaluation& e, const T* data, const WindowGeometry& g
 
 void max_pool(Evaluation& e) {
   const HostTensor& data = e.operand(0);
+  const WindowGeometry g = pool_geometry(e);
   HostTensor& result = e.result();
   if (result.size() == 0) return;
-  const WindowGeometry g = pool_geometry(e);
   const std::int64_t images = data.extent(0) * data.extent(1);
   with_elements(Numbers(data), [&](const auto* elements) {
     if (e.wants(1)) return max_pool_with_indices(e, elements, g, images);
@@ -138,9 +141,9 @@ std::vector<std::int64_t> counted(const WindowGeometry& g, std::size_t axis, boo
 
 void average_pool(Evaluation& e) {
   const HostTensor& data = e.operand(0);
+  const WindowGeometry g = pool_geometry(e);
   HostTensor& result = e.result();
   if (result.size() == 0) return;
-  const WindowGeometry g = pool_geometry(e);
   const bool with_pads = e.in().int_attribute("count_include_pad", 0) != 0;
   std::vector<std::vector<std::int64_t>> counts;
   for (std::size_t axis = 0; axis < g.rank(); ++axis) counts.push_back(counted(g, axis, with_pads));
@@ -176,10 +179,10 @@ double root(double x, double p) {
 
 void lp_pool(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
-  if (result.size() == 0) return;
   const double p = order_of(e);
   const WindowGeometry g = pool_geometry(e);
+  HostTensor& result = e.result();
+  if (result.size() == 0) return;
   with_elements(Numbers(data), [&](const auto* elements) {
     fold_windows(
         elements, g, data.extent(0) * data.extent(1), 0.0, [p](double sum, double x) { return sum + power(x, p); },

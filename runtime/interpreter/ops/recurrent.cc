@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/ops/element_functions.h"
+#include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/interpreter/products.h"
 #include "runtime/values/codec.h"
 
@@ -40,7 +42,11 @@ void each(double* row, std::size_t count, const Function& function) {
   for (std::size_t i = 0; i < count; ++i) row[i] = function(row[i]);
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+template <typename Function>
+void vector_loop(double* row, std::size_t count) {
+  static const auto loop = FunctionLoop<Function, double>::best();
+  loop(Function{}, row, row, count);
+}
 
 void Activation::apply(double* row, std::size_t count) const {
   const double a = alpha, b = beta;
@@ -48,9 +54,9 @@ void Activation::apply(double* row, std::size_t count) const {
     case Kind::kRelu:
       return each(row, count, [](double x) { return x < 0 ? 0 : x; });
     case Kind::kTanh:
-      return each(row, count, [](double x) { return std::tanh(x); });
+      return vector_loop<TanhFunction>(row, count);
     case Kind::kSigmoid:
-      return each(row, count, sigmoid);
+      return vector_loop<SigmoidFunction>(row, count);
     case Kind::kAffine:
       return each(row, count, [=](double x) { return a * x + b; });
     case Kind::kLeakyRelu:

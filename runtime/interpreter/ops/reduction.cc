@@ -8,6 +8,8 @@
 
 #include "ir/ops/contents.h"
 #include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/ops/element_functions.h"
+#include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/offsets.h"
 
@@ -195,10 +197,6 @@ double root(double folded, std::int64_t /*count*/) { return std::sqrt(folded); }
 double logarithm(double folded, std::int64_t /*count*/) { return std::log(folded); }
 
 std::int64_t keep_integer(std::int64_t folded, std::int64_t /*count*/) { return folded; }
-std::int64_t truncated(double value) {
-  return std::isfinite(value) && std::fabs(value) < 0x1p63 ? static_cast<std::int64_t>(value)
-                                                           : std::numeric_limits<std::int64_t>::min();
-}
 /// Truncated, as runtimes do.
 std::int64_t divide_integer(std::int64_t folded, std::int64_t count) { return count == 0 ? 0 : folded / count; }
 std::int64_t root_integer(std::int64_t folded, std::int64_t /*count*/) {
@@ -300,6 +298,7 @@ void reduce_log_sum_exp(Evaluation& e) {
   const Groups groups = groups_of(data.extents(), reduced_axes(e, data.rank()));
   Rows<double> rows;
   std::array<double, kRow> sums;
+  static const auto powers_of = FunctionLoop<ExpFunction, double>::best();
   for_each_group(groups, [&](std::size_t first, std::size_t results, const auto& each) {
     fold_block<Largest>(data, groups.reduces_row, results, each, rows);
     for (std::size_t i = 0; i < results; ++i)
@@ -307,10 +306,9 @@ void reduce_log_sum_exp(Evaluation& e) {
     std::fill_n(sums.begin(), results, 0.0);
     each([&](std::size_t start, std::size_t count) {
       load(data, start, count, rows.elements.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t group = groups.reduces_row ? 0 : i;
-        sums[group] += std::exp(rows.elements[i] - rows.results[group]);
-      }
+      for (std::size_t i = 0; i < count; ++i) rows.elements[i] -= rows.results[groups.reduces_row ? 0 : i];
+      powers_of(ExpFunction{}, rows.elements.data(), rows.elements.data(), count);
+      for (std::size_t i = 0; i < count; ++i) sums[groups.reduces_row ? 0 : i] += rows.elements[i];
     });
     std::array<std::int64_t, kRow> integers;
     for (std::size_t i = 0; i < results; ++i) {
