@@ -19,9 +19,21 @@ inline std::int64_t truncated(double value) {
                                             : std::numeric_limits<std::int64_t>::min();
 }
 
-template <typename F, typename T>
-[[gnu::always_inline]] inline void function_loop(const F& f, const T* x, T* y, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<T>(f.value(static_cast<double>(x[i])));
+template <typename F>
+[[gnu::always_inline]] inline void function_loop(const F& f, const double* x, double* y, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) y[i] = f.value(x[i]);
+}
+
+/// By rows of float64: GCC makes no vectors of loops that mix both widths with conditions.
+template <typename F>
+[[gnu::always_inline]] inline void function_loop(const F& f, const float* x, float* y, std::size_t count) {
+  alignas(64) double from[kRow], to[kRow];
+  for (std::size_t first = 0; first < count; first += kRow) {
+    const std::size_t part = std::min(kRow, count - first);
+    for (std::size_t i = 0; i < part; ++i) from[i] = static_cast<double>(x[first + i]);
+    function_loop(f, from, to, part);
+    for (std::size_t i = 0; i < part; ++i) y[first + i] = static_cast<float>(to[i]);
+  }
 }
 
 /// The loop for the widest vectors of this processor. Without contraction all give the same bits.
