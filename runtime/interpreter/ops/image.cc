@@ -170,34 +170,6 @@ void max_roi_pool(Evaluation& e) {
   }
 }
 
-// --- MaxUnpool
-
-/// Indices count in the shape that kernel, strides and pads give, even where another one is asked for.
-void max_unpool(Evaluation& e) {
-  const HostTensor& data = e.operand(0);
-  const std::size_t spatial = data.rank() - 2;
-  const auto kernel = ops::spatial_attribute(e.in(), "kernel_shape", spatial, 1, 1);
-  const auto strides = ops::spatial_attribute(e.in(), "strides", spatial, 1, 1);
-  const auto pads = ops::spatial_attribute(e.in(), "pads", 2 * spatial, 0, INT64_MIN);
-  if (!kernel || !strides || !pads) e.fail("the windows do not follow from the attributes");
-  Extents extents = data.extents();
-  for (std::size_t i = 0; i < spatial; ++i)
-    extents[i + 2] = (extents[i + 2] - 1) * (*strides)[i] + (*kernel)[i] - (*pads)[i] - (*pads)[i + spatial];
-  HostTensor unpooled = zeros(data.dtype(), extents, e.memory());
-  const std::vector<std::int64_t> indices = e.integers(1);
-  if (indices.size() != data.size()) e.fail("{} indices for {} elements", indices.size(), data.size());
-  const auto count = static_cast<std::int64_t>(unpooled.size());
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    copy_elements(unpooled, static_cast<std::size_t>(checked_index(e, indices[i], count, 0)), data, i, 1);
-  const auto wanted = e.extents_of_result();
-  if (wanted && *wanted == extents) return e.set(0, std::move(unpooled));
-  HostTensor& result = e.result();
-  const std::vector<std::int64_t> to = strides_of(result.extents()), from = strides_of(extents);
-  fill(result, zeros(data.dtype(), {}, e.memory()));
-  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = std::min(extents[i], result.extent(i));
-  copy_region(result, {0, to}, unpooled, {0, from}, extents);
-}
-
 // --- NonMaxSuppression
 
 struct Box {
@@ -521,7 +493,6 @@ void center_crop_pad(Evaluation& e) {
 const RegisterEvaluators kImages{
     Evaluator("RoiAlign").evaluate(roi_align).error(Rounding::composite()),
     Evaluator("MaxRoiPool").evaluate(max_roi_pool).error(Rounding::exact()),
-    Evaluator("MaxUnpool").evaluate(max_unpool).error(Rounding::exact()),
     Evaluator("NonMaxSuppression").evaluate(non_max_suppression).error(Rounding::exact()),
     Evaluator("GridSample").evaluate(grid_sample).error(Rounding::composite()),
     Evaluator("AffineGrid").evaluate(affine_grid).error(Rounding::composite()),

@@ -1,6 +1,5 @@
-// What is where: sorting, searching, counting and masks. Source: ONNX ArgMax, ArgMin (opsets 1, 11, 12 with
-// select_last_index, 13), TopK (1, 10, 11), OneHot (9, 11), NonZero (9), Unique (11), Compress (9), EyeLike (9), Trilu
-// (14), CumSum (11), CumProd (26), ReverseSequence (10).
+// What is where: sorting, searching, counting and masks. Source: ONNX TopK (opsets 1, 10, 11), NonZero (9), Unique
+// (11), Compress (9), Trilu (14), ReverseSequence (10).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,81 +27,6 @@ void load_keys(const HostTensor& tensor, std::size_t first, std::size_t count, s
 bool is_less(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 bool is_less(std::int64_t a, std::int64_t b) { return a < b; }
 bool is_less(const std::string& a, const std::string& b) { return a < b; }
-
-// --- ArgMax, ArgMin
-
-/// A NaN is both the largest and the smallest, as in numpy.
-bool beats(double a, double best, bool largest) {
-  if (std::isnan(best)) return false;
-  return std::isnan(a) || (largest ? a > best : a < best);
-}
-bool beats(std::int64_t a, std::int64_t best, bool largest) { return largest ? a > best : a < best; }
-bool ties(double a, double best) { return a == best || (std::isnan(a) && std::isnan(best)); }
-bool ties(std::int64_t a, std::int64_t best) { return a == best; }
-
-/// Positions of the extreme elements of `columns` neighbouring lines, of which element k is at first + k * step.
-template <typename Key>
-void extremes(const HostTensor& data, std::size_t first, std::size_t step, std::size_t extent, std::size_t columns,
-              bool largest, bool last, std::int64_t* positions) {
-  Key row[kRow], best[kRow];
-  load_keys(data, first, columns, best);
-  std::fill_n(positions, columns, 0);
-  for (std::size_t k = 1; k < extent; ++k) {
-    load_keys(data, first + k * step, columns, row);
-    for (std::size_t i = 0; i < columns; ++i) {
-      if (!beats(row[i], best[i], largest) && !(last && ties(row[i], best[i]))) continue;
-      best[i] = row[i];
-      positions[i] = static_cast<std::int64_t>(k);
-    }
-  }
-}
-
-/// The same of one line whose elements are neighbours.
-template <typename Key>
-std::int64_t extreme(const HostTensor& data, std::size_t first, std::size_t extent, bool largest, bool last) {
-  Key row[kRow], best{};
-  std::size_t position = 0;
-  load_keys(data, first, 1, &best);
-  for (std::size_t begin = 0; begin < extent; begin += kRow) {
-    const std::size_t count = std::min(kRow, extent - begin);
-    load_keys(data, first + begin, count, row);
-    for (std::size_t i = begin == 0 ? 1 : 0; i < count; ++i) {
-      if (!beats(row[i], best, largest) && !(last && ties(row[i], best))) continue;
-      best = row[i];
-      position = begin + i;
-    }
-  }
-  return static_cast<std::int64_t>(position);
-}
-
-template <typename Key>
-void arg_extremes(Evaluation& e, bool largest) {
-  const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
-  if (result.size() == 0) return;
-  AxisSplit split = data.rank() == 0 ? AxisSplit{} : split_at(data.extents(), axis_attribute(e, 0, data.rank()));
-  if (split.extent == 0) e.fail("an axis without elements has no extreme one");
-  const bool last = e.in().int_attribute("select_last_index", 0) != 0;
-  std::int64_t* positions = result.as_mutable<std::int64_t>().data();
-  for (std::size_t o = 0; o < split.outer; ++o) {
-    const std::size_t first = o * split.extent * split.inner;
-    if (split.inner == 1) {
-      *positions++ = extreme<Key>(data, first, split.extent, largest, last);
-      continue;
-    }
-    for (std::size_t i = 0; i < split.inner; i += kRow) {
-      const std::size_t columns = std::min(kRow, split.inner - i);
-      extremes<Key>(data, first + i, split.inner, split.extent, columns, largest, last, positions);
-      positions += columns;
-    }
-  }
-}
-
-template <bool largest>
-void arg(Evaluation& e) {
-  if (is_float(e.operand(0).dtype())) return arg_extremes<double>(e, largest);
-  arg_extremes<std::int64_t>(e, largest);
-}
 
 // --- TopK
 
@@ -163,36 +87,6 @@ void top_k(Evaluation& e) {
   }
   copy_axis_back(values, top, axis);
   if (indices != nullptr) copy_axis_back(*indices, positions, axis);
-}
-
-// --- OneHot
-
-/// Elements of any number type, truncated: indices may be floats.
-std::vector<std::int64_t> truncated(Evaluation& e, int operand) {
-  const HostTensor& tensor = e.operand(operand);
-  if (is_integer_or_bool(tensor.dtype())) return e.integers(operand);
-  std::vector<std::int64_t> elements;
-  for (const double number : e.numbers(operand))
-    elements.push_back(std::fabs(number) < 0x1p62 ? static_cast<std::int64_t>(number) : INT64_MIN);
-  return elements;
-}
-
-void one_hot(Evaluation& e) {
-  const std::vector<std::int64_t> indices = truncated(e, 0);
-  const HostTensor& values = e.operand(2);
-  const std::size_t rank = e.operand(0).rank() + 1, axis = axis_attribute(e, -1, rank);
-  HostTensor& result = e.result();
-  if (result.size() == 0) return;
-  fill(result, slice_of(values, 0, 0, e.memory()));
-  const AxisSplit split = split_at(result.extents(), axis);
-  const std::int64_t depth = result.extent(axis);
-  move_elements(result, values, [&](auto* to, const auto* from) {
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      const std::int64_t at = indices[i];
-      if (at < -depth || at >= depth) continue;  // nothing is hot
-      to[(i / split.inner * split.extent + from_front(at, split.extent)) * split.inner + i % split.inner] = from[1];
-    }
-  });
 }
 
 // --- NonZero, Compress
@@ -332,27 +226,10 @@ void unique(Evaluation& e) {
   set_list(e, 3, groups.count);
 }
 
-// --- EyeLike, Trilu
+// --- Trilu
 
 void clear(HostTensor& tensor) {
   if (tensor.dtype() != DType::kString) std::fill_n(tensor.mutable_raw(), tensor.bytes(), std::byte{0});
-}
-
-void eye_like(Evaluation& e) {
-  HostTensor& result = e.result();
-  clear(result);
-  const std::int64_t k = e.in().int_attribute("k", 0), columns = result.extent(1);
-  const std::int64_t real = 1;
-  const double one = 1;
-  for (std::int64_t row = 0; row < result.extent(0); ++row) {
-    if (k < -row || k >= columns - row) continue;
-    const auto at = static_cast<std::size_t>(row * columns + row + k);
-    if (is_float(result.dtype())) {
-      store(result, at, 1, &one);
-    } else {
-      store(result, at, 1, &real);
-    }
-  }
 }
 
 /// Element (row, column) stays in the upper triangle where column - row >= k, in the lower one where it is <= k.
@@ -371,83 +248,6 @@ void trilu(Evaluation& e) {
     const std::size_t at = first + static_cast<std::size_t>(begin);
     copy_elements(result, at, data, at, static_cast<std::size_t>(end - begin));
   }
-}
-
-// --- CumSum, CumProd
-
-struct Cumulation {
-  bool product = false, exclusive = false, reverse = false;
-};
-
-template <typename Number>
-Number combined(Number a, Number b, bool product) {
-  if constexpr (std::is_same_v<Number, std::int64_t>) {
-    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
-    return static_cast<std::int64_t>(product ? x * y : x + y);
-  } else {
-    return product ? a * b : a + b;
-  }
-}
-
-/// Lines that lie along the last axis.
-template <typename Number>
-void cumulate_line(const HostTensor& data, HostTensor& result, std::size_t first, std::size_t extent,
-                   const Cumulation& how) {
-  Number row[kRow], total = how.product ? Number{1} : Number{0};
-  for (std::size_t done = 0; done < extent; done += kRow) {
-    const std::size_t count = std::min(kRow, extent - done);
-    const std::size_t at = first + (how.reverse ? extent - done - count : done);
-    load(data, at, count, row);
-    for (std::size_t k = 0; k < count; ++k) {
-      Number& element = row[how.reverse ? count - 1 - k : k];
-      const Number next = combined(total, element, how.product);
-      element = how.exclusive ? total : next;
-      total = next;
-    }
-    store(result, at, count, row);
-  }
-}
-
-/// `columns` neighbouring lines across.
-template <typename Number>
-void cumulate_columns(const HostTensor& data, HostTensor& result, std::size_t first, std::size_t step,
-                      std::size_t extent, std::size_t columns, const Cumulation& how) {
-  Number row[kRow], total[kRow];
-  std::fill_n(total, columns, how.product ? Number{1} : Number{0});
-  for (std::size_t k = 0; k < extent; ++k) {
-    const std::size_t at = first + (how.reverse ? extent - 1 - k : k) * step;
-    load(data, at, columns, row);
-    if (how.exclusive) store(result, at, columns, total);
-    for (std::size_t i = 0; i < columns; ++i) total[i] = combined(total[i], row[i], how.product);
-    if (!how.exclusive) store(result, at, columns, total);
-  }
-}
-
-template <typename Number>
-void cumulate(Evaluation& e, const Cumulation& how) {
-  const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
-  if (result.size() == 0) return;
-  const std::int64_t axis = e.integer(1), rank = static_cast<std::int64_t>(data.rank());
-  if (data.rank() == 0 || axis < -rank || axis >= rank) e.fail("axis {} is outside rank {}", axis, rank);
-  const AxisSplit split = split_at(data.extents(), from_front(axis, data.rank()));
-  for (std::size_t o = 0; o < split.outer; ++o) {
-    const std::size_t first = o * split.extent * split.inner;
-    if (split.inner == 1) {
-      cumulate_line<Number>(data, result, first, split.extent, how);
-      continue;
-    }
-    for (std::size_t i = 0; i < split.inner; i += kRow)
-      cumulate_columns<Number>(data, result, first + i, split.inner, split.extent, std::min(kRow, split.inner - i),
-                               how);
-  }
-}
-
-template <bool product>
-void cumulative(Evaluation& e) {
-  const Cumulation how{product, e.in().int_attribute("exclusive", 0) != 0, e.in().int_attribute("reverse", 0) != 0};
-  if (is_float(e.operand(0).dtype())) return cumulate<double>(e, how);
-  cumulate<std::int64_t>(e, how);
 }
 
 // --- ReverseSequence
@@ -473,17 +273,11 @@ void reverse_sequence(Evaluation& e) {
 }
 
 const RegisterEvaluators kSelections{
-    Evaluator("ArgMax").evaluate(arg<true>).error(Rounding::exact()),
-    Evaluator("ArgMin").evaluate(arg<false>).error(Rounding::exact()),
     Evaluator("TopK").evaluate(top_k).error(Rounding::exact()),
-    Evaluator("OneHot").evaluate(one_hot).error(Rounding::exact()),
     Evaluator("NonZero").evaluate(non_zero).error(Rounding::exact()),
     Evaluator("Unique").evaluate(unique).error(Rounding::exact()),
     Evaluator("Compress").evaluate(compress).error(Rounding::exact()),
-    Evaluator("EyeLike").evaluate(eye_like).error(Rounding::exact()),
     Evaluator("Trilu").evaluate(trilu).error(Rounding::exact()),
-    Evaluator("CumSum").evaluate(cumulative<false>).error(Rounding::accumulates()),
-    Evaluator("CumProd").evaluate(cumulative<true>).error(Rounding::accumulates()),
     Evaluator("ReverseSequence").evaluate(reverse_sequence).error(Rounding::exact()),
 };
 
