@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint::runtime {
@@ -17,10 +18,10 @@ class GraphPlan {
     std::vector<std::vector<ValueId>> drops;  ///< by position in `nodes`: values of this graph, used last there
     bool is_cyclic = false;                   ///< some nodes depend on each other: the graph cannot run
   };
-  const Steps& steps(GraphId graph) const { return graphs_[static_cast<std::size_t>(graph)]; }
+  const Steps& steps(GraphId graph) const { return graphs_[graph]; }
 
  private:
-  std::vector<Steps> graphs_;
+  IdVector<GraphId, Steps> graphs_;
 };
 
 }  // namespace tensorlint::runtime

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "ir/call/application.h"
 #include "ir/graph/region_op.h"
 #include "ir/ops/inference.h"
@@ -46,7 +47,7 @@ class Interpreter::Impl {
     std::unique_ptr<Impl> impl;
   };
 
-  HostValue& slot(ValueId value) { return values_[static_cast<std::size_t>(value)]; }
+  HostValue& slot(ValueId value) { return values_[value]; }
   /// The value, loaded where it is a constant that was not asked for before.
   const HostValue& read(ValueId value);
 
@@ -70,12 +71,12 @@ class Interpreter::Impl {
   InterpreterOptions options_;
   GraphPlan plan_;
   std::shared_ptr<const void> storage_;  ///< of the model's bytes, for constants that are views of them
-  std::vector<HostValue> values_;        ///< by value
+  IdVector<ValueId, HostValue> values_;
   std::vector<Attribute> caller_attributes_;
   std::unique_ptr<FactStore> facts_;
-  std::vector<Inferred> inferred_;  ///< by node
-  std::uint64_t calls_ = 0;         ///< of evaluators in this run, for seeds
-  std::uint64_t contents_ = 0;      ///< elements that facts_ holds, about
+  IdVector<NodeId, Inferred> inferred_;
+  std::uint64_t calls_ = 0;     ///< of evaluators in this run, for seeds
+  std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
   std::map<std::string, Timing> timings_;
   int depth_ = 0;  ///< of graphs, functions and expansions in each other

@@ -165,7 +165,7 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
     const bool with_content = needs_content(call, entry, i, operands[i]);
     facts.push_back(concrete_fact(*facts_, operands[i], with_content));
   }
-  Inferred& last = inferred_[static_cast<std::size_t>(id)];
+  Inferred& last = inferred_[id];
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
       if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);
