@@ -29,7 +29,7 @@
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/run/options.h"
-#include "runtime/run/random_inputs.h"
+#include "runtime/files/drawn_inputs.h"
 
 namespace tensorlint::runtime {
 namespace {

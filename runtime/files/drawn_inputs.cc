@@ -1,4 +1,4 @@
-#include "runtime/run/random_inputs.h"
+#include "runtime/files/drawn_inputs.h"
 
 #include <cmath>
 #include <map>
