@@ -13,75 +13,176 @@ constexpr std::int64_t kStrip = 16;        // columns of the result that are com
 constexpr std::int64_t kRows = 8;          // rows of the result that are computed together
 constexpr std::int64_t kRowBlock = 64;     // rows of a tile
 constexpr std::int64_t kInnerBlock = 256;  // of A, so that a block of it (128 KiB) stays in the second cache
-constexpr std::int64_t kPanel = std::int64_t{1} << 18;  // elements of B that are packed at once (2 MiB)
+constexpr std::int64_t kPanel = std::int64_t{1} << 20;  // elements of B that are packed at once (8 MiB)
 constexpr std::int64_t kWidestTile = 512;
 
-/// c[Rows][strip] += a · b over `inner` products an element. `a` holds Rows numbers for each of them, `b` a strip.
-template <typename Vector, int Rows>
-[[gnu::always_inline]] inline void multiply_strip(std::int64_t inner, const double* a, const double* b, double* c,
-                                                  std::int64_t c_stride) {
+/// `Strips` strips of c[Rows][16] += a · b over `inner` products an element. `a` holds Rows numbers for each of them, a
+/// strip of `b` 16; strips of b are `b_step` apart, those of c neighbours.
+template <typename Vector, int Rows, int Strips>
+[[gnu::always_inline]] inline void multiply_strips(std::int64_t inner, const double* a, const double* b,
+                                                   std::int64_t b_step, double* c, std::int64_t c_stride) {
   // 16 accumulators where there are 32 registers, 8 where there are 16.
   constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(double), kVectors = kLanes == 8 ? 2 : 1;
+  constexpr std::size_t kSums = kVectors * Strips;
   for (std::int64_t first = 0; first < kStrip; first += kVectors * kLanes) {
-    std::array<std::array<Vector, kVectors>, Rows> sums;
+    const auto place = [&](std::size_t r, std::size_t v) {
+      const auto strip = static_cast<std::int64_t>(v) / kVectors,
+                 lane = static_cast<std::int64_t>(v) % kVectors * kLanes;
+      return c + static_cast<std::int64_t>(r) * c_stride + strip * kStrip + first + lane;
+    };
+    std::array<std::array<Vector, kSums>, Rows> sums;
     for (std::size_t r = 0; r < Rows; ++r)
-      for (std::size_t v = 0; v < kVectors; ++v)
-        std::memcpy(&sums[r][v],
-                    c + static_cast<std::int64_t>(r) * c_stride + first + static_cast<std::int64_t>(v) * kLanes,
-                    sizeof(Vector));
+      for (std::size_t v = 0; v < kSums; ++v) std::memcpy(&sums[r][v], place(r, v), sizeof(Vector));
     for (std::int64_t k = 0; k < inner; ++k) {
-      std::array<Vector, kVectors> right;
-      std::memcpy(right.data(), b + k * kStrip + first, sizeof right);
+      std::array<Vector, kSums> right;
+      for (std::size_t strip = 0; strip < Strips; ++strip)
+        std::memcpy(&right[strip * kVectors], b + static_cast<std::int64_t>(strip) * b_step + k * kStrip + first,
+                    kVectors * sizeof(Vector));
       for (std::size_t r = 0; r < Rows; ++r)
-        for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] += a[k * Rows + static_cast<std::int64_t>(r)] * right[v];
+        for (std::size_t v = 0; v < kSums; ++v) sums[r][v] += a[k * Rows + static_cast<std::int64_t>(r)] * right[v];
     }
     for (std::size_t r = 0; r < Rows; ++r)
-      for (std::size_t v = 0; v < kVectors; ++v)
-        std::memcpy(c + static_cast<std::int64_t>(r) * c_stride + first + static_cast<std::int64_t>(v) * kLanes,
-                    &sums[r][v], sizeof(Vector));
+      for (std::size_t v = 0; v < kSums; ++v) std::memcpy(place(r, v), &sums[r][v], sizeof(Vector));
   }
 }
 
-using StripFunction = void (*)(int rows, std::int64_t inner, const double* a, const double* b, double* c,
-                               std::int64_t c_stride);
+/// Few rows take several strips at once: additions to one sum wait for each other.
+template <typename Vector, int Rows, int Strips>
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t strips, std::int64_t inner, const double* a,
+                                                 const double* b, std::int64_t b_step, double* c,
+                                                 std::int64_t c_stride) {
+  std::int64_t s = 0;
+  for (; s + Strips <= strips; s += Strips)
+    multiply_strips<Vector, Rows, Strips>(inner, a, b + s * b_step, b_step, c + s * kStrip, c_stride);
+  if constexpr (Strips > 1)
+    for (; s < strips; ++s)
+      multiply_strips<Vector, Rows, 1>(inner, a, b + s * b_step, b_step, c + s * kStrip, c_stride);
+}
 
 /// There is code for strips of 1, 2, 4 and 8 rows.
 template <typename Vector>
-[[gnu::always_inline]] inline void multiply_rows(int rows, std::int64_t inner, const double* a, const double* b,
-                                                 double* c, std::int64_t c_stride) {
-  if (rows == 1) return multiply_strip<Vector, 1>(inner, a, b, c, c_stride);
-  if (rows == 2) return multiply_strip<Vector, 2>(inner, a, b, c, c_stride);
-  if (rows == 4) return multiply_strip<Vector, 4>(inner, a, b, c, c_stride);
-  return multiply_strip<Vector, kRows>(inner, a, b, c, c_stride);
+[[gnu::always_inline]] inline void multiply_block(int rows, std::int64_t strips, std::int64_t inner, const double* a,
+                                                  const double* b, std::int64_t b_step, double* c,
+                                                  std::int64_t c_stride) {
+  if (rows == 1) return multiply_rows<Vector, 1, 4>(strips, inner, a, b, b_step, c, c_stride);
+  if (rows == 2) return multiply_rows<Vector, 2, 4>(strips, inner, a, b, b_step, c, c_stride);
+  if (rows == 4) return multiply_rows<Vector, 4, 2>(strips, inner, a, b, b_step, c, c_stride);
+  return multiply_rows<Vector, kRows, 1>(strips, inner, a, b, b_step, c, c_stride);
 }
+
+/// A vector of elements as doubles.
+template <typename Vector, typename T>
+[[gnu::always_inline]] inline void load_vector(const T* from, Vector& to) {
+  constexpr std::size_t kLanes = sizeof(Vector) / sizeof(double);
+  using Narrow [[gnu::vector_size(kLanes * sizeof(T))]] = T;
+  Narrow elements;
+  std::memcpy(&elements, from, sizeof elements);
+  to = __builtin_convertvector(elements, Vector);
+}
+
+/// c[n] += a[k] times rows of b, `stride` apart.
+template <typename Vector, typename T>
+[[gnu::always_inline]] inline void add_scaled_rows(std::int64_t n, std::int64_t k, const double* a, const T* b,
+                                                   std::int64_t stride, double* c) {
+  constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(double), kTogether = 8;
+  for (std::int64_t p = 0; p < k; p += kTogether) {
+    const std::int64_t rows = std::min(kTogether, k - p);
+    const T* const from = b + p * stride;
+    std::int64_t j = 0;
+    for (; rows == kTogether && j + kLanes <= n; j += kLanes) {
+      Vector sum;
+      std::memcpy(&sum, c + j, sizeof sum);
+      for (std::int64_t r = 0; r < kTogether; ++r) {
+        Vector right;
+        load_vector(from + r * stride + j, right);
+        sum += a[p + r] * right;
+      }
+      std::memcpy(c + j, &sum, sizeof sum);
+    }
+    for (; j < n; ++j)
+      for (std::int64_t r = 0; r < rows; ++r) c[j] += a[p + r] * static_cast<double>(from[r * stride + j]);
+  }
+}
+
+/// c[rows] = rows of b times x[k]: sums of every 16th product, added up in their order.
+template <typename Vector, typename T>
+[[gnu::always_inline]] inline void dot_rows(std::int64_t rows, std::int64_t k, const double* x, const T* b,
+                                            std::int64_t stride, double* c) {
+  constexpr std::size_t kLanes = sizeof(Vector) / sizeof(double), kVectors = kStrip / kLanes;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T* const from = b + row * stride;
+    std::array<Vector, kVectors> sums{};
+    std::int64_t p = 0;
+    for (; p + kStrip <= k; p += kStrip)
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const std::int64_t at = p + static_cast<std::int64_t>(v * kLanes);
+        Vector left, right;
+        load_vector(x + at, left);
+        load_vector(from + at, right);
+        sums[v] += left * right;
+      }
+    std::array<double, kStrip> lanes;
+    std::memcpy(lanes.data(), sums.data(), sizeof lanes);
+    for (std::size_t lane = 0; p < k; ++p, ++lane) lanes[lane] += x[p] * static_cast<double>(from[p]);
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    c[row] = sum;
+  }
+}
+
+/// The loops for one kind of processor.
+struct Loops {
+  void (*multiply)(int rows, std::int64_t strips, std::int64_t inner, const double* a, const double* b,
+                   std::int64_t b_step, double* c, std::int64_t c_stride);
+  void (*add_floats)(std::int64_t n, std::int64_t k, const double* a, const float* b, std::int64_t stride, double* c);
+  void (*add_doubles)(std::int64_t n, std::int64_t k, const double* a, const double* b, std::int64_t stride, double* c);
+  void (*dot_floats)(std::int64_t rows, std::int64_t k, const double* x, const float* b, std::int64_t stride,
+                     double* c);
+  void (*dot_doubles)(std::int64_t rows, std::int64_t k, const double* x, const double* b, std::int64_t stride,
+                      double* c);
+};
 
 using Vector2 [[gnu::vector_size(16)]] = double;
 using Vector4 [[gnu::vector_size(32)]] = double;
 using Vector8 [[gnu::vector_size(64)]] = double;
 
-void multiply_basic(int rows, std::int64_t inner, const double* a, const double* b, double* c, std::int64_t c_stride) {
-  multiply_rows<Vector2>(rows, inner, a, b, c, c_stride);
-}
+// NOLINTBEGIN: one list of loops for each kind of processor; a function's target cannot be a template's parameter
+#define TENSORLINT_LOOPS(name, target, Vector)                                                                     \
+  target void name##_multiply(int rows, std::int64_t strips, std::int64_t inner, const double* a, const double* b, \
+                              std::int64_t b_step, double* c, std::int64_t c_stride) {                             \
+    multiply_block<Vector>(rows, strips, inner, a, b, b_step, c, c_stride);                                        \
+  }                                                                                                                \
+  template <typename T>                                                                                            \
+  target void name##_add(std::int64_t n, std::int64_t k, const double* a, const T* b, std::int64_t stride,         \
+                         double* c) {                                                                              \
+    add_scaled_rows<Vector>(n, k, a, b, stride, c);                                                                \
+  }                                                                                                                \
+  template <typename T>                                                                                            \
+  target void name##_dot(std::int64_t rows, std::int64_t k, const double* x, const T* b, std::int64_t stride,      \
+                         double* c) {                                                                              \
+    dot_rows<Vector>(rows, k, x, b, stride, c);                                                                    \
+  }                                                                                                                \
+  constexpr Loops name##_loops{name##_multiply, name##_add<float>, name##_add<double>, name##_dot<float>,          \
+                               name##_dot<double>};
 
+TENSORLINT_LOOPS(basic, , Vector2)
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void multiply_avx2(int rows, std::int64_t inner, const double* a, const double* b, double* c,
-                                           std::int64_t c_stride) {
-  multiply_rows<Vector4>(rows, inner, a, b, c, c_stride);
-}
-
-[[gnu::target("avx512f")]] void multiply_avx512(int rows, std::int64_t inner, const double* a, const double* b,
-                                                double* c, std::int64_t c_stride) {
-  multiply_rows<Vector8>(rows, inner, a, b, c, c_stride);
-}
+TENSORLINT_LOOPS(avx2, [[gnu::target("avx2,fma")]], Vector4)
+TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,fma")]], Vector8)
 #endif
+#undef TENSORLINT_LOOPS
+// NOLINTEND
 
-/// The widest vectors that the processor has; all give the same bits.
-StripFunction strip_function() {
+/// Those for the widest vectors that the processor has. With fused multiply-add, all give the same bits.
+const Loops& loops() {
+  static const Loops best = [] {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return multiply_avx512;
-  if (__builtin_cpu_supports("avx2")) return multiply_avx2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) return avx512_loops;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_loops;
 #endif
-  return multiply_basic;
+    return basic_loops;
+  }();
+  return best;
 }
 
 /// How many rows a strip of `left` rows has: a size that there is code for.
@@ -124,6 +225,10 @@ void DenseFactor<T>::pack(std::int64_t row, std::int64_t rows, std::int64_t colu
   if (column_stride_ == 1 && column_step == 1 && columns == kStrip) {
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < kStrip; ++j) to[i * row_step + j] = static_cast<double>(from[i * row_stride_ + j]);
+  } else if (row_step == 1 && rows == kRows) {
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < kRows; ++i)
+        to[i + j * column_step] = static_cast<double>(from[i * row_stride_ + j * column_stride_]);
   } else if (row_stride_ == 1) {
     for (std::int64_t j = 0; j < columns; ++j)
       for (std::int64_t i = 0; i < rows; ++i)
@@ -148,7 +253,6 @@ std::int64_t panel_width(std::int64_t k) {
 /// Columns [column, column + columns) of the product, of which `right` has the packed factor.
 void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, std::int64_t k, const Factor& a,
                     const double* right, const ProductSink& sink) {
-  static const StripFunction multiply = strip_function();
   // Kept from call to call: layers with many small products would spend their time on fresh pages.
   thread_local std::vector<double> packed_a, tile;
   const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
@@ -160,11 +264,14 @@ void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, s
       const std::int64_t inner = std::min(kInnerBlock, k - first);
       double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
       pack_rows(a, row, rows, first, inner, left);
-      for (std::int64_t c = 0; c < stride; c += kStrip) {
+      // A strip of B stays in the first cache for all rows; where there is one strip of rows, it goes over all of B.
+      const std::int64_t together = rows <= kRows ? stride : kStrip;
+      for (std::int64_t c = 0; c < stride; c += together) {
         const double* strip = left;
         for (std::int64_t r = 0; r < rows;) {
           const int height = strip_rows(rows - r);
-          multiply(height, inner, strip, right + c * k + first * kStrip, result + r * stride + c, stride);
+          loops().multiply(height, together / kStrip, inner, strip, right + c * k + first * kStrip, kStrip * k,
+                           result + r * stride + c, stride);
           strip += height * inner;
           r += height;
         }
@@ -224,10 +331,48 @@ void with_factor(const Numbers::Matrix& matrix, const Use& use) {
   }
 }
 
+/// a [1, k] times b [k, n] where b is dense along either axis: b is read in place.
+bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
+                     const ProductSink& sink) {
+  if (b.column_stride != 1 && b.row_stride != 1) return false;
+  thread_local std::vector<double> vector, sums;
+  double* const x = scratch(vector, std::max<std::int64_t>(k, 1));
+  with_factor(a, [&](const Factor& left) { left.pack(0, 1, 0, k, x, 1, 1); });
+  for (std::int64_t column = 0; column < n; column += kRow) {
+    const std::int64_t columns = std::min<std::int64_t>(kRow, n - column);
+    double* const c = scratch(sums, kRow);
+    std::fill_n(c, columns, 0.0);
+    const std::int64_t at = b.first + column * b.column_stride;
+    const bool floats = b.numbers->are_floats();
+    if (b.column_stride == 1 && floats) {
+      loops().add_floats(columns, k, x, b.numbers->float_elements() + at, b.row_stride, c);
+    } else if (b.column_stride == 1) {
+      loops().add_doubles(columns, k, x, b.numbers->double_elements() + at, b.row_stride, c);
+    } else if (floats) {
+      loops().dot_floats(columns, k, x, b.numbers->float_elements() + at, b.column_stride, c);
+    } else {
+      loops().dot_doubles(columns, k, x, b.numbers->double_elements() + at, b.column_stride, c);
+    }
+    sink({0, 1, column, columns, c, columns});
+  }
+  return true;
+}
+
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
           const ProductSink& sink) {
+  if (m == 1 && multiply_vector(n, k, a, b, sink)) return;
+  if (n == 1 && m > 1) {
+    // The same product turned, of which the sink wants the columns as rows.
+    const auto turned = [](const Numbers::Matrix& matrix) {
+      return Numbers::Matrix{matrix.numbers, matrix.first, matrix.column_stride, matrix.row_stride};
+    };
+    const auto columns_as_rows = [&](const ProductTile& tile) {
+      sink({tile.column, tile.columns, 0, 1, tile.elements, 1});
+    };
+    if (multiply_vector(m, k, turned(b), turned(a), columns_as_rows)) return;
+  }
   with_factor(
       a, [&](const Factor& left) { with_factor(b, [&](const Factor& right) { gemm(m, n, k, left, right, sink); }); });
 }

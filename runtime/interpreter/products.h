@@ -9,7 +9,8 @@
 namespace tensorlint::runtime {
 
 /// Products of matrices in float64, tile by tile: each element is the sum of its products in the order of the inner
-/// axis, so that its bits depend neither on tiles nor on the processor.
+/// axis, but for a vector by a matrix whose inner axis is the dense one, which sums every 16th product. Its bits depend
+/// neither on tiles nor on the size of the processor's vectors, only on whether it has fused multiply-add.
 
 /// A factor of a product: a matrix that need not lie in memory as one.
 class Factor {

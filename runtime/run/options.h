@@ -20,6 +20,7 @@ struct RunArguments {
   double time_limit = 0;                                ///< seconds; 0: none
   double rtol = 1e-3, atol = 1e-7;
   bool check_facts = false, timings = false;
+  std::uint64_t repeat = 1;  ///< runs, of which the last one is shown and timed: warm ones, for benchmarks
 };
 
 Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments);
