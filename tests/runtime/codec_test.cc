@@ -44,7 +44,8 @@ TEST(Codec, RoundsToNearestEven) {
     if (bit_width(dtype) == 16 || dtype == DType::kFloat8E8M0) continue;
     for (int i = -4000; i <= 4000; ++i) {
       const double value = std::ldexp(i + 0.5, i % 9 - 14);
-      EXPECT_EQ(decode(dtype, encode(dtype, value)), decode(dtype, nearest(dtype, value))) << to_text(dtype) << ' ' << value;
+      EXPECT_EQ(decode(dtype, encode(dtype, value)), decode(dtype, nearest(dtype, value)))
+          << to_text(dtype) << ' ' << value;
     }
   }
   // Once, straight from float64: through float32 this would be a tie and go to even, 1.
