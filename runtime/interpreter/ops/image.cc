@@ -63,6 +63,8 @@ bool neighbours(double at, std::int64_t extent, Tap (&taps)[2]) {
   return true;
 }
 
+constexpr double kMostSamples = 1 << 24;  // of a region: 1 GiB of taps
+
 /// Four taps a sample, for the samples of each bin; zeros outside of the image.
 std::vector<Tap> roi_taps(const RoiAxis& y, const RoiAxis& x) {
   std::vector<Tap> taps;
@@ -114,8 +116,11 @@ void roi_align(Evaluation& e) {
       return roi_axis(region[part] * scale - offset, region[part + 2] * scale - offset, half_pixel, count, samples,
                       extent);
     };
-    const std::vector<Tap> taps =
-        roi_taps(along(1, result.extent(2), data.extent(2)), along(0, result.extent(3), data.extent(3)));
+    const RoiAxis y = along(1, result.extent(2), data.extent(2)), x = along(0, result.extent(3), data.extent(3));
+    const double samples_in_all =
+        static_cast<double>(bins) * static_cast<double>(y.samples) * static_cast<double>(x.samples);
+    if (samples_in_all > kMostSamples) e.fail("a region of {} samples is too large", samples_in_all);
+    const std::vector<Tap> taps = roi_taps(y, x);
     const std::size_t each = taps.size() / bins;
     for (std::size_t c = 0; c < channels; ++c) {
       const double* const image =

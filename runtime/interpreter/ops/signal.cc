@@ -103,6 +103,7 @@ void dft(Evaluation& e) {
   const std::int64_t given = e.opset() < 20 ? e.in().int_attribute("axis", 1) : (e.has(2) ? e.integer(2) : -2);
   const std::size_t axis = from_front(given, signal.rank());
   HostTensor& result = e.result();
+  if (signal.size() == 0) e.fail("the signal has no elements");
   const Lines from = lines_of(signal, axis), to = lines_of(result, axis);
   std::size_t length = inverse && onesided ? 2 * (from.split.extent - 1) : from.split.extent;
   if (e.has(1)) length = static_cast<std::size_t>(e.integer(1));
