@@ -26,7 +26,7 @@ struct RunOptions {
   std::string model;
   std::vector<std::string> inputs, dump;
   std::string expect, outputs, device = "cpu";
-  std::string seed, memory_limit, time_limit, rtol, atol;  ///< empty: not given
+  std::string seed, memory_limit, time_limit, rtol, atol, threads;  ///< empty: not given
   bool check_facts = false, timings = false, force = false;
   SettingsOptions settings;
 };
@@ -62,6 +62,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   add("seed", options.seed);
   add("memory-limit", options.memory_limit);
   add("time-limit", options.time_limit);
+  add("threads", options.threads);
   add("rtol", options.rtol);
   add("atol", options.atol);
   if (options.check_facts) arguments.emplace_back("--check-facts=");
@@ -121,6 +122,7 @@ class Run : public Command {
     options.flag("--timings", options_.timings, "time of each operator, and peak memory");
     options.text("--memory-limit", options_.memory_limit, "BYTES", "of all tensors (default: 4294967296)");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
+    options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
     options.text("--device", options_.device, "NAME", "cpu (default)");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");

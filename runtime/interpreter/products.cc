@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/values/codec.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -250,60 +251,86 @@ std::int64_t panel_width(std::int64_t k) {
   return std::clamp(kPanel / std::max<std::int64_t>(k, 1) / kStrip * kStrip, 3 * kStrip, kWidestTile);
 }
 
-/// Columns [column, column + columns) of the product, of which `right` has the packed factor.
-void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, std::int64_t k, const Factor& a,
-                    const double* right, const ProductSink& sink) {
+constexpr std::int64_t kTileColumns = 256;                     // of a task
+constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;  // products: fewer are done before a thread wakes up
+
+/// A tile of at most kRowBlock rows; `right` has its columns of B, packed.
+void multiply_tile(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k,
+                   const Factor& a, const double* right, const ProductSink& sink) {
   // Kept from call to call: layers with many small products would spend their time on fresh pages.
   thread_local std::vector<double> packed_a, tile;
   const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
-  for (std::int64_t row = 0; row < m; row += kRowBlock) {
-    const std::int64_t rows = std::min(kRowBlock, m - row);
-    double* const result = scratch(tile, (kRowBlock + kRows) * stride);
-    std::fill_n(result, (rows + kRows) * stride, 0.0);
-    for (std::int64_t first = 0; first < k; first += kInnerBlock) {
-      const std::int64_t inner = std::min(kInnerBlock, k - first);
-      double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
-      pack_rows(a, row, rows, first, inner, left);
-      // A strip of B stays in the first cache for all rows; where there is one strip of rows, it goes over all of B.
-      const std::int64_t together = rows <= kRows ? stride : kStrip;
-      for (std::int64_t c = 0; c < stride; c += together) {
-        const double* strip = left;
-        for (std::int64_t r = 0; r < rows;) {
-          const int height = strip_rows(rows - r);
-          loops().multiply(height, together / kStrip, inner, strip, right + c * k + first * kStrip, kStrip * k,
-                           result + r * stride + c, stride);
-          strip += height * inner;
-          r += height;
-        }
+  double* const result = scratch(tile, (kRowBlock + kRows) * stride);
+  std::fill_n(result, (rows + kRows) * stride, 0.0);
+  for (std::int64_t first = 0; first < k; first += kInnerBlock) {
+    const std::int64_t inner = std::min(kInnerBlock, k - first);
+    double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
+    pack_rows(a, row, rows, first, inner, left);
+    // A strip of B stays in the first cache for all rows; where there is one strip of rows, it goes over all of B.
+    const std::int64_t together = rows <= kRows ? stride : kStrip;
+    for (std::int64_t c = 0; c < stride; c += together) {
+      const double* strip = left;
+      for (std::int64_t r = 0; r < rows;) {
+        const int height = strip_rows(rows - r);
+        loops().multiply(height, together / kStrip, inner, strip, right + c * k + first * kStrip, kStrip * k,
+                         result + r * stride + c, stride);
+        strip += height * inner;
+        r += height;
       }
     }
-    sink({row, rows, column, columns, result, stride});
   }
+  sink({row, rows, column, columns, result, stride});
+}
+
+/// Columns [column, column + columns) of the product, of which `right` has the packed factor.
+void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, std::int64_t k, const Factor& a,
+                    const double* right, const ProductSink& sink, Tiles tiles) {
+  if (tiles == Tiles::kInOrder || m * columns * k < kWorthThreads) {
+    for (std::int64_t row = 0; row < m; row += kRowBlock)
+      multiply_tile(row, std::min(kRowBlock, m - row), column, columns, k, a, right, sink);
+    return;
+  }
+  const std::int64_t across = (columns + kTileColumns - 1) / kTileColumns, down = (m + kRowBlock - 1) / kRowBlock;
+  parallel_for(down * across, [&](std::int64_t task) {
+    const std::int64_t row = task / across * kRowBlock, first = task % across * kTileColumns;
+    multiply_tile(row, std::min(kRowBlock, m - row), column + first, std::min(kTileColumns, columns - first), k, a,
+                  right + first * k, sink);
+  });
+}
+
+/// Columns of B, packed by all threads where there are many.
+void pack_panel(const Factor& b, std::int64_t k, std::int64_t column, std::int64_t columns, double* to) {
+  const std::int64_t part =
+      std::max(kWorthThreads / 4 / std::max<std::int64_t>(k, 1) / kStrip, std::int64_t{1}) * kStrip;
+  parallel_ranges(columns, part, [&](std::int64_t first, std::int64_t end) {
+    pack_columns(b, k, column + first, end - first, to + first * k);
+  });
 }
 
 }  // namespace
 
 PackedFactor::PackedFactor(const Factor& b, std::int64_t k, std::int64_t n) : k_(k), n_(n) {
   elements_.resize(static_cast<std::size_t>((n + kStrip - 1) / kStrip * kStrip * k));
-  pack_columns(b, k, 0, n, elements_.data());
+  pack_panel(b, k, 0, n, elements_.data());
 }
 
-void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink) {
+void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink, Tiles tiles) {
   if (m <= 0) return;
   const std::int64_t k = b.inner(), n = b.columns(), width = panel_width(k);
   for (std::int64_t column = 0; column < n; column += width)
-    multiply_panel(m, column, std::min(width, n - column), k, a, b.columns_from(column), sink);
+    multiply_panel(m, column, std::min(width, n - column), k, a, b.columns_from(column), sink, tiles);
 }
 
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink) {
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
+          Tiles tiles) {
   if (m <= 0) return;
   thread_local std::vector<double> packed_b;
   const std::int64_t width = panel_width(k);
   for (std::int64_t column = 0; column < n; column += width) {
     const std::int64_t columns = std::min(width, n - column);
     double* const right = scratch(packed_b, (columns + kStrip) * std::max<std::int64_t>(k, 1));
-    pack_columns(b, k, column, columns, right);
-    multiply_panel(m, column, columns, k, a, right, sink);
+    pack_panel(b, k, column, columns, right);
+    multiply_panel(m, column, columns, k, a, right, sink, tiles);
   }
 }
 
@@ -331,18 +358,20 @@ void with_factor(const Numbers::Matrix& matrix, const Use& use) {
   }
 }
 
+constexpr std::int64_t kVectorPart = 512;  // columns of a vector by a matrix that are computed together
+
 /// a [1, k] times b [k, n] where b is dense along either axis: b is read in place.
 bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
-                     const ProductSink& sink) {
+                     const ProductSink& sink, Tiles tiles) {
   if (b.column_stride != 1 && b.row_stride != 1) return false;
-  thread_local std::vector<double> vector, sums;
+  thread_local std::vector<double> vector;
   double* const x = scratch(vector, std::max<std::int64_t>(k, 1));
   with_factor(a, [&](const Factor& left) { left.pack(0, 1, 0, k, x, 1, 1); });
-  for (std::int64_t column = 0; column < n; column += kRow) {
-    const std::int64_t columns = std::min<std::int64_t>(kRow, n - column);
-    double* const c = scratch(sums, kRow);
+  const auto multiply = [&](std::int64_t column, std::int64_t end) {
+    thread_local std::vector<double> sums;
+    const std::int64_t columns = end - column, at = b.first + column * b.column_stride;
+    double* const c = scratch(sums, kVectorPart);
     std::fill_n(c, columns, 0.0);
-    const std::int64_t at = b.first + column * b.column_stride;
     const bool floats = b.numbers->are_floats();
     if (b.column_stride == 1 && floats) {
       loops().add_floats(columns, k, x, b.numbers->float_elements() + at, b.row_stride, c);
@@ -354,6 +383,12 @@ bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, c
       loops().dot_doubles(columns, k, x, b.numbers->double_elements() + at, b.column_stride, c);
     }
     sink({0, 1, column, columns, c, columns});
+  };
+  if (tiles == Tiles::kAnyThread && n * k >= kWorthThreads) {
+    parallel_ranges(n, kVectorPart, multiply);
+  } else {
+    for (std::int64_t column = 0; column < n; column += kVectorPart)
+      multiply(column, std::min(n, column + kVectorPart));
   }
   return true;
 }
@@ -361,8 +396,8 @@ bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, c
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
-          const ProductSink& sink) {
-  if (m == 1 && multiply_vector(n, k, a, b, sink)) return;
+          const ProductSink& sink, Tiles tiles) {
+  if (m == 1 && multiply_vector(n, k, a, b, sink, tiles)) return;
   if (n == 1 && m > 1) {
     // The same product turned, of which the sink wants the columns as rows.
     const auto turned = [](const Numbers::Matrix& matrix) {
@@ -371,10 +406,11 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix&
     const auto columns_as_rows = [&](const ProductTile& tile) {
       sink({tile.column, tile.columns, 0, 1, tile.elements, 1});
     };
-    if (multiply_vector(m, k, turned(b), turned(a), columns_as_rows)) return;
+    if (multiply_vector(m, k, turned(b), turned(a), columns_as_rows, tiles)) return;
   }
-  with_factor(
-      a, [&](const Factor& left) { with_factor(b, [&](const Factor& right) { gemm(m, n, k, left, right, sink); }); });
+  with_factor(a, [&](const Factor& left) {
+    with_factor(b, [&](const Factor& right) { gemm(m, n, k, left, right, sink, tiles); });
+  });
 }
 
 }  // namespace tensorlint::runtime

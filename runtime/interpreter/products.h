@@ -46,6 +46,9 @@ struct ProductTile {
 };
 using ProductSink = std::function<void(const ProductTile&)>;
 
+/// How a sink gets its tiles: each where it lies, in the thread that computed it, or one after the other.
+enum class Tiles : std::uint8_t { kInOrder, kAnyThread };
+
 /// b [k, n] as gemm reads it, for a factor that many products share.
 class PackedFactor {
  public:
@@ -60,10 +63,12 @@ class PackedFactor {
 };
 
 /// The same product; `b` tells n and k.
-void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink);
+void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink,
+          Tiles tiles = Tiles::kInOrder);
 
 /// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink);
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
+          Tiles tiles = Tiles::kInOrder);
 
 /// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are that, else
 /// converted, which is exact but for integers above 2^53.
@@ -93,6 +98,6 @@ class Numbers {
 };
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
-          const ProductSink& sink);
+          const ProductSink& sink, Tiles tiles = Tiles::kInOrder);
 
 }  // namespace tensorlint::runtime

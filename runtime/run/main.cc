@@ -34,6 +34,7 @@
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/run/options.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -197,6 +198,7 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
 
 int run_model(const RunArguments& arguments) {
   start_clock(arguments.time_limit);
+  set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
   Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;

@@ -19,6 +19,16 @@ ENDLESS = HEAD + """g (float[2] x) => (float[2] y) {
 }
 """
 HUGE = HEAD + "g (int64[1] n) => (float[] y) { y = ConstantOfShape (n) }\n"
+# Large enough that several threads share the work.
+WIDE = HEAD + """g (float[130, 700] a, float[700, 300] b, float[1, 16, 40, 40] x, float[70, 16, 3, 3] w, float[16, 1, 3, 3] d, float[1, 700] v)
+    => (float[130, 300] m, float[1, 70, 38, 38] c, float[1, 16, 38, 38] e, float[1, 300] r, float[1, 130] t) {
+  m = MatMul (a, b)
+  c = Conv (x, w)
+  e = Conv <group = 16> (x, d)
+  r = MatMul (v, b)
+  t = Gemm <transB = 1> (v, a)
+}
+"""
 
 
 class RunTest(unittest.TestCase):
@@ -54,6 +64,16 @@ class RunTest(unittest.TestCase):
         self.assertEqual((again.returncode, again.stdout), (0, "all outputs agree\n"), again.stderr)
         tensor = onnx.load_tensor(str(Path(out) / "output_0.pb"))
         self.assertEqual((tensor.name, numpy_helper.to_array(tensor).dtype), ("y", np.float32))
+
+    def test_results_do_not_depend_on_threads(self) -> None:
+        model, outputs = self.model(WIDE), []
+        for threads in ("1", "2", "3"):
+            out = self.folder / threads
+            self.assertEqual(self.run_model(model, "--seed", "4", "--threads", threads, "--outputs", str(out)).returncode, 0)
+            outputs.append([(out / f"output_{i}.pb").read_bytes() for i in range(5)])
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertEqual(outputs[0], outputs[2])
+        self.assertEqual(self.run_model(model, "--seed", "4", "--threads", "0").returncode, 2)
 
     def test_an_output_that_differs_is_told_and_exits_with_1(self) -> None:
         out = self.folder / "out"

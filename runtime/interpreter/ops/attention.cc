@@ -142,13 +142,16 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
       for (std::int64_t first = 0; first < query.length; first += block) {
         const std::int64_t count = std::min(block, query.length - first);
         scores.resize(static_cast<std::size_t>(count * total));
-        gemm(count, total, query.size, {&q, query.first(b, h) + first * query.row_stride, query.row_stride, 1},
-             {&k, key.first(b, shared), 1, key.row_stride}, [&](const ProductTile& tile) {
-               for (std::int64_t i = 0; i < tile.rows; ++i)
-                 for (std::int64_t j = 0; j < tile.columns; ++j)
-                   scores[static_cast<std::size_t>((tile.row + i) * total + tile.column + j)] =
-                       tile.elements[i * tile.stride + j] * scale;
-             });
+        gemm(
+            count, total, query.size, {&q, query.first(b, h) + first * query.row_stride, query.row_stride, 1},
+            {&k, key.first(b, shared), 1, key.row_stride},
+            [&](const ProductTile& tile) {
+              for (std::int64_t i = 0; i < tile.rows; ++i)
+                for (std::int64_t j = 0; j < tile.columns; ++j)
+                  scores[static_cast<std::size_t>((tile.row + i) * total + tile.column + j)] =
+                      tile.elements[i * tile.stride + j] * scale;
+            },
+            Tiles::kAnyThread);
         transform(b, h, first, count, scores.data());
         const auto store_tile = [&](const ProductTile& tile) {
           for (std::int64_t i = 0; i < tile.rows; ++i)
@@ -159,10 +162,10 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
         const std::int64_t at = value.first(b, shared);
         if (v.are_floats()) {
           gemm(count, value.size, total, dense(scores, total),
-               DenseFactor(v.float_elements() + at, value.row_stride, 1), store_tile);
+               DenseFactor(v.float_elements() + at, value.row_stride, 1), store_tile, Tiles::kAnyThread);
         } else {
           gemm(count, value.size, total, dense(scores, total),
-               DenseFactor(v.double_elements() + at, value.row_stride, 1), store_tile);
+               DenseFactor(v.double_elements() + at, value.row_stride, 1), store_tile, Tiles::kAnyThread);
         }
       }
     }

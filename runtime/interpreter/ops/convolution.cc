@@ -7,6 +7,7 @@
 #include "runtime/interpreter/products.h"
 #include "runtime/interpreter/window_geometry.h"
 #include "runtime/values/codec.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -88,35 +89,41 @@ bool is_pointwise(const WindowGeometry& windows) {
          std::ranges::all_of(windows.begin_pads, [](std::int64_t pad) { return pad == 0; });
 }
 
+constexpr std::int64_t kWorthThread = std::int64_t{1} << 18;  // products
+
+template <typename T>
+void add_scaled(double weight, const T* from, std::int64_t stride, std::int64_t count, double* to) {
+  if (stride == 1) {
+    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x]);
+  } else {
+    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x * stride]);
+  }
+}
+
 /// Few filters a group: sums go along rows of the result, filter element by filter element. `sink` takes rows of sums:
 /// (n, m, first, count, sums) of image n and filter m, positions from `first` on.
 template <typename T, typename W, typename Sink>
 void convolve_rows(const Convolution& c, const T* data, const W* filters, const Sink& sink) {
   const WindowGeometry& g = c.windows;
   const std::int64_t plane = g.in_size(), taps = g.taps(), width = g.out.back(), stride = g.strides.back();
-  std::vector<double> sums(static_cast<std::size_t>(width));
-  for (std::int64_t n = 0; n < c.batch; ++n) {
-    for (std::int64_t m = 0; m < c.filters; ++m) {
-      const std::int64_t group = m / c.group_filters();
-      const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
-      const W* const filter = filters + m * c.group_channels() * taps;
-      for_each_window_row(
-          g, [&] { std::ranges::fill(sums, 0.0); },
-          [&](std::int64_t tap, std::int64_t at, std::int64_t first, std::int64_t end) {
-            for (std::int64_t channel = 0; channel < c.group_channels(); ++channel) {
-              const auto weight = static_cast<double>(filter[channel * taps + tap]);
-              const T* const from = image + channel * plane + at;
-              double* const to = sums.data();
-              if (stride == 1) {
-                for (std::int64_t x = first; x < end; ++x) to[x] += weight * static_cast<double>(from[x]);
-              } else {
-                for (std::int64_t x = first; x < end; ++x) to[x] += weight * static_cast<double>(from[x * stride]);
-              }
-            }
-          },
-          [&](std::int64_t first) { sink(n, m, first, width, sums.data()); });
-    }
-  }
+  const std::int64_t work = std::max<std::int64_t>(c.group_channels() * taps * g.out_size(), 1);
+  parallel_ranges(
+      c.batch * c.filters, std::max<std::int64_t>(kWorthThread / work, 1), [&](std::int64_t from, std::int64_t to) {
+        std::vector<double> sums(static_cast<std::size_t>(width));
+        for (std::int64_t i = from; i < to; ++i) {
+          const std::int64_t n = i / c.filters, m = i % c.filters, group = m / c.group_filters();
+          const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
+          const W* const filter = filters + m * c.group_channels() * taps;
+          for_each_window_row(
+              g, [&] { std::ranges::fill(sums, 0.0); },
+              [&](std::int64_t tap, std::int64_t at, std::int64_t first, std::int64_t end) {
+                for (std::int64_t channel = 0; channel < c.group_channels(); ++channel)
+                  add_scaled(static_cast<double>(filter[channel * taps + tap]),
+                             image + channel * plane + at + first * stride, stride, end - first, sums.data() + first);
+              },
+              [&](std::int64_t first) { sink(n, m, first, width, sums.data()); });
+        }
+      });
 }
 
 template <typename T, typename W, typename Sink>
@@ -134,9 +141,9 @@ void convolve_as(const Convolution& c, const T* data, const W* filters, const Si
           sink(n, m + tile.row + i, tile.column, tile.columns, tile.elements + i * tile.stride);
       };
       if (is_pointwise(g)) {
-        gemm(c.group_filters(), positions, inner, left, DenseFactor<T>(image, plane, 1), tile_sink);
+        gemm(c.group_filters(), positions, inner, left, DenseFactor<T>(image, plane, 1), tile_sink, Tiles::kAnyThread);
       } else {
-        gemm(c.group_filters(), positions, inner, left, Patches<T>(image, g), tile_sink);
+        gemm(c.group_filters(), positions, inner, left, Patches<T>(image, g), tile_sink, Tiles::kAnyThread);
       }
     }
   }
@@ -174,14 +181,17 @@ void conv(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   const std::int64_t positions = c.windows.out_size();
-  std::vector<double> row;
   convolve(c, Numbers(data), Numbers(filters),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              const auto at = static_cast<std::size_t>((n * c.filters + m) * positions + first);
-             if (bias.empty()) return store(result, at, static_cast<std::size_t>(count), sums);
-             row.assign(sums, sums + count);
-             for (double& sum : row) sum += bias[static_cast<std::size_t>(m)];
-             store(result, at, row.size(), row.data());
+             const auto total = static_cast<std::size_t>(count);
+             if (bias.empty()) return store(result, at, total, sums);
+             alignas(64) std::array<double, kRow> row;
+             for (std::size_t done = 0; done < total; done += kRow) {
+               const std::size_t part = std::min(kRow, total - done);
+               for (std::size_t i = 0; i < part; ++i) row[i] = sums[done + i] + bias[static_cast<std::size_t>(m)];
+               store(result, at + done, part, row.data());
+             }
            });
 }
 
@@ -201,9 +211,9 @@ void conv_integer(Evaluation& e) {
   HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
-  std::vector<std::int64_t> row;
   convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 1, 3)),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
+             std::vector<std::int64_t> row;
              row.resize(static_cast<std::size_t>(count));
              std::transform(sums, sums + count, row.begin(), [](double sum) { return static_cast<std::int64_t>(sum); });
              store(result, static_cast<std::size_t>((n * c.filters + m) * c.windows.out_size() + first), row.size(),
@@ -222,9 +232,9 @@ void qlinear_conv(Evaluation& e) {
   const auto data_scale = static_cast<float>(e.number(1)), result_scale = static_cast<float>(e.number(6));
   const double zero = e.number(7);
   const bool is_signed = result.dtype() == DType::kInt8;
-  std::vector<std::int64_t> row;
   convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 3, 5)),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
+             std::vector<std::int64_t> row;
              const auto filter = static_cast<std::size_t>(m);
              const auto filter_scale = static_cast<float>(filter_scales[filter % filter_scales.size()]);
              const float scale = data_scale * filter_scale / result_scale;

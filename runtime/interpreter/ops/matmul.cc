@@ -77,8 +77,9 @@ void matmul(Evaluation& e) {
   }
   const Numbers left(a), right(b);
   for (const Product& each : all)
-    gemm(each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
-         [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); });
+    gemm(
+        each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
+        [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); }, Tiles::kAnyThread);
 }
 
 /// `tile` becomes alpha * tile + beta * addend, and the result.
@@ -132,15 +133,17 @@ void gemm_operator(Evaluation& e) {
   if (addend.tensor != nullptr) addend.strides = broadcast_strides(addend.tensor->extents(), result.extents());
   if (is_integer_or_bool(result.dtype())) return integer_gemm(e, m, n, k, turn_a, turn_b, addend);
   const Numbers left(a), right(b);
-  std::vector<double> row;
-  gemm(m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
-       [&](const ProductTile& tile) {
-         for (std::int64_t i = 0; i < tile.rows; ++i) {
-           row.assign(tile.elements + i * tile.stride, tile.elements + i * tile.stride + tile.columns);
-           addend.add(tile.row + i, tile.column, row);
-           store(result, static_cast<std::size_t>((tile.row + i) * n + tile.column), row.size(), row.data());
-         }
-       });
+  gemm(
+      m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
+      [&](const ProductTile& tile) {
+        std::vector<double> row;
+        for (std::int64_t i = 0; i < tile.rows; ++i) {
+          row.assign(tile.elements + i * tile.stride, tile.elements + i * tile.stride + tile.columns);
+          addend.add(tile.row + i, tile.column, row);
+          store(result, static_cast<std::size_t>((tile.row + i) * n + tile.column), row.size(), row.data());
+        }
+      },
+      Tiles::kAnyThread);
 }
 
 /// Strides of a scale or zero point in the extents of its factor: a list has one element a row of A, or a column of B.
