@@ -5,6 +5,8 @@
 #include <complex>
 #include <numbers>
 
+#include <fmt/ranges.h>
+
 #include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/values/codec.h"
@@ -101,16 +103,26 @@ void dft(Evaluation& e) {
   const HostTensor signal = to_float64(e.operand(0), e.memory());
   const bool inverse = e.in().int_attribute("inverse", 0) != 0, onesided = e.in().int_attribute("onesided", 0) != 0;
   const std::int64_t given = e.opset() < 20 ? e.in().int_attribute("axis", 1) : (e.has(2) ? e.integer(2) : -2);
+  const auto rank = static_cast<std::int64_t>(signal.rank());
+  // The last axis holds real and imaginary parts.
+  if (rank < 2 || given < -rank || given >= rank || given == -1 || given == rank - 1)
+    e.fail("axis {} of a signal of rank {} cannot be transformed", given, rank);
   const std::size_t axis = from_front(given, signal.rank());
   HostTensor& result = e.result();
   if (signal.size() == 0) e.fail("the signal has no elements");
+  if (e.has(1) && e.integer(1) < 1) e.fail("the length {} is not positive", e.integer(1));
   const Lines from = lines_of(signal, axis), to = lines_of(result, axis);
   std::size_t length = inverse && onesided ? 2 * (from.split.extent - 1) : from.split.extent;
   if (e.has(1)) length = static_cast<std::size_t>(e.integer(1));
+  if (length == 0) e.fail("a spectrum of one element has no signal");
   const std::size_t read = std::min(from.split.extent, inverse && onesided ? length / 2 + 1 : length);
   HostTensor wide(DType::kFloat64, result.extents(), e.memory());
   const double* const in = signal.as<double>().data();
   double* const out = wide.as_mutable<double>().data();
+  if (from.split.outer != to.split.outer || from.split.inner / from.parts != to.split.inner / to.parts ||
+      to.split.extent > length)
+    e.fail("a signal of shape [{}] has no transform of shape [{}]", fmt::join(signal.extents(), ", "),
+           fmt::join(result.extents(), ", "));
   Fourier fourier(length, inverse);
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
   std::vector<Complex> line;
