@@ -41,12 +41,21 @@ struct Term {
   friend bool operator==(const Term&, const Term&) = default;
 };
 
+/// The symbols of a polynomial, where they are few: parts stand in parts by the thousand, and most have one or two.
+struct FewSymbols {
+  static constexpr std::size_t kMost = 4;
+  std::array<Dim, kMost> dims{};  // sorted by id, the first `count`
+  std::uint8_t count = 0;
+  bool are_all = true;  // false: there are more
+};
+
 struct Polynomial {
   std::vector<Term> terms;  // sorted by monomial, no zero coefficient; empty is 0
   Bounds bounds{kMin, kMax};
   Bounds bounds_from_two{kMin, kMax};
   int nesting = 0;
   bool has_blank = false;  // in its text
+  FewSymbols symbols;
 };
 
 struct Atom {
@@ -73,6 +82,8 @@ struct DimPool::Impl {
   std::deque<Atom> atoms;
   std::unordered_multimap<std::uint64_t, std::uint32_t> polynomial_index;
   std::unordered_multimap<std::uint64_t, AtomId> atom_index;
+  mutable std::vector<std::uint32_t> seen;  // by polynomial: the walk that met it last
+  mutable std::uint32_t walk = 0;
 
   static std::optional<std::int64_t> inline_constant(Dim dim) {
     if (dim.id() >= Dim::kInlineConstant) return static_cast<std::int64_t>(dim.id() - Dim::kInlineConstant);
@@ -114,6 +125,8 @@ struct DimPool::Impl {
              std::int64_t usual, Unknown reason = Unknown::kNotTracked);
   Dim opaque(AtomKind kind, Dim a, Dim b, Bounds bounds_all, Bounds bounds_two);
   Dim atom_dim(Atom atom);
+  /// Notes the symbols of a part of a polynomial that is being made.
+  void add_symbols(const Atom& atom, FewSymbols& to) const;
 
   /// a + scale * b.
   Dim combine(Dim a, Dim b, std::int64_t scale);

@@ -81,6 +81,7 @@ Dim DimPool::Impl::lookup(std::vector<Term> terms) {
     for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
       polynomial.nesting = std::max(polynomial.nesting, atoms[term.monomial.atoms[i]].nesting);
       polynomial.has_blank = polynomial.has_blank || atoms[term.monomial.atoms[i]].has_blank;
+      add_symbols(atoms[term.monomial.atoms[i]], polynomial.symbols);
     }
   polynomial.has_blank = polynomial.has_blank || terms.size() > 1;
   polynomial.terms = std::move(terms);
@@ -88,6 +89,34 @@ Dim DimPool::Impl::lookup(std::vector<Term> terms) {
   polynomials.push_back(std::move(polynomial));
   polynomial_index.emplace(hash, index);
   return Dim::from_id(index + Dim::kFirstInterned);
+}
+
+void DimPool::Impl::add_symbols(const Atom& atom, FewSymbols& to) const {
+  const auto add = [&](Dim symbol) {
+    Dim* const end = to.dims.data() + to.count;
+    Dim* const at = std::find_if(to.dims.data(), end, [&](Dim known) { return known.id() >= symbol.id(); });
+    if (at != end && *at == symbol) return;
+    if (to.count == FewSymbols::kMost) {
+      to.are_all = false;
+      return;
+    }
+    std::copy_backward(at, end, end + 1);
+    *at = symbol;
+    ++to.count;
+  };
+  const auto add_all = [&](Dim dim) {
+    if (dim.is_unknown() || inline_constant(dim)) return;
+    const FewSymbols& few = interned(dim).symbols;
+    std::for_each(few.dims.begin(), few.dims.begin() + few.count, add);
+    to.are_all = to.are_all && few.are_all;
+  };
+  if (atom.kind != AtomKind::kSymbol && atom.kind != AtomKind::kFresh) {
+    add_all(atom.a);
+    add_all(atom.b);
+  } else {  // the polynomial that is the symbol alone is made first: this one
+    add(atom.dim.is_unknown() ? Dim::from_id(static_cast<std::uint32_t>(polynomials.size()) + Dim::kFirstInterned)
+                              : atom.dim);
+  }
 }
 
 Dim DimPool::Impl::atom_dim(Atom atom) {
@@ -146,6 +175,7 @@ Dim DimPool::Impl::opaque(AtomKind kind, Dim a, Dim b, Bounds bounds_all, Bounds
 Dim DimPool::Impl::combine(Dim a, Dim b, std::int64_t scale) {
   if (a.is_unknown()) return a;
   if (b.is_unknown()) return b;
+  if (const auto x = inline_constant(a), y = inline_constant(b); x && y) return constant(*x + *y * scale);
   const std::vector<Term> left = terms(a), right = terms(b);
   std::vector<Term> sum;
   sum.reserve(left.size() + right.size());
@@ -169,8 +199,10 @@ Dim DimPool::Impl::multiply(Dim a, Dim b) {
   if (as_constant(a) == 0 || as_constant(b) == 0) return constant(0);
   if (a.is_unknown()) return a;
   if (b.is_unknown()) return b;
+  if (const auto x = inline_constant(a), y = inline_constant(b); x && y) return constant(*x * *y);
   const std::vector<Term> left = terms(a), right = terms(b);
   std::vector<Term> products;
+  products.reserve(left.size() * right.size());
   for (const Term& x : left) {
     for (const Term& y : right) {
       if (x.monomial.degree + y.monomial.degree > kMaxDegree) return Dim(Unknown::kTooComplex);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 #include "ir/facts/dim_impl.h"
@@ -25,12 +26,19 @@ Dim apply(DimPool& pool, AtomKind kind, Dim a, Dim b) {
 }  // namespace
 
 std::vector<Dim> DimPool::symbols(Dim dim) const {
-  std::vector<Dim> found, pending{dim}, seen;
+  std::vector<Dim> found, pending{dim};
+  // A mark for each part that was met: parts stand in one another, and there may be thousands.
+  const std::uint32_t walk = ++impl_->walk;
+  impl_->seen.resize(impl_->polynomials.size());
   while (!pending.empty()) {
     const Dim next = pending.back();
     pending.pop_back();
-    if (next.is_unknown() || as_constant(next) || std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
-    seen.push_back(next);
+    if (next.is_unknown() || as_constant(next)) continue;
+    if (std::exchange(impl_->seen[next.id() - Dim::kFirstInterned], walk) == walk) continue;
+    if (const FewSymbols& few = impl_->interned(next).symbols; few.are_all) {
+      found.insert(found.end(), few.dims.begin(), few.dims.begin() + few.count);
+      continue;
+    }
     for (const Term& term : impl_->interned(next).terms) {
       for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
         const Atom& atom = impl_->atoms[term.monomial.atoms[i]];

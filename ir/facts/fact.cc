@@ -203,11 +203,15 @@ FactId FactStore::join(FactId a_id, FactId b_id) {
   return intern(result);
 }
 
+/// 64 extents of 4 KB each would be a text that nobody sees: reports show a thousand characters.
+constexpr std::size_t kMaxShapeText = 1024;
+
 std::string FactStore::shape_text(ShapeId shape) const {
   if (!is_ranked(shape)) return "[...]";
   std::string text = "[";
   for (const Dim dim : dims_of(shape)) {
     if (text.size() > 1) text += ", ";
+    if (text.size() > kMaxShapeText) return text + "...]";
     text += dims_.to_text(dim);
   }
   return text + "]";

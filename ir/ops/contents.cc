@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/ops/checks.h"
+#include "ir/ops/readable_strings.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -82,8 +83,9 @@ std::optional<std::vector<Dim>> integer_list(Inference& in, std::string_view nam
   const int operand = in.call().schema->input_index(name);
   given = in.has(operand);
   if (!given) return list;
-  // onnxruntime takes a scalar as the one axis of Unsqueeze, and nowhere else.
-  if (!(in.call().name == "Unsqueeze" && in.rank(operand) == 0) && !check_list(in, operand)) return std::nullopt;
+  // onnxruntime takes a scalar as the one axis of Unsqueeze, everybody as the one extent of Expand.
+  const bool takes_scalar = in.call().name == "Unsqueeze" || in.call().name == "Expand";
+  if (!(takes_scalar && in.rank(operand) == 0) && !check_list(in, operand)) return std::nullopt;
   if (const auto elements = in.elements(operand)) return std::vector<Dim>(elements->begin(), elements->end());
   const auto shape = in.shape(operand);
   const auto length = shape && shape->size() == 1 ? in.dims().as_constant(shape->front()) : std::nullopt;
@@ -132,6 +134,8 @@ Fact fact_of_tensor(FactStore& facts, const Tensor& tensor, std::size_t most_flo
   } else if (auto floats = tensor.floats(most_floats); floats && !floats->empty()) {
     fact.range = range_of(std::span<const double>(*floats));
     fact.content = facts.intern_content({{}, std::move(*floats)});
+  } else if (fact.dtypes == DTypeSet(DType::kString)) {
+    note_readable(facts, tensor, fact);
   }
   return fact;
 }

@@ -13,8 +13,10 @@ const Constraint kBroadcastable{"broadcastable", ConstraintKind::kShapes,
 void fail_unequal(Inference& in, const Constraint& constraint, std::vector<int> operands, Message message, Dim a, Dim b,
                   bool stretches) {
   DimPool& pool = in.dims();
-  const bool may_stretch = stretches && (pool.bounds(a).contains(1) || pool.bounds(b).contains(1));
-  if (pool.never_equal(a, b) && !(may_stretch && pool.is_multiple(a, b))) {
+  // K and K + 2 run for K = 1.
+  const Dim one = pool.constant(1);
+  const bool may_stretch = stretches && !(pool.never_equal(a, one) && pool.never_equal(b, one));
+  if (pool.never_equal(a, b) && !may_stretch) {
     in.fail(constraint, std::move(operands), std::move(message));
     return;
   }
@@ -208,8 +210,14 @@ std::optional<std::vector<std::size_t>> broadcast_indices(const DimPool& pool, s
 }
 
 std::string shape_text(const DimPool& pool, std::span<const Dim> dims) {
+  // 64 extents of 4 KB each would be a text that nobody sees: reports show a thousand characters.
+  constexpr std::size_t kMaxShapeText = 1024;
   std::string text = "[";
-  for (std::size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + pool.to_text(dims[i]);
+  for (const Dim dim : dims) {
+    if (text.size() > 1) text += ", ";
+    if (text.size() > kMaxShapeText) return text + "...]";
+    text += pool.to_text(dim);
+  }
   return text + "]";
 }
 

@@ -29,6 +29,25 @@ TEST(Dims, FollowPartsThatStandInPartsManyTimesOnce) {
   EXPECT_EQ(pool.to_text(nested).size(), 4096 + 3);
 }
 
+TEST(Dims, ListTheirSymbolsWhetherTheseAreFewOrMany) {
+  DimPool pool;
+  std::vector<Dim> symbols;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) symbols.push_back(pool.symbol(name));
+  for (std::size_t count = 1; count <= symbols.size(); ++count) {
+    const std::vector<Dim> expected(symbols.begin(), symbols.begin() + static_cast<std::ptrdiff_t>(count));
+    Dim sum = pool.constant(1), nested = pool.constant(1);
+    for (std::size_t i = count; i-- > 0;) {  // the last one first: lists are sorted
+      sum = pool.add(sum, symbols[i]);
+      nested = pool.floor_div(pool.add(nested, symbols[i]), pool.constant(3));
+    }
+    EXPECT_EQ(pool.symbols(sum), expected);
+    EXPECT_EQ(pool.symbols(nested), expected);
+    EXPECT_EQ(pool.symbols(pool.max(pool.mul(sum, symbols[0]), nested)), expected);
+  }
+  EXPECT_TRUE(pool.symbols(pool.constant(7)).empty());
+  EXPECT_TRUE(pool.symbols(Dim()).empty());
+}
+
 TEST(Dims, TextHasBracketsWhereASideOfADivisionHasBlanks) {
   DimPool pool;
   const Dim n = pool.symbol("N"), spaced = pool.symbol("two words"), three = pool.constant(3);

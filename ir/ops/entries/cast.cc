@@ -8,6 +8,7 @@
 
 #include "ir/ops/contents.h"
 #include "ir/ops/ranges.h"
+#include "ir/ops/readable_strings.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::ops {
@@ -15,6 +16,7 @@ namespace {
 
 const Constraint kCastTarget{"cast_target", ConstraintKind::kAttribute,
                              "`to` is a dtype that the operator can cast to"};
+const Constraint kCastStrings{"cast_strings", ConstraintKind::kDomain, "strings that become numbers are numbers"};
 const Constraint kBitCastWidths{"bit_cast_widths", ConstraintKind::kAttribute, "both dtypes have the same width"};
 
 bool is_integer(DType dtype) { return DTypeSet::integers().contains(dtype); }
@@ -138,6 +140,8 @@ void cast_to(Inference& in, std::optional<DType> to) {
   in.set_dtype(0, *to);
   const DTypeSet from = in.operand(0).dtypes;
   cast_range(in, from, *to);
+  if (!readable_dtypes(in.facts(), in.operand(0)).contains(*to))
+    in.fail(kCastStrings, {0}, {"an element of {} is not a number, Cast to {} reads each as one", OperandRef(0), *to});
   const DTypeSet numbers = DTypeSet::integers() | DTypeSet::floats() | DTypeSet(DType::kBool);
   if (from.single() && from.is_subset_of(numbers) && numbers.contains(*to)) cast_content(in, *to);
 }
@@ -188,8 +192,13 @@ void identity(Inference& in) { in.set_same(0, 0); }
 
 const RegisterOps kCasts{
     OpEntry("Identity").computes(Opcode::kIdentity).infer(identity),
-    OpEntry("Cast").computes(Opcode::kCast).trait(OpTrait::kElementwise).infer(cast).constraint(kCastTarget),
-    OpEntry("CastLike").computes(Opcode::kCast).infer(cast_like),
+    OpEntry("Cast")
+        .computes(Opcode::kCast)
+        .trait(OpTrait::kElementwise)
+        .infer(cast)
+        .constraint(kCastTarget)
+        .constraint(kCastStrings),
+    OpEntry("CastLike").computes(Opcode::kCast).infer(cast_like).constraint(kCastStrings),
     OpEntry("BitCast").infer(bit_cast).constraint(kBitCastWidths),
 };
 

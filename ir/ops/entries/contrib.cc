@@ -19,7 +19,8 @@ const Constraint kPackedInner{"contrib_packed_inner", ConstraintKind::kShapes,
                               "the last extent of the data is K of the packed weights"};
 const Constraint kContribAttention{"contrib_attention_shapes", ConstraintKind::kShapes,
                                    "data, projections and caches of an attention fit each other"};
-const Constraint kContribHeads{"contrib_attention_heads", ConstraintKind::kAttribute, "head counts are at least 1"};
+const Constraint kContribHeads{"contrib_attention_heads", ConstraintKind::kAttribute,
+                               "head counts are at least 1 and divide the hidden size"};
 const Constraint kContribConcat{"contrib_concat", ConstraintKind::kConcatShapes,
                                 "shapes are equal but for the concatenated axis"};
 const Constraint kContribElementwise{"contrib_broadcast", ConstraintKind::kShapes,
@@ -262,6 +263,15 @@ std::int64_t head_count(Inference& in, std::string_view attribute) {
   return 0;
 }
 
+/// Each head has an equal part of `width`, of an operand.
+void check_heads(Inference& in, Dim width, std::int64_t heads, std::string_view attribute, int operand) {
+  const auto extent = in.dims().as_constant(width);
+  if (heads < 1 || !extent || *extent % heads == 0) return;
+  in.fail(kContribHeads, {operand},
+          {"{} of {} is {}, which does not divide the hidden size {} of {}", AttributeName(attribute), in.call().name,
+           heads, *extent, OperandRef(operand)});
+}
+
 /// Data [batch, length, width] times merged weights [width, 3 * hidden], or widths of their own in qkv_hidden_sizes.
 void merged_attention(Inference& in, int past, bool packed) {
   DimPool& pool = in.dims();
@@ -273,6 +283,7 @@ void merged_attention(Inference& in, int past, bool packed) {
   const Dim third = pool.floor_div(dim_of(in, 1, 1), pool.constant(3));
   const bool own = sizes && sizes->size() == 3;
   const Dim hidden = own ? pool.constant((*sizes)[0]) : third, values = own ? pool.constant((*sizes)[2]) : third;
+  check_heads(in, hidden, heads, "num_heads", 1);
   if (packed) return in.set_shape(0, Dims{dim_of(in, 0, 0), values});
   const Dim batch = dim_of(in, 0, 0), length = dim_of(in, 0, 1);
   in.set_shape(0, Dims{batch, length, values});
@@ -294,6 +305,7 @@ void multi_head_attention(Inference& in) {
   const bool packed = query->size() == 5;
   const Dim hidden = packed ? pool.mul((*query)[2], (*query)[4]) : (*query)[2];
   const Dim size = packed ? (*query)[4] : pool.floor_div(hidden, heads);
+  if (!packed) check_heads(in, hidden, count, "num_heads", 0);
   Dim values(Unknown::kNotTracked), value_size(Unknown::kNotTracked), fed(Unknown::kNotTracked);
   if (packed) {
     values = hidden;
@@ -335,6 +347,7 @@ void group_query_attention(Inference& in) {
   if (!all) return;
   // Without a key, the query holds query, key and value.
   const Dim size = pool.floor_div(width, pool.constant(in.has(1) ? heads : *all));
+  if (in.has(1)) check_heads(in, width, heads, "num_heads", 0);
   in.set_shape(0, Dims{batch, length, in.has(1) ? width : pool.mul(size, pool.constant(heads))});
   if (in.has(1)) {
     check_shape(in, 1, Dims{batch, dim_of(in, 1, 1), dim_of(in, 2, 2)}, kContribAttention, "key", 0);

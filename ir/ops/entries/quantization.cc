@@ -97,6 +97,12 @@ void dynamic_quantize_linear(Inference& in) {
 void qlinear_conv(Inference& in) {
   if (const auto shape = conv_shape(in, 0, 3, 8)) in.set_shape(0, *shape);
   for (const int operand : {1, 2, 6, 7}) check_one_element(in, operand, kScaleShape, "scale or zero point");
+  // Of the weights: one for all, or one a filter.
+  for (const int operand : {4, 5}) {
+    const auto scale = in.shape(operand);
+    if (!scale || scale->empty() || in.dims().bounds(scale->front()).contains(1)) continue;
+    check_shape(in, operand, Dims{dim_of(in, 3, 0)}, kScaleShape, "scale or zero point of the weights", 3);
+  }
 }
 
 void qlinear_matmul(Inference& in) {

@@ -2,6 +2,7 @@
 // SequenceLength, ConcatFromSequence (opset 11), SplitToSequence (11, 24), Optional, OptionalGetElement,
 // OptionalHasElement (15, 18, 28). The fact of a sequence covers each of its elements; its length is a 1-d shape.
 #include <algorithm>
+#include <optional>
 
 #include "ir/ops/attributes.h"
 #include "ir/ops/contents.h"
@@ -22,6 +23,8 @@ const Constraint kPartsSizes{"split_to_sequence_sizes", ConstraintKind::kDomain,
                              "a scalar size is positive; sizes are not negative and sum up to the extent"};
 const Constraint kJoinAxis{"concat_from_sequence_axis_in_range", ConstraintKind::kAxisRange,
                            "-rank <= axis < rank; with new_axis up to the rank"};
+const Constraint kJoinShapes{"concat_from_sequence_shapes", ConstraintKind::kConcatShapes,
+                             "elements have one shape but for the joined axis"};
 const Constraint kNoElements{"concat_from_sequence_empty", ConstraintKind::kDomain, "the sequence has elements"};
 
 /// Length of a sequence operand.
@@ -40,9 +43,63 @@ void set_sequence(Inference& in, FactId element, Dim length) {
   result.shape = in.facts().intern_shape(dims);
 }
 
+/// What is known of the difference between the shapes of two tensors: kTop for nothing, a fact of an optional where
+/// their ranks differ, else a tensor whose shape has a 1 for each axis along which they differ.
+FactId difference_of(FactStore& facts, FactId a_id, FactId b_id) {
+  const Fact &a = facts.fact(a_id), &b = facts.fact(b_id);
+  const auto has_shape = [&](const Fact& fact) {
+    return fact.kind == ValueKind::kTensor && facts.is_ranked(fact.shape) && !fact.dtypes.contains(DType::kString);
+  };
+  if (!has_shape(a) || !has_shape(b)) return FactId::kTop;
+  Fact difference;
+  difference.kind = ValueKind::kOptional;
+  const auto x = facts.dims_of(a.shape), y = facts.dims_of(b.shape);
+  if (x.size() == y.size()) {
+    difference.kind = ValueKind::kTensor;
+    Dims axes;
+    bool any = false;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const bool differs = facts.dims().never_equal(x[i], y[i]);
+      any = any || differs;
+      axes.push_back(facts.dims().constant(differs ? 1 : 0));
+    }
+    if (!any) return FactId::kTop;
+    difference.shape = facts.intern_shape(axes);
+  }
+  return facts.intern(difference);
+}
+
+/// The elements of a sequence that has some of that difference: it is kept as `element`, which tensors have no use for.
+FactId with_difference(FactStore& facts, FactId element, FactId difference) {
+  if (difference == FactId::kTop || facts.fact(element).kind != ValueKind::kTensor) return element;
+  Fact fact = facts.fact(element);
+  fact.element = difference;
+  return facts.intern(fact);
+}
+
+/// Some elements of the sequence have other ranks.
+bool ranks_differ(const FactStore& facts, const Fact& element) {
+  return element.element != FactId::kTop && !element.dtypes.contains(DType::kString) &&
+         facts.fact(element.element).kind == ValueKind::kOptional;
+}
+
+/// Some elements of the sequence differ along an axis other than `joined`; nullopt: they are stacked along a new one.
+bool elements_differ(const FactStore& facts, const Fact& element, std::optional<std::size_t> joined) {
+  if (element.element == FactId::kTop || element.dtypes.contains(DType::kString)) return false;
+  if (ranks_differ(facts, element)) return true;
+  const auto axes = facts.dims_of(facts.fact(element.element).shape);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (i != joined && facts.dims().is_constant(axes[i], 1)) return true;
+  return false;
+}
+
 void sequence_construct(Inference& in) {
-  FactId element = in.operand_id(0);
-  for (int i = 1; i < static_cast<int>(in.operand_count()); ++i) element = in.facts().join(element, in.operand_id(i));
+  FactId element = in.operand_id(0), difference = FactId::kTop;
+  for (int i = 1; i < static_cast<int>(in.operand_count()); ++i) {
+    element = in.facts().join(element, in.operand_id(i));
+    if (difference == FactId::kTop) difference = difference_of(in.facts(), in.operand_id(0), in.operand_id(i));
+  }
+  element = with_difference(in.facts(), element, difference);
   set_sequence(in, element, in.dims().constant(static_cast<std::int64_t>(in.operand_count())));
 }
 
@@ -191,9 +248,16 @@ void concat_from_sequence(Inference& in) {
   if (element.kind != ValueKind::kTensor) return;
   in.set_dtype(0, element.dtypes == DTypeSet::all() ? in.result().dtypes : element.dtypes);
   in.set_range(0, element.range);
-  if (element.shape == ShapeId::kUnranked) return;
-  Dims shape = copy_dims(in.facts().dims_of(element.shape));
   const bool stacks = in.int_attribute("new_axis", 0) != 0;
+  const auto report_difference = [&] {
+    in.fail(kJoinShapes, {0},
+            {"elements of {} differ in shape beyond the axis along which they are joined", OperandRef(0)});
+  };
+  if (element.shape == ShapeId::kUnranked) {
+    if (ranks_differ(in.facts(), element)) report_difference();
+    return;
+  }
+  Dims shape = copy_dims(in.facts().dims_of(element.shape));
   const auto rank = static_cast<std::int64_t>(shape.size()) + (stacks ? 1 : 0);
   const std::int64_t axis = in.int_attribute("axis", 0);
   if (axis < -rank || axis >= rank) {
@@ -202,6 +266,8 @@ void concat_from_sequence(Inference& in) {
     return;
   }
   const auto at = axis < 0 ? axis + rank : axis;
+  if (elements_differ(in.facts(), element, stacks ? std::nullopt : std::optional(static_cast<std::size_t>(at))))
+    report_difference();
   if (stacks) {
     shape.insert(shape.begin() + at, length);
   } else {
@@ -282,7 +348,11 @@ const RegisterOps kSequences{
     collection("SequenceAt").infer(sequence_at).host("position").constraint(kPosition),
     collection("SequenceLength").infer(sequence_length),
     collection("SplitToSequence").infer(split_to_sequence).host("split").constraint(kPartsAxis).constraint(kPartsSizes),
-    collection("ConcatFromSequence").infer(concat_from_sequence).constraint(kJoinAxis).constraint(kNoElements),
+    collection("ConcatFromSequence")
+        .infer(concat_from_sequence)
+        .constraint(kJoinAxis)
+        .constraint(kJoinShapes)
+        .constraint(kNoElements),
     collection("Optional").infer(optional),
     collection("OptionalGetElement").infer(optional_get_element),
     collection("OptionalHasElement").infer(optional_has_element),

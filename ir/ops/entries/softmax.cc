@@ -10,6 +10,8 @@ namespace {
 
 const Constraint kSoftmaxAxis{"softmax_axis_in_range", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 
+const Constraint kHardmaxRank{"hardmax_rank", ConstraintKind::kRank, "there is an axis to choose along"};
+
 void normalise(Inference& in, double lo, double hi) {
   unary_shape(in);
   const Range& range = in.operand(0).range;
@@ -26,6 +28,10 @@ void softmax(Inference& in) { normalise(in, 0, 1); }
 void log_softmax(Inference& in) { normalise(in, -HUGE_VAL, 0); }
 
 void hardmax(Inference& in) {
+  if (in.rank(0) == 0 && in.opset() >= 11) {
+    in.fail(kHardmaxRank, {0}, {"{} is a scalar, Hardmax needs at least 1 axis", OperandRef(0)});
+    return unary_shape(in);
+  }
   normalise(in, 0, 1);
   in.result().range.nan = false;
 }
@@ -37,7 +43,7 @@ OpEntry normalisation(std::string_view name, InferFunction function) {
 const RegisterOps kSoftmaxes{
     normalisation("Softmax", softmax).computes(Opcode::kSoftmax),
     normalisation("LogSoftmax", log_softmax).computes(Opcode::kLogSoftmax),
-    normalisation("Hardmax", hardmax),
+    normalisation("Hardmax", hardmax).constraint(kHardmaxRank),
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // (20).
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 
 #include "ir/ops/attributes.h"
 #include "ir/ops/elementwise.h"
@@ -10,6 +12,7 @@
 namespace tensorlint::ops {
 namespace {
 
+const Constraint kPattern{"regex_pattern", ConstraintKind::kAttribute, "the pattern is a regular expression"};
 const Constraint kNormalizerShape{"string_normalizer_shape", ConstraintKind::kShapes,
                                   "the operand is of shape [C] or [1, C]"};
 const Constraint kNormalizerCase{"string_normalizer_case", ConstraintKind::kAttribute,
@@ -77,13 +80,46 @@ void tf_idf(Inference& in) {
   }
 }
 
-void regex_full_match(Inference& in) { unary_shape(in); }
+/// What no flavour of regular expressions compiles; onnxruntime has RE2, the reference implementation Python's.
+std::optional<std::string_view> pattern_fault(std::string_view pattern) {
+  int depth = 0;
+  bool can_repeat = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '*' || c == '+' || c == '?') {
+      if (!can_repeat) return "repeats nothing";
+      continue;
+    }
+    can_repeat = c != '(' && c != '|';
+    if (c == '\\') {
+      if (++at == pattern.size()) return "ends in a backslash";
+    } else if (c == '[') {
+      at += at + 1 < pattern.size() && pattern[at + 1] == '^' ? 2 : 1;
+      if (at < pattern.size() && pattern[at] == ']') ++at;  // the first is one of the characters
+      while (at < pattern.size() && pattern[at] != ']') at += pattern[at] == '\\' ? 2 : 1;
+      if (at >= pattern.size()) return "has a [ without its ]";
+    } else if (c == '(') {
+      ++depth;
+      if (at + 1 < pattern.size() && pattern[at + 1] == '?') ++at;  // (?:...), (?i)
+    } else if (c == ')' && --depth < 0) {
+      return "has a ) without its (";
+    }
+  }
+  return depth > 0 ? std::optional<std::string_view>("has a ( without its )") : std::nullopt;
+}
+
+void regex_full_match(Inference& in) {
+  unary_shape(in);
+  const std::string_view pattern = in.string_attribute("pattern", "");
+  if (const auto fault = pattern_fault(pattern))
+    in.fail(kPattern, {}, {"{} of RegexFullMatch {}: `{}`", AttributeName("pattern"), *fault, pattern});
+}
 
 const RegisterOps kTexts{
     OpEntry("StringNormalizer").infer(string_normalizer).constraint(kNormalizerShape).constraint(kNormalizerCase),
     OpEntry("StringConcat").trait(OpTrait::kElementwise).infer(string_concat).constraint(kBroadcastable),
     OpEntry("StringSplit").infer(string_split),
-    OpEntry("RegexFullMatch").infer(regex_full_match),
+    OpEntry("RegexFullMatch").infer(regex_full_match).constraint(kPattern),
     OpEntry("TfIdfVectorizer")
         .infer(tf_idf)
         .constraint(kVectorizerShape)
