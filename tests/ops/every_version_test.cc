@@ -148,5 +148,12 @@ TEST(EveryVersion, PageIsCurrent) {
 #endif
 }
 
+TEST(EveryVersion, ContribOperatorsWithoutInferenceAreListed) {
+  const std::string lacking = operator_table(true);
+  EXPECT_NE(lacking.find("\ncom.microsoft.AttnLSTM\n"), std::string::npos) << lacking;
+  EXPECT_EQ(lacking.find("com.microsoft.FusedMatMul"), std::string::npos);
+  EXPECT_EQ(operator_table(false).find("com.microsoft"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tensorlint::ops

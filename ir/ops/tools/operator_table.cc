@@ -7,6 +7,7 @@
 
 #include "ir/ops/inference.h"
 #include "ir/ops/tools/probe.h"
+#include "ir/schema/contrib_schemas.h"
 #include "ir/schema/schema.h"
 
 namespace tensorlint::ops {
@@ -71,6 +72,17 @@ std::string sums(const std::vector<Row>& list) {
                      operators, list.size(), inferred, versions, contents, range);
 }
 
+/// Those of onnxruntime's own domains, one to a line as `./dev new op` takes them.
+std::string contrib_without_entry() {
+  std::string text;
+  for (const ContribSchema& schema : contrib_schemas()) {
+    if (is_inferred(find_entry(schema.domain, schema.name, schema.since_version))) continue;
+    text +=
+        schema.domain.empty() ? fmt::format("{}\n", schema.name) : fmt::format("{}.{}\n", schema.domain, schema.name);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string operator_table(bool lacking) {
@@ -82,7 +94,10 @@ std::string operator_table(bool lacking) {
     text += fmt::format("{:<44} {:<9} {:<8} {:<6} {:>11} {:>10} {:>8} {:>6}\n", row.name, row.inference, row.contents,
                         row.range, row.constraints, "-", "-", "-");
   }
-  return text + "\n" + sums(list) + "\n";
+  text += "\n" + sums(list) + "\n";
+  const std::string contrib = lacking ? contrib_without_entry() : "";
+  if (!contrib.empty()) text += "\nof onnxruntime's own domains without inference:\n" + contrib;
+  return text;
 }
 
 std::string operator_page() {
