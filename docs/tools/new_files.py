@@ -156,6 +156,17 @@ def contrib_schema(domain: str, name: str) -> Schema | None:
     return Schema(int(row[1]), [int(row[1])], f"onnxruntime {domain}.{name}", formals(inputs), formals(outputs), required)
 
 
+def spelled_alike(argument: str) -> list[str]:
+    """Operators of that name in another domain or another case, as `./dev new op` takes them."""
+    import onnx.defs
+
+    (table,) = ROOT.glob("ir/*/generated/contrib_schemas.cc")
+    known = set(re.findall(r'^    {"([\w.]*)", "(\w+)"', table.read_text(), re.MULTILINE))
+    known |= {(each.domain, each.name) for each in onnx.defs.get_all_schemas()}
+    name = argument.rpartition(".")[2].lower()
+    return sorted(".".join(filter(None, each)) for each in known if each[1].lower() == name)
+
+
 VALUES = {"i": '.with("{}", 1)', "f": '.with("{}", 1.0)', "s": '.with("{}", "")', "I": '.ints("{}", {{1}})', "F": '.float_list("{}", {{1}})', "S": '.strings("{}", {{""}})'}
 
 
@@ -170,10 +181,13 @@ def new_op(argument: str) -> Files:
     if not re.fullmatch(r"[A-Za-z]\w*", name):
         raise Refusal(f"an operator is named like `ReduceMean` or `com.microsoft.FusedMatMul`, not `{argument}`")
     schema = contrib_schema(domain, name) or onnx_schema(domain, name)
+    if schema is None and (alike := spelled_alike(argument)):
+        raise Refusal(f"no schema of `{argument}`; is {' or '.join(f'`{each}`' for each in alike)} meant?")
     if schema is None:
         raise Refusal(f"no schema of `{argument}` in the onnx package or the table of contrib operators; names are written as there, `ReduceMean`")
     for existing in sorted((ROOT / "ir" / "ops" / "entries").rglob("*.cc")):
-        if f'"{name}"' in existing.read_text():
+        text = existing.read_text()
+        if f'"{name}"' in text and (not domain or f'"{domain}"' in text):  # ONNX may have one of that name
             raise Refusal(f"`{name}` has an entry in {existing.relative_to(ROOT)}")
     operands = [formal for formal in schema.inputs if formal.required]
     if not operands or not all(formal.dtypes for formal in [*operands, schema.outputs[0]]):
@@ -226,7 +240,7 @@ TEST({name}, Shape) {{
 
 KINDS = {"rule": new_rule, "op": new_op, "report": new_report, "command": new_command}
 NEXT = {
-    "rule": "now write the rule, its page and its fixtures; `./dev update rules` writes what they report",
+    "rule": "now write the rule, its page and its fixtures; `./dev update {name}` writes what they report",
     "op": "now write what it infers and tests of it; for an operator of ONNX `./dev ops --write` and `./dev update Version` follow",
     "report": "now write the report and its test, and add it to docs/check.md",
     "command": "now write the command and its test, and add it to README.md",
@@ -255,7 +269,7 @@ def main() -> int:
         subprocess.run([str(formatter), "-i", *sources], check=True)
     if arguments[0] == "rule":
         symptoms.INDEX.write_text(symptoms.index())
-    print(NEXT[arguments[0]])
+    print(NEXT[arguments[0]].format(name=arguments[1].rpartition("/")[2].replace("-", "_")))
     return 0
 
 
