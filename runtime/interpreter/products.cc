@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
@@ -131,6 +132,25 @@ template <typename Vector, typename T>
   }
 }
 
+/// to[x] += weight * from[x * stride].
+template <typename T>
+[[gnu::always_inline]] inline void add_scaled_row(double weight, const T* from, std::int64_t stride, std::int64_t count,
+                                                  double* to) {
+  if (stride == 1) {
+    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x]);
+  } else {
+    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x * stride]);
+  }
+}
+
+/// Rows of 16 elements, `stride` apart, as rows of doubles, `step` apart.
+template <typename T>
+[[gnu::always_inline]] inline void pack_strip_rows(std::int64_t rows, const T* from, std::int64_t stride, double* to,
+                                                   std::int64_t step) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < kStrip; ++j) to[i * step + j] = static_cast<double>(from[i * stride + j]);
+}
+
 /// The loops for one kind of processor.
 struct Loops {
   void (*multiply)(int rows, std::int64_t strips, std::int64_t inner, const double* a, const double* b,
@@ -141,6 +161,10 @@ struct Loops {
                      double* c);
   void (*dot_doubles)(std::int64_t rows, std::int64_t k, const double* x, const double* b, std::int64_t stride,
                       double* c);
+  void (*row_floats)(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to);
+  void (*row_doubles)(double weight, const double* from, std::int64_t stride, std::int64_t count, double* to);
+  void (*pack_floats)(std::int64_t rows, const float* from, std::int64_t stride, double* to, std::int64_t step);
+  void (*pack_doubles)(std::int64_t rows, const double* from, std::int64_t stride, double* to, std::int64_t step);
 };
 
 using Vector2 [[gnu::vector_size(16)]] = double;
@@ -163,13 +187,22 @@ using Vector8 [[gnu::vector_size(64)]] = double;
                          double* c) {                                                                              \
     dot_rows<Vector>(rows, k, x, b, stride, c);                                                                    \
   }                                                                                                                \
-  constexpr Loops name##_loops{name##_multiply, name##_add<float>, name##_add<double>, name##_dot<float>,          \
-                               name##_dot<double>};
+  template <typename T>                                                                                            \
+  target void name##_row(double weight, const T* from, std::int64_t stride, std::int64_t count, double* to) {      \
+    add_scaled_row(weight, from, stride, count, to);                                                               \
+  }                                                                                                                \
+  template <typename T>                                                                                            \
+  target void name##_pack(std::int64_t rows, const T* from, std::int64_t stride, double* to, std::int64_t step) {  \
+    pack_strip_rows(rows, from, stride, to, step);                                                                 \
+  }                                                                                                                \
+  constexpr Loops name##_loops{name##_multiply,    name##_add<float>,  name##_add<double>,                         \
+                               name##_dot<float>,  name##_dot<double>, name##_row<float>,                          \
+                               name##_row<double>, name##_pack<float>, name##_pack<double>};
 
 TENSORLINT_LOOPS(basic, , Vector2)
 #if defined(__x86_64__)
 TENSORLINT_LOOPS(avx2, [[gnu::target("avx2,fma")]], Vector4)
-TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,fma")]], Vector8)
+TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]], Vector8)
 #endif
 #undef TENSORLINT_LOOPS
 // NOLINTEND
@@ -178,7 +211,8 @@ TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,fma")]], Vector8)
 const Loops& loops() {
   static const Loops best = [] {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")) return avx512_loops;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma"))
+      return avx512_loops;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_loops;
 #endif
     return basic_loops;
@@ -224,8 +258,11 @@ void DenseFactor<T>::pack(std::int64_t row, std::int64_t rows, std::int64_t colu
                           std::int64_t row_step, std::int64_t column_step) const {
   const T* const from = elements_ + row * row_stride_ + column * column_stride_;
   if (column_stride_ == 1 && column_step == 1 && columns == kStrip) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < kStrip; ++j) to[i * row_step + j] = static_cast<double>(from[i * row_stride_ + j]);
+    if constexpr (std::is_same_v<T, float>) {
+      loops().pack_floats(rows, from, row_stride_, to, row_step);
+    } else {
+      loops().pack_doubles(rows, from, row_stride_, to, row_step);
+    }
   } else if (row_step == 1 && rows == kRows) {
     for (std::int64_t j = 0; j < columns; ++j)
       for (std::int64_t i = 0; i < kRows; ++i)
@@ -332,6 +369,14 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const
     pack_panel(b, k, column, columns, right);
     multiply_panel(m, column, columns, k, a, right, sink, tiles);
   }
+}
+
+void add_scaled(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to) {
+  loops().row_floats(weight, from, stride, count, to);
+}
+
+void add_scaled(double weight, const double* from, std::int64_t stride, std::int64_t count, double* to) {
+  loops().row_doubles(weight, from, stride, count, to);
 }
 
 Numbers::Numbers(const HostTensor& tensor) {

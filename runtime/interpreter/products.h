@@ -70,6 +70,10 @@ void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductS
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
           Tiles tiles = Tiles::kInOrder);
 
+/// to[i] += weight * from[i * stride], for `count` of them.
+void add_scaled(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to);
+void add_scaled(double weight, const double* from, std::int64_t stride, std::int64_t count, double* to);
+
 /// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are that, else
 /// converted, which is exact but for integers above 2^53.
 class Numbers {

@@ -181,7 +181,7 @@ double seconds_of(::clockid_t clock) {
 void keep_memory() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
-  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::mallopt(M_TOP_PAD, 1 << 20);
 #endif
 }

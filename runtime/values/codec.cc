@@ -157,6 +157,72 @@ const std::vector<double>& small_numbers(DType dtype) {
   }
 }
 
+/// Loops for one kind of processor: exact or correctly rounded, the same on all.
+struct Loops {
+  void (*widen)(const float* from, double* to, std::size_t count);
+  void (*narrow)(const double* from, float* to, std::size_t count);
+  void (*encode_float16)(const double* from, std::uint16_t* to, std::size_t count);
+  void (*encode_bfloat16)(const double* from, std::uint16_t* to, std::size_t count);
+};
+
+/// float16 and bfloat16, of `mantissa` bits, with exponents from `lowest`: `value` rounded to nearest, ties to even.
+template <int mantissa, int lowest>
+[[gnu::always_inline]] inline std::uint16_t encode_half(double value) {
+  constexpr int kDropped = 52 - mantissa;
+  constexpr std::uint64_t kInfinity = ((std::uint64_t{1} << (15 - mantissa)) - 1) << mantissa;
+  constexpr std::uint64_t kBias = static_cast<std::uint64_t>(1023 + lowest - 1) << mantissa;
+  // Added to a number below the normal ones, it leaves the multiple of the smallest one in the low bits.
+  constexpr double kShift = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 52 + lowest - mantissa) << 52);
+  constexpr double kLeastNormal = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + lowest) << 52);
+  const auto all = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t bits = all & ~(std::uint64_t{1} << 63), sign = all >> 63 << 15;
+  const double magnitude = std::bit_cast<double>(bits);
+  const std::uint64_t tie = (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
+  std::uint64_t normal = ((bits + tie) >> kDropped) - kBias;
+  const std::uint64_t small = std::bit_cast<std::uint64_t>(magnitude + kShift) - std::bit_cast<std::uint64_t>(kShift);
+  std::uint64_t result = magnitude < kLeastNormal ? small : normal;
+  result = magnitude >= 0x1p128 || (magnitude >= kLeastNormal && normal > kInfinity) ? kInfinity : result;
+  result = magnitude != magnitude ? kInfinity | (std::uint64_t{1} << (mantissa - 1)) : result;
+  return static_cast<std::uint16_t>(sign | result);
+}
+
+// NOLINTBEGIN: a function's target cannot be a template's parameter
+#define TENSORLINT_LOOPS(name, target)                                                    \
+  target void name##_widen(const float* from, double* to, std::size_t count) {            \
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<double>(from[i]);         \
+  }                                                                                       \
+  target void name##_narrow(const double* from, float* to, std::size_t count) {           \
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);          \
+  }                                                                                       \
+  target void name##_float16(const double* from, std::uint16_t* to, std::size_t count) {  \
+    for (std::size_t i = 0; i < count; ++i) to[i] = encode_half<10, -14>(from[i]);        \
+  }                                                                                       \
+  target void name##_bfloat16(const double* from, std::uint16_t* to, std::size_t count) { \
+    for (std::size_t i = 0; i < count; ++i) to[i] = encode_half<7, -126>(from[i]);        \
+  }                                                                                       \
+  constexpr Loops name##_loops{name##_widen, name##_narrow, name##_float16, name##_bfloat16};
+
+TENSORLINT_LOOPS(basic, )
+#if defined(__x86_64__)
+TENSORLINT_LOOPS(avx2, [[gnu::target("avx2")]])
+TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")]])
+#endif
+#undef TENSORLINT_LOOPS
+// NOLINTEND
+
+const Loops& loops() {
+  static const Loops best = [] {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+      return avx512_loops;
+    if (__builtin_cpu_supports("avx2")) return avx2_loops;
+#endif
+    return basic_loops;
+  }();
+  return best;
+}
+
 template <typename T, typename Row>
 void load_as(const HostTensor& tensor, std::size_t first, std::size_t count, Row* row) {
   const T* const from = tensor.as<T>().data() + first;
@@ -224,7 +290,7 @@ double decode(DType dtype, std::uint16_t bits) {
 
 void load(const HostTensor& tensor, std::size_t first, std::size_t count, double* row) {
   const DType dtype = tensor.dtype();
-  if (dtype == DType::kFloat32) return load_as<float>(tensor, first, count, row);
+  if (dtype == DType::kFloat32) return loops().widen(tensor.as<float>().data() + first, row, count);
   if (dtype == DType::kFloat64) return load_as<double>(tensor, first, count, row);
   if (!is_float(dtype)) return load_integers(tensor, first, count, row);
   const std::vector<double>& numbers = small_numbers(dtype);
@@ -243,7 +309,7 @@ void load(const HostTensor& tensor, std::size_t first, std::size_t count, std::i
 
 void store(HostTensor& tensor, std::size_t first, std::size_t count, const double* row, bool saturate) {
   const DType dtype = tensor.dtype();
-  if (dtype == DType::kFloat32) return store_as<float>(tensor, first, count, row);
+  if (dtype == DType::kFloat32) return loops().narrow(row, tensor.as_mutable<float>().data() + first, count);
   if (dtype == DType::kFloat64) return store_as<double>(tensor, first, count, row);
   if (!is_float(dtype)) throw RunFault{fmt::format("numbers are not stored as {}", to_text(dtype))};
   if (dtype == DType::kFloat8E8M0) {
@@ -251,14 +317,13 @@ void store(HostTensor& tensor, std::size_t first, std::size_t count, const doubl
     for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(encode_power(row[i]));
     return;
   }
-  const Format format = format_of(dtype);
   if (element_bytes(dtype) == 2) {
     std::uint16_t* const to = tensor.as_mutable<std::uint16_t>().data() + first;
-    for (std::size_t i = 0; i < count; ++i) to[i] = encode(format, row[i], saturate);
-  } else {
-    std::uint8_t* const to = tensor.as_mutable<std::uint8_t>().data() + first;
-    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(encode(format, row[i], saturate));
+    return (dtype == DType::kFloat16 ? loops().encode_float16 : loops().encode_bfloat16)(row, to, count);
   }
+  const Format format = format_of(dtype);
+  std::uint8_t* const to = tensor.as_mutable<std::uint8_t>().data() + first;
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(encode(format, row[i], saturate));
 }
 
 void store(HostTensor& tensor, std::size_t first, std::size_t count, const std::int64_t* row) {

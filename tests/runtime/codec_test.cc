@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace tensorlint::runtime {
 namespace {
@@ -23,6 +24,28 @@ TEST(Codec, EveryNumberOfAFormatComesBack) {
         EXPECT_EQ(encode(dtype, value), bits) << to_text(dtype) << ' ' << value;
       }
     }
+  }
+}
+
+/// Loops that store many numbers give what encoding one does: at every number of the format, halfway to the next one
+/// and on either side of it, and beyond the format's range.
+TEST(Codec, RowsOfHalvesAreEncodedAsSingleNumbers) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    std::vector<double> numbers{1e308, -1e308, 5e-324, 65519.999, 65520.0, std::nan(""), -std::nan("")};
+    for (unsigned bits = 0; bits < 1U << 16; ++bits) {
+      const double value = decode(dtype, static_cast<std::uint16_t>(bits));
+      numbers.push_back(value);
+      if (!std::isfinite(value)) continue;
+      const double halfway = (value + decode(dtype, static_cast<std::uint16_t>(bits + 1))) / 2;
+      for (const double near : {halfway, std::nextafter(halfway, kInfinity), std::nextafter(halfway, -kInfinity)})
+        numbers.push_back(near);
+    }
+    Memory memory(std::uint64_t{1} << 24);
+    HostTensor tensor(dtype, {static_cast<std::int64_t>(numbers.size())}, memory);
+    store(tensor, 0, numbers.size(), numbers.data());
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      ASSERT_EQ(tensor.as<std::uint16_t>()[i], encode(dtype, numbers[i])) << to_text(dtype) << ' ' << numbers[i];
   }
 }
 

@@ -91,15 +91,6 @@ bool is_pointwise(const WindowGeometry& windows) {
 
 constexpr std::int64_t kWorthThread = std::int64_t{1} << 18;  // products
 
-template <typename T>
-void add_scaled(double weight, const T* from, std::int64_t stride, std::int64_t count, double* to) {
-  if (stride == 1) {
-    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x]);
-  } else {
-    for (std::int64_t x = 0; x < count; ++x) to[x] += weight * static_cast<double>(from[x * stride]);
-  }
-}
-
 /// Few filters a group: sums go along rows of the result, filter element by filter element. `sink` takes rows of sums:
 /// (n, m, first, count, sums) of image n and filter m, positions from `first` on.
 template <typename T, typename W, typename Sink>

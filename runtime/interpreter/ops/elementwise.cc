@@ -4,12 +4,14 @@
 #include <type_traits>
 
 #include "runtime/values/movement.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
 
 // Below this many elements a run costs more to find than to compute.
 constexpr std::size_t kShortRun = 24;
+constexpr std::size_t kThreadPart = std::size_t{1} << 17;  // elements that a thread takes at once
 
 template <typename T>
 void load_row(const HostTensor& tensor, std::size_t first, std::size_t count, T* buffer) {
@@ -43,6 +45,18 @@ void run_as(const BroadcastWalk& walk, HostTensor& to, BinaryRow<T, R> row) {
   alignas(64) T from_b[kRow];
   alignas(64) R result[kRow];
   walk.for_each_run([&](std::size_t first, std::size_t run, std::span<const std::size_t> from) {
+    if (whole && run >= 2 * kThreadPart) {
+      return parallel_ranges(static_cast<std::int64_t>(run), static_cast<std::int64_t>(kThreadPart),
+                             [&](std::int64_t begin, std::int64_t end) {
+                               const auto done = static_cast<std::size_t>(begin),
+                                          count = static_cast<std::size_t>(end - begin);
+                               const auto row_at = [&](std::size_t k) {
+                                 const std::size_t at = from[k] + (walk.varies(k) ? done : 0);
+                                 return Row<T>{walk.operand(k).template as<T>().data() + at, walk.varies(k)};
+                               };
+                               row(row_at(0), row_at(1), to.as_mutable<R>().data() + first + done, count);
+                             });
+    }
     const std::size_t step = whole ? run : kRow;
     for (std::size_t done = 0; done < run; done += step) {
       const std::size_t count = std::min(step, run - done);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "runtime/values/codec.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 
@@ -64,13 +65,23 @@ struct FunctionLoop {
   }
 };
 
+/// Large tensors by several threads.
+template <typename F, typename T>
+void apply_loop(const F& f, const T* x, T* y, std::size_t count) {
+  static const auto loop = FunctionLoop<F, T>::best();
+  constexpr std::int64_t kPart = std::int64_t{1} << 17;
+  parallel_ranges(static_cast<std::int64_t>(count), kPart, [&](std::int64_t first, std::int64_t end) {
+    loop(f, x + first, y + first, static_cast<std::size_t>(end - first));
+  });
+}
+
 /// y[i] = f(x[i]); dtypes are equal. Integers: truncated.
 template <typename F>
 void apply_function(const F& f, const HostTensor& x, HostTensor& y) {
-  if (x.dtype() == DType::kFloat32)
-    return FunctionLoop<F, float>::best()(f, x.as<float>().data(), y.as_mutable<float>().data(), x.size());
-  const auto loop = FunctionLoop<F, double>::best();
-  if (x.dtype() == DType::kFloat64) return loop(f, x.as<double>().data(), y.as_mutable<double>().data(), x.size());
+  if (x.dtype() == DType::kFloat32) return apply_loop(f, x.as<float>().data(), y.as_mutable<float>().data(), x.size());
+  if (x.dtype() == DType::kFloat64)
+    return apply_loop(f, x.as<double>().data(), y.as_mutable<double>().data(), x.size());
+  static const auto loop = FunctionLoop<F, double>::best();
   alignas(64) double from[kRow], to[kRow];
   const bool integers = is_integer_or_bool(x.dtype());
   for (std::size_t first = 0; first < x.size(); first += kRow) {

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
 #include "runtime/values/offsets.h"
+#include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -37,6 +39,8 @@ void for_each_row(const HostTensor& tensor, std::size_t first, std::size_t count
   }
 }
 
+constexpr std::size_t kWorthThread = std::size_t{1} << 17;  // elements
+
 struct Statistics {
   double mean = 0, variance = 0;
 };
@@ -54,11 +58,22 @@ Statistics statistics_of(const HostTensor& data, std::size_t first, std::size_t 
   return result;
 }
 
+struct ScaleFunction {
+  static constexpr bool kIsVector = true;
+  double mean, factor, bias;
+  double value(double x) const { return (x - mean) * factor + bias; }
+};
+
 /// result = (data - mean) * factor + bias on a range.
 void scale_range(const HostTensor& data, HostTensor& result, std::size_t first, std::size_t count, double mean,
                  double factor, double bias) {
+  const ScaleFunction scale{mean, factor, bias};
+  if (data.dtype() == DType::kFloat32 && result.dtype() == DType::kFloat32) {
+    static const auto loop = FunctionLoop<ScaleFunction, float>::best();
+    return loop(scale, data.as<float>().data() + first, result.as_mutable<float>().data() + first, count);
+  }
   for_each_row(data, first, count, [&](double* row, std::size_t length, std::size_t at) {
-    for (std::size_t i = 0; i < length; ++i) row[i] = (row[i] - mean) * factor + bias;
+    for (std::size_t i = 0; i < length; ++i) row[i] = scale.value(row[i]);
     store(result, at, length, row);
   });
 }
@@ -141,9 +156,11 @@ void batch_normalization(Evaluation& e) {
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
   std::vector<double> factors(scales.size());
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = scales[i] / std::sqrt(variances[i] + epsilon);
-  for (std::size_t n = 0; n < c.batch; ++n) {
-    for (std::size_t channel = 0; channel < c.channels; ++channel) {
-      const std::size_t first = (n * c.channels + channel) * c.rest;
+  const auto planes = static_cast<std::int64_t>(c.batch * c.channels);
+  const auto part = static_cast<std::int64_t>(kWorthThread / std::max<std::size_t>(c.rest, 1) + 1);
+  parallel_ranges(planes, part, [&](std::int64_t from, std::int64_t end) {
+    for (auto plane = static_cast<std::size_t>(from); plane < static_cast<std::size_t>(end); ++plane) {
+      const std::size_t channel = plane % c.channels, first = plane * c.rest;
       if (!by_position) {
         scale_range(data, result, first, c.rest, means[channel], factors[channel], biases[channel]);
         continue;
@@ -153,7 +170,7 @@ void batch_normalization(Evaluation& e) {
         scale_range(data, result, first + i, 1, means[at], factors[at], biases[at]);
       }
     }
-  }
+  });
 }
 
 void instance_normalization(Evaluation& e) {
