@@ -65,7 +65,7 @@ NumpyType numpy_type(std::string_view text) {
       {"u8", DType::kUint64},    {"f2", DType::kFloat16},    {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
       {"c8", DType::kComplex64}, {"c16", DType::kComplex128}};
   for (const auto& [name, dtype] : kTypes)
-    if (code.substr(1) == name) return {dtype, code.front() == '>'};
+    if (!code.empty() && code.substr(1) == name) return {dtype, code.front() == '>'};
   throw RunFault{fmt::format("numpy's dtype {} is not read", code)};
 }
 

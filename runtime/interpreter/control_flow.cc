@@ -11,13 +11,21 @@ namespace tensorlint::runtime {
 namespace {
 
 bool is_true(const HostValue& value) {
-  if (!value.is_tensor() || value.tensor().size() != 1) throw RunFault{"a condition is not one element"};
+  if (!value.is_tensor() || value.tensor().size() != 1 || value.tensor().dtype() != DType::kBool)
+    throw RunFault{"a condition is not one element of dtype bool"};
   return integer_at(value.tensor(), 0) != 0;
 }
 
 const HostTensor& tensor_of(const HostValue& value, std::string_view what) {
   if (!value.is_tensor()) throw RunFault{fmt::format("{} is not a tensor", what)};
   return value.tensor();
+}
+
+std::int64_t trip_count(const HostValue& value) {
+  const HostTensor& count = tensor_of(value, "the trip count");
+  if (count.size() != 1 || count.dtype() != DType::kInt64)
+    throw RunFault{"the trip count is not one element of dtype int64"};
+  return integer_at(count, 0);
 }
 
 HostValue scalar(DType dtype, std::int64_t value, Memory& memory) {
@@ -81,8 +89,7 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const Application&, const Reg
   if (!region.fits(body)) throw RunFault{"the body has other inputs or outputs than the loop"};
   const HostValue& count = operands[*region.trip_count_operand];
   const HostValue& condition = operands[*region.condition_operand];
-  const std::int64_t most =
-      count.is_absent() ? std::numeric_limits<std::int64_t>::max() : integer_at(tensor_of(count, "the trip count"), 0);
+  const std::int64_t most = count.is_absent() ? std::numeric_limits<std::int64_t>::max() : trip_count(count);
   bool goes_on = condition.is_absent() || is_true(condition);
 
   std::vector<HostValue> carried;
@@ -157,7 +164,19 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
   const HostTensor& first = tensor_of(operands[region.scanned_operand(0)], "a scanned operand");
   if (first.rank() < 2) throw RunFault{"a scanned operand has no batch axis"};
   const std::int64_t batch = first.extent(0), longest = first.extent(1);
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    if (const HostTensor& each = tensor_of(operands[i], "an operand"); each.rank() == 0 || each.extent(0) != batch)
+      throw RunFault{fmt::format("operand {} of a scan over a batch of {} has another batch axis", i, batch)};
+  for (std::size_t s = 0; s < region.scanned; ++s)
+    if (const HostTensor& each = operands[region.scanned_operand(s)].tensor();
+        each.rank() < 2 || each.extent(1) != longest)
+      throw RunFault{fmt::format("the scanned operands have different lengths")};
   const HostValue& lengths = operands[*region.lengths_operand];
+  if (!lengths.is_absent()) {
+    const HostTensor& each = tensor_of(lengths, "the lengths");
+    if (each.size() != static_cast<std::size_t>(batch) || each.dtype() != DType::kInt64)
+      throw RunFault{fmt::format("{} lengths for a batch of {}", each.size(), batch)};
+  }
   const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
   std::vector<std::vector<HostTensor>> by_result(region.carried + scans);
   for (std::int64_t b = 0; b < batch; ++b) {

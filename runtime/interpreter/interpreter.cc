@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <new>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/interpreter/constants.h"
@@ -29,11 +32,21 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
 
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
+  const int depth = depth_;
+  std::optional<Error> error;
   try {
     return run_graph(GraphId::kMain, inputs);
   } catch (const RunFault& fault) {
-    return Error{fault.message, {}};
+    error = Error{fault.message, {}};
+  } catch (const std::bad_alloc&) {
+    error = Error{"the system has no memory left", {}};
+  } catch (const std::length_error&) {
+    error = Error{"the system has no memory left", {}};
   }
+  // What the run was in the middle of is over.
+  depth_ = depth;
+  caller_attributes_.clear();
+  return *std::move(error);
 }
 
 const HostValue& Interpreter::Impl::read(ValueId id) {

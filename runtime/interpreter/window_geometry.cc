@@ -1,6 +1,21 @@
 #include "runtime/interpreter/window_geometry.h"
 
 namespace tensorlint::runtime {
+namespace {
+
+/// Positions in windows are sums of products of two of these: with 31 bits each they fit.
+void check_sizes(const Evaluation& e, const WindowGeometry& g) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  constexpr std::int64_t kMostTaps = std::int64_t{1} << 26;  // along one axis
+  for (std::size_t axis = 0; axis < g.rank(); ++axis) {
+    for (const auto* list : {&g.strides, &g.dilations, &g.begin_pads, &g.end_pads})
+      if ((*list)[axis] < -kMost || (*list)[axis] > kMost)
+        e.fail("a stride, dilation or pad of axis {} is {}: too large", axis, (*list)[axis]);
+    if (g.kernel[axis] > kMostTaps) e.fail("a window has {} elements along axis {}", g.kernel[axis], axis);
+  }
+}
+
+}  // namespace
 
 WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
                                std::span<const std::int64_t> result) {
@@ -14,6 +29,7 @@ WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data
   g.dilations = std::move(windows->dilations);
   g.begin_pads = std::move(windows->begin_pads);
   g.end_pads = std::move(windows->end_pads);
+  check_sizes(e, g);
   if (windows->padding == ops::Padding::kExplicit) return g;
   for (std::size_t axis = 0; axis < g.rank(); ++axis) {
     const std::int64_t reach = (g.out[axis] - 1) * g.strides[axis] + (g.kernel[axis] - 1) * g.dilations[axis] + 1;

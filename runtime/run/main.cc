@@ -20,6 +20,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include "base/escape.h"
@@ -53,10 +54,25 @@ int refuse(std::string_view message) {
   ::_exit(kRefused);
 }
 
+/// What takes memory beside tensors, rows of float64 for one, ends with an error too, before the system runs short.
+void limit_process(std::uint64_t tensors) {
+#ifndef __SANITIZE_ADDRESS__  // whose own memory would count
+  ::rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  constexpr std::uint64_t kBeside = std::uint64_t{1} << 30;
+  const std::uint64_t most = tensors < RLIM_INFINITY / 4 ? 2 * tensors + kBeside : RLIM_INFINITY;
+  limit.rlim_cur = std::min<rlim_t>(most, limit.rlim_max);
+  ::setrlimit(RLIMIT_DATA, &limit);
+#else
+  (void)tensors;
+#endif
+}
+
 /// Whatever an evaluator is doing, the run ends then.
 void start_clock(double seconds) {
   if (seconds <= 0) return;
   std::signal(SIGALRM, out_of_time);
+  seconds = std::max(seconds, 1e-6);  // 0 would stop the clock
   ::itimerval timer{};
   timer.it_value.tv_sec = static_cast<::time_t>(seconds);
   timer.it_value.tv_usec = static_cast<::suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
@@ -199,6 +215,7 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
 int run_model(const RunArguments& arguments) {
   start_clock(arguments.time_limit);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
+  limit_process(arguments.memory_limit);
   Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;

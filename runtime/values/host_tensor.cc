@@ -1,5 +1,6 @@
 #include "runtime/values/host_tensor.h"
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 
@@ -8,16 +9,20 @@
 namespace tensorlint::runtime {
 namespace {
 
+constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vectors
+
+/// What a tensor takes beside its elements, about: so that millions of small ones are seen too.
+constexpr std::uint64_t kTensorBytes = 256;
 
 /// Elements that the account knows about.
 class Block {
  public:
   Block(std::size_t bytes, Memory& memory) : bytes_(bytes), memory_(memory) {
-    memory_.take(bytes_);
+    memory_.take(bytes_ + kTensorBytes);
     elements_ = static_cast<std::byte*>(::operator new(bytes_, kAlignment, std::nothrow));
     if (elements_ == nullptr) {
-      memory_.give_back(bytes_);
+      memory_.give_back(bytes_ + kTensorBytes);
       throw RunFault{fmt::format("the system has no {} bytes of memory left", bytes_)};
     }
   }
@@ -25,7 +30,7 @@ class Block {
   Block& operator=(const Block&) = delete;
   ~Block() {
     ::operator delete(elements_, kAlignment);
-    memory_.give_back(bytes_);
+    memory_.give_back(bytes_ + kTensorBytes);
   }
   const std::byte* elements() const { return elements_; }
 
@@ -38,15 +43,16 @@ class Block {
 }  // namespace
 
 std::size_t element_count(std::span<const std::int64_t> extents) {
-  std::size_t count = 1;
+  // Axes without elements count as one element: strides and parts of shapes are products too, and have to fit int64.
+  std::int64_t product = 1;
+  bool is_empty = false;
   for (const std::int64_t extent : extents) {
     if (extent < 0) throw RunFault{fmt::format("the extent {} is negative", extent)};
-    if (extent == 0) return 0;
+    if (extent == 0) is_empty = true;
+    if (__builtin_mul_overflow(product, std::max<std::int64_t>(extent, 1), &product) || product > kMostElements)
+      throw RunFault{"a tensor would have more than 2^56 elements"};
   }
-  for (const std::int64_t extent : extents)
-    if (__builtin_mul_overflow(count, static_cast<std::size_t>(extent), &count))
-      throw RunFault{"a tensor would have more than 2^64 elements"};
-  return count;
+  return is_empty ? 0 : static_cast<std::size_t>(product);
 }
 
 std::size_t element_bytes(DType dtype) {
@@ -63,10 +69,7 @@ HostTensor::HostTensor(DType dtype, Extents extents, Memory& memory)
     owner_ = std::move(account);
     return;
   }
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(size_, element_bytes(dtype_), &bytes))
-    throw RunFault{"a tensor would take more than 2^64 bytes"};
-  auto block = std::make_shared<Block>(bytes, memory);
+  auto block = std::make_shared<Block>(size_ * element_bytes(dtype_), memory);
   elements_ = block->elements();
   owner_ = std::move(block);
 }

@@ -27,12 +27,18 @@ struct Reduced {
 [[gnu::always_inline]] inline Reduced reduced(double x) {
   const double shifted = x * kLog2E + kShift;
   const double n = shifted - kShift;
-  return {(x - n * kLn2High) - n * kLn2Low, std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(kShift)};
+  return {(x - n * kLn2High) - n * kLn2Low,
+          static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(kShift))};
+}
+
+/// a - b modulo 2^64: of NaN the exponent is any number, which nothing reads.
+[[gnu::always_inline]] inline std::int64_t difference(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 }
 
 /// 2^n for -1022 <= n <= 1023.
 [[gnu::always_inline]] inline double power_of_two(std::int64_t n) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52);
+  return std::bit_cast<double>((static_cast<std::uint64_t>(n) + 1023) << 52);
 }
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2; the series' next term is below 2^-58.
@@ -64,15 +70,15 @@ struct Reduced {
   const auto [r, n] = reduced(bounded(x, -746.0, 710.0));
   const double p = 1.0 + (r + r * r * exp_tail(r));
   // Two factors, since 2^n alone may leave float64's range. n / 2 of unsigned numbers, which every processor shifts.
-  const auto half = static_cast<std::int64_t>(static_cast<std::uint64_t>(n + 4096) >> 1) - 2048;
-  return p * power_of_two(half) * power_of_two(n - half);
+  const auto half = static_cast<std::int64_t>((static_cast<std::uint64_t>(n) + 4096) >> 1) - 2048;
+  return p * power_of_two(half) * power_of_two(difference(n, half));
 }
 
 /// e^x - 1.
 [[gnu::always_inline]] inline double fast_expm1(double x) {
   using namespace vector_math;
   const auto [r, n] = reduced(bounded(x, -40.0, 710.0));
-  const double p = r + r * r * exp_tail(r), half = power_of_two(n - 1);
+  const double p = r + r * r * exp_tail(r), half = power_of_two(difference(n, 1));
   return 2.0 * (half * p + (half - 0.5));
 }
 

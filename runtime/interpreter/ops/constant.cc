@@ -122,16 +122,16 @@ std::int64_t index_at(const HostTensor& indices, std::size_t i) {
 /// Values are (off, on). Negative indices count from the end; those out of range are off everywhere.
 void one_hot(Evaluation& e) {
   const HostTensor &indices = e.operand(0), &values = e.operand(2);
-  const std::int64_t depth = is_float(e.operand(1).dtype()) ? static_cast<std::int64_t>(e.number(1)) : e.integer(1);
   HostTensor& to = e.result();
   fill(to, values);
   std::int64_t axis = e.in().int_attribute("axis", -1);
   if (axis < 0) axis += static_cast<std::int64_t>(to.rank());
+  const std::int64_t depth = to.extent(static_cast<std::size_t>(axis));
   const auto inner = static_cast<std::size_t>(strides_of(to.extents())[static_cast<std::size_t>(axis)]);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     std::int64_t index = index_at(indices, i);
+    if (index < -depth || index >= depth) continue;
     if (index < 0) index += depth;
-    if (index < 0 || index >= depth) continue;
     const std::size_t outer = i / inner, rest = i % inner;
     copy_elements(to, (outer * static_cast<std::size_t>(depth) + static_cast<std::size_t>(index)) * inner + rest,
                   values, 1, 1);

@@ -43,7 +43,9 @@ RoiAxis roi_axis(double from, double to, bool half_pixel, std::int64_t bins, std
   double length = to - from;
   if (!half_pixel) length = std::max(length, 1.0);  // malformed regions are of one pixel
   RoiAxis axis{from, length / static_cast<double>(bins), samples, bins, extent};
-  if (samples <= 0) axis.samples = static_cast<std::int64_t>(std::clamp(std::ceil(axis.bin), 0.0, 1e6));
+  if (samples <= 0 && std::isnan(axis.bin)) axis.samples = 0;
+  if (samples <= 0 && !std::isnan(axis.bin))
+    axis.samples = static_cast<std::int64_t>(std::clamp(std::ceil(axis.bin), 0.0, 1e6));
   return axis;
 }
 
@@ -407,15 +409,22 @@ struct BlockAxis {
   }
 };
 
+constexpr std::int64_t kMostSize = std::int64_t{1} << 30;  // products of two fit
+
 std::vector<BlockAxis> block_axes(Evaluation& e) {
   const std::vector<std::int64_t> image = e.integers(1), block = e.integers(2);
   const std::size_t spatial = image.size();
   const auto strides = ops::spatial_attribute(e.in(), "strides", spatial, 1, 1);
   const auto dilations = ops::spatial_attribute(e.in(), "dilations", spatial, 1, 1);
   const auto pads = ops::spatial_attribute(e.in(), "pads", 2 * spatial, 0, 0);
-  if (!strides || !dilations || !pads) e.fail("the blocks do not follow from the attributes");
+  if (!strides || !dilations || !pads || block.size() != spatial)
+    e.fail("the blocks do not follow from the operands and attributes");
   std::vector<BlockAxis> axes;
   for (std::size_t i = 0; i < spatial; ++i) {
+    for (const std::int64_t size : {image[i], block[i], (*strides)[i], (*dilations)[i]})
+      if (size < 1 || size > kMostSize) e.fail("axis {} has the size, stride or dilation {}", i, size);
+    for (const std::int64_t pad : {(*pads)[i], (*pads)[i + spatial]})
+      if (pad < -kMostSize || pad > kMostSize) e.fail("axis {} has the pad {}", i, pad);
     const std::int64_t room = image[i] + (*pads)[i] + (*pads)[i + spatial] - (*dilations)[i] * (block[i] - 1) - 1;
     if (room < 0) e.fail("the block of {} elements does not fit axis {} of the image", block[i], i);
     axes.push_back({image[i], block[i], room / (*strides)[i] + 1, (*strides)[i], (*dilations)[i], (*pads)[i]});
@@ -424,13 +433,16 @@ std::vector<BlockAxis> block_axes(Evaluation& e) {
 }
 
 /// The element of the image of each (element of the block, block); -1 where there is none.
-std::vector<std::int64_t> block_targets(const std::vector<BlockAxis>& axes) {
+std::vector<std::int64_t> block_targets(const std::vector<BlockAxis>& axes, std::size_t most) {
   std::vector<std::int64_t> targets{0};
   // All axes' elements come before all axes' blocks.
   std::size_t elements = 1, blocks = 1;
   for (const BlockAxis& axis : axes) {
-    elements *= static_cast<std::size_t>(axis.block);
-    blocks *= static_cast<std::size_t>(axis.count);
+    for (auto [product, factor] : {std::pair(&elements, axis.block), std::pair(&blocks, axis.count)}) {
+      if (static_cast<std::size_t>(factor) > most / (elements * blocks))
+        throw RunFault{"blocks have more elements than the columns"};
+      *product *= static_cast<std::size_t>(factor);
+    }
   }
   targets.assign(elements * blocks, 0);
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -467,7 +479,7 @@ void sum_blocks(Evaluation& e, const std::vector<std::int64_t>& targets) {
 }
 
 void col2im(Evaluation& e) {
-  const std::vector<std::int64_t> targets = block_targets(block_axes(e));
+  const std::vector<std::int64_t> targets = block_targets(block_axes(e), e.operand(0).size());
   const HostTensor& data = e.operand(0);
   const HostTensor& result = e.result();
   if (static_cast<std::size_t>(result.extent(0) * result.extent(1)) * targets.size() != data.size())

@@ -11,6 +11,13 @@
 namespace tensorlint::runtime {
 namespace {
 
+/// Blocks whose area fits.
+std::int64_t block_size(Evaluation& e) {
+  const std::int64_t block = e.in().int_attribute("blocksize", 1);
+  if (block < 1 || block > (std::int64_t{1} << 31)) e.fail("the block size is {}", block);
+  return block;
+}
+
 /// The data, seen with more axes, in another order of these, as the result.
 void permute(Evaluation& e, const Extents& seen, std::initializer_list<std::size_t> order) {
   const std::vector<std::int64_t> own = strides_of(seen);
@@ -27,7 +34,7 @@ void permute(Evaluation& e, const Extents& seen, std::initializer_list<std::size
 
 void depth_to_space(Evaluation& e) {
   const Extents& data = e.operand(0).extents();
-  const std::int64_t block = e.in().int_attribute("blocksize", 1), depth = data[1] / (block * block);
+  const std::int64_t block = block_size(e), depth = data[1] / (block * block);
   if (e.in().string_attribute("mode", "DCR") == "CRD") {
     permute(e, {data[0], depth, block, block, data[2], data[3]}, {0, 1, 4, 2, 5, 3});
   } else {
@@ -37,7 +44,7 @@ void depth_to_space(Evaluation& e) {
 
 void space_to_depth(Evaluation& e) {
   const Extents& data = e.operand(0).extents();
-  const std::int64_t block = e.in().int_attribute("blocksize", 1);
+  const std::int64_t block = block_size(e);
   const Extents seen{data[0], data[1], data[2] / block, block, data[3] / block, block};
   if (e.in().string_attribute("mode", "DCR") == "CRD") {
     permute(e, seen, {0, 1, 3, 5, 2, 4});
@@ -51,6 +58,8 @@ struct Pads {
   std::vector<std::int64_t> before, after;
 };
 
+constexpr std::int64_t kMostPadding = std::int64_t{1} << 60;  // sums of two and an extent fit
+
 Pads read_pads(Evaluation& e, std::size_t rank) {
   bool given = false, has_axes = false;
   const auto pads = ops::constant_list(e.in(), e.opset() < 2 ? "paddings" : "pads", given);
@@ -60,6 +69,8 @@ Pads read_pads(Evaluation& e, std::size_t rank) {
   const std::size_t count = pads->size() / 2;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = has_axes ? from_front((*axes)[i], rank) : i;
+    for (const std::int64_t pad : {(*pads)[i], (*pads)[i + count]})
+      if (pad < -kMostPadding || pad > kMostPadding) e.fail("axis {} cannot be padded by {}", axis, pad);
     result.before[axis] = (*pads)[i];
     result.after[axis] = (*pads)[i + count];
   }

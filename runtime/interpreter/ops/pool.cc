@@ -244,6 +244,7 @@ void max_unpool(Evaluation& e) {
     extents.push_back((data.extent(axis + 2) - 1) * (*strides)[axis] - (*pads)[axis] - (*pads)[axis + spatial] +
                       (*kernel)[axis]);
   const std::vector<std::int64_t> indices = e.integers(1);
+  if (indices.size() != data.size()) e.fail("{} indices for {} elements", indices.size(), data.size());
   const std::vector<std::int64_t> to = strides_of(result.extents());
   const auto total = static_cast<std::int64_t>(element_count(extents));
   std::fill_n(result.mutable_raw(), result.bytes(), std::byte{0});

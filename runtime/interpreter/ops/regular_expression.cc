@@ -151,7 +151,8 @@ class Parser {
   }
 
   Tree repeated(Tree part) {
-    for (;;) {
+    for (int nested = 0;; ++nested) {
+      if (nested > kMostGroups) fail("too many repetitions of repetitions");
       std::int64_t least = 0, most = -1;
       const std::size_t before = at_;
       if (accept('+')) {

@@ -106,15 +106,20 @@ void leave_out(std::vector<double>& weights, std::int64_t first, std::int64_t ex
     for (double& weight : weights) weight /= sum;
 }
 
+constexpr double kMostTaps = 1 << 26;  // of one position
+
 Taps taps_of(const ResizedAxis& axis, const Method& method) {
   Taps taps;
   const double shrink = method.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const double radius = method.mode == Mode::kCubic ? 2 : 1;
+  if (!(radius / shrink < kMostTaps)) throw RunFault{"an axis shrinks by too much for antialiasing"};
   const auto first = static_cast<std::int64_t>(std::floor(-radius / shrink)) + 1;
   if (method.mode != Mode::kNearest) taps.count = static_cast<std::size_t>(2 - 2 * first);
   const bool crops = method.transformation == "tf_crop_and_resize";
   for (std::int64_t i = 0; i < axis.target; ++i) {
-    const double x = original(axis, method.transformation, static_cast<double>(i));
+    // Far outside is far outside, also where a region is not finite; then positions fit int64.
+    const double position = original(axis, method.transformation, static_cast<double>(i));
+    const double x = std::isnan(position) ? 0 : std::clamp(position, -0x1p60, 0x1p60);
     taps.outside.push_back(crops && (x < 0 || x > static_cast<double>(axis.extent) - 1));
     if (method.mode == Mode::kNearest) {
       taps.positions.push_back(std::clamp<std::int64_t>(nearest(x, axis.scale, method.rounding), 0, axis.extent - 1));

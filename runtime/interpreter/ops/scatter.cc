@@ -16,7 +16,9 @@ namespace {
 /// For each element of indices, row-major, which element of the data it names (GatherElements, ScatterElements).
 std::vector<std::int64_t> element_offsets(Evaluation& e, const HostTensor& data, const HostTensor& indices) {
   std::vector<std::int64_t> offsets = e.integers(1);
-  if (offsets.empty() || data.rank() == 0) return offsets;
+  if (offsets.empty()) return offsets;
+  if (data.rank() == 0 || indices.rank() != data.rank())
+    e.fail("indices of rank {} do not fit data of rank {}", indices.rank(), data.rank());
   const std::size_t axis = axis_attribute(e, 0, data.rank()), last = data.rank() - 1;
   const std::vector<std::int64_t> own = strides_of(data.extents());
   std::vector<std::int64_t> strides = own;
@@ -37,7 +39,11 @@ struct Tuples {
 };
 
 Tuples tuple_offsets(Evaluation& e, const HostTensor& data, const HostTensor& indices, std::size_t batch) {
+  if (indices.rank() <= batch || data.rank() < batch) e.fail("there are no indices after {} axes of a batch", batch);
   const auto parts = static_cast<std::size_t>(indices.extents().back());
+  if (parts > data.rank() - batch) e.fail("tuples of {} indices for data of rank {}", parts, data.rank());
+  for (std::size_t axis = 0; axis < batch; ++axis)
+    if (indices.extent(axis) != data.extent(axis)) e.fail("axis {} of the batch has two extents", axis);
   const std::vector<std::int64_t> strides = strides_of(data.extents()), all = e.integers(1);
   Tuples tuples;
   std::size_t count = 1, batches = 1, whole = 1;
@@ -161,6 +167,8 @@ void tensor_scatter(Evaluation& e) {
   const bool circular = e.in().string_attribute("mode", "linear") == "circular";
   for (std::size_t o = 0; o < from.outer; ++o) {
     const std::int64_t begin = begins[o / (from.outer / batch)];
+    if (begin < 0 || begin > cache.extent(axis))
+      e.fail("position {} is outside the cache of {}", begin, cache.extent(axis));
     for (std::size_t i = 0; i < from.extent; ++i) {
       std::int64_t at = begin + static_cast<std::int64_t>(i);
       if (circular) at %= cache.extent(axis);

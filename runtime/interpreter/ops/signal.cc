@@ -196,8 +196,8 @@ void mel_weight_matrix(Evaluation& e) {
   };
   for (std::int64_t i = 0; i < filters; ++i) {
     const std::int64_t left = bin(i), center = bin(i + 1), right = bin(i + 2);
-    if (left < 0 || std::max(center, right - 1) >= result.extent(0))
-      e.fail("the edges reach bin {} of {}", std::max(center, right - 1), result.extent(0));
+    if (left < 0 || center < left || right < center || std::max(center, right - 1) >= result.extent(0))
+      e.fail("the edges reach bins {}, {} and {} of {}", left, center, right, result.extent(0));
     const auto at = [&](std::int64_t row) -> double& { return matrix[static_cast<std::size_t>(row * filters + i)]; };
     if (left == center) at(center) = 1;
     for (std::int64_t j = left; left < center && j <= center; ++j)
