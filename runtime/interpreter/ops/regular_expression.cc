@@ -416,6 +416,8 @@ class Compiler {
   explicit Compiler(std::vector<State>& states) : states_(states) {}
 
   std::size_t compile(const Tree& tree, std::size_t next) {
+    // Repetitions of nothing make no states.
+    if (++steps_ > 10 * kMostStates) throw RunFault{"a regular expression is too large"};
     switch (tree.kind) {
       case Tree::Kind::kSequence:
         for (std::size_t i = tree.parts.size(); i-- > 0;) next = compile(tree.parts[i], next);
@@ -458,6 +460,7 @@ class Compiler {
   }
 
   std::vector<State>& states_;
+  std::size_t steps_ = 0;
 };
 
 bool is_word(std::uint32_t c) {

@@ -65,6 +65,10 @@ void sequence_length(Evaluation& e) {
 
 /// Sizes of the parts: each of one size but the last, as given, or 1.
 std::vector<std::int64_t> part_sizes(Evaluation& e, std::int64_t extent) {
+  // Each part is a tensor, if perhaps one without elements.
+  if (static_cast<std::uint64_t>(extent) > e.memory().limit() / sizeof(HostValue) &&
+      (!e.has(1) || e.operand(1).rank() == 0))
+    e.fail("{} elements are too many to become parts", extent);
   if (!e.has(1)) return std::vector<std::int64_t>(static_cast<std::size_t>(extent), 1);
   std::vector<std::int64_t> sizes = e.integers(1);
   std::int64_t left = extent;

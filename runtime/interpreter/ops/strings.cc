@@ -19,7 +19,13 @@ void string_concat(Evaluation& e) {
   const BroadcastWalk walk = binary_operands(e);
   const std::vector<std::string>&a = walk.operand(0).strings(), &b = walk.operand(1).strings();
   std::vector<std::string>& to = e.result().mutable_strings();
+  // Strings double in a loop: what they take is not in the account of tensors.
+  std::uint64_t bytes = 0;
   walk.for_each_run([&](std::size_t first, std::size_t run, std::span<const std::size_t> from) {
+    for (std::size_t i = 0; i < run; ++i)
+      bytes += a[from[0] + (walk.varies(0) ? i : 0)].size() + b[from[1] + (walk.varies(1) ? i : 0)].size();
+    if (bytes > e.memory().limit())
+      e.fail("the strings pass the limit of {} bytes (--memory-limit)", e.memory().limit());
     for (std::size_t i = 0; i < run; ++i)
       to[first + i] = a[from[0] + (walk.varies(0) ? i : 0)] + b[from[1] + (walk.varies(1) ? i : 0)];
   });

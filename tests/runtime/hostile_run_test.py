@@ -1,0 +1,121 @@
+"""Operands, attributes and shapes that no sane model has: each run ends with results or with an error that says why."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+RUNNER = Path(os.environ["TENSORLINT_BINARY"]).with_name("tensorlint-run")
+LEAST, MOST = -(2**63), 2**63 - 1
+LOOP = "Loop <body = b (int64 i, bool c, {0} v) => (bool go, {0} w) {{ go = Identity (c) w = {1} }}> (n, , s)"
+
+# {k} is an extreme number: name, inputs, body.
+BY_NUMBER = [
+    ("TopK", "float[2,3] x", "k = Constant <value_ints = [{k}]> () y, i = TopK (x, k)"),
+    ("OneHot", "int64[3] i, float[2] v", "d = Constant <value_int = {k}> () y = OneHot (i, d, v)"),
+    ("ConstantOfShape", "float x", "k = Constant <value_ints = [{k}, 0, {k}]> () y = ConstantOfShape (k)"),
+    ("Tile", "float[2,3] x", "k = Constant <value_ints = [{k}, {k}]> () y = Tile (x, k)"),
+    ("Expand", "float[2,3] x", "k = Constant <value_ints = [{k}, 2, 3]> () y = Expand (x, k)"),
+    ("PadConstant", "float[2,3] x", "k = Constant <value_ints = [{k}, 0, 0, {k}]> () y = Pad (x, k)"),
+    ("PadWrap", "float[2,3] x", 'k = Constant <value_ints = [{k}, 0, 0, {k}]> () y = Pad <mode = "wrap"> (x, k)'),
+    ("PadReflect", "float[2,3] x", 'k = Constant <value_ints = [{k}, 0, 3, 0]> () y = Pad <mode = "reflect"> (x, k)'),
+    ("Slice", "float[2,3] x", "k = Constant <value_ints = [{k}]> () y = Slice (x, k, k, k, k)"),
+    ("Gather", "float[2,3] x", "k = Constant <value_ints = [{k}]> () y = Gather (x, k)"),
+    ("GatherND", "float[2,3] x", "k = Constant <value_ints = [{k}, {k}]> () y = GatherND (x, k)"),
+    ("ScatterElements", "float[2] x, float[1] u", "k = Constant <value_ints = [{k}]> () y = ScatterElements (x, k, u)"),
+    ("TensorScatter", "float[1,4,2] x, float[1,2,2] u", "k = Constant <value_ints = [{k}]> () y = TensorScatter (x, u, k)"),
+    ("ReverseSequence", "float[3,1] x", "k = Constant <value_ints = [{k}]> () y = ReverseSequence (x, k)"),
+    ("SequenceAt", "float x", "k = Constant <value_int = {k}> () s = SequenceConstruct (x, x) y = SequenceAt (s, k)"),
+    ("DFT", "float[1,4,1] x", "k = Constant <value_int = {k}> () y = DFT (x, k)"),
+    ("DFTAxis", "float[1,4,1] x", "k = Constant <value_int = {k}> () y = DFT (x, , k)"),
+    ("STFT", "float[1,8,1] x", "k = Constant <value_int = {k}> () y = STFT (x, k, , k)"),
+    ("MelWeightMatrix", "float l, float h", "k = Constant <value_int = {k}> () f = Constant <value_int = 4> () y = MelWeightMatrix (f, f, k, l, h)"),
+    ("Softmax", "float[2,3] x", "y = Softmax <axis = {k}> (x)"),
+    ("DepthToSpace", "float[1,4,2,2] x", "y = DepthToSpace <blocksize = {k}> (x)"),
+    ("SpaceToDepth", "float[1,4,2,2] x", "y = SpaceToDepth <blocksize = {k}> (x)"),
+    ("MaxPool", "float[1,1,4] x", "y = MaxPool <kernel_shape = [{k}], pads = [{k}, 0]> (x)"),
+    ("MaxPoolDilation", "float[1,1,4] x", 'y = MaxPool <kernel_shape = [2], dilations = [{k}], auto_pad = "SAME_UPPER"> (x)'),
+    ("Conv", "float[1,1,4] x", "y = Conv <pads = [{k}, 0], strides = [{k}]> (x, x)"),
+    ("ConvTranspose", "float[1,1,4] x", "y = ConvTranspose <output_padding = [{k}]> (x, x)"),
+    ("MaxUnpool", "float[1,1,2] x, int64[1,1,2] i", "y = MaxUnpool <kernel_shape = [{k}], strides = [{k}]> (x, i)"),
+    ("Col2Im", "float[1,4,4] x", "k = Constant <value_ints = [{k}, 3]> () b = Constant <value_ints = [2, 2]> () y = Col2Im (x, k, b)"),
+    ("Col2ImBlock", "float[1,4,4] x", "b = Constant <value_ints = [{k}, 1]> () k = Constant <value_ints = [2, 2]> () y = Col2Im (x, k, b)"),
+    ("RoiAlign", "float[1,1,4,4] x, float[1,4] r", "b = Constant <value_ints = [0]> () y = RoiAlign <sampling_ratio = {k}> (x, r, b)"),
+    ("Resize", "float[2,3] x", "k = Constant <value_ints = [{k}, {k}]> () y = Resize (x, , , k)"),
+    ("NegativeLogLikelihoodLoss", "float[1,3] x", "k = Constant <value_ints = [{k}]> () y = NegativeLogLikelihoodLoss (x, k)"),
+    ("SplitToSequence", "float[{n}, 0] x", "s = SplitToSequence (x) y = SequenceLength (s)"),
+    ("Softmax0", "float[{n}, 4, 0] x", "y = Softmax <axis = 1> (x)"),
+    ("ReduceSum0", "float[{n}, 0] x", "y = ReduceSum (x)"),
+]
+
+# {f} is a number that is not finite, or extreme.
+BY_FLOAT = [
+    ("GridSample", 'y = GridSample <mode = "cubic", padding_mode = "reflection"> (x, g) ', "1, 2, 2, 2", "float[1,1,3,3] x"),
+    ("Crop", 't = Constant <value_ints = [2, 2]> () y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, g, , t)', "4", "float[2,3] x"),
+    ("Scales", 'y = Resize <mode = "cubic", antialias = 1> (x, , g)', "2", "float[2,3] x"),
+    ("RoiAlign", "b = Constant <value_ints = [0]> () y = RoiAlign (x, g, b)", "1, 4", "float[1,1,3,3] x"),
+    ("MaxRoiPool", "y = MaxRoiPool <pooled_shape = [2, 2]> (x, g)", "1, 5", "float[1,1,3,3] x"),
+    ("Exp", "y = Exp (g)", "9", "float x"),
+    ("Cast", "y = Cast <to = 7> (g)", "9", "float x"),
+    ("Range", "z = Constant <value_float = 0.0> () o = Constant <value_float = 1.0> () r = ReduceMax (g) y = Range (z, r, o)", "2", "float x"),
+]
+
+# What is refused, and how.
+REFUSED = [
+    (
+        "a condition is not one element of dtype bool",
+        "g (float x) => (float y) { y = If <then_branch = t () => (float a) { a = Identity (x) }, else_branch = e () => (float b) { b = Identity (x) }> (x) }",
+    ),
+    ("the trip count is not one element", "g (int64[0] n, float s) => (float y) { y = " + LOOP.format("float", "Add (v, v)") + " }"),
+    (
+        "the strings pass the limit",
+        'g (float x) => (string[1] y) { s = Constant <value_strings = ["aaaaaaaaaaaaaaaa"]> () n = Constant <value_int = 60> () y = '
+        + LOOP.format("string[1]", "StringConcat (v, v)")
+        + " }",
+    ),
+    ("too many repetitions of repetitions", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "a' + "{1}" * 100000 + '"> (s) }'),
+    ("is too large", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "(){1000}{1000}{1000}"> (s) }'),
+    ("nested too deep", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "' + "(" * 500 + ")" * 500 + '"> (s) }'),
+]
+
+
+class HostileRunTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.model = Path(folder.name) / "m.onnxtxt"
+
+    def run_graph(self, graph: str) -> str:
+        """What it says; fails unless it gives results or refuses."""
+        self.model.write_text(f'<ir_version: 10, opset_import: ["": 24]>\n{graph}')
+        limits = ["--memory-limit=67108864", "--time-limit=20", "--seed=1", "--check-facts=1"]
+        result = subprocess.run([str(RUNNER), f"--model={self.model}", "--text=1", *limits], capture_output=True, text=True, timeout=60, check=False)
+        self.assertIn(result.returncode, (0, 2), result.stderr + result.stdout)
+        for word in ("internal", "bug", "time limit", "no memory"):
+            self.assertNotIn(word, result.stderr)
+        return result.stderr
+
+    def test_extreme_numbers(self) -> None:
+        for name, inputs, body in BY_NUMBER:
+            for k in (0, -1, 2**40, MOST, LEAST):
+                with self.subTest(name, k=k):
+                    text = body.format(k=k)
+                    self.run_graph(f"g ({inputs.format(n=max(k, 0))}) => (y) {{ {text} }}")
+
+    def test_extreme_floats(self) -> None:
+        for name, body, shape, inputs in BY_FLOAT:
+            for numerator, denominator in (("0.0", "0.0"), ("1.0", "0.0"), ("-1.0", "0.0"), ("1e30", "1.0"), ("1e-30", "1.0")):
+                with self.subTest(name, number=f"{numerator} / {denominator}"):
+                    given = f"a = Constant <value_float = {numerator}> () b0 = Constant <value_float = {denominator}> () f = Div (a, b0) "
+                    given += f"o = Constant <value_ints = [{shape}]> () g = Expand (f, o) "
+                    self.run_graph(f"g ({inputs}) => (y) {{ {given} {body} }}")
+
+    def test_refusals_say_why(self) -> None:
+        for why, graph in REFUSED:
+            with self.subTest(why):
+                self.assertIn(why, self.run_graph(graph))
+
+
+if __name__ == "__main__":
+    unittest.main()
