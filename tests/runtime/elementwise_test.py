@@ -310,7 +310,7 @@ class Strings(unittest.TestCase):
 
     def test_malformed_patterns(self):
         for pattern in ("(", "a**", "[a", r"(a)\1", "a{1001}", "*", ")", r"\p{Greek}", "[z-a]", "((((a{1000}){1000}){1000}){1000})", "(" * 500):
-            with self.assertRaisesRegex(AssertionError, "regular expression"):
+            with self.assertRaisesRegex(AssertionError, "regular expression|pattern"):
                 self.matches(pattern, "a")
 
     def test_normalizer_and_split(self):
