@@ -7,6 +7,7 @@
 
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
+#include "runtime/values/simd_target.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -202,7 +203,7 @@ using Vector8 [[gnu::vector_size(64)]] = double;
 TENSORLINT_LOOPS(basic, , Vector2)
 #if defined(__x86_64__)
 TENSORLINT_LOOPS(avx2, [[gnu::target("avx2,fma")]], Vector4)
-TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]], Vector8)
+TENSORLINT_LOOPS(avx512, [[TENSORLINT_AVX512_TARGET("avx512f,avx512vl,fma")]], Vector8)
 #endif
 #undef TENSORLINT_LOOPS
 // NOLINTEND

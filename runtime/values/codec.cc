@@ -1,4 +1,5 @@
 #include "runtime/values/codec.h"
+#include "runtime/values/simd_target.h"
 
 #include <algorithm>
 #include <array>
@@ -205,7 +206,7 @@ template <int mantissa, int lowest>
 TENSORLINT_LOOPS(basic, )
 #if defined(__x86_64__)
 TENSORLINT_LOOPS(avx2, [[gnu::target("avx2")]])
-TENSORLINT_LOOPS(avx512, [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")]])
+TENSORLINT_LOOPS(avx512, [[TENSORLINT_AVX512_TARGET("avx512f,avx512dq,avx512bw,avx512vl")]])
 #endif
 #undef TENSORLINT_LOOPS
 // NOLINTEND

@@ -8,6 +8,7 @@
 
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
+#include "runtime/values/simd_target.h"
 
 namespace tensorlint::runtime {
 
@@ -46,10 +47,8 @@ struct FunctionLoop {
   [[gnu::flatten, gnu::target("avx2")]] static void avx2(const F& f, const T* x, T* y, std::size_t n) {
     function_loop(f, x, y, n);
   }
-  [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] static void avx512(const F& f,
-                                                                                                        const T* x,
-                                                                                                        T* y,
-                                                                                                        std::size_t n) {
+  [[gnu::flatten, TENSORLINT_AVX512_TARGET("avx512f,avx512dq,avx512vl")]] static void avx512(const F& f, const T* x,
+                                                                                             T* y, std::size_t n) {
     function_loop(f, x, y, n);
   }
 #endif
