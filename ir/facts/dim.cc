@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "ir/facts/dim_impl.h"
@@ -110,7 +111,18 @@ bool DimPool::differ(Dim a, Dim b) {
   if (is_multiple(a, b)) return true;
   const Dim difference = sub(a, b);
   if (difference.is_unknown()) return false;
-  return !bounds_from_two(difference).contains(0) && symbols(a) == symbols(b);
+  const std::vector<Dim> used = symbols(a);
+  if (used != symbols(b)) return false;
+  if (!bounds_from_two(difference).contains(0)) return true;
+  // Written in symbols that are at least 2, minima and maxima are decided: max(T - 1, 0) is T - 1.
+  if (impl_->nesting(difference) == 0 ||
+      std::any_of(used.begin(), used.end(), [this](Dim symbol) { return bounds_from_two(symbol).lo < 2; }))
+    return false;
+  const auto usual = [this](Dim symbol) {
+    return std::optional(this->symbol("2 or more: " + std::to_string(symbol.id()), 2));
+  };
+  const Dim decided = sub(substitute(a, usual), substitute(b, usual));
+  return !decided.is_unknown() && !bounds(decided).contains(0);
 }
 
 bool DimPool::is_multiple(Dim a, Dim b) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/ops/element.h"
 #include "ir/ops/loss_kind.h"
 #include "ir/ops/opcode.h"
 #include "ir/schema/schema.h"
@@ -59,6 +60,7 @@ class OpEntry {
   OpEntry& infer(InferFunction function) { return infer_ = function, *this; }
   OpEntry& constraint(const Constraint& constraint) { return constraints_.push_back(&constraint), *this; }
   OpEntry& computes(Opcode opcode) { return opcode_ = opcode, *this; }
+  OpEntry& element(ElementValue value) { return element_ = value, *this; }
   OpEntry& trait(OpTrait trait) { return traits_ |= static_cast<std::uint32_t>(trait), *this; }
   OpEntry& device(DeviceRule rule) { return device_ = rule, *this; }
   OpEntry& host(std::string_view operand) { return role(operand, OperandRole::kHost); }
@@ -76,6 +78,8 @@ class OpEntry {
   InferFunction inference() const { return infer_; }
   std::span<const Constraint* const> constraints() const { return constraints_; }
   Opcode opcode() const { return opcode_; }
+  /// Null where the operator is not elementwise, or where one element is more than arithmetic.
+  ElementValue element() const { return element_; }
   bool has(OpTrait trait) const { return (traits_ & static_cast<std::uint32_t>(trait)) != 0; }
   DeviceRule device_rule() const { return device_; }
   /// The loss that one call of the operator is.
@@ -92,6 +96,7 @@ class OpEntry {
   InferFunction infer_ = nullptr;
   std::uint32_t traits_ = 0;
   Opcode opcode_ = Opcode::kOther;
+  ElementValue element_ = nullptr;
   DeviceRule device_ = DeviceRule::kTogether;
   std::optional<LossKind> loss_;
   std::vector<const Constraint*> constraints_;

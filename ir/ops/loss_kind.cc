@@ -12,6 +12,16 @@ std::string_view to_text(LossKind kind) {
       return "Huber loss";
     case LossKind::kLogCosh:
       return "log-cosh loss";
+    case LossKind::kQuantile:
+      return "quantile loss";
+    case LossKind::kPoisson:
+      return "Poisson loss";
+    case LossKind::kHinge:
+      return "hinge loss";
+    case LossKind::kRelativeError:
+      return "relative error";
+    case LossKind::kBinaryFocal:
+      return "binary focal loss";
     case LossKind::kBinaryCrossEntropy:
       return "binary cross-entropy";
     case LossKind::kBinaryCrossEntropyWithLogits:
@@ -22,6 +32,8 @@ std::string_view to_text(LossKind kind) {
       return "negative log-likelihood";
     case LossKind::kCrossEntropy:
       return "cross-entropy";
+    case LossKind::kFocal:
+      return "focal loss";
   }
   return {};
 }

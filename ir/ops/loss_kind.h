@@ -11,18 +11,24 @@ enum class LossKind : std::uint8_t {
   kL1,
   kHuber,  ///< SmoothL1 too
   kLogCosh,
+  kQuantile,  ///< the pinball loss
+  kPoisson,   ///< of a logarithmic rate
+  kHinge,     ///< squared and soft margins too
+  kRelativeError,
   kBinaryCrossEntropy,
   kBinaryCrossEntropyWithLogits,
+  kBinaryFocal,
   kKlDivergence,
   kNegativeLogLikelihood,
   kCrossEntropy,
+  kFocal,  ///< cross-entropy that counts what is already right less
 };
 
 std::string_view to_text(LossKind kind);
 
 /// Takes class indices as its target.
 constexpr bool takes_class_indices(LossKind kind) {
-  return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy;
+  return kind == LossKind::kNegativeLogLikelihood || kind == LossKind::kCrossEntropy || kind == LossKind::kFocal;
 }
 
 /// Compares a prediction with a target element by element.

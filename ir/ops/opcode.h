@@ -22,6 +22,7 @@ enum class Opcode : std::uint8_t {
   kAbs,
   kNeg,
   kRound,  ///< to an integer, in any direction
+  kSign,   ///< -1, 0 or 1
   kSqrt,
   kLog,
   kExp,
@@ -34,7 +35,8 @@ enum class Opcode : std::uint8_t {
   kAnd,
   kOr,
   kXor,
-  kCast,  ///< operand 0 in another dtype
+  kCast,     ///< operand 0 in another dtype
+  kDropout,  ///< operand 0, in training with some elements dropped and the others scaled
   // The same; ONNX has no such operators, but PyTorch has, and its exporters write functions for them.
   kLog1p,
   kXlogy,
@@ -43,6 +45,14 @@ enum class Opcode : std::uint8_t {
   // Over axes.
   kReduceMean,
   kReduceSum,
+  kReduceMax,
+  kReduceMin,
+  kReduceL1,
+  kReduceL2,
+  kReduceLogSum,
+  kReduceLogSumExp,
+  kReduceSumSquare,
+  kArgExtreme,  ///< where the largest or the smallest element is
   kSoftmax,
   kLogSoftmax,
   kMatMul,  ///< also with an addend (Gemm)
@@ -56,8 +66,12 @@ enum class Opcode : std::uint8_t {
   kTranspose,
   kSlice,
   kExpand,
+  kGather,  ///< slices of operand 0 along `axis`
   kGatherElements,
+  kConcat,
 
+  kOneHot,
+  kFill,  ///< a shape filled with one number
   kShape,
   kConstant,  ///< an attribute holds the value
 };

@@ -9,6 +9,8 @@ namespace tensorlint::dataflow {
 namespace {
 
 constexpr int kLongestChain = 64;
+/// Values that one search looks at: branches may share what they are made of.
+constexpr int kMaxSteps = 256;
 /// Elements of a constant that are looked at: 32 MiB of int64.
 constexpr std::size_t kMaxElements = std::size_t{4} << 20;
 
@@ -91,18 +93,21 @@ bool takes_any_value(const Analysis& analysis, ValueId value) {
   return false;
 }
 
-std::optional<double> clip_maximum(const Call& call) {
+/// The largest, or smallest, number that Clip gives for large, or small, ones.
+std::optional<double> clip_bound(const Call& call, bool highest) {
   const auto bound = [&](std::size_t operand, std::string_view attribute) -> std::optional<double> {
     if (call.operand_count() > 1) return single_number(call, operand);
     const Attribute* given = call.attribute(attribute);
     return given != nullptr ? std::optional<double>(given->f) : std::nullopt;
   };
-  const auto maximum = bound(2, "max");
-  const bool has_minimum =
-      call.operand_count() > 1 ? call.operand(1) != ValueId::kAbsent : call.attribute("min") != nullptr;
-  const auto minimum = bound(1, "min");
-  if (!maximum || (has_minimum && (!minimum || *minimum > *maximum))) return std::nullopt;
-  return maximum;
+  const auto has = [&](std::size_t operand, std::string_view attribute) {
+    return call.operand_count() > 1 ? call.operand(operand) != ValueId::kAbsent : call.attribute(attribute) != nullptr;
+  };
+  const auto minimum = bound(1, "min"), maximum = bound(2, "max");
+  // A bound that is not known may be on the other side of the known one.
+  if ((has(1, "min") && !minimum) || (has(2, "max") && !maximum) || (minimum && maximum && *minimum > *maximum))
+    return std::nullopt;
+  return highest ? maximum : minimum;
 }
 
 std::optional<std::int64_t> integer_below(double number) {
@@ -130,47 +135,127 @@ std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analy
   return std::nullopt;
 }
 
-}  // namespace
+/// The index of a largest element: each one is, for some values.
+std::optional<std::int64_t> reached_position(const Analysis& analysis, const Call& call, bool highest) {
+  if (call.operand(0) == ValueId::kAbsent || call.fact(0).shape == ShapeId::kUnranked ||
+      !takes_any_value(analysis, call.operand(0)))
+    return std::nullopt;
+  if (!highest) return 0;
+  const auto dims = analysis.facts().dims_of(call.fact(0).shape);
+  const Attribute* axis = call.attribute("axis");
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  std::int64_t at = axis == nullptr ? 0 : axis->i;
+  if (at < 0) at += rank;
+  if (at < 0 || at >= rank) return std::nullopt;
+  const auto extent = analysis.facts().dims().as_constant(dims[static_cast<std::size_t>(at)]);
+  return extent && *extent > 0 ? std::optional(*extent - 1) : std::nullopt;
+}
 
-std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId value) {
-  for (int step = 0; step < kLongestChain; ++step) {
+std::optional<std::int64_t> reached(const Analysis& analysis, ValueId value, bool highest, int& steps);
+
+/// What a sum, difference or product with one number makes of the number that is reached.
+std::optional<std::int64_t> reached_by_arithmetic(const Analysis& analysis, const Call& call, bool highest,
+                                                  int& steps) {
+  if (!call.result_fact().dtypes.proves(DTypeSet::integers()) || call.operand_count() != 2) return std::nullopt;
+  for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+    const auto number = single_number(call, side);
+    if (!number || !(std::abs(*number) < 1e9) || call.operand(1 - side) == ValueId::kAbsent) continue;
+    const auto constant = static_cast<std::int64_t>(*number);
+    const bool subtracts = call.is(ops::Opcode::kSub),
+               turns = (subtracts && side == 0) || (call.is(ops::Opcode::kMul) && constant < 0);
+    const auto other = reached(analysis, call.operand(1 - side), highest != turns, steps);
+    std::int64_t result = 0;
+    if (!other) return std::nullopt;
+    const bool overflows = call.is(ops::Opcode::kMul) ? __builtin_mul_overflow(*other, constant, &result)
+                           : !subtracts               ? __builtin_add_overflow(*other, constant, &result)
+                           : side == 1                ? __builtin_sub_overflow(*other, constant, &result)
+                                                      : __builtin_sub_overflow(constant, *other, &result);
+    return overflows ? std::nullopt : std::optional(result);
+  }
+  return std::nullopt;
+}
+
+/// Of values that all come up, the one that goes furthest, as far as it is known.
+std::optional<std::int64_t> furthest(const Analysis& analysis, const Call& call, std::size_t first, bool highest,
+                                     int& steps) {
+  std::optional<std::int64_t> found;
+  for (std::size_t i = first; i < call.operand_count(); ++i) {
+    if (call.operand(i) == ValueId::kAbsent) continue;
+    const auto one = reached(analysis, call.operand(i), highest, steps);
+    if (one && (!found || (highest ? *one > *found : *one < *found))) found = one;
+  }
+  return found;
+}
+
+/// The largest, or smallest, element that some execution has.
+std::optional<std::int64_t> reached(const Analysis& analysis, ValueId value, bool highest, int& steps) {
+  while (++steps < kMaxSteps) {
     const Fact& fact = analysis.fact(value);
     if (fact.kind != ValueKind::kTensor) return std::nullopt;
-    if (is_main_input(analysis, value))
-      return has_declared_range(fact) && std::isfinite(fact.range.hi) ? integer_below(fact.range.hi) : std::nullopt;
+    if (is_main_input(analysis, value)) {
+      const double end = highest ? fact.range.hi : fact.range.lo;
+      return has_declared_range(fact) && std::isfinite(end) ? integer_below(end) : std::nullopt;
+    }
     const NodeId producer = analysis.model().value(value).producer;
     if (producer == NodeId::kNone || analysis.model().node(producer).graph != GraphId::kMain) return std::nullopt;
     const Call call(analysis, producer);
-    if (call.is(ops::Opcode::kClip)) {
-      const auto maximum = clip_maximum(call);
-      return maximum && takes_any_value(analysis, call.operand(0)) ? integer_below(*maximum) : std::nullopt;
-    }
-    if (call.is(ops::Opcode::kMin) && call.operand_count() == 2) {
-      for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
-        if (const auto maximum = single_number(call, bound);
-            maximum && takes_any_value(analysis, call.operand(1 - bound)))
-          return integer_below(*maximum);
-      return std::nullopt;
-    }
-    if (call.is(ops::Opcode::kMod)) {
-      const Attribute* fmod = call.attribute("fmod");
-      const auto modulus = single_number(call, 1);
-      const bool integers = call.fact(0).dtypes.proves(DTypeSet::integers()) && (fmod == nullptr || fmod->i == 0);
-      if (!integers || !modulus || *modulus < 1 || !takes_any_value(analysis, call.operand(0))) return std::nullopt;
-      return integer_below(*modulus - 1);
+    const ops::Opcode opcode = call.opcode();
+    switch (opcode) {
+      case ops::Opcode::kClip: {
+        const auto bound = clip_bound(call, highest);
+        return bound && takes_any_value(analysis, call.operand(0)) ? integer_below(*bound) : std::nullopt;
+      }
+      case ops::Opcode::kMin:
+      case ops::Opcode::kMax:
+        if (call.operand_count() != 2 || highest != (opcode == ops::Opcode::kMin)) return std::nullopt;
+        for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
+          if (const auto end = single_number(call, bound); end && takes_any_value(analysis, call.operand(1 - bound)))
+            return integer_below(*end);
+        return std::nullopt;
+      case ops::Opcode::kMod: {
+        const Attribute* fmod = call.attribute("fmod");
+        const auto modulus = single_number(call, 1);
+        const bool integers = call.fact(0).dtypes.proves(DTypeSet::integers()) && (fmod == nullptr || fmod->i == 0);
+        if (!integers || !modulus || *modulus < 1 || !takes_any_value(analysis, call.operand(0))) return std::nullopt;
+        return highest ? integer_below(*modulus - 1) : 0;
+      }
+      case ops::Opcode::kArgExtreme:
+        return reached_position(analysis, call, highest);
+      case ops::Opcode::kAdd:
+      case ops::Opcode::kSub:
+      case ops::Opcode::kMul:
+        return reached_by_arithmetic(analysis, call, highest, steps);
+      case ops::Opcode::kConcat:
+        return furthest(analysis, call, 0, highest, steps);
+      case ops::Opcode::kWhere:
+        // Either may be chosen where the choice is an input of its own.
+        return is_main_input(analysis, call.operand(0)) ? furthest(analysis, call, 1, highest, steps) : std::nullopt;
+      default:
+        break;
     }
     // Slice takes some elements of the user's range: which ones, is not known, so any may be the largest.
-    if (!moves_elements(call.opcode()) && !is_number_cast(call)) return std::nullopt;
+    if (!moves_elements(opcode) && !is_number_cast(call)) return std::nullopt;
     value = call.operand(0);
   }
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<std::int64_t> reached_maximum(const Analysis& analysis, ValueId value) {
+  int steps = 0;
+  return reached(analysis, value, true, steps);
+}
+
 std::optional<ReachedIndex> index_outside(const Analysis& analysis, ValueId value, std::int64_t lowest,
                                           std::int64_t extent, std::optional<std::int64_t> ignored) {
-  if (const auto maximum = reached_maximum(analysis, value))
-    return *maximum >= extent && maximum != ignored ? std::optional(ReachedIndex{*maximum, ops::Certainty::kMay})
-                                                    : std::nullopt;
+  int up = 0, down = 0;
+  const auto maximum = reached(analysis, value, true, up), minimum = reached(analysis, value, false, down);
+  if (maximum && *maximum >= extent && maximum != ignored) return ReachedIndex{*maximum, ops::Certainty::kMay};
+  // A bound as low as that of the ignored labels is not what a label is.
+  const bool below = minimum && *minimum < lowest && !(ignored && *minimum <= *ignored);
+  if (below) return ReachedIndex{*minimum, ops::Certainty::kMay};
+  if (maximum && minimum) return std::nullopt;
   const Range& range = analysis.fact(value).range;
   // The range of a constant is that of its elements.
   if (range.lo >= static_cast<double>(lowest) && range.hi < static_cast<double>(extent)) return std::nullopt;

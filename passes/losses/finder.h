@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "passes/dataflow/analysis.h"
+#include "passes/losses/formula.h"
 #include "passes/losses/loss_sites.h"
 #include "passes/losses/parameters.h"
 #include "passes/losses/terms.h"
@@ -74,12 +76,39 @@ class Finder {
   ValueId index_source(ValueId value) const;
   bool append_negated_reduction(ValueId value, Nodes& nodes) const;
 
+  // ---- summed.cc
+
+  struct SumWalk;
+  /// What a norm makes of each element before it sums them up.
+  enum class Outer : std::uint8_t { kNone, kSize, kSquare };
+
+  void add_summed(const std::vector<bool>& is_called);
+  bool is_scalar(ValueId value) const;
+  void go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced);
+  void go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Outer outer, bool reduced);
+  bool share_leaves(ValueId a, ValueId b) const;
+  void reach_site(const SumWalk& walk, NodeId meeting);
+  bool add_term(const SumWalk& walk, ValueId value, Outer outer);
+  bool add_pair(const SumWalk& walk, const Formula& formula, Outer outer);
+  bool is_statistic_of(ValueId statistic, ValueId value) const;
+  bool is_pair(const Formula& formula, std::size_t a, std::size_t b) const;
+  void add_evaluated(const SumWalk& walk, const Formula& formula, LossKind kind, std::size_t prediction,
+                     std::size_t target);
+  bool add_log_probability(const SumWalk& walk, const Formula& formula);
+  static bool is_weighed_by(const Formula& formula, std::size_t part, std::size_t weight);
+  static double apply(Outer outer, double value);
+  /// Prediction and target may be exchanged.
+  static bool is_symmetric(LossKind kind);
+
   const dataflow::Analysis& analysis_;
   const Model& model_;
   const Terms terms_;
   Parameters parameters_;
   std::vector<LossSite> sites_;
   std::optional<bool> mentions_losses_;
+  /// Over all outputs: nodes that are looked at for what they sum up, and pairs of values that are tried.
+  int steps_left_ = 20'000, tries_left_ = 4'000;
+  std::set<NodeId> unexplained_;  // nodes of summed terms that are not a known loss
 };
 
 }  // namespace tensorlint::losses

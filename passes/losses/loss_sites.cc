@@ -52,6 +52,8 @@ std::vector<LossSite> Finder::find() {
         break;
     }
   }
+  add_summed(is_called);
+  std::ranges::stable_sort(sites_, {}, &LossSite::meeting);
   return std::move(sites_);
 }
 
@@ -69,7 +71,9 @@ void Finder::add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId p
                     .target = target,
                     .prediction_source = terms_.source(prediction),
                     .target_source = terms_.source(target),
-                    .nodes = std::move(nodes)});
+                    .nodes = std::move(nodes),
+                    .output = ValueId::kAbsent,
+                    .path = {}});
 }
 
 void Finder::add_operator(NodeId id, const ops::OpEntry& entry) {

@@ -14,7 +14,12 @@ namespace tensorlint::losses {
 using ops::LossKind;
 
 /// How a loss was recognised.
-enum class LossEvidence : std::uint8_t { kOperator, kPattern, kMetadata };
+enum class LossEvidence : std::uint8_t {
+  kOperator,
+  kPattern,
+  kMetadata,
+  kFormula,  ///< by what its elements are, evaluated
+};
 
 /// A loss within a graph.
 struct LossSite {
@@ -27,6 +32,10 @@ struct LossSite {
   /// The same behind casts and stretching: what the program hands to the loss.
   ValueId prediction_source = ValueId::kAbsent, target_source = ValueId::kAbsent;
   std::vector<NodeId> nodes;  ///< sorted; `meeting` is one of them
+  /// The output of the graph that sums it up, and the nodes between, from the output on; kAbsent where none is known
+  /// to.
+  ValueId output = ValueId::kAbsent;
+  std::vector<NodeId> path{};
 };
 
 /// The loss that an exporter's metadata names (`aten.mse_loss.default`, or `torch.nn.modules.loss.HuberLoss`

@@ -93,6 +93,8 @@ const Tensor* Terms::constant(ValueId value) const {
 
 std::optional<double> Terms::number(ValueId value) const {
   if (value == ValueId::kAbsent) return std::nullopt;
+  const ValueId unstretched = source(value);
+  if (op_of(unstretched) == Opcode::kFill) return filled_with(maker(unstretched));
   if (const Tensor* tensor = constant(value)) {
     if (const auto floats = tensor->floats(1); floats && floats->size() == 1) return floats->front();
     if (const auto integers = tensor->integers(1); integers && integers->size() == 1)
@@ -188,6 +190,122 @@ std::vector<ValueId> Terms::factors(ValueId product) const {
     if (kind == Opcode::kMul) found.push_back(operand(node, 1));
   }
   return found;
+}
+
+const Graph* Terms::called_function(NodeId node) const {
+  if (node == NodeId::kNone) return nullptr;
+  const GraphId function = model_.op(model_.node(node)).function;
+  return function == GraphId::kNone ? nullptr : &model_.graph(function);
+}
+
+bool Terms::makes_integers(NodeId node) const {
+  const Fact& fact = analysis_.fact(result(node));
+  return fact.kind == ValueKind::kTensor && fact.dtypes.proves(DTypeSet::integers() | DType::kBool);
+}
+
+/// Without the attribute ConstantOfShape fills with zeros.
+std::optional<double> Terms::filled_with(NodeId node) const {
+  const Attribute* value = model_.attribute(model_.node(node), "value");
+  if (value == nullptr) return 0;
+  if (value->tensor == nullptr) return std::nullopt;
+  if (const auto floats = value->tensor->floats(1); floats && floats->size() == 1) return floats->front();
+  if (const auto integers = value->tensor->integers(1); integers && integers->size() == 1)
+    return static_cast<double>(integers->front());
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::size_t>> Terms::axes_of(NodeId node) const {
+  const Fact& data = analysis_.fact(operand(node, 0));
+  if (data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(analysis_.facts().dims_of(data.shape).size());
+  std::vector<std::int64_t> given;
+  bool all = false;
+  const Node& of = model_.node(node);
+  const std::int64_t opset = model_.op(of).opset;
+  const Opcode kind = op(node);
+  if (kind == Opcode::kSoftmax || kind == Opcode::kLogSoftmax || kind == Opcode::kArgExtreme) {
+    const Attribute* axis = model_.attribute(of, "axis");
+    const bool searches = kind == Opcode::kArgExtreme;
+    given.push_back(axis != nullptr ? axis->i : searches ? 0 : opset >= 13 ? -1 : 1);
+    if (!searches && opset < 13)  // everything from the axis on is one row
+      for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given.push_back(i);
+  } else if (const Attribute* axes = model_.attribute(of, "axes")) {
+    given.assign(axes->ints.begin(), axes->ints.end());
+  } else if (const ValueId list = operand(node, 1); list != ValueId::kAbsent) {
+    const Content* content = analysis_.facts().content(analysis_.fact(list).content);
+    if (content == nullptr) return std::nullopt;
+    for (const Dim element : content->integers) {
+      const auto axis = analysis_.facts().dims().as_constant(element);
+      if (!axis) return std::nullopt;
+      given.push_back(*axis);
+    }
+    all = given.empty();
+  } else {
+    all = true;
+  }
+  if (all) {
+    const Attribute* noop = model_.attribute(of, "noop_with_empty_axes");
+    if (noop != nullptr && noop->i != 0) return std::vector<std::size_t>{};
+    for (std::int64_t i = 0; i < rank; ++i) given.push_back(i);
+  }
+  std::vector<std::size_t> found;
+  for (const std::int64_t axis : given) {
+    if (axis < -rank || axis >= rank) return std::nullopt;
+    found.push_back(static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::optional<Normalised> Terms::normalised(ValueId value) const {
+  const NodeId node = maker(value);
+  switch (op(node)) {
+    case Opcode::kSoftmax:
+    case Opcode::kLogSoftmax:
+      return Normalised{node, operand(node, 0), op(node) == Opcode::kLogSoftmax,
+                        axes_of(node).value_or(std::vector<std::size_t>{})};
+    case Opcode::kDiv:
+    case Opcode::kSub:
+      return written_out(node);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// e^x over the sum of e^x, or x less the logarithm of that sum.
+std::optional<Normalised> Terms::written_out(NodeId node) const {
+  const bool divides = op(node) == Opcode::kDiv;
+  const ValueId above = operand(node, 0);
+  ValueId below = source(operand(node, 1));
+  NodeId sum = NodeId::kNone;
+  if (divides) {
+    if (op_of(above) != Opcode::kExp || summed_exponentials(below, sum) != above) return std::nullopt;
+  } else if (op_of(below) == Opcode::kReduceLogSumExp) {
+    sum = maker(below);
+    if (operand(sum, 0) != above) return std::nullopt;
+  } else {
+    for (int i = 0; i < kMaxSteps && keeps_elements(op_of(below)); ++i) below = operand(maker(below), 0);
+    if (op_of(below) != Opcode::kLog) return std::nullopt;
+    const ValueId exponentials = summed_exponentials(operand(maker(below), 0), sum);
+    if (exponentials == ValueId::kAbsent || operand(maker(exponentials), 0) != above) return std::nullopt;
+  }
+  const auto axes = axes_of(sum);
+  const ValueId scores = divides ? operand(maker(above), 0) : above;
+  // Less the largest score of the row, which changes nothing but the size of the numbers.
+  const NodeId shift = maker(scores);
+  const bool shifted = op(shift) == Opcode::kSub && op_of(source(operand(shift, 1))) == Opcode::kReduceMax &&
+                       operand(maker(source(operand(shift, 1))), 0) == operand(shift, 0);
+  return Normalised{node, shifted ? operand(shift, 0) : scores, !divides, axes.value_or(std::vector<std::size_t>{})};
+}
+
+/// What is summed to `value`, where that is made by Exp; `sum` becomes the node.
+ValueId Terms::summed_exponentials(ValueId value, NodeId& sum) const {
+  for (int i = 0; i < kMaxSteps && (keeps_elements(op_of(value)) || op_of(value) == Opcode::kExpand); ++i)
+    value = operand(maker(value), 0);
+  if (op_of(value) != Opcode::kReduceSum) return ValueId::kAbsent;
+  sum = maker(value);
+  const ValueId exponentials = operand(sum, 0);
+  return op_of(exponentials) == Opcode::kExp ? exponentials : ValueId::kAbsent;
 }
 
 }  // namespace tensorlint::losses

@@ -21,6 +21,15 @@ struct LogTerm {
   bool complement = false;
 };
 
+/// Probabilities, or their logarithms, of scores: Softmax and LogSoftmax, or written out with Exp and a sum.
+struct Normalised {
+  NodeId node = NodeId::kNone;
+  ValueId scores = ValueId::kAbsent;
+  bool logarithm = false;
+  /// The axes that are summed over, counted from the front; none where they are not known.
+  std::vector<std::size_t> axes;
+};
+
 /// Reads a graph as formulas. Looks at operators and constants only, so that it sees the same formula where facts are
 /// missing because a node of it fails. Every question costs a bounded number of steps.
 class Terms {
@@ -34,6 +43,14 @@ class Terms {
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
   Opcode op_of(ValueId value) const { return op(maker(value)); }
+  /// Null for kNone and for operators without one.
+  const ops::OpEntry* entry(NodeId node) const {
+    return node == NodeId::kNone ? nullptr : analysis_.entry(model_.node(node));
+  }
+  /// The body of the function that a node calls; null where it calls none.
+  const Graph* called_function(NodeId node) const;
+  /// Result 0 is certainly integer or bool.
+  bool makes_integers(NodeId node) const;
   /// kAbsent where the node has fewer.
   ValueId operand(NodeId node, std::size_t index) const;
   ValueId result(NodeId node) const;
@@ -54,12 +71,20 @@ class Terms {
   /// t for t * log(t), with or without selections for zeros and NaN.
   ValueId times_own_log(ValueId value) const;
 
+  std::optional<Normalised> normalised(ValueId value) const;
+  /// The axes that a reduction, softmax or search for an extreme works along, counted from the front; nullopt where
+  /// they are not known, or the rank is not.
+  std::optional<std::vector<std::size_t>> axes_of(NodeId node) const;
+
   /// What a product is made of: itself, its factors, their factors, ... Signs do not matter.
   std::vector<ValueId> factors(ValueId product) const;
 
  private:
   Opcode classify_function(GraphId function) const;
   const Tensor* constant(ValueId value) const;
+  std::optional<double> filled_with(NodeId node) const;
+  std::optional<Normalised> written_out(NodeId node) const;
+  ValueId summed_exponentials(ValueId value, NodeId& sum) const;
 
   const dataflow::Analysis& analysis_;
   const Model& model_;

@@ -159,6 +159,15 @@ class RandomExpressions {
   std::vector<Dim> symbols_;
 };
 
+TEST(Dims, DifferWhereTheyDoForAllUsualSizes) {
+  DimPool pool;
+  const Dim b = pool.symbol("B"), t = pool.symbol("T");
+  const Dim shorter = pool.max(pool.sub(t, pool.constant(1)), pool.constant(0));
+  EXPECT_TRUE(pool.differ(pool.mul(b, shorter), pool.mul(b, t)));
+  EXPECT_FALSE(pool.differ(pool.mul(b, shorter), pool.mul(b, pool.symbol("S"))));
+  EXPECT_FALSE(pool.differ(pool.min(t, pool.constant(4)), t));  // equal up to 4
+}
+
 TEST(Dims, SimplifiedExpressionsHaveTheValuesThatTheyMean) {
   std::size_t compared = 0, known = 0;
   for (unsigned seed = 1; seed <= 4000; ++seed) {

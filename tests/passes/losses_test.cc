@@ -76,8 +76,7 @@ TEST(Losses, SquaresOfSomethingElseAreNone) {
 TEST(Losses, AVarianceIsNone) {
   EXPECT_EQ(losses("m = ReduceMean(p) d = Sub(p, m) q = Mul(d, d) z = ReduceMean(q)"), "");
   EXPECT_EQ(losses("m = ReduceMean(p) d = Sub(m, p) q = Mul(d, d) z = ReduceMean(q)"), "");
-  EXPECT_EQ(losses("m = ReduceMax(p) d = Sub(p, m) q = Mul(d, d) z = ReduceMean(q)"),
-            "mean squared error at d: p, m of [d q z]");
+  EXPECT_EQ(losses("m = ReduceMax(p) d = Sub(p, m) q = Mul(d, d) z = ReduceMean(q)"), "");
   EXPECT_EQ(losses("m = ReduceMean(p) d = Sub(t, m) q = Mul(d, d) z = ReduceMean(q)"),
             "mean squared error at d: t, m of [d q z]");
 }
@@ -88,7 +87,7 @@ TEST(Losses, TwoDifferencesOfTheSameOperandsMultiplied) {
   EXPECT_EQ(losses("d = Sub(p, t) e = Sub(p, t) q = Mul(e, d) z = ReduceMean(q)"),
             "mean squared error at d: p, t of [d e q z]");
   EXPECT_EQ(losses("f = Cast<to = 1>(p) d = Sub(p, t) e = Sub(f, t) q = Mul(d, e) z = ReduceMean(q)"),
-            "mean squared error at d: p, t of [d e q z]");
+            "mean squared error at d: p, t of [f d e q z]");
   EXPECT_EQ(losses("d = Sub(p, t) e = Sub(p, x) q = Mul(d, e) z = ReduceMean(q)"), "");
   EXPECT_EQ(losses("d = Sub(p, t) e = Sub(x, t) q = Mul(d, e) z = ReduceMean(q)"), "");
   EXPECT_EQ(losses("d = Sub(p, t) e = Add(p, t) q = Mul(d, e) z = ReduceMean(q)"), "");
@@ -165,28 +164,29 @@ TEST(Losses, OtherSelectionsByADistanceAreNone) {
 
 TEST(Losses, ReducedOnTheWay) {
   const std::string start = "d = Sub(p, t) q = Mul(d, d) ";
-  EXPECT_EQ(losses(start + "r = Mul(q, w) z = ReduceMean(r)"), "mean squared error at d: p, t of [d q z]");
+  EXPECT_EQ(losses(start + "r = Mul(q, w) z = ReduceMean(r)"), "mean squared error at d: p, t of [d q r z]");
   EXPECT_EQ(losses(start + "r = ReduceSum<keepdims = 0>(q, last) z = ReduceMean(r)"),
-            "mean squared error at d: p, t of [d q z]");
+            "mean squared error at d: p, t of [d q r z]");
   EXPECT_EQ(losses(start + "n = Neg(q) r = Div(n, two) s = Squeeze(r) z = ReduceSum(s)"),
-            "mean squared error at d: p, t of [d q z]");
+            "mean squared error at d: p, t of [d q n r s z]");
   EXPECT_EQ(losses(start + "z = ReduceMean(q, both)"), "mean squared error at d: p, t of [d q z]");
-  EXPECT_EQ(losses(start + "z = ReduceMean(q, none)"), "");
+  EXPECT_EQ(losses(start + "z = ReduceMean(q, none)"), "mean squared error at d: p, t of [d q z]");
   EXPECT_EQ(losses(start + "z = ReduceMean<noop_with_empty_axes = 0>(q)"), "mean squared error at d: p, t of [d q z]");
   EXPECT_EQ(losses(start + "z = ReduceMean<noop_with_empty_axes = 1>(q)"), "");
-  EXPECT_EQ(losses(start + "z = ReduceMean(q, last)"), "");
+  EXPECT_EQ(losses(start + "z = ReduceMean(q, last)"), "mean squared error at d: p, t of [d q z]");
   EXPECT_EQ(losses(start + "z = ReduceMax(q)"), "");
   EXPECT_EQ(losses(start + "r = Exp(q) z = ReduceMean(r)"), "");
-  EXPECT_EQ(losses(start + "r = Add(q, one) z = ReduceMean(r)"), "");
-  // A statistic by rows that is broadcast again.
-  EXPECT_EQ(losses(start + "r = ReduceMean(q, last) z = ReduceMean(r)"), "");
-  EXPECT_EQ(losses(start + "r = ReduceMean<keepdims = 1>(q, last) z = ReduceMean(r)"), "");
+  EXPECT_EQ(losses(start + "r = Add(q, one) z = ReduceMean(r)"), "mean squared error at d: p, t of [d q r z]");
+  EXPECT_EQ(losses(start + "r = ReduceMean(q, last) z = ReduceMean(r)"), "mean squared error at d: p, t of [d q r z]");
+  EXPECT_EQ(losses(start + "r = ReduceMean<keepdims = 1>(q, last) z = ReduceMean(r)"),
+            "mean squared error at d: p, t of [d q r z]");
 }
 
 TEST(Losses, ReducedFarBehind) {
   const std::string start = "d = Sub(p, t) q = Mul(d, d) a1 = Neg(q) a2 = Neg(a1) a3 = Neg(a2) a4 = Neg(a3) ";
-  EXPECT_EQ(losses(start + "z = ReduceMean(a4)"), "mean squared error at d: p, t of [d q z]");
-  EXPECT_EQ(losses(start + "a5 = Neg(a4) z = ReduceMean(a5)"), "");
+  EXPECT_EQ(losses(start + "z = ReduceMean(a4)"), "mean squared error at d: p, t of [d q a1 a2 a3 a4 z]");
+  EXPECT_EQ(losses(start + "a5 = Neg(a4) z = ReduceMean(a5)"),
+            "mean squared error at d: p, t of [d q a1 a2 a3 a4 a5 z]");
 }
 
 TEST(Losses, WithoutReductionBetweenParametersAndInput) {
@@ -344,8 +344,6 @@ TEST(Losses, AlmostCrossEntropy) {
            "s = Sigmoid(x) l = Log(s) m = Mul(t, l) r = Neg(m) z = ReduceMean(r)",
            "l = LogSoftmax(x) s = Softmax(x) m = Mul(s, l) r = Neg(m) z = ReduceMean(r)",  // an entropy
            "l = LogSoftmax(x) e = Exp(l) m = Mul(e, l) r = Neg(m) z = ReduceMean(r)",
-           "l = LogSoftmax(x) m = Mul(t, l) a = Squeeze(m) b1 = Squeeze(a) c1 = Squeeze(b1) d1 = Squeeze(c1) r = "
-           "Neg(d1) z = ReduceMean(r)",
        })
     EXPECT_EQ(losses(text), "") << text;
   EXPECT_EQ(losses("l = LogSoftmax(x) m = Mul(t, l) a = Squeeze(m) b1 = Squeeze(a) c1 = Squeeze(b1) r = Neg(c1) z = "

@@ -91,7 +91,9 @@ TEST(ReachedIndex, BehindWhatMovesElements) {
     EXPECT_TRUE(reaches(rows("c = Clip (x, zero, ten) " + std::string(nodes),
                              ", int64[1] zero1 = {0}, int64[1] one1 = {1}, int64[2] shape = {1, -1}")))
         << nodes;
-  EXPECT_FALSE(reaches(rows("c = Clip (x, zero, ten) i = Add (c, zero)")));
+  EXPECT_TRUE(reaches(rows("c = Clip (x, zero, ten) i = Add (c, zero)")));
+  EXPECT_TRUE(reaches(rows("c = Clip (x, zero, nine) i = Add (c, one)")));
+  EXPECT_FALSE(reaches(rows("c = Clip (x, zero, ten) i = Sub (c, one)")));
   EXPECT_FALSE(reaches(rows("c = Clip (x, zero, ten) i = Neg (c)")));
 }
 

@@ -50,11 +50,13 @@ class IntegerOperandsInLoss : public Rule {
   }
 
  private:
-  /// A sum of integers is exact, and may be a count; their mean is not.
+  /// A sum of integer sizes is exact, and may be a count; a mean is not, and nobody counts squares.
   static bool takes_mean(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
-    return loss.evidence != losses::LossEvidence::kPattern || std::ranges::any_of(loss.nodes, [&](NodeId node) {
-             return NodeCall(analysis, node).is(ops::Opcode::kReduceMean);
-           });
+    if (loss.evidence == losses::LossEvidence::kOperator || loss.evidence == losses::LossEvidence::kMetadata)
+      return true;
+    if (loss.output != ValueId::kAbsent && loss.kind != ops::LossKind::kL1) return true;
+    return std::ranges::any_of(loss.nodes,
+                               [&](NodeId node) { return NodeCall(analysis, node).is(ops::Opcode::kReduceMean); });
   }
 
   /// Prediction and target are integers, and no node of the loss fails for it.
@@ -69,8 +71,10 @@ class IntegerOperandsInLoss : public Rule {
   }
 
   static std::optional<Operand> integer_operand(const ViolationCase& violation) {
+    const bool has_labels = violation.loss != nullptr && ops::takes_class_indices(violation.loss->kind) &&
+                            violation.loss->evidence == losses::LossEvidence::kOperator;
     for (const Operand& operand : violation.operands())
-      if (operand.fact().kind == ValueKind::kTensor &&
+      if (!(has_labels && operand.value() == violation.loss->target) && operand.fact().kind == ValueKind::kTensor &&
           operand.fact().dtypes.proves(DTypeSet::integers() | DType::kBool))
         return operand;
     return std::nullopt;

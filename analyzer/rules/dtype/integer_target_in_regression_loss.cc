@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "analyzer/rules/casts.h"
 
 namespace tensorlint::rules {
@@ -9,10 +12,27 @@ class IntegerTargetInRegressionLoss : public Rule {
  public:
   IntegerTargetInRegressionLoss()
       : Rule({"TL-D101", "integer-target-in-regression-loss", "dtype", findings::Severity::kError,
-              "a loss that compares element by element gets integers as its target"}) {}
+              "a loss that compares element by element gets integers as its target"},
+             {passes::Pass::kLosses}) {}
 
   Specificity match(const ViolationCase& violation) const override {
     return target_cast(violation) || lone_target(violation) ? Specificity::kMostSpecific : Specificity::kNone;
+  }
+
+  /// The program passes an integer target, and the framework has converted it silently.
+  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (!ops::is_regression(loss.kind)) return;
+    const NodeId cast = conversion_of_its_own(analysis, loss);
+    if (cast == NodeId::kNone) return;
+    const Operand target(analysis, loss.target_source), prediction(analysis, loss.prediction);
+    out.report(findings::Severity::kInfo, loss.meeting,
+               fmt::format("{} compares {} values with the {} target {}: the framework converts it, some versions and "
+                           "devices refuse it",
+                           ops::to_text(loss.kind), prediction.fact().dtypes.to_text(), target.fact().dtypes.to_text(),
+                           target.name()))
+        .origin(target, Aspect::kDtype)
+        .note_at(cast, "the exporter wrote the conversion here")
+        .fix(fmt::format("convert {} to floating point where it is loaded", target.name()));
   }
 
   void report(const ViolationCase& violation, Reporter& out) const override {
@@ -36,6 +56,40 @@ class IntegerTargetInRegressionLoss : public Rule {
   }
 
  private:
+  /// The Cast of an integer target that PyTorch's type promotion inserts: one exporter says so in the node's
+  /// metadata, the other one puts it after the stretching that the loss begins with.
+  static NodeId conversion_of_its_own(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+    const Model& model = analysis.model();
+    ValueId value = loss.target;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent && value != loss.target_source; ++step) {
+      const NodeId producer = model.value(value).producer;
+      if (producer == NodeId::kNone) return NodeId::kNone;
+      const NodeCall call(analysis, producer);
+      const Operand before = call.operand(0);
+      if (!before.present()) return NodeId::kNone;
+      const bool from_integers = call.is(ops::Opcode::kCast) && before.fact().kind == ValueKind::kTensor &&
+                                 before.fact().dtypes.proves(DTypeSet::integers()) &&
+                                 analysis.fact(value).dtypes.proves(DTypeSet::floats());
+      if (from_integers) {
+        const NodeId stretch = model.value(before.value()).producer;
+        const bool follows_stretch = stretch != NodeId::kNone && NodeCall(analysis, stretch).is(ops::Opcode::kExpand);
+        return follows_stretch || is_promotion(model, producer) ? producer : NodeId::kNone;
+      }
+      value = before.value();
+    }
+    return NodeId::kNone;
+  }
+
+  static bool is_promotion(const Model& model, NodeId node) {
+    constexpr std::string_view kKey = "namespace", kPromotion = "prims.convert_element_type";
+    if (model.provenance == nullptr || !model.provenance->mentions(kKey)) return false;
+    return std::ranges::any_of(model.provenance->node_metadata(model.node(node)), [&](const MetadataEntry& entry) {
+      return entry.key == kKey && entry.value.find(kPromotion) != std::string_view::npos;
+    });
+  }
+
+  static constexpr int kMaxSteps = 8;
+
   /// The integer target of the loss, where the failing node takes nothing else: its logarithm or exponential.
   static std::optional<Operand> lone_target(const ViolationCase& violation) {
     if (violation.kind() != ops::ConstraintKind::kTypeConstraint || violation.loss == nullptr ||

@@ -17,7 +17,7 @@ class LowPrecisionAccumulation : public Rule {
               "a sum in float16 that overflows"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
-    return opcode_of(entry) == ops::Opcode::kReduceSum;
+    return opcode_of(entry) == ops::Opcode::kReduceSum || opcode_of(entry) == ops::Opcode::kReduceSumSquare;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
@@ -26,9 +26,10 @@ class LowPrecisionAccumulation : public Rule {
       return;
     if (data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape)) return;
     const auto count = summed(call);
+    if (count && check_squares(call, *count, out)) return;
+    if (call.is(ops::Opcode::kReduceSumSquare)) return;
     const Range& range = data.fact().range;
     if (!count || range.lo > range.hi || !std::isfinite(range.lo) || !std::isfinite(range.hi)) return;
-    constexpr double kLargest = 65504;
     const auto terms = static_cast<double>(*count);
     const bool always = terms * range.lo > kLargest || terms * range.hi < -kLargest;
     if (!always) return;
@@ -39,6 +40,53 @@ class LowPrecisionAccumulation : public Rule {
   }
 
  private:
+  /// A sum of squares of what may be anything: with enough of them, moderate numbers overflow.
+  static bool check_squares(const NodeCall& call, std::int64_t count, Reporter& out) {
+    const std::optional<Operand> squared = squared_operand(call);
+    if (!squared || count < kManyElements || !is_free(call.analysis(), squared->value())) return false;
+    const double each = std::ceil(std::sqrt(kLargest / static_cast<double>(count)));
+    out.report(call.id(), fmt::format("the sum of {} squares of {} is beyond float16, which ends at 65504, for "
+                                      "elements of {}",
+                                      count, squared->name(), each))
+        .certainty(ops::Certainty::kMay, fmt::format("every element of {} is {}", squared->name(), each))
+        .origin(*squared, Aspect::kDtype)
+        .fix("square and sum in float32: cast before the square and back after the root");
+    return true;
+  }
+
+  static std::optional<Operand> squared_operand(const NodeCall& call) {
+    if (call.is(ops::Opcode::kReduceSumSquare)) return call.operand(0);
+    const NodeId producer = call.model().value(call.operand(0).value()).producer;
+    if (producer == NodeId::kNone) return std::nullopt;
+    const NodeCall square(call.analysis(), producer);
+    if (square.is(ops::Opcode::kMul) && square.operand(0).value() == square.operand(1).value())
+      return square.operand(0);
+    if (!square.is(ops::Opcode::kPow) || !square.operand(1).present()) return std::nullopt;
+    const Range& exponent = square.operand(1).fact().range;
+    return exponent.lo == 2 && exponent.hi == 2 ? std::optional(square.operand(0)) : std::nullopt;
+  }
+
+  /// An input whose elements nobody bounds; nodes that move or cast them may follow.
+  static bool is_free(const dataflow::Analysis& analysis, ValueId value) {
+    constexpr int kLongestChain = 64;
+    for (int step = 0; step < kLongestChain && value != ValueId::kAbsent; ++step) {
+      const Value& known = analysis.model().value(value);
+      if (known.origin == ValueOrigin::kInput)
+        return known.graph == GraphId::kMain && known.initializer == nullptr &&
+               analysis.fact(value).range.is_everything();
+      if (known.producer == NodeId::kNone) return false;
+      const NodeCall call(analysis, known.producer);
+      const ops::Opcode opcode = opcode_of(call.entry());
+      if (!moves_elements(opcode) && opcode != ops::Opcode::kCast) return false;
+      value = call.operand(0).value();
+    }
+    return false;
+  }
+
+  static constexpr double kLargest = 65504;
+  /// From here on elements of 16 are enough, as activations have them.
+  static constexpr std::int64_t kManyElements = 256;
+
   /// Elements that go into one result, where all extents that are reduced are numbers.
   static std::optional<std::int64_t> summed(const NodeCall& call) {
     FactStore& facts = call.facts();

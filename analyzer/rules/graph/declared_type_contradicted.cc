@@ -56,10 +56,24 @@ class DeclaredTypeContradicted : public Rule {
   }
 
   void report(const ViolationCase& violation, Reporter& out) const override {
-    report_violation(violation, out, is_shape(violation) ? findings::Severity::kWarning : info().severity);
+    using findings::Severity;
+    report_violation(violation, out,
+                     !is_shape(violation)        ? info().severity
+                     : is_of_exporter(violation) ? Severity::kInfo
+                                                 : Severity::kWarning);
   }
 
  private:
+  /// PyTorch's exporter writes what its own inference of ONNX operators gives for values inside of the graph, which for
+  /// losses without a reduction is wrong (torch 2.13); whoever exports can do nothing about it.
+  static bool is_of_exporter(const ViolationCase& violation) {
+    if (violation.model().producer_name != "pytorch" || !violation.has_node()) return false;
+    const Model& model = violation.model();
+    return std::ranges::none_of(model.results(model.node(violation.at.node)), [&](ValueId result) {
+      return result != ValueId::kAbsent && model.value(result).is_output;
+    });
+  }
+
   // ONNX Runtime refuses another dtype; of another shape it warns, and computes what the nodes say.
   static bool is_shape(const ViolationCase& violation) { return ops::is_about_declared_shape(violation.kind()); }
 };

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 
@@ -57,10 +59,23 @@ class LogitsIntoProbabilityLoss : public Rule {
       const NodeId maker = producer_behind_identities(call.analysis(), value);
       if (maker != NodeId::kNone && NodeCall(call.analysis(), maker).is(ops::Opcode::kTranspose))
         value = NodeCall(call.analysis(), maker).operand(0).value();
-      if (value != ValueId::kAbsent && is_parameter(call.analysis(), value) && call.analysis().fact(value).range.lo < 0)
+      if (value != ValueId::kAbsent &&
+          (is_parameter(call.analysis(), value) || (side == 1 && is_weight_input(call, value))) &&
+          call.analysis().fact(value).range.lo < 0)
         return true;
     }
     return false;
+  }
+
+  /// A training step may get its weights as inputs: a matrix of known extents, next to data that are a graph's input
+  /// too, or whose number of rows is open.
+  static bool is_weight_input(const NodeCall& call, ValueId value) {
+    const Value& known = call.model().value(value);
+    if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain) return false;
+    const Fact& fact = call.analysis().fact(value);
+    const auto dims = call.facts().dims_of(fact.shape), rows = call.facts().dims_of(call.operand(0).fact().shape);
+    const auto is_number = [&](Dim dim) { return call.facts().dims().as_constant(dim).has_value(); };
+    return dims.size() >= 2 && std::ranges::all_of(dims, is_number) && !rows.empty() && !is_number(rows.front());
   }
 
   static bool is_parameter(const dataflow::Analysis& analysis, ValueId value) {

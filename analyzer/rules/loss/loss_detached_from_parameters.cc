@@ -2,6 +2,7 @@
 
 #include "analyzer/rules/rule.h"
 #include "passes/losses/gradient_reach.h"
+#include "passes/losses/gradient_way.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -15,9 +16,13 @@ class LossDetachedFromParameters : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
+    if (view.losses().empty() || view.liveness().has_broken_links) return;
     const losses::GradientReach& gradients = view.gradient_reach();
     // Losses inside bodies and functions get their operands from somewhere else.
-    if (gradients.parameters.empty() || view.losses().empty() || view.liveness().has_broken_links) return;
+    if (gradients.parameters.empty()) {
+      check_by_use(view, out);
+      return;
+    }
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.meeting).graph != GraphId::kMain || gradients.reaches(loss.prediction) ||
           gradients.reaches(loss.target))
@@ -31,10 +36,32 @@ class LossDetachedFromParameters : public Rule {
   }
 
  private:
+  /// Nobody says what is trained: then every loss of the graph is cut off from every weight, by a node that lets no
+  /// gradient through. One that is not is the loss, and the others are metrics.
+  static void check_by_use(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    const losses::Terms terms(analysis);
+    std::vector<std::pair<const losses::LossSite*, NodeId>> detached;
+    for (const losses::LossSite& loss : view.losses()) {
+      if (view.model().node(loss.meeting).graph != GraphId::kMain) return;
+      const losses::GradientWay prediction = losses::gradient_way(terms, loss.prediction),
+                                target = losses::gradient_way(terms, loss.target);
+      const bool cut = prediction.stop != NodeId::kNone && !prediction.reaches_weight && !prediction.reaches_input;
+      if (!cut || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
+      detached.emplace_back(&loss, prediction.stop);
+    }
+    for (const auto& [loss, stop] : detached)
+      out.report(loss->meeting, fmt::format("no gradient of {} reaches a weight through {}", ops::to_text(loss->kind),
+                                            Operand(analysis, loss->prediction).name()))
+          .note_at(stop, stop_text(analysis, stop));
+  }
+
   /// "the gradient stops here: `labels` is int64"
   static std::string stop_text(const dataflow::Analysis& analysis, NodeId cut) {
     for (const ValueId result : analysis.model().results(analysis.model().node(cut)))
-      if (result != ValueId::kAbsent)
+      if (result != ValueId::kAbsent && losses::carries_gradients(analysis, result))
+        return fmt::format("the gradient stops here: {} is piecewise constant", NodeCall(analysis, cut).op_name());
+      else if (result != ValueId::kAbsent)
         return fmt::format("the gradient stops here: {} is {}", Operand(analysis, result).name(),
                            analysis.fact(result).dtypes.to_text());
     return "the gradient stops here";

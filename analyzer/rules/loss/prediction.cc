@@ -14,7 +14,7 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
     const bool floats = call.is(ops::Opcode::kCast) && call.operand(0).present() &&
                         call.operand(0).fact().dtypes.proves(DTypeSet::floats()) &&
                         analysis.fact(call.result()).dtypes.proves(DTypeSet::floats());
-    if (!call.is(ops::Opcode::kIdentity) && !floats) return producer;
+    if (!call.is(ops::Opcode::kIdentity) && !call.is(ops::Opcode::kDropout) && !floats) return producer;
     value = call.operand(0).value();
   }
   return NodeId::kNone;

@@ -4,7 +4,8 @@
 
 namespace tensorlint::rules {
 
-/// The node that computed a value, behind Identity and Cast between floating dtypes; kNone where there is none.
+/// The node that computed a value before Identity, Dropout and Cast between floating dtypes; kNone where there is
+/// none.
 NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId value);
 
 /// A Clip, Min or Max takes the value: what goes on is bounded, whatever the value is. Costs a walk over the nodes.

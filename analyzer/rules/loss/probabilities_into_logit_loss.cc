@@ -2,6 +2,7 @@
 
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/rule.h"
+#include "passes/losses/terms.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -14,27 +15,47 @@ class ProbabilitiesIntoLogitLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    if (loss.kind == ops::LossKind::kNegativeLogLikelihood && loss.evidence == losses::LossEvidence::kOperator)
-      check_logarithms(analysis, loss, out);
-    if (loss.kind != ops::LossKind::kCrossEntropy && loss.kind != ops::LossKind::kBinaryCrossEntropyWithLogits) return;
-    check_scores(analysis, loss, out);
+    const losses::Terms terms(analysis);
+    switch (loss.kind) {
+      case ops::LossKind::kNegativeLogLikelihood:
+        if (loss.evidence == losses::LossEvidence::kOperator) check_logarithms(analysis, loss, out);
+        break;
+      case ops::LossKind::kCrossEntropy:
+      case ops::LossKind::kFocal:
+        check_scores(terms, loss, loss.prediction, "softmax", out);
+        break;
+      case ops::LossKind::kBinaryCrossEntropyWithLogits:
+        check_scores(terms, loss, loss.prediction, "a sigmoid", out);
+        break;
+      case ops::LossKind::kBinaryCrossEntropy:
+      case ops::LossKind::kBinaryFocal:
+        // A loss of probabilities with a separate Sigmoid node before it.
+        if (terms.op_of(loss.prediction) == ops::Opcode::kSigmoid)
+          check_scores(terms, loss, terms.operand(terms.maker(loss.prediction), 0), "a sigmoid", out);
+        break;
+      default:
+        break;
+    }
   }
 
  private:
-  static void check_scores(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
-    const NodeId source = maker(analysis, loss.prediction);
+  static void check_scores(const losses::Terms& terms, const losses::LossSite& loss, ValueId scores,
+                           std::string_view normaliser, Reporter& out) {
+    const dataflow::Analysis& analysis = terms.analysis();
+    const NodeId source = maker(analysis, scores);
     if (source == NodeId::kNone) return;
     const NodeCall call(analysis, source);
-    const bool binary = loss.kind == ops::LossKind::kBinaryCrossEntropyWithLogits;
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
-    if (!call.is(binary ? ops::Opcode::kSigmoid : ops::Opcode::kSoftmax)) return;
-    const Operand prediction(analysis, loss.prediction);
+    const auto softmax = terms.normalised(call.result());
+    if (!call.is(ops::Opcode::kSigmoid) && (!softmax || softmax->logarithm)) return;
+    const ValueId before = softmax ? softmax->scores : call.operand(0).value();
+    const Operand prediction(analysis, scores);
     out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
-                                         ops::to_text(loss.kind), binary ? "a sigmoid" : "softmax", prediction.name(),
-                                         call.op_name()))
+                                         ops::to_text(loss.kind), normaliser, prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("pass {} to the loss", call.operand(0).name()), findings::Applicability::kUnsafe,
-             hand_over(analysis, loss, call));
+        .fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()), findings::Applicability::kUnsafe,
+             scores == loss.prediction && call.operand(0).value() == before ? hand_over(analysis, loss, call)
+                                                                            : std::vector<GraphEdit>{});
   }
 
   /// Without the logarithm the loss is minus the probability of the right class: bounded, and flat where the model is
@@ -63,7 +84,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     return edits;
   }
 
-  /// The node that computed the value, behind nodes that only move its elements.
+  /// The node that computed the value before others moved its elements, dropped some or clipped them.
   static NodeId maker(const dataflow::Analysis& analysis, ValueId value) {
     const Model& model = analysis.model();
     for (std::size_t steps = 0; steps < model.nodes.size() && value != ValueId::kAbsent; ++steps) {
@@ -71,7 +92,9 @@ class ProbabilitiesIntoLogitLoss : public Rule {
       if (producer == NodeId::kNone) return NodeId::kNone;
       const NodeCall call(analysis, producer);
       const ops::Opcode opcode = opcode_of(call.entry());
-      if (!keeps_elements(opcode) && opcode != ops::Opcode::kTranspose && opcode != ops::Opcode::kCast) return producer;
+      const bool passes = moves_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kDropout ||
+                          opcode == ops::Opcode::kClip;
+      if (!passes) return producer;
       value = call.operand(0).value();
     }
     return NodeId::kNone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/rules/casts.h"
+#include "passes/losses/broadcasts.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -15,65 +16,62 @@ class SilentBroadcastInLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    if (!ops::is_regression(loss.kind) || !is_summed_up(analysis, loss)) return;
-    if (check_shapes(analysis, loss, loss.prediction, loss.target, out)) return;
-    // torch.broadcast_tensors, which its losses call, stretches both before they meet.
-    if (loss.prediction_source != loss.prediction && loss.target_source != loss.target)
-      check_shapes(analysis, loss, loss.prediction_source, loss.target_source, out);
+    const losses::Terms terms(analysis);
+    losses::AxisOrigins origins(terms);
+    if (const auto found = losses::find_broadcast(terms, origins, loss)) report_broadcast(analysis, loss, *found, out);
   }
 
  private:
-  static bool check_shapes(const dataflow::Analysis& analysis, const losses::LossSite& loss, ValueId predicted,
-                           ValueId wanted, Reporter& out) {
-    const Operand prediction(analysis, predicted), target(analysis, wanted);
-    if (!prediction.present() || !target.present()) return false;
-    if (prediction.taint().has(Aspect::kShape) || target.taint().has(Aspect::kShape)) return false;
-    const bool column_is_prediction = is_column_of(analysis, predicted, wanted);
-    if (!column_is_prediction && !is_column_of(analysis, wanted, predicted)) return false;
-    const Operand& column = column_is_prediction ? prediction : target;
-    // Whoever adds the axis right before the difference may well want all pairs.
-    if (loss.evidence == losses::LossEvidence::kPattern && adds_axis(analysis, column.value())) return false;
-    FactStore& facts = analysis.facts();
-    out.report(loss.meeting,
-               fmt::format("{} compares every element of {} {} with every element of {} {}", ops::to_text(loss.kind),
-                           prediction.name(), facts.shape_text(prediction.fact().shape), target.name(),
-                           facts.shape_text(target.fact().shape)))
-        .origin(prediction, Aspect::kShape)
-        .origin(target, Aspect::kShape)
-        .fix(fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", column.name(),
-                         (column_is_prediction ? target : prediction).name()),
+  static void report_broadcast(const dataflow::Analysis& analysis, const losses::LossSite& loss,
+                               const losses::LossBroadcast& found, Reporter& out) {
+    const Operand first(analysis, found.first), second(analysis, found.second);
+    const std::string a = described(analysis, first), b = described(analysis, second);
+    if (!found.all_pairs) {
+      out.report(found.node, fmt::format("{} compares the {} elements in each row of {} with the one of {}",
+                                         ops::to_text(loss.kind), last_extent(analysis, first), a, b))
+          .origin(first, Aspect::kShape)
+          .origin(second, Aspect::kShape)
+          .fix(fmt::format("give {} the shape of {}", second.name(), first.name()));
+      return;
+    }
+    const bool first_is_column = has_last_axis_of_one(analysis, first),
+               column = first_is_column || has_last_axis_of_one(analysis, second);
+    const Operand &tall = first_is_column ? first : second, &flat = first_is_column ? second : first;
+    const bool takes_edit = column && !found.is_weight && found.first == loss.prediction &&
+                            found.second == loss.target && rank(analysis, tall) == rank(analysis, flat) + 1 &&
+                            reads(analysis, found.node, tall.value()) && reads(analysis, found.node, flat.value());
+    out.report(found.node, fmt::format("{} {} every element of {} with every element of {}", ops::to_text(loss.kind),
+                                       found.is_weight ? "combines" : "compares", a, b))
+        .origin(first, Aspect::kShape)
+        .origin(second, Aspect::kShape)
+        .fix(column ? fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", tall.name(),
+                                  flat.name())
+                    : fmt::format("give {} and {} one shape", first.name(), second.name()),
              findings::Applicability::kUnsafe,
-             predicted == loss.prediction ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, column.value())
-                                          : std::vector<GraphEdit>{});
-    return true;
+             takes_edit ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, tall.value())
+                        : std::vector<GraphEdit>{});
   }
 
-  /// A written-out loss whose elements nobody adds up may be a table of distances.
-  static bool is_summed_up(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
-    return loss.evidence != losses::LossEvidence::kPattern ||
-           std::any_of(loss.nodes.begin(), loss.nodes.end(), [&](NodeId node) {
-             const NodeCall call(analysis, node);
-             return call.is(ops::Opcode::kReduceMean) || call.is(ops::Opcode::kReduceSum);
-           });
+  static bool reads(const dataflow::Analysis& analysis, NodeId node, ValueId value) {
+    const auto operands = analysis.model().operands(analysis.model().node(node));
+    return std::ranges::find(operands, value) != operands.end();
   }
 
-  /// `column` has the shape of `row` with an axis of extent 1 behind it, and more than one row: [N, 1] and [N].
-  static bool is_column_of(const dataflow::Analysis& analysis, ValueId column, ValueId row) {
-    FactStore& facts = analysis.facts();
-    const Fact &tall = analysis.fact(column), &flat = analysis.fact(row);
-    if (tall.shape == ShapeId::kUnranked || flat.shape == ShapeId::kUnranked) return false;
-    const auto a = facts.dims_of(tall.shape), b = facts.dims_of(flat.shape);
-    if (b.empty() || a.size() != b.size() + 1 || !facts.dims().is_constant(a.back(), 1)) return false;
-    for (std::size_t i = 0; i < b.size(); ++i)
-      if (!facts.dims().equal(a[i], b[i])) return false;
-    // With one row nothing is stretched.
-    return facts.dims().bounds(b.back()).hi > 1;
+  static std::string described(const dataflow::Analysis& analysis, const Operand& operand) {
+    return fmt::format("{} {}", operand.name(), analysis.facts().shape_text(operand.fact().shape));
   }
 
-  static bool adds_axis(const dataflow::Analysis& analysis, ValueId value) {
-    const Model& model = analysis.model();
-    const NodeId producer = model.value(value).producer;
-    return producer != NodeId::kNone && NodeCall(analysis, producer).is(ops::Opcode::kUnsqueeze);
+  static std::size_t rank(const dataflow::Analysis& analysis, const Operand& operand) {
+    return analysis.facts().dims_of(operand.fact().shape).size();
+  }
+
+  static std::string last_extent(const dataflow::Analysis& analysis, const Operand& operand) {
+    return analysis.facts().dims().to_text(analysis.facts().dims_of(operand.fact().shape).back());
+  }
+
+  static bool has_last_axis_of_one(const dataflow::Analysis& analysis, const Operand& operand) {
+    const auto dims = analysis.facts().dims_of(operand.fact().shape);
+    return !dims.empty() && analysis.facts().dims().is_constant(dims.back(), 1);
   }
 };
 

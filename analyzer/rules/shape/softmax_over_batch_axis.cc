@@ -1,10 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/losses/axis_origins.h"
 
 namespace tensorlint::rules {
 namespace {
+
+/// Copies and views in a row that are looked through.
+constexpr int kMaxSteps = 16;
 
 /// Only in front of a loss is it known which axis holds the classes: elsewhere a softmax over axis 0 may be meant.
 class SoftmaxOverBatchAxis : public Rule {
@@ -15,22 +24,133 @@ class SoftmaxOverBatchAxis : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    if (loss.evidence != losses::LossEvidence::kOperator || loss.kind != ops::LossKind::kNegativeLogLikelihood) return;
-    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
-    if (maker == NodeId::kNone) return;
-    const NodeCall call(analysis, maker);
-    const Fact& scores = call.operand(0).fact();
-    if (!(call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) || scores.shape == ShapeId::kUnranked ||
-        call.op().opset < 13)
+    const losses::Terms terms(analysis);
+    const auto softmax = softmax_of(terms, loss);
+    if (!softmax || analysis.has_failed(loss.meeting)) return;
+    losses::AxisOrigins origins(terms);
+    check_axes(terms, origins, loss, *softmax, out);
+  }
+
+ private:
+  /// What normalises the prediction: before the loss, or as its first part.
+  static std::optional<losses::Normalised> softmax_of(const losses::Terms& terms, const losses::LossSite& loss) {
+    const bool is_operator = loss.evidence == losses::LossEvidence::kOperator;
+    if (is_operator || !ops::takes_class_indices(loss.kind)) {
+      if (is_operator && loss.kind == ops::LossKind::kCrossEntropy) return std::nullopt;
+      ValueId value = loss.prediction;
+      for (int step = 0; step < kMaxSteps && is_copy(terms.op_of(value)); ++step)
+        value = terms.operand(terms.maker(value), 0);
+      auto found = terms.normalised(value);
+      // The logarithm of probabilities, in front of a loss of logarithms.
+      if (!found && terms.op_of(value) == ops::Opcode::kLog)
+        found = terms.normalised(terms.operand(terms.maker(value), 0));
+      return found;
+    }
+    for (const NodeId node : loss.nodes)
+      if (auto found = terms.normalised(terms.result(node)); found && found->scores == loss.prediction) return found;
+    return std::nullopt;
+  }
+
+  static bool is_copy(ops::Opcode opcode) {
+    return keeps_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kExpand;
+  }
+
+  static void check_axes(const losses::Terms& terms, losses::AxisOrigins& origins, const losses::LossSite& loss,
+                         const losses::Normalised& softmax, Reporter& out) {
+    const dataflow::Analysis& analysis = terms.analysis();
+    const Fact& scores = analysis.fact(softmax.scores);
+    if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked || softmax.axes.empty() ||
+        analysis.taint(softmax.scores).has(Aspect::kShape))
       return;
-    const auto rank = static_cast<std::int64_t>(call.facts().dims_of(scores.shape).size());
-    const Attribute* axis = call.attribute("axis");
-    if (rank < 2 || axis == nullptr || axis->kind != AttributeKind::kInt || (axis->i != 0 && axis->i != -rank)) return;
-    out.report(maker, fmt::format("{} normalises {} over axis 0, the batch; the classes of the loss are along axis 1",
-                                  call.op_name(), call.operand(0).name()))
-        .note_at(loss.meeting, "the loss takes its classes from axis 1 here")
-        .fix("normalise over axis 1", findings::Applicability::kUnsafe,
-             {SetAttribute{maker, {.name = "axis", .kind = AttributeKind::kInt, .i = 1}}});
+    const auto dims = analysis.facts().dims_of(scores.shape);
+    const DimPool& pool = analysis.facts().dims();
+    const NodeCall call(analysis, softmax.node);
+    const Operand of(analysis, softmax.scores);
+    const bool single = std::ranges::all_of(
+        softmax.axes, [&](std::size_t axis) { return axis < dims.size() && pool.is_constant(dims[axis], 1); });
+    if (single) {
+      out.report(softmax.node, fmt::format("{} normalises {} {} over an axis of extent 1: every probability is 1",
+                                           call.op_name(), of.name(), analysis.facts().shape_text(scores.shape)))
+          .note_at(loss.meeting, fmt::format("{} compares them here", ops::to_text(loss.kind)))
+          .fix("use Sigmoid for a single score");
+      return;
+    }
+    const auto classes = class_axis(terms, loss, softmax);
+    const bool normalises_classes = !classes || std::ranges::find(softmax.axes, *classes) != softmax.axes.end();
+    if (normalises_classes && !takes_in_batch(origins, dims, softmax, pool)) return;
+    const bool first = softmax.axes.front() == 0;
+    const std::string what = softmax.axes.size() > 1
+                                 ? std::string("several axes, the batch among them")
+                                 : fmt::format("axis {}{}", softmax.axes.front(),
+                                               first && origins.is_batch(softmax.scores, 0) ? ", the batch" : "");
+    FindingBuilder finding =
+        normalises_classes
+            ? out.report(softmax.node, fmt::format("{} normalises {} over {}, in front of {}", call.op_name(),
+                                                   of.name(), what, ops::to_text(loss.kind)))
+            : out.report(softmax.node,
+                         fmt::format("{} normalises {} over {}; the classes of the loss are along axis {}",
+                                     call.op_name(), of.name(), what, *classes));
+    const bool turns = call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax);
+    std::vector<GraphEdit> edits;
+    const std::size_t right = classes.value_or(1);
+    if (turns && (classes || dims.size() == 2) && call.op().opset >= 13)
+      edits.emplace_back(SetAttribute{
+          softmax.node, {.name = "axis", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(right)}});
+    if (classes) {
+      finding.note_at(loss.meeting, fmt::format("the loss takes its classes from axis {} here", *classes));
+    } else {
+      finding.note_at(loss.meeting, "the loss compares the probabilities here");
+    }
+    finding.fix(classes || dims.size() == 2 ? fmt::format("normalise over axis {}", right)
+                                            : std::string("normalise over the axis of the classes"),
+                findings::Applicability::kUnsafe, std::move(edits));
+  }
+
+  /// Where the loss has its classes: along axis 1 of an operator, along the axis that is gathered from.
+  static std::optional<std::size_t> class_axis(const losses::Terms& terms, const losses::LossSite& loss,
+                                               const losses::Normalised& softmax) {
+    if (loss.evidence == losses::LossEvidence::kOperator && ops::takes_class_indices(loss.kind)) {
+      // Behind a view the axes are other ones.
+      ValueId value = loss.prediction;
+      const auto keeps_axes = [&](ops::Opcode opcode) {
+        return opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kLog;
+      };
+      for (int step = 0; step < kMaxSteps && keeps_axes(terms.op_of(value)); ++step)
+        value = terms.operand(terms.maker(value), 0);
+      return terms.maker(value) == softmax.node ? std::optional<std::size_t>(1) : std::nullopt;
+    }
+    if (terms.op(loss.meeting) != ops::Opcode::kGatherElements) return std::nullopt;
+    const Model& model = terms.analysis().model();
+    const Attribute* axis = model.attribute(model.node(loss.meeting), "axis");
+    const auto rank =
+        static_cast<std::int64_t>(terms.analysis().facts().dims_of(terms.analysis().fact(softmax.scores).shape).size());
+    std::int64_t at = axis == nullptr ? 0 : axis->i;
+    if (at < 0) at += rank;
+    return at < 0 || at >= rank ? std::nullopt : std::optional(static_cast<std::size_t>(at));
+  }
+
+  static bool takes_in_batch(losses::AxisOrigins& origins, std::span<const Dim> dims, const losses::Normalised& softmax,
+                             const DimPool& pool) {
+    if (dims.size() < 2 || softmax.axes.front() != 0) return false;
+    return softmax.axes.size() > 1 ? is_first_axis_other(origins, softmax)
+                                   : is_batch_alone(origins, dims, softmax.scores, pool);
+  }
+
+  /// Axis 0 is the batch, and no other axis is: of all pairs in a batch each may be normalised over either.
+  static bool is_batch_alone(losses::AxisOrigins& origins, std::span<const Dim> dims, ValueId scores,
+                             const DimPool& pool) {
+    bool others = false;
+    for (std::size_t i = 1; i < dims.size(); ++i) {
+      if (origins.is_batch(scores, i) || pool.equal(dims[0], dims[i])) return false;
+      others |= !pool.is_constant(dims[i], 1);
+    }
+    return others && origins.is_batch(scores, 0);
+  }
+
+  static bool is_first_axis_other(losses::AxisOrigins& origins, const losses::Normalised& softmax) {
+    return origins.is_batch(softmax.scores, 0) && std::ranges::none_of(softmax.axes, [&](std::size_t axis) {
+             return axis != 0 && origins.is_batch(softmax.scores, axis);
+           });
   }
 };
 

@@ -19,12 +19,17 @@ class IndexOutOfRange : public Rule {
   }
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    if (opcode_of(entry) == ops::Opcode::kOneHot) return true;
     return entry != nullptr && std::ranges::find(entry->roles(), ops::OperandRole::kIndex, &ops::OpEntry::Role::role) !=
                                    entry->roles().end();
   }
 
   /// What inference does not find: an index that some execution reaches, and elements of long constants.
   void check(const NodeCall& call, Reporter& out) const override {
+    if (call.is(ops::Opcode::kOneHot)) {
+      check_one_hot(call, out);
+      return;
+    }
     const OpSchema* schema = call.op().schema;
     // Without an axis the indices are tuples.
     if (schema == nullptr || schema->attribute("axis") == nullptr) return;
@@ -54,6 +59,27 @@ class IndexOutOfRange : public Rule {
                                          : std::string())
         .origin(indices, Aspect::kValue)
         .origin(data, Aspect::kShape);
+  }
+
+ private:
+  /// Nothing fails: the row of such an index is all zeros, and its sample is lost.
+  static void check_one_hot(const NodeCall& call, Reporter& out) {
+    const Operand indices = call.operand(0), depth = call.operand(1);
+    if (!indices.present() || !depth.present() || indices.taint().has(Aspect::kValue) ||
+        depth.taint().has(Aspect::kValue))
+      return;
+    const Content* content = call.facts().content(depth.fact().content);
+    if (content == nullptr || content->integers.size() != 1) return;
+    const auto classes = call.facts().dims().as_constant(content->integers[0]);
+    if (!classes || *classes < 1) return;
+    const auto found = index_outside(call.analysis(), indices.value(), -*classes, *classes);
+    // A bound that is the depth itself is what programs write for "no class".
+    if (!found || found->certainty != ops::Certainty::kMust) return;
+    out.report(findings::Severity::kWarning, call.id(),
+               fmt::format("{} makes a row of zeros of index {} in {}: its depth is {}", call.op_name(), found->index,
+                           indices.name(), *classes))
+        .origin(indices, Aspect::kValue)
+        .fix("make the depth larger, or the indices smaller");
   }
 };
 

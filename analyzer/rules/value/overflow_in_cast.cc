@@ -27,6 +27,7 @@ class OverflowInCast : public Rule {
     const Fact& fact = operand.fact();
     const DTypeSet target = call.analysis().fact(call.result()).dtypes;
     const auto dtype = target.single();
+    if (dtype == DType::kFloat16 && fact.dtypes.proves(DTypeSet::floats())) check_mask(call, out);
     if (fact.kind != ValueKind::kTensor || !dtype || !target.proves(DTypeSet::integers())) return;
     const Range& range = fact.range;
     // Infinities stand in masks on purpose; lo > hi: there are no elements.
@@ -43,6 +44,41 @@ class OverflowInCast : public Rule {
   }
 
  private:
+  /// One number that is finite and infinite in float16: what becomes of it in a mask.
+  void check_mask(const NodeCall& call, Reporter& out) const {
+    // Halfway between the largest number and the next one; from there on float16 rounds to infinity.
+    constexpr double kRoundsToInfinity = 65520;
+    const Range& range = call.operand(0).fact().range;
+    if (range.lo != range.hi || range.nan || !std::isfinite(range.lo) || std::abs(range.lo) < kRoundsToInfinity) return;
+    const dataflow::Analysis& analysis = call.analysis();
+    for (const NodeId user : analysis.users(call.result())) {
+      const NodeCall use(analysis, user);
+      const bool multiplies = use.is(ops::Opcode::kMul);
+      if (!multiplies && !reaches_softmax(analysis, user)) continue;
+      out.report(call.id(), fmt::format("{} is {}, which float16 has as {}infinity", call.operand(0).name(), range.lo,
+                                        range.lo < 0 ? "-" : ""))
+          .certainty(ops::Certainty::kMay, multiplies ? "an element of the mask is 0: 0 times infinity is NaN"
+                                                      : "a row that is masked everywhere: its softmax is NaN")
+          .note_at(user, "used here")
+          .fix("use a number that float16 has, such as -65504");
+      return;
+    }
+  }
+
+  /// As part of the scores: chosen, added or scaled on the way.
+  static bool reaches_softmax(const dataflow::Analysis& analysis, NodeId node) {
+    constexpr int kMaxSteps = 6;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeCall call(analysis, node);
+      if (call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) return true;
+      const bool passes = call.is(ops::Opcode::kWhere) || call.is(ops::Opcode::kAdd) || call.is(ops::Opcode::kExpand) ||
+                          keeps_elements(opcode_of(call.entry()));
+      if (!passes || call.result() == ValueId::kAbsent || analysis.users(call.result()).empty()) return false;
+      node = analysis.users(call.result()).front();
+    }
+    return false;
+  }
+
   /// -1 stands for all bits, a dtype's limit for no limit: programs narrow both and mean the same of the narrower
   /// dtype.
   static bool is_customary(const Range& range, DTypeSet dtypes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/checked.h"
 #include "ir/ops/contents.h"
@@ -287,6 +288,20 @@ void swiglu(Inference& in) {
   in.set_shape(0, result);
 }
 
+double add_element(const ElementCall& call) { return call.operands[0] + call.operands[1]; }
+double subtract_element(const ElementCall& call) { return call.operands[0] - call.operands[1]; }
+double multiply_element(const ElementCall& call) { return call.operands[0] * call.operands[1]; }
+double divide_element(const ElementCall& call) { return call.operands[0] / call.operands[1]; }
+double power_element(const ElementCall& call) { return std::pow(call.operands[0], call.operands[1]); }
+double least_element(const ElementCall& call) { return std::ranges::min(call.operands); }
+double greatest_element(const ElementCall& call) { return std::ranges::max(call.operands); }
+double sum_element(const ElementCall& call) { return std::accumulate(call.operands.begin(), call.operands.end(), 0.0); }
+double mean_element(const ElementCall& call) { return sum_element(call) / static_cast<double>(call.operands.size()); }
+double prelu_element(const ElementCall& call) {
+  const double x = call.operands[0];
+  return x >= 0 ? x : call.operands[1] * x;
+}
+
 OpEntry binary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function).constraint(kBroadcastable);
 }
@@ -296,17 +311,21 @@ OpEntry variadic(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kArithmetic{
-    binary("Add", arithmetic<add, add_dims, add_floats>).computes(Opcode::kAdd),
-    binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>).computes(Opcode::kSub),
-    binary("Mul", arithmetic<multiply, multiply_dims, multiply_floats>).computes(Opcode::kMul),
-    binary("Div", div).computes(Opcode::kDiv).constraint(kDivisor),
+    binary("Add", arithmetic<add, add_dims, add_floats>).element(add_element).computes(Opcode::kAdd),
+    binary("Sub", arithmetic<subtract, subtract_dims, subtract_floats>)
+        .element(subtract_element)
+        .computes(Opcode::kSub),
+    binary("Mul", arithmetic<multiply, multiply_dims, multiply_floats>)
+        .element(multiply_element)
+        .computes(Opcode::kMul),
+    binary("Div", div).element(divide_element).computes(Opcode::kDiv).constraint(kDivisor),
     binary("Mod", mod).computes(Opcode::kMod).constraint(kDivisor).constraint(kModKind),
-    binary("Pow", pow).computes(Opcode::kPow),
-    variadic("Min", extreme<min_dims, true>).computes(Opcode::kMin),
-    variadic("Max", extreme<max_dims, false>).computes(Opcode::kMax),
-    variadic("Sum", sum),
-    variadic("Mean", mean),
-    OpEntry("PRelu").trait(OpTrait::kElementwise).infer(prelu).constraint(kSlopeShape),
+    binary("Pow", pow).element(power_element).computes(Opcode::kPow),
+    variadic("Min", extreme<min_dims, true>).element(least_element).computes(Opcode::kMin),
+    variadic("Max", extreme<max_dims, false>).element(greatest_element).computes(Opcode::kMax),
+    variadic("Sum", sum).element(sum_element),
+    variadic("Mean", mean).element(mean_element),
+    OpEntry("PRelu").trait(OpTrait::kElementwise).element(prelu_element).infer(prelu).constraint(kSlopeShape),
     binary("BitShift", bit_shift).constraint(kShiftDirection),
     binary("BitwiseAnd", bitwise<bitwise_and>),
     binary("BitwiseOr", bitwise<bitwise_or>),

@@ -241,7 +241,12 @@ void split(Inference& in) {
 }
 
 const RegisterOps kConcats{
-    OpEntry("Concat").infer(concat).constraint(kConcatAxis).constraint(kConcatRanks).constraint(kConcatExtents),
+    OpEntry("Concat")
+        .computes(Opcode::kConcat)
+        .infer(concat)
+        .constraint(kConcatAxis)
+        .constraint(kConcatRanks)
+        .constraint(kConcatExtents),
     OpEntry("Split")
         .infer(split)
         .host("split")

@@ -169,6 +169,7 @@ void range(Inference& in) {
 const RegisterOps kConstants{
     OpEntry("Constant").computes(Opcode::kConstant).infer(constant).constraint(kOneValue),
     OpEntry("ConstantOfShape")
+        .computes(Opcode::kFill)
         .infer(constant_of_shape)
         .host("input")
         .constraint(kFillOneElement)

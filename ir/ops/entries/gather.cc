@@ -55,7 +55,12 @@ void gather(Inference& in) {
 }
 
 const RegisterOps kGathers{
-    OpEntry("Gather").infer(gather).index("indices").constraint(kGatherAxis).constraint(kGatherIndex),
+    OpEntry("Gather")
+        .computes(Opcode::kGather)
+        .infer(gather)
+        .index("indices")
+        .constraint(kGatherAxis)
+        .constraint(kGatherIndex),
 };
 
 }  // namespace

@@ -110,21 +110,36 @@ void where(Inference& in) {
   }
 }
 
+double equal_element(const ElementCall& call) { return call.operands[0] == call.operands[1] ? 1 : 0; }
+double less_element(const ElementCall& call) { return call.operands[0] < call.operands[1] ? 1 : 0; }
+double greater_element(const ElementCall& call) { return call.operands[0] > call.operands[1] ? 1 : 0; }
+double less_or_equal_element(const ElementCall& call) { return call.operands[0] <= call.operands[1] ? 1 : 0; }
+double greater_or_equal_element(const ElementCall& call) { return call.operands[0] >= call.operands[1] ? 1 : 0; }
+double and_element(const ElementCall& call) { return call.operands[0] != 0 && call.operands[1] != 0 ? 1 : 0; }
+double or_element(const ElementCall& call) { return call.operands[0] != 0 || call.operands[1] != 0 ? 1 : 0; }
+double xor_element(const ElementCall& call) { return (call.operands[0] != 0) != (call.operands[1] != 0) ? 1 : 0; }
+double not_element(const ElementCall& call) { return call.operands[0] == 0 ? 1 : 0; }
+double where_element(const ElementCall& call) { return call.operands[0] != 0 ? call.operands[1] : call.operands[2]; }
+
 OpEntry binary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function).constraint(kBroadcastable);
 }
 
 const RegisterOps kLogic{
-    binary("Equal", compare<equal, float_equal>),
-    binary("Less", compare<less, float_less>).computes(Opcode::kCompare),
-    binary("Greater", compare<greater, float_greater>).computes(Opcode::kCompare),
-    binary("LessOrEqual", compare<less_or_equal, float_less_or_equal>).computes(Opcode::kCompare),
-    binary("GreaterOrEqual", compare<greater_or_equal, float_greater_or_equal>).computes(Opcode::kCompare),
-    binary("And", logical<and_of>).computes(Opcode::kAnd),
-    binary("Or", logical<or_of>).computes(Opcode::kOr),
-    binary("Xor", logical<xor_of>).computes(Opcode::kXor),
-    OpEntry("Not").computes(Opcode::kNot).trait(OpTrait::kElementwise).infer(logical_not),
-    binary("Where", where).computes(Opcode::kWhere),
+    binary("Equal", compare<equal, float_equal>).element(equal_element),
+    binary("Less", compare<less, float_less>).element(less_element).computes(Opcode::kCompare),
+    binary("Greater", compare<greater, float_greater>).element(greater_element).computes(Opcode::kCompare),
+    binary("LessOrEqual", compare<less_or_equal, float_less_or_equal>)
+        .element(less_or_equal_element)
+        .computes(Opcode::kCompare),
+    binary("GreaterOrEqual", compare<greater_or_equal, float_greater_or_equal>)
+        .element(greater_or_equal_element)
+        .computes(Opcode::kCompare),
+    binary("And", logical<and_of>).element(and_element).computes(Opcode::kAnd),
+    binary("Or", logical<or_of>).element(or_element).computes(Opcode::kOr),
+    binary("Xor", logical<xor_of>).element(xor_element).computes(Opcode::kXor),
+    OpEntry("Not").computes(Opcode::kNot).element(not_element).trait(OpTrait::kElementwise).infer(logical_not),
+    binary("Where", where).element(where_element).computes(Opcode::kWhere),
 };
 
 }  // namespace

@@ -88,14 +88,14 @@ OpEntry reduction(std::string_view name, InferFunction function) {
 const RegisterOps kReductions{
     reduction("ReduceSum", reduce_shape).computes(Opcode::kReduceSum),
     reduction("ReduceMean", reduce_to_hull).computes(Opcode::kReduceMean),
-    reduction("ReduceMax", reduce_to_hull),
-    reduction("ReduceMin", reduce_to_hull),
+    reduction("ReduceMax", reduce_to_hull).computes(Opcode::kReduceMax),
+    reduction("ReduceMin", reduce_to_hull).computes(Opcode::kReduceMin),
     reduction("ReduceProd", reduce_shape),
-    reduction("ReduceL1", reduce_to_nonnegative),
-    reduction("ReduceL2", reduce_to_nonnegative),
-    reduction("ReduceLogSum", reduce_shape),
-    reduction("ReduceLogSumExp", reduce_shape),
-    reduction("ReduceSumSquare", reduce_to_nonnegative),
+    reduction("ReduceL1", reduce_to_nonnegative).computes(Opcode::kReduceL1),
+    reduction("ReduceL2", reduce_to_nonnegative).computes(Opcode::kReduceL2),
+    reduction("ReduceLogSum", reduce_shape).computes(Opcode::kReduceLogSum),
+    reduction("ReduceLogSumExp", reduce_shape).computes(Opcode::kReduceLogSumExp),
+    reduction("ReduceSumSquare", reduce_to_nonnegative).computes(Opcode::kReduceSumSquare),
 };
 
 }  // namespace

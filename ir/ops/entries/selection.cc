@@ -313,7 +313,12 @@ void reverse_sequence(Inference& in) {
 }
 
 OpEntry arg(std::string_view name) {
-  return OpEntry(name).trait(OpTrait::kReduction).infer(arg_extreme).constraint(kArgAxis).constraint(kArgElements);
+  return OpEntry(name)
+      .computes(Opcode::kArgExtreme)
+      .trait(OpTrait::kReduction)
+      .infer(arg_extreme)
+      .constraint(kArgAxis)
+      .constraint(kArgElements);
 }
 
 const RegisterOps kSelections{
@@ -322,6 +327,7 @@ const RegisterOps kSelections{
     // `K` gives the shape of the results, which is needed on the host; in version 1 it is the attribute `k`.
     OpEntry("TopK").infer(top_k).host_list("K").constraint(kTopAxis).constraint(kTopCount),
     OpEntry("OneHot")
+        .computes(Opcode::kOneHot)
         .infer(one_hot)
         .host("depth")
         .constraint(kOneHotAxis)

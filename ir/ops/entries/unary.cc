@@ -362,55 +362,112 @@ void dropout(Inference& in) {
   if (!training) keep_elements(in, 0, 0);
 }
 
+/// Of the one operand.
+template <Function kFunction>
+double of(const ElementCall& call) {
+  return kFunction(call.operands[0]);
+}
+
+double inverse(double x) { return 1 / x; }
+double mish_of(double x) { return x * std::tanh(soft_plus(x)); }
+
+double clip_element(const ElementCall& call) {
+  const auto bound = [&](std::size_t operand, std::string_view name, double fallback) {
+    const bool given = operand < call.operands.size() && !std::isnan(call.operands[operand]);
+    return given ? call.operands[operand] : call.attribute(name, fallback);
+  };
+  return std::min(std::max(call.operands[0], bound(1, "min", -kInf)),
+                  bound(2, "max", kInf));  // NOLINT: min may be above max
+}
+
+double elu_element(const ElementCall& call) {
+  const double x = call.operands[0];
+  return x > 0 ? x : call.attribute("alpha", 1) * std::expm1(x);
+}
+
+double celu_element(const ElementCall& call) {
+  const double x = call.operands[0], alpha = call.attribute("alpha", 1);
+  return std::max(x, 0.0) + std::min(alpha * std::expm1(x / alpha), 0.0);
+}
+
+double leaky_relu_element(const ElementCall& call) {
+  const double x = call.operands[0];
+  return x >= 0 ? x : call.attribute("alpha", 0.01) * x;
+}
+
+double hard_sigmoid_element(const ElementCall& call) {
+  return std::clamp(call.attribute("alpha", 0.2) * call.operands[0] + call.attribute("beta", 0.5), 0.0, 1.0);
+}
+
+double thresholded_relu_element(const ElementCall& call) {
+  const double x = call.operands[0];
+  return x > call.attribute("alpha", 1) ? x : 0;
+}
+
+double swish_element(const ElementCall& call) {
+  const double x = call.operands[0];
+  return x * logistic(call.attribute("alpha", 1) * x);
+}
+
+double is_nan_element(const ElementCall& call) { return std::isnan(call.operands[0]) ? 1 : 0; }
+
 OpEntry unary(std::string_view name, InferFunction function) {
   return OpEntry(name).trait(OpTrait::kElementwise).infer(function);
 }
 
 const RegisterOps kUnary{
-    unary("Abs", abs).computes(Opcode::kAbs),
-    unary("Acos", acos).constraint(kDomainArc),
-    unary("Acosh", acosh).constraint(kDomainAcosh),
-    unary("Asin", asin).constraint(kDomainArc),
-    unary("Asinh", asinh).trait(OpTrait::kKeepsSign),
-    unary("Atan", atan).trait(OpTrait::kKeepsSign),
-    unary("Atanh", atanh).constraint(kDomainArc),
-    unary("Ceil", exact<std::ceil>).computes(Opcode::kRound),
-    unary("Celu", celu).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
+    unary("Abs", abs).element(of<std::abs>).computes(Opcode::kAbs),
+    unary("Acos", acos).element(of<std::acos>).constraint(kDomainArc),
+    unary("Acosh", acosh).element(of<std::acosh>).constraint(kDomainAcosh),
+    unary("Asin", asin).element(of<std::asin>).constraint(kDomainArc),
+    unary("Asinh", asinh).element(of<std::asinh>).trait(OpTrait::kKeepsSign),
+    unary("Atan", atan).element(of<std::atan>).trait(OpTrait::kKeepsSign),
+    unary("Atanh", atanh).element(of<std::atanh>).constraint(kDomainArc),
+    unary("Ceil", exact<std::ceil>).element(of<std::ceil>).computes(Opcode::kRound),
+    unary("Celu", celu).element(celu_element).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
     // The kernels of onnxruntime's CUDA provider read both bounds on the host (OrtMemTypeCPUInput 1 and 2 of Clip 11,
     // 12, 13), as torch.clamp does where they are numbers.
-    unary("Clip", clip).computes(Opcode::kClip).host("min").host("max").constraint(kClipBounds),
-    unary("Cos", sine),
-    unary("Cosh", cosh).computes(Opcode::kCosh),
-    OpEntry("Dropout").infer(dropout).host("ratio").host("training_mode").constraint(kDropoutRatio),
-    unary("Elu", elu).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
-    unary("Erf", erf).trait(OpTrait::kKeepsSign),
-    unary("Exp", exp).computes(Opcode::kExp).trait(OpTrait::kUnboundedAbove),
-    unary("Floor", exact<std::floor>).computes(Opcode::kRound),
+    unary("Clip", clip).element(clip_element).computes(Opcode::kClip).host("min").host("max").constraint(kClipBounds),
+    unary("Cos", sine).element(of<std::cos>),
+    unary("Cosh", cosh).element(of<std::cosh>).computes(Opcode::kCosh),
+    OpEntry("Dropout")
+        .computes(Opcode::kDropout)
+        .infer(dropout)
+        .host("ratio")
+        .host("training_mode")
+        .constraint(kDropoutRatio),
+    unary("Elu", elu).element(elu_element).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
+    unary("Erf", erf).element(of<std::erf>).trait(OpTrait::kKeepsSign),
+    unary("Exp", exp).element(of<std::exp>).computes(Opcode::kExp).trait(OpTrait::kUnboundedAbove),
+    unary("Floor", exact<std::floor>).element(of<std::floor>).computes(Opcode::kRound),
     unary("Gelu", gelu).trait(OpTrait::kUnboundedAbove).constraint(kGeluMode),
-    unary("HardSigmoid", hard_sigmoid),
+    unary("HardSigmoid", hard_sigmoid).element(hard_sigmoid_element),
     unary("HardSwish", hard_swish).trait(OpTrait::kUnboundedAbove),
     unary("IsInf", shape_only),
-    unary("IsNaN", is_nan),
-    unary("LeakyRelu", leaky_relu).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
-    unary("Log", log).computes(Opcode::kLog).constraint(kDomainLog),
-    unary("Mish", mish).trait(OpTrait::kUnboundedAbove),
-    unary("Neg", neg).computes(Opcode::kNeg),
-    unary("Reciprocal", reciprocal),
-    unary("Relu", exact<rectified>).trait(OpTrait::kUnboundedAbove),
-    unary("Round", exact<std::nearbyint>).computes(Opcode::kRound),
+    unary("IsNaN", is_nan).element(is_nan_element),
+    unary("LeakyRelu", leaky_relu)
+        .element(leaky_relu_element)
+        .trait(OpTrait::kKeepsSign)
+        .trait(OpTrait::kUnboundedAbove),
+    unary("Log", log).element(of<std::log>).computes(Opcode::kLog).constraint(kDomainLog),
+    unary("Mish", mish).element(of<mish_of>).trait(OpTrait::kUnboundedAbove),
+    unary("Neg", neg).element(of<negated>).computes(Opcode::kNeg),
+    unary("Reciprocal", reciprocal).element(of<inverse>),
+    unary("Relu", exact<rectified>).element(of<rectified>).trait(OpTrait::kUnboundedAbove),
+    unary("Round", exact<std::nearbyint>).element(of<std::nearbyint>).computes(Opcode::kRound),
     unary("Selu", selu).trait(OpTrait::kKeepsSign).trait(OpTrait::kUnboundedAbove),
     unary("Shrink", shape_only),
-    unary("Sigmoid", sigmoid).computes(Opcode::kSigmoid),
-    unary("Sign", exact<sign_of>),
-    unary("Sin", sine),
-    unary("Sinh", sinh).trait(OpTrait::kKeepsSign),
-    unary("Softplus", softplus).computes(Opcode::kSoftplus).trait(OpTrait::kUnboundedAbove),
-    unary("Softsign", softsign).trait(OpTrait::kKeepsSign),
-    unary("Sqrt", sqrt).computes(Opcode::kSqrt).constraint(kDomainSqrt),
-    unary("Swish", swish).trait(OpTrait::kUnboundedAbove),
-    unary("Tan", shape_only),
-    unary("Tanh", tanh).trait(OpTrait::kKeepsSign),
-    unary("ThresholdedRelu", thresholded_relu).trait(OpTrait::kUnboundedAbove),
+    unary("Sigmoid", sigmoid).element(of<logistic>).computes(Opcode::kSigmoid),
+    unary("Sign", exact<sign_of>).computes(Opcode::kSign).element(of<sign_of>),
+    unary("Sin", sine).element(of<std::sin>),
+    unary("Sinh", sinh).element(of<std::sinh>).trait(OpTrait::kKeepsSign),
+    unary("Softplus", softplus).element(of<soft_plus>).computes(Opcode::kSoftplus).trait(OpTrait::kUnboundedAbove),
+    unary("Softsign", softsign).element(of<soft_sign>).trait(OpTrait::kKeepsSign),
+    unary("Sqrt", sqrt).element(of<std::sqrt>).computes(Opcode::kSqrt).constraint(kDomainSqrt),
+    unary("Swish", swish).element(swish_element).trait(OpTrait::kUnboundedAbove),
+    unary("Tan", shape_only).element(of<std::tan>),
+    unary("Tanh", tanh).element(of<std::tanh>).trait(OpTrait::kKeepsSign),
+    unary("ThresholdedRelu", thresholded_relu).element(thresholded_relu_element).trait(OpTrait::kUnboundedAbove),
 };
 
 }  // namespace

@@ -1,0 +1,291 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "passes/losses/axis_origins.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::LossSite;
+using losses::Terms;
+using ops::Opcode;
+
+/// Nodes in a row that are looked through on the way to a reduction.
+constexpr int kMaxSteps = 24;
+
+/// Only where a loss says what the axes mean: a mean over the batch is a statistic elsewhere.
+class ReductionOverBatchAxis : public Rule {
+ public:
+  ReductionOverBatchAxis()
+      : Rule({"TL-S207", "reduction-over-batch-axis", "shape", findings::Severity::kWarning,
+              "a reduction over the batch where the loss needs one over another axis"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    std::vector<ValueId> numbers;
+    if (!view.model().graphs.empty())
+      for (const ValueId output : view.model().graph(GraphId::kMain).outputs)
+        if (is_number(analysis, output)) numbers.push_back(output);
+    if (view.losses().empty() && numbers.empty()) return;
+    const Terms terms(analysis);
+    losses::AxisOrigins origins(terms);
+    Search search{terms, analysis, view.model(), origins, {}};
+    for (const LossSite& loss : view.losses()) {
+      check_kept_axes(search, loss, out);
+      check_operand(search, loss, loss.prediction, loss.target, out);
+      check_operand(search, loss, loss.target, loss.prediction, out);
+      check_labels(search, loss, out);
+    }
+    for (const ValueId output : numbers) check_similarities(search, output, out);
+  }
+
+ private:
+  struct Search {
+    const Terms& terms;
+    const dataflow::Analysis& analysis;
+    const Model& model;
+    losses::AxisOrigins& origins;
+    std::set<NodeId> reported;
+  };
+
+  static std::span<const Dim> dims_of(const Search& search, ValueId value) {
+    const Fact& fact = search.analysis.fact(value);
+    if (fact.kind != ValueKind::kTensor || search.analysis.taint(value).has(Aspect::kShape)) return {};
+    return search.analysis.facts().dims_of(fact.shape);
+  }
+
+  static bool is_number(const dataflow::Analysis& analysis, ValueId value) {
+    const Fact& fact = analysis.fact(value);
+    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || !fact.dtypes.proves(DTypeSet::floats()))
+      return false;
+    return std::ranges::all_of(analysis.facts().dims_of(fact.shape),
+                               [&](Dim dim) { return analysis.facts().dims().is_constant(dim, 1); });
+  }
+
+  /// The node reduces the batch, and keeps another axis that has more than one element.
+  static bool reduces_batch_alone(Search& search, NodeId node) {
+    if (node == NodeId::kNone) return false;
+    const auto axes = search.terms.axes_of(node);
+    if (!axes || axes->size() != 1) return false;
+    const ValueId data = search.terms.operand(node, 0);
+    const auto dims = dims_of(search, data);
+    const DimPool& pool = search.analysis.facts().dims();
+    if (dims.size() < 2 || !search.origins.is_batch(data, axes->front())) return false;
+    bool keeps = false;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (i == axes->front()) continue;
+      // Of all pairs in a batch either axis is one.
+      if (search.origins.is_batch(data, i) || pool.equal(dims[i], dims[axes->front()])) return false;
+      keeps |= !pool.is_constant(dims[i], 1);
+    }
+    return keeps;
+  }
+
+  /// A loss that is an output with an axis of classes left, where no output is a scalar.
+  static void check_kept_axes(Search& search, const LossSite& loss, Reporter& out) {
+    if (loss.output == ValueId::kAbsent || search.model.value(loss.output).graph != GraphId::kMain) return;
+    const auto dims = dims_of(search, loss.output);
+    if (dims.empty() || is_number(search.analysis, loss.output)) return;
+    const auto& outputs = search.model.graph(GraphId::kMain).outputs;
+    if (std::ranges::any_of(outputs, [&](ValueId output) { return is_number(search.analysis, output); })) return;
+    NodeId reduction = NodeId::kNone;
+    for (const NodeId node : loss.path) {
+      const Opcode opcode = search.terms.op(node);
+      if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum && !is_norm(opcode)) continue;
+      if (!reduces_batch_alone(search, node)) return;
+      reduction = node;
+    }
+    if (reduction == NodeId::kNone || !search.reported.insert(reduction).second) return;
+    const NodeCall call(search.analysis, reduction);
+    out.report(reduction, fmt::format("{} reduces the batch alone: {} {} has one number per element of the other axes",
+                                      call.op_name(), Operand(search.analysis, loss.output).name(),
+                                      search.analysis.facts().shape_text(search.analysis.fact(loss.output).shape)))
+        .note_at(loss.meeting, fmt::format("{} is computed here", ops::to_text(loss.kind)))
+        .fix("reduce all axes, so that the loss is one number");
+  }
+
+  static bool is_norm(Opcode opcode) {
+    return opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare;
+  }
+
+  static bool is_average(Opcode opcode) {
+    return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceMax || opcode == Opcode::kReduceL2 ||
+           opcode == Opcode::kReduceL1;
+  }
+
+  /// One side of the loss has lost its batch to a mean, the other one has not; or is scaled by norms over the batch.
+  static void check_operand(Search& search, const LossSite& loss, ValueId value, ValueId other, Reporter& out) {
+    const bool lost = !has_batch(search, value) && has_batch(search, other) && !dims_of(search, value).empty();
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = search.terms.maker(value);
+      if (node == NodeId::kNone) return;
+      const Opcode opcode = search.terms.op(node);
+      if (lost && is_average(opcode) && reduces_batch_alone(search, node)) {
+        report_operand(search, loss, node, out);
+        return;
+      }
+      if (opcode == Opcode::kDiv) {
+        if (const NodeId norm = norm_over_batch(search, search.terms.operand(node, 1));
+            norm != NodeId::kNone && search.terms.operand(norm, 0) == search.terms.operand(node, 0) &&
+            !is_centred(search, search.terms.operand(node, 0))) {
+          report_operand(search, loss, norm, out);
+          return;
+        }
+      }
+      const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kMatMul ||
+                          opcode == Opcode::kConv || opcode == Opcode::kSoftmax || opcode == Opcode::kLogSoftmax ||
+                          opcode == Opcode::kDropout || has_trait(search.terms.entry(node), ops::OpTrait::kElementwise);
+      if (!passes) return;
+      value = search.terms.operand(node, 0);
+    }
+  }
+
+  static bool has_batch(Search& search, ValueId value) {
+    const std::size_t rank = dims_of(search, value).size();
+    for (std::size_t i = 0; i < rank; ++i)
+      if (search.origins.is_batch(value, i)) return true;
+    return false;
+  }
+
+  static void report_operand(Search& search, const LossSite& loss, NodeId node, Reporter& out) {
+    if (!search.reported.insert(node).second) return;
+    const NodeCall call(search.analysis, node);
+    out.report(node, fmt::format("{} reduces axis {} of {}, the batch, in front of {}", call.op_name(),
+                                 search.terms.axes_of(node)->front(), call.operand(0).name(), ops::to_text(loss.kind)))
+        .note_at(loss.meeting, fmt::format("{} is computed here", ops::to_text(loss.kind)))
+        .fix("reduce the axis of the features instead");
+  }
+
+  /// Labels that say, of each class, which sample of the batch is the largest.
+  static void check_labels(Search& search, const LossSite& loss, Reporter& out) {
+    if (!ops::takes_class_indices(loss.kind)) return;
+    ValueId value = loss.target;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = search.terms.maker(value);
+      const Opcode opcode = search.terms.op(node);
+      if (opcode == Opcode::kArgExtreme) {
+        if (reduces_batch_alone(search, node)) report_operand(search, loss, node, out);
+        return;
+      }
+      if (!moves_elements(opcode) && opcode != Opcode::kCast) return;
+      value = search.terms.operand(node, 0);
+    }
+  }
+
+  /// Sums of products over the batch, divided by norms over the batch: a cosine between columns, not between samples.
+  static void check_similarities(Search& search, ValueId output, Reporter& out) {
+    std::vector<ValueId> pending{output};
+    std::set<ValueId> seen;
+    std::vector<NodeId> divisions;
+    constexpr std::size_t kMaxValues = 400;
+    while (!pending.empty() && seen.size() < kMaxValues) {
+      const ValueId value = pending.back();
+      pending.pop_back();
+      const NodeId node = search.terms.maker(value);
+      if (node == NodeId::kNone || !seen.insert(value).second) continue;
+      const Opcode opcode = search.terms.op(node);
+      if (opcode == Opcode::kReduceSum && is_product_of_two(search, search.terms.operand(node, 0)) &&
+          reduces_batch_alone(search, node)) {
+        report_similarity(search, node, divisions, out);
+        continue;
+      }
+      if (opcode == Opcode::kDiv) divisions.push_back(node);
+      const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kReduceMean ||
+                          opcode == Opcode::kReduceSum ||
+                          has_trait(search.terms.entry(node), ops::OpTrait::kElementwise);
+      if (!passes) continue;
+      for (const ValueId operand : search.model.operands(search.model.node(node)))
+        if (operand != ValueId::kAbsent) pending.push_back(operand);
+    }
+  }
+
+  static bool is_product_of_two(const Search& search, ValueId value) {
+    const NodeId node = search.terms.maker(value);
+    return search.terms.op(node) == Opcode::kMul &&
+           search.terms.source(search.terms.operand(node, 0)) != search.terms.source(search.terms.operand(node, 1)) &&
+           !search.terms.number(search.terms.operand(node, 0)) && !search.terms.number(search.terms.operand(node, 1));
+  }
+
+  static void report_similarity(Search& search, NodeId sum, std::span<const NodeId> divisions, Reporter& out) {
+    const NodeId product = search.terms.maker(search.terms.operand(sum, 0));
+    NodeId norm = NodeId::kNone;
+    for (std::size_t i = 0; i < 2 && norm == NodeId::kNone; ++i) {
+      const NodeId factor = search.terms.maker(search.terms.operand(product, i));
+      if (search.terms.op(factor) == Opcode::kDiv) norm = norm_over_batch(search, search.terms.operand(factor, 1));
+    }
+    for (const NodeId division : divisions) {
+      if (norm != NodeId::kNone) break;
+      const ValueId above = search.terms.operand(division, 0);
+      if (above == search.terms.result(sum)) norm = norm_over_batch(search, search.terms.operand(division, 1));
+    }
+    if (norm == NodeId::kNone || is_centred(search, search.terms.operand(norm, 0)) ||
+        !search.reported.insert(sum).second)
+      return;
+    const ValueId data = search.terms.operand(sum, 0);
+    out.report(sum, fmt::format("the cosine similarity {} is taken over axis {} of {}, the batch",
+                                Operand(search.analysis, search.terms.result(sum)).name(),
+                                search.terms.axes_of(sum)->front(),
+                                search.analysis.facts().shape_text(search.analysis.fact(data).shape)))
+        .note_at(norm, "the norm is taken over the batch too")
+        .fix("take it over the axis of the features: dim=1, or dim=-1");
+  }
+
+  /// The node that sums squares over the batch; roots, bounds and products with another sum may follow.
+  static NodeId norm_over_batch(Search& search, ValueId value) {
+    std::vector<ValueId> pending{value};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < 32; ++i) {
+      const NodeId node = search.terms.maker(pending[i]);
+      switch (search.terms.op(node)) {
+        case Opcode::kReduceL2:
+          if (reduces_batch_alone(search, node)) return node;
+          break;
+        case Opcode::kReduceSum: {
+          const NodeId square = search.terms.maker(search.terms.operand(node, 0));
+          const bool squares =
+              (search.terms.op(square) == Opcode::kMul &&
+               search.terms.operand(square, 0) == search.terms.operand(square, 1)) ||
+              (search.terms.op(square) == Opcode::kPow && search.terms.is_number(search.terms.operand(square, 1), 2));
+          if (squares && reduces_batch_alone(search, node)) return node;
+          break;
+        }
+        case Opcode::kClip:
+        case Opcode::kSqrt:
+        case Opcode::kExpand:
+        case Opcode::kSqueeze:
+        case Opcode::kUnsqueeze:
+        case Opcode::kPow:
+          pending.push_back(search.terms.operand(node, 0));
+          break;
+        case Opcode::kMul:
+        case Opcode::kMax:
+        case Opcode::kAdd:
+          pending.push_back(search.terms.operand(node, 0));
+          pending.push_back(search.terms.operand(node, 1));
+          break;
+        default:
+          break;
+      }
+    }
+    return NodeId::kNone;
+  }
+
+  /// Less its mean over the batch: then the cosine is a correlation, and the norm a standard deviation.
+  static bool is_centred(const Search& search, ValueId value) {
+    const NodeId node = search.terms.maker(search.terms.source(value));
+    if (search.terms.op(node) == Opcode::kMul || search.terms.op(node) == Opcode::kPow)  // its square
+      return is_centred(search, search.terms.operand(node, 0));
+    return search.terms.op(node) == Opcode::kSub &&
+           search.terms.op_of(search.terms.source(search.terms.operand(node, 1))) == Opcode::kReduceMean;
+  }
+};
+
+const RegisterRule<ReductionOverBatchAxis> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules

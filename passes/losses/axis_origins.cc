@@ -1,0 +1,304 @@
+#include "passes/losses/axis_origins.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace tensorlint::losses {
+namespace {
+
+/// Values whose axes are followed for one model; the rest are sources of their own.
+constexpr std::size_t kMaxValues = 50'000;
+/// Sources of one axis: those of a sum of many inputs say nothing more.
+constexpr std::size_t kMaxSources = 16;
+
+void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
+  for (const AxisSource& source : from) {
+    const auto at = std::ranges::lower_bound(into, source);
+    if ((at == into.end() || *at != source) && into.size() < kMaxSources) into.insert(at, source);
+  }
+}
+
+}  // namespace
+
+std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
+  if (value == ValueId::kAbsent) return {};
+  // A stack of its own: a chain of nodes may be as long as the model.
+  std::vector<ValueId> pending{value};
+  const Model& model = analysis_.model();
+  std::set<ValueId> open;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    if (known_.contains(at)) {
+      pending.pop_back();
+      continue;
+    }
+    bool ready = true;
+    const NodeId node = terms_.maker(at);
+    if (node != NodeId::kNone && known_.size() + pending.size() < kMaxValues) {
+      open.insert(at);
+      for (const ValueId operand : model.operands(model.node(node))) {
+        if (operand == ValueId::kAbsent || known_.contains(operand)) continue;
+        if (open.contains(operand)) {  // a cycle
+          known_.emplace(operand, own(operand));
+          continue;
+        }
+        pending.push_back(operand);
+        ready = false;
+      }
+    }
+    if (!ready) continue;
+    pending.pop_back();
+    Axes axes = compute(at);
+    known_.insert_or_assign(at, std::move(axes));
+  }
+  return known_.find(value)->second;
+}
+
+bool AxisOrigins::are_same(ValueId a, std::size_t axis_of_a, ValueId b, std::size_t axis_of_b) {
+  const auto first = of(a), second = of(b);
+  if (axis_of_a >= first.size() || axis_of_b >= second.size()) return false;
+  if (!analysis_.facts().dims().equal(dims_of(a)[axis_of_a], dims_of(b)[axis_of_b])) return false;
+  const Sources &x = first[axis_of_a], &y = second[axis_of_b];
+  const auto is_first_axis = [this](const AxisSource& source) { return source.axis == 0 && is_data(source.value); };
+  return std::ranges::any_of(x, [&](const AxisSource& source) { return std::ranges::binary_search(y, source); }) ||
+         (std::ranges::any_of(x, is_first_axis) && std::ranges::any_of(y, is_first_axis));
+}
+
+bool AxisOrigins::is_batch(ValueId value, std::size_t axis) {
+  const auto axes = of(value);
+  if (axis >= axes.size()) return false;
+  return std::ranges::any_of(axes[axis],
+                             [this](const AxisSource& source) { return source.axis == 0 && is_data(source.value); });
+}
+
+/// An input of the main graph, and no weight: none that a layer multiplies with or convolves by.
+bool AxisOrigins::is_data(ValueId input) const {
+  const Value& known = analysis_.model().value(input);
+  if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain || known.initializer != nullptr)
+    return false;
+  const auto weighs = [this](NodeId user, ValueId value) {
+    const Opcode opcode = terms_.op(user);
+    return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) && terms_.operand(user, 0) != value;
+  };
+  return std::ranges::none_of(terms_.users(input), [&](NodeId user) {
+    if (terms_.op(user) != Opcode::kTranspose) return weighs(user, input);
+    const ValueId turned = terms_.result(user);
+    return std::ranges::any_of(terms_.users(turned), [&](NodeId next) { return weighs(next, turned); });
+  });
+}
+
+std::span<const Dim> AxisOrigins::dims_of(ValueId value) const {
+  const Fact& fact = analysis_.fact(value);
+  return fact.kind == ValueKind::kTensor ? analysis_.facts().dims_of(fact.shape) : std::span<const Dim>();
+}
+
+std::int64_t AxisOrigins::integer(NodeId node, std::string_view attribute, std::int64_t fallback) const {
+  const Attribute* given = analysis_.model().attribute(analysis_.model().node(node), attribute);
+  return given == nullptr ? fallback : given->i;
+}
+
+AxisOrigins::Axes AxisOrigins::own(ValueId value) const {
+  const auto dims = dims_of(value);
+  Axes axes(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (!analysis_.facts().dims().is_constant(dims[i], 1)) axes[i] = {{value, static_cast<std::uint32_t>(i)}};
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
+  const auto dims = dims_of(value);
+  const NodeId node = terms_.maker(value);
+  if (node == NodeId::kNone || dims.empty() || terms_.result(node) != value) return own(value);
+  Axes axes;
+  const Opcode opcode = terms_.op(node);
+  switch (opcode) {
+    case Opcode::kMatMul:
+      axes = product(node, dims);
+      break;
+    case Opcode::kTranspose:
+      axes = transposed(node);
+      break;
+    case Opcode::kReshape:
+    case Opcode::kSqueeze:
+    case Opcode::kUnsqueeze:
+      axes = reshaped(terms_.operand(node, 0), value);
+      break;
+    case Opcode::kExpand:
+      axes = stretched(terms_.operand(node, 0), dims);
+      break;
+    case Opcode::kReduceMean:
+    case Opcode::kReduceSum:
+    case Opcode::kReduceMax:
+    case Opcode::kReduceMin:
+    case Opcode::kReduceL1:
+    case Opcode::kReduceL2:
+    case Opcode::kReduceLogSum:
+    case Opcode::kReduceLogSumExp:
+    case Opcode::kReduceSumSquare:
+    case Opcode::kArgExtreme:
+      axes = reduced(node, dims.size());
+      break;
+    case Opcode::kGather:
+      axes = gathered(node);
+      break;
+    case Opcode::kGatherElements:
+      axes = gathered_elements(node);
+      break;
+    case Opcode::kConcat:
+      axes.resize(dims.size());
+      for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node)))
+        for (std::size_t i = 0; i < std::min(axes.size(), known_[operand].size()); ++i)
+          merge(axes[i], known_[operand][i]);
+      break;
+    default:
+      axes = has_trait(terms_.entry(node), ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
+      break;
+  }
+  if (axes.size() != dims.size()) return own(value);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (analysis_.facts().dims().is_constant(dims[i], 1)) axes[i].clear();
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::broadcast(NodeId node, std::span<const Dim> result) {
+  Axes axes(result.size());
+  for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node))) {
+    if (operand == ValueId::kAbsent) continue;
+    const Axes& from = known_[operand];
+    if (from.size() > axes.size()) return {};
+    for (std::size_t i = 0; i < from.size(); ++i) merge(axes[axes.size() - from.size() + i], from[i]);
+  }
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::product(NodeId node, std::span<const Dim> result) {
+  const Axes &a = known_[terms_.operand(node, 0)], &b = known_[terms_.operand(node, 1)];
+  if (a.empty() || b.empty()) return {};
+  Axes axes(result.size());
+  const bool turns_a = integer(node, "transA", 0) != 0, turns_b = integer(node, "transB", 0) != 0;
+  const std::size_t columns = b.size() == 1 ? 0 : 1, rows = a.size() == 1 ? 0 : 1;
+  if (axes.size() < rows + columns) return {};
+  if (columns == 1) axes.back() = b[b.size() - (turns_b ? 2 : 1)];
+  if (rows == 1) axes[axes.size() - 1 - columns] = a[a.size() - (turns_a ? 1 : 2)];
+  const std::size_t batches = axes.size() - rows - columns;
+  for (const Axes* operand : {&a, &b}) {
+    const std::size_t own_batches = operand->size() < 2 ? 0 : operand->size() - 2;
+    if (own_batches > batches) return {};
+    for (std::size_t i = 0; i < own_batches; ++i) merge(axes[batches - own_batches + i], (*operand)[i]);
+  }
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::transposed(NodeId node) {
+  const Axes& from = known_[terms_.operand(node, 0)];
+  const Attribute* order = analysis_.model().attribute(analysis_.model().node(node), "perm");
+  Axes axes(from.size());
+  if (order != nullptr && order->ints.size() != from.size()) return {};
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto rank = static_cast<std::int64_t>(from.size());
+    const std::int64_t at = order == nullptr ? rank - 1 - static_cast<std::int64_t>(i) : order->ints[i];
+    if (at < -rank || at >= rank) return {};
+    axes[i] = from[static_cast<std::size_t>(at < 0 ? at + rank : at)];
+  }
+  return axes;
+}
+
+/// An axis of the result comes from the axes between which the same number of elements lies; one that is split, or
+/// shares one with others, from all that these are made of.
+AxisOrigins::Axes AxisOrigins::reshaped(ValueId from, ValueId to) {
+  const auto before = dims_of(from), after = dims_of(to);
+  const Axes& sources = known_[from];
+  if (sources.size() != before.size()) return {};
+  DimPool& pool = analysis_.facts().dims();
+  const auto products = [&](std::span<const Dim> dims) {
+    std::vector<Dim> found{pool.constant(1)};
+    for (const Dim dim : dims) found.push_back(pool.mul(found.back(), dim));
+    return found;
+  };
+  const std::vector<Dim> p = products(before), q = products(after);
+  Axes axes(after.size());
+  for (std::size_t j = 0; j < after.size(); ++j) {
+    if (pool.is_constant(after[j], 1)) continue;
+    // The nearest borders that both have, around the axis.
+    std::size_t first = 0, last = before.size();
+    bool begins = false, ends = false;
+    for (std::size_t k = j + 1; k-- > 0 && !begins;)
+      for (std::size_t i = p.size(); i-- > 0 && !begins;)
+        if (pool.equal(p[i], q[k])) {
+          first = i;
+          begins = true;
+        }
+    for (std::size_t k = j + 1; k < q.size() && !ends; ++k)
+      for (std::size_t i = first; i < p.size() && !ends; ++i)
+        if (i > first && pool.equal(p[i], q[k])) {
+          last = i;
+          ends = true;
+        }
+    for (std::size_t i = first; i < last; ++i) merge(axes[j], sources[i]);
+  }
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::stretched(ValueId from, std::span<const Dim> result) {
+  const Axes& sources = known_[from];
+  if (sources.size() > result.size()) return {};
+  Axes axes(result.size());
+  std::ranges::copy(sources, axes.end() - static_cast<std::ptrdiff_t>(sources.size()));
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::reduced(NodeId node, std::size_t rank) {
+  const auto reduced_axes = terms_.axes_of(node);
+  const Axes& from = known_[terms_.operand(node, 0)];
+  if (!reduced_axes) return {};
+  if (rank == from.size()) {
+    Axes axes = from;
+    for (const std::size_t axis : *reduced_axes) axes[axis].clear();
+    return axes;
+  }
+  Axes axes;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (!std::ranges::binary_search(*reduced_axes, i)) axes.push_back(from[i]);
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::gathered(NodeId node) {
+  const Axes &data = known_[terms_.operand(node, 0)], &indices = known_[terms_.operand(node, 1)];
+  std::int64_t axis = integer(node, "axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(data.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(data.size())) return {};
+  const auto at = data.begin() + axis;
+  Axes axes(data.begin(), at);
+  axes.insert(axes.end(), indices.begin(), indices.end());
+  axes.insert(axes.end(), at + 1, data.end());
+  return axes;
+}
+
+AxisOrigins::Axes AxisOrigins::gathered_elements(NodeId node) {
+  const Axes &data = known_[terms_.operand(node, 0)], &indices = known_[terms_.operand(node, 1)];
+  if (data.size() != indices.size()) return {};
+  Axes axes = indices;
+  std::int64_t axis = integer(node, "axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(data.size());
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (static_cast<std::int64_t>(i) != axis) merge(axes[i], data[i]);
+  return axes;
+}
+
+/// Other operators keep the axes of operand 0 that have the same extent at the same place, as layers and
+/// normalisations do.
+AxisOrigins::Axes AxisOrigins::like(NodeId node, ValueId value) {
+  const ValueId data = terms_.operand(node, 0);
+  Axes axes = own(value);
+  if (data == ValueId::kAbsent) return axes;
+  const auto before = dims_of(data), after = dims_of(value);
+  const Axes& from = known_[data];
+  if (from.size() != before.size() || before.size() != after.size()) return axes;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (analysis_.facts().dims().equal(before[i], after[i])) axes[i] = from[i];
+  return axes;
+}
+
+}  // namespace tensorlint::losses

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "passes/losses/terms.h"
+
+namespace tensorlint::losses {
+
+/// An axis of an input, of an initializer, or of a value whose own axes nobody follows.
+struct AxisSource {
+  ValueId value = ValueId::kAbsent;
+  std::uint32_t axis = 0;
+  friend auto operator<=>(const AxisSource&, const AxisSource&) = default;
+};
+
+/// Where the axes of values come from: through products, transpositions, reshapes that keep an axis whole, gathers,
+/// concatenations, broadcasting and reductions. Computed only of what is asked for, and of what that is computed from.
+/// What is not followed is a source of its own: two axes without a common source may still be the same.
+class AxisOrigins {
+ public:
+  explicit AxisOrigins(const Terms& terms) : terms_(terms), analysis_(terms.analysis()) {}
+
+  using Sources = std::vector<AxisSource>;  ///< sorted; empty: a stretched axis or one of extent 1
+  /// One entry per axis; none for a value without a known rank.
+  std::span<const Sources> of(ValueId value);
+
+  /// The axes have one extent and count the same things: they come from one axis, or both from the first axis of an
+  /// input of the model.
+  bool are_same(ValueId a, std::size_t axis_of_a, ValueId b, std::size_t axis_of_b);
+  /// It comes from the first axis of an input of the model that is not a weight.
+  bool is_batch(ValueId value, std::size_t axis);
+
+ private:
+  using Axes = std::vector<Sources>;
+  Axes compute(ValueId value);
+  Axes own(ValueId value) const;
+  Axes broadcast(NodeId node, std::span<const Dim> result);
+  Axes product(NodeId node, std::span<const Dim> result);
+  Axes transposed(NodeId node);
+  Axes reshaped(ValueId from, ValueId to);
+  Axes reduced(NodeId node, std::size_t rank);
+  Axes gathered(NodeId node);
+  Axes gathered_elements(NodeId node);
+  Axes stretched(ValueId from, std::span<const Dim> result);
+  Axes like(NodeId node, ValueId value);
+  std::span<const Dim> dims_of(ValueId value) const;
+  bool is_data(ValueId input) const;
+  std::int64_t integer(NodeId node, std::string_view attribute, std::int64_t fallback) const;
+
+  const Terms& terms_;
+  const Analysis& analysis_;
+  std::map<ValueId, Axes> known_;
+};
+
+}  // namespace tensorlint::losses

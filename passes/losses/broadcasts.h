@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/loss_sites.h"
+
+namespace tensorlint::losses {
+
+/// Two values of a loss, one of which is stretched along an axis that the loss did not mean.
+struct LossBroadcast {
+  NodeId node = NodeId::kNone;  ///< where they meet
+  ValueId first = ValueId::kAbsent, second = ValueId::kAbsent;
+  /// True: every element of one meets every element of the other, [N, 1] and [N]. False: `second` has one element where
+  /// `first` has several, [N, C] and [N, 1].
+  bool all_pairs = true;
+  bool is_weight = false;  ///< the two are not prediction and target
+};
+
+/// The first one in a loss, if it has one. All pairs of one value's elements, of two values that are both turned or
+/// given an axis for it, and one number for a whole row where an axis is added on purpose are what a program means.
+std::optional<LossBroadcast> find_broadcast(const Terms& terms, AxisOrigins& origins, const LossSite& site);
+
+}  // namespace tensorlint::losses

@@ -1,0 +1,168 @@
+#include "passes/losses/formula.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace tensorlint::losses {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+/// Operators in a row, those of called functions included.
+constexpr int kMaxDepth = 40;
+
+bool is_copy(Opcode opcode) { return keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kCast; }
+
+}  // namespace
+
+/// What the inputs of a called function are, while its body is read.
+struct Formula::Scope {
+  const Graph* function = nullptr;
+  std::vector<std::uint32_t> arguments;
+};
+
+Formula::Formula(const Terms& terms, ValueId root) : terms_(terms) {
+  if (build(root, nullptr, 0) == kNoPart || !complete_) {
+    complete_ = false;
+    parts_.clear();
+    return;
+  }
+  ancestors_.resize(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    ancestors_[i] = std::uint64_t{1} << i;
+    for (const std::uint32_t operand : parts_[i].operands)
+      if (operand != kNoPart) ancestors_[i] |= ancestors_[operand];
+  }
+}
+
+std::uint32_t Formula::add(Part part, const Scope* scope) {
+  if (scope != nullptr) {
+    part.value = ValueId::kAbsent;
+    part.node = NodeId::kNone;
+  }
+  if (parts_.size() == kMaxParts) {
+    complete_ = false;
+    return kNoPart;
+  }
+  parts_.push_back(std::move(part));
+  return static_cast<std::uint32_t>(parts_.size() - 1);
+}
+
+std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
+  if (value == ValueId::kAbsent || !complete_) return kNoPart;
+  if (scope == nullptr) {
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].value == value) return static_cast<std::uint32_t>(i);
+  } else {
+    const auto& inputs = scope->function->inputs;
+    if (const auto found = std::ranges::find(inputs, value); found != inputs.end()) {
+      const auto index = static_cast<std::size_t>(found - inputs.begin());
+      return index < scope->arguments.size() ? scope->arguments[index] : kNoPart;
+    }
+  }
+  Part part{.value = value, .node = terms_.maker(value)};
+  if (const auto number = terms_.number(value)) {
+    part.kind = PartKind::kConstant;
+    part.constant = *number;
+    return add(std::move(part), scope);
+  }
+  if (depth < kMaxDepth && part.node != NodeId::kNone && !terms_.normalised(value)) {
+    if (const std::uint32_t call = build_call(part.node, scope, depth); call != kNoPart || !complete_) return call;
+    if (!read_node(part.node, scope, depth, part)) part.operands.clear();
+    if (!complete_) return kNoPart;
+  }
+  // Inside of a function a leaf would be another one in each call of it.
+  if (part.kind == PartKind::kLeaf && scope != nullptr) complete_ = false;
+  return add(std::move(part), scope);
+}
+
+/// The result of a call of a function with one result, all of whose nodes are part of the formula.
+std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
+  const Graph* function = terms_.called_function(node);
+  if (function == nullptr || function->outputs.size() != 1) return kNoPart;
+  const auto count = parts_.size();
+  Scope inner{function, {}};
+  const Model& model = terms_.analysis().model();
+  for (const ValueId operand : model.operands(model.node(node)))
+    inner.arguments.push_back(build(operand, scope, depth + 1));
+  if (!complete_) return kNoPart;
+  const std::uint32_t result = build(function->outputs[0], &inner, depth + 1);
+  if (complete_ && result != kNoPart) {
+    Part part{.kind = PartKind::kSame, .value = terms_.result(node), .node = node, .operands = {result}};
+    return add(std::move(part), scope);
+  }
+  // The body is more than arithmetic: the call is a leaf.
+  const bool fits = parts_.size() < kMaxParts;
+  if (fits) {
+    complete_ = true;
+    parts_.resize(count);
+  }
+  return kNoPart;
+}
+
+/// False where the node is not part of a formula.
+bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) {
+  const Opcode opcode = terms_.op(node);
+  const ops::OpEntry* entry = terms_.entry(node);
+  if (is_copy(opcode)) {
+    // To an integer the fraction is cut off; what that is compared with is the integer.
+    if (opcode == Opcode::kCast && terms_.makes_integers(node)) return false;
+    part.kind = PartKind::kSame;
+  } else if (entry != nullptr && entry->element() != nullptr) {
+    part.kind = PartKind::kElement;
+    part.element = entry->element();
+    part.attributes = terms_.analysis().model().attributes(terms_.analysis().model().node(node));
+    if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) {
+      part.kind = PartKind::kLeaf;
+      return false;
+    }
+  } else {
+    return false;
+  }
+  const Model& model = terms_.analysis().model();
+  const auto operands = model.operands(model.node(node));
+  const std::size_t count = part.kind == PartKind::kSame ? std::min<std::size_t>(operands.size(), 1) : operands.size();
+  for (std::size_t i = 0; i < count; ++i) part.operands.push_back(build(operands[i], scope, depth + 1));
+  return true;
+}
+
+std::vector<double> Formula::constants() const {
+  std::vector<double> found;
+  for (const Part& part : parts_)
+    if (part.kind == PartKind::kConstant) found.push_back(part.constant);
+  return found;
+}
+
+double Formula::evaluate(std::span<const Assignment> assignments, int variant) const {
+  values_.assign(parts_.size(), kNan);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto given = std::ranges::find(assignments, i, &Assignment::part);
+    if (given != assignments.end()) {
+      values_[i] = given->value;
+      continue;
+    }
+    const Part& part = parts_[i];
+    switch (part.kind) {
+      case PartKind::kConstant:
+        values_[i] = part.constant;
+        break;
+      case PartKind::kLeaf:
+        // Between 0 and 1, so that a weight, a mask or a probability may be meant.
+        values_[i] = variant == 0 ? 0.37 + 0.011 * static_cast<double>(i) : 0.81 - 0.007 * static_cast<double>(i);
+        break;
+      case PartKind::kSame:
+        values_[i] = part.operands.empty() || part.operands[0] == kNoPart ? kNan : values_[part.operands[0]];
+        break;
+      case PartKind::kElement:
+        arguments_.clear();
+        for (const std::uint32_t operand : part.operands)
+          arguments_.push_back(operand == kNoPart ? kNan : values_[operand]);
+        values_[i] = part.element({arguments_, part.attributes});
+        break;
+    }
+  }
+  return values_.back();
+}
+
+}  // namespace tensorlint::losses
