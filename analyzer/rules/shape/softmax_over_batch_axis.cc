@@ -117,7 +117,10 @@ class SoftmaxOverBatchAxis : public Rule {
       };
       for (int step = 0; step < kMaxSteps && keeps_axes(terms.op_of(value)); ++step)
         value = terms.operand(terms.maker(value), 0);
-      return terms.maker(value) == softmax.node ? std::optional<std::size_t>(1) : std::nullopt;
+      if (terms.maker(value) != softmax.node) return std::nullopt;
+      const Fact& scores = terms.analysis().fact(softmax.scores);
+      // A loss of PyTorch takes a single row of scores, too.
+      return terms.analysis().facts().dims_of(scores.shape).size() == 1 ? 0 : 1;
     }
     if (terms.op(loss.meeting) != ops::Opcode::kGatherElements) return std::nullopt;
     const Model& model = terms.analysis().model();
