@@ -144,7 +144,7 @@ class MutantsTest(unittest.TestCase):
         if not (BUILD / "build.ninja").exists():
             self.skipTest("the link commands are read from a Ninja build")
         results = self.folder / "results.json"
-        status = mutate.main(["--build", str(BUILD), "--in", "passes/losses/differences.cc", "--tests", "Losses.*", "--sample", "12", "--seed", "1",
+        status = mutate.main(["--build", str(BUILD), "--in", "passes/losses/binary_cross_entropy.cc", "--tests", "Losses.*", "--sample", "12", "--seed", "1",
                               "--least", "80", "--json", str(results)])
         found = json.loads(results.read_text())["mutants"]
         self.assertEqual(len(found), 12)
