@@ -103,6 +103,10 @@ std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
 
 /// False where the node is not part of a formula.
 bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) {
+  const Model& model = terms_.analysis().model();
+  const auto operands = model.operands(model.node(node));
+  const OpSchema* const schema = model.op(model.node(node)).schema;
+  if (schema == nullptr || operands.size() < schema->min_inputs) return false;
   const Opcode opcode = terms_.op(node);
   const ops::OpEntry* entry = terms_.entry(node);
   if (is_copy(opcode)) {
@@ -112,7 +116,7 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   } else if (entry != nullptr && entry->element() != nullptr) {
     part.kind = PartKind::kElement;
     part.element = entry->element();
-    part.attributes = terms_.analysis().model().attributes(terms_.analysis().model().node(node));
+    part.attributes = model.attributes(model.node(node));
     if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) {
       part.kind = PartKind::kLeaf;
       return false;
@@ -120,8 +124,6 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   } else {
     return false;
   }
-  const Model& model = terms_.analysis().model();
-  const auto operands = model.operands(model.node(node));
   const std::size_t count = part.kind == PartKind::kSame ? std::min<std::size_t>(operands.size(), 1) : operands.size();
   for (std::size_t i = 0; i < count; ++i) part.operands.push_back(build(operands[i], scope, depth + 1));
   return true;
