@@ -6,22 +6,11 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/constants/varint.h"
 #include "ir/types/dtype.h"
 
 namespace tensorlint {
 namespace {
-
-/// The next varint of packed data; nullopt at the end or on a malformed one.
-std::optional<std::uint64_t> next_varint(std::string_view& bytes) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<std::uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= std::uint64_t{byte & 0x7fU} << shift;
-    if ((byte & 0x80U) == 0) return value;
-  }
-  return std::nullopt;
-}
 
 template <typename Word>
 Word load_little_endian(const char* bytes) {

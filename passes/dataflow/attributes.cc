@@ -7,6 +7,31 @@
 #include "base/hash.h"
 
 namespace tensorlint::dataflow {
+
+std::span<const Attribute> resolve_references(std::span<const Attribute> given, std::span<const Attribute> caller,
+                                              std::vector<Attribute>& storage) {
+  if (std::ranges::all_of(given, [](const Attribute& x) { return x.reference.empty(); })) return given;
+  storage.clear();
+  for (const Attribute& attribute : given) {
+    if (attribute.reference.empty()) {
+      storage.push_back(attribute);
+      continue;
+    }
+    const auto found = std::ranges::find(caller, attribute.reference, &Attribute::name);
+    if (found == caller.end()) continue;  // the caller left it out: so does the node
+    storage.push_back(*found);
+    storage.back().name = attribute.name;
+  }
+  return storage;
+}
+
+std::vector<Attribute> with_defaults(std::span<const Attribute> given, std::span<const Attribute> defaults) {
+  std::vector<Attribute> all(given.begin(), given.end());
+  for (const Attribute& fallback : defaults)
+    if (std::ranges::find(given, fallback.name, &Attribute::name) == given.end()) all.push_back(fallback);
+  return all;
+}
+
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b) {
   const auto plain = [](const Attribute& x) {
     return x.tensor == nullptr && x.tensors.empty() && x.sparse == nullptr && x.graph == GraphId::kNone &&

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ir/graph/model.h"
 
@@ -9,6 +10,12 @@ namespace tensorlint::dataflow {
 
 /// True when every bit of two attribute lists agrees; lists with tensors, graphs or types are never equal.
 bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b);
+/// A node's attributes as they are in a call of the function it stands in: references become the values of `caller`,
+/// and what the caller leaves out is left out. `given` itself where nothing refers, else kept in `storage`.
+std::span<const Attribute> resolve_references(std::span<const Attribute> given, std::span<const Attribute> caller,
+                                              std::vector<Attribute>& storage);
+/// The attributes of a call, and of `defaults` those that it leaves out.
+std::vector<Attribute> with_defaults(std::span<const Attribute> given, std::span<const Attribute> defaults);
 /// Equal for the same attributes.
 std::uint64_t hash_of(std::span<const Attribute> attributes);
 

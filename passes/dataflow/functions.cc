@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/dataflow/attributes.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint::dataflow {
@@ -34,9 +35,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
   for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i)
     operands[i] = {call.operands[i], call.operand_taints[i]};
   const std::span<const ValueId> results = model_.results(model_.node(id));
-  std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
-  for (const Attribute& fallback : graph.attribute_defaults)
-    if (call.attribute(fallback.name) == nullptr) attributes.push_back(fallback);
+  std::vector<Attribute> attributes = with_defaults(call.attributes, graph.attribute_defaults);
 
   if (!summaries_.is_exact(function))
     for (AbstractValue& operand : operands) operand.fact = any_floating_value(facts_, operand.fact);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "passes/dataflow/attributes.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint::dataflow {
@@ -54,7 +55,7 @@ void Solver::visit_node(NodeId id) {
                    .name = model_.text(op.name),
                    .opset = op.opset,
                    .schema = op.schema,
-                   .attributes = attributes_of(node, frame),
+                   .attributes = resolve_references(model_.attributes(node), caller_attributes_, frame.attributes),
                    .operands = frame.operands,
                    .operand_taints = frame.taints,
                    .results = {},
@@ -126,25 +127,6 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
     out_.reasons_.try_emplace(id, "no inference is written for the operator");
   }
   return clean;
-}
-
-std::span<const Attribute> Solver::attributes_of(const Node& node, Frame& frame) const {
-  const std::span<const Attribute> given = model_.attributes(node);
-  if (std::none_of(given.begin(), given.end(), [](const Attribute& x) { return !x.reference.empty(); })) return given;
-  frame.attributes.clear();
-  for (const Attribute& attribute : given) {
-    if (attribute.reference.empty()) {
-      frame.attributes.push_back(attribute);
-      continue;
-    }
-    const auto found = std::find_if(caller_attributes_.begin(), caller_attributes_.end(),
-                                    [&](const Attribute& x) { return x.name == attribute.reference; });
-    if (found == caller_attributes_.end()) continue;  // the caller left it out: so does the node
-    Attribute value = *found;
-    value.name = attribute.name;
-    frame.attributes.push_back(value);
-  }
-  return frame.attributes;
 }
 
 const ops::Signature* Solver::signature_of(const Application& call) const {

@@ -135,8 +135,6 @@ class Solver {
   /// Inference itself; false where something failed. `tainted`: an operand is.
   bool infer_node(NodeId id, const Application& call, bool tainted, ops::InferenceResult& result);
   const ops::Signature* signature_of(const Application& call) const;
-  /// Attributes as they are in this call: inside a function references become the caller's values.
-  std::span<const Attribute> attributes_of(const Node& node, Frame& frame) const;
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
   void give_up(NodeId id, std::string_view reason);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/constants/varint.h"
 #include "ir/ops/inference.h"
 #include "ir/readers/onnx/external_data.h"
 #include "runtime/values/codec.h"
@@ -45,14 +46,8 @@ bool lies_as_in_memory(DType dtype, const char* data) {
          reinterpret_cast<std::uintptr_t>(data) % element_bytes(dtype) == 0;
 }
 
-std::uint64_t varint(std::string_view& bytes) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<std::uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= std::uint64_t{byte & 0x7fU} << shift;
-    if ((byte & 0x80U) == 0) return value;
-  }
+std::uint64_t taken_varint(std::string_view& bytes) {
+  if (const auto value = next_varint(bytes)) return *value;
   throw RunFault{"the data of a constant ends within a number"};
 }
 
@@ -62,14 +57,14 @@ void unpack_numbers(std::string_view typed, HostTensor& to) {
   const auto width = static_cast<unsigned>(bit_width(to.dtype()));
   if (width < 8) {
     std::string raw;
-    while (!typed.empty()) raw += static_cast<char>(varint(typed));
+    while (!typed.empty()) raw += static_cast<char>(taken_varint(typed));
     if (raw.size() < (to.size() * width + 7) / 8) throw RunFault{"the data of a constant is too short"};
     return unpack(raw, to);
   }
   std::uint8_t* const bytes = reinterpret_cast<std::uint8_t*>(to.mutable_raw());
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (typed.empty()) throw RunFault{"the data of a constant is too short"};
-    std::uint64_t value = varint(typed);
+    std::uint64_t value = taken_varint(typed);
     if (to.dtype() == DType::kBool) value = value != 0 ? 1 : 0;
     std::memcpy(bytes + i * (width / 8), &value, width / 8);
   }

@@ -41,8 +41,9 @@ std::size_t axis_in(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + axes : axis);
 }
 
-/// What iterations give for each scan output.
-using Collected = std::vector<std::vector<HostTensor>>;
+std::size_t scan_outputs(const Graph& body, const RegionOp& region) {
+  return body.outputs.size() - region.control_outputs - region.carried;
+}
 
 /// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
 /// declares, with 0 where the declaration has no number.
@@ -62,29 +63,30 @@ HostTensor joined(std::vector<HostTensor>& parts, std::int64_t axis, const TypeD
 std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, const RegionOp& region,
                                                      std::span<const HostValue> operands) {
   if (!region.has_graphs()) throw RunFault{"a graph or an operand is missing"};
-  if (depth_ >= 192) throw RunFault{"functions and graphs are nested too deep"};
-  ++depth_;
-  std::vector<HostValue> results;
+  const Nesting nesting(depth_);
   switch (region.kind) {
     case RegionKind::kIf:
-      results = run_graph(region.graphs[is_true(operands[*region.condition_operand]) ? 0 : 1], {});
-      break;
+      return run_graph(region.graphs[is_true(operands[*region.condition_operand]) ? 0 : 1], {});
     case RegionKind::kLoop:
-      results = run_loop(call, region, operands);
-      break;
+      return run_loop(region, operands);
     case RegionKind::kScan:
-      results = region.is_batched() ? run_batched_scan(call, region, operands) : run_scan(call, region, operands);
-      break;
+      return region.is_batched() ? run_batched_scan(call, region, operands) : run_scan(call, region, operands);
     default:
-      results = run_sequence_map(region, operands);
-      break;
+      return run_sequence_map(region, operands);
   }
-  --depth_;
-  return results;
 }
 
-std::vector<HostValue> Interpreter::Impl::run_loop(const Application&, const RegionOp& region,
-                                                   std::span<const HostValue> operands) {
+std::vector<HostValue> Interpreter::Impl::iterate(const RegionOp& region, std::vector<HostValue> inputs,
+                                                  Iterations& iterations) {
+  for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(iterations.carried[i]);
+  std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+  for (std::size_t i = 0; i < region.carried; ++i) iterations.carried[i] = std::move(outputs[region.carried_output(i)]);
+  for (std::size_t s = 0; s < iterations.collected.size(); ++s)
+    iterations.collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+  return outputs;
+}
+
+std::vector<HostValue> Interpreter::Impl::run_loop(const RegionOp& region, std::span<const HostValue> operands) {
   const Graph& body = model_.graph(region.body());
   if (!region.fits(body)) throw RunFault{"the body has other inputs or outputs than the loop"};
   const HostValue& count = operands[*region.trip_count_operand];
@@ -92,24 +94,20 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const Application&, const Reg
   const std::int64_t most = count.is_absent() ? std::numeric_limits<std::int64_t>::max() : trip_count(count);
   bool goes_on = condition.is_absent() || is_true(condition);
 
-  std::vector<HostValue> carried;
-  for (std::size_t i = 0; i < region.carried; ++i) carried.push_back(operands[region.carried_operand(i)]);
-  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
-  Collected collected(scans);
+  Iterations iterations;
+  iterations.collected.resize(scan_outputs(body, region));
+  for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(operands[region.carried_operand(i)]);
   for (std::int64_t k = 0; k < most && goes_on; ++k) {
     std::vector<HostValue> inputs(body.inputs.size());
     inputs[*region.iteration_input] = scalar(DType::kInt64, k, memory_);
     inputs[*region.condition_input] = scalar(DType::kBool, 1, memory_);
-    for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
-    std::vector<HostValue> outputs = run_graph(region.body(), inputs);
+    const std::vector<HostValue> outputs = iterate(region, std::move(inputs), iterations);
     goes_on = is_true(outputs[*region.condition_output]);
-    for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
-    for (std::size_t s = 0; s < scans; ++s)
-      collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
   }
-  std::vector<HostValue> results = std::move(carried);
-  for (std::size_t s = 0; s < scans; ++s)
-    results.push_back(joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+  std::vector<HostValue> results = std::move(iterations.carried);
+  for (std::size_t s = 0; s < iterations.collected.size(); ++s)
+    results.push_back(
+        joined(iterations.collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
   return results;
 }
 
@@ -128,28 +126,23 @@ std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, cons
       throw RunFault{fmt::format("one operand is scanned over {} elements, another over {}", trips, extent)};
     trips = extent;
   }
-  std::vector<HostValue> carried;
-  for (std::size_t i = 0; i < region.carried; ++i) carried.push_back(operands[region.carried_operand(i)]);
-  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
-  Collected collected(scans);
+  Iterations iterations;
+  iterations.collected.resize(scan_outputs(body, region));
+  for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(operands[region.carried_operand(i)]);
   for (std::int64_t k = 0; k < trips; ++k) {
     std::vector<HostValue> inputs(body.inputs.size());
-    for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
     for (std::size_t s = 0; s < region.scanned; ++s) {
       const std::int64_t index = axes.reads_backwards(s) ? trips - 1 - k : k;
       inputs[region.slice_input(s)] =
           slice_of(operands[region.scanned_operand(s)].tensor(), scan_axis[s], index, memory_);
     }
-    std::vector<HostValue> outputs = run_graph(region.body(), inputs);
-    for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
-    for (std::size_t s = 0; s < scans; ++s)
-      collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+    iterate(region, std::move(inputs), iterations);
   }
-  std::vector<HostValue> results = std::move(carried);
-  for (std::size_t s = 0; s < scans; ++s) {
-    if (axes.writes_backwards(s)) std::reverse(collected[s].begin(), collected[s].end());
-    results.push_back(
-        joined(collected[s], axes.output(s), model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+  std::vector<HostValue> results = std::move(iterations.carried);
+  for (std::size_t s = 0; s < iterations.collected.size(); ++s) {
+    std::vector<HostTensor>& parts = iterations.collected[s];
+    if (axes.writes_backwards(s)) std::reverse(parts.begin(), parts.end());
+    results.push_back(joined(parts, axes.output(s), model_.value(body.outputs[region.scan_output(s)]).type, memory_));
   }
   return results;
 }
@@ -177,38 +170,37 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
     if (each.size() != static_cast<std::size_t>(batch) || each.dtype() != DType::kInt64)
       throw RunFault{fmt::format("{} lengths for a batch of {}", each.size(), batch)};
   }
-  const std::size_t scans = body.outputs.size() - region.control_outputs - region.carried;
+  const std::size_t scans = scan_outputs(body, region);
   std::vector<std::vector<HostTensor>> by_result(region.carried + scans);
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t trips =
         lengths.is_absent() ? longest : integer_at(lengths.tensor(), static_cast<std::size_t>(b));
     if (trips < 0 || trips > longest) throw RunFault{fmt::format("the length {} is outside [0, {}]", trips, longest)};
-    std::vector<HostValue> carried;
-    for (std::size_t i = 0; i < region.carried; ++i)
-      carried.push_back(slice_of(tensor_of(operands[region.carried_operand(i)], "an operand"), 0, b, memory_));
-    Collected collected(scans);
+    const auto element = [&](std::size_t operand) {
+      return slice_of(tensor_of(operands[operand], "an operand"), 0, b, memory_);
+    };
+    Iterations iterations;
+    iterations.collected.resize(scans);
+    for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(element(region.carried_operand(i)));
+    std::vector<HostTensor> rows;
+    for (std::size_t s = 0; s < region.scanned; ++s) rows.push_back(element(region.scanned_operand(s)));
     for (std::int64_t k = 0; k < trips; ++k) {
       std::vector<HostValue> inputs(body.inputs.size());
-      for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(carried[i]);
-      for (std::size_t s = 0; s < region.scanned; ++s) {
-        const HostTensor row = slice_of(tensor_of(operands[region.scanned_operand(s)], "an operand"), 0, b, memory_);
-        inputs[region.slice_input(s)] = slice_of(row, 0, axes.reads_backwards(s) ? trips - 1 - k : k, memory_);
-      }
-      std::vector<HostValue> outputs = run_graph(region.body(), inputs);
-      for (std::size_t i = 0; i < region.carried; ++i) carried[i] = std::move(outputs[region.carried_output(i)]);
-      for (std::size_t s = 0; s < scans; ++s)
-        collected[s].push_back(tensor_of(outputs[region.scan_output(s)], "a scan output"));
+      for (std::size_t s = 0; s < region.scanned; ++s)
+        inputs[region.slice_input(s)] = slice_of(rows[s], 0, axes.reads_backwards(s) ? trips - 1 - k : k, memory_);
+      iterate(region, std::move(inputs), iterations);
     }
     for (std::size_t i = 0; i < region.carried; ++i)
-      by_result[i].push_back(tensor_of(carried[i], "a loop-carried value"));
+      by_result[i].push_back(tensor_of(iterations.carried[i], "a loop-carried value"));
     for (std::size_t s = 0; s < scans; ++s) {
-      while (!collected[s].empty() && static_cast<std::int64_t>(collected[s].size()) < longest) {
-        HostTensor zero(collected[s].front().dtype(), collected[s].front().extents(), memory_);
+      std::vector<HostTensor>& parts = iterations.collected[s];
+      while (!parts.empty() && static_cast<std::int64_t>(parts.size()) < longest) {
+        HostTensor zero(parts.front().dtype(), parts.front().extents(), memory_);
         std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});
-        collected[s].push_back(std::move(zero));
+        parts.push_back(std::move(zero));
       }
       by_result[region.carried + s].push_back(
-          joined(collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+          joined(parts, 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
     }
   }
   std::vector<HostValue> results;

@@ -17,7 +17,7 @@ Interpreter::Interpreter(const Model& model, Memory& memory, InterpreterOptions 
 Interpreter::~Interpreter() = default;
 
 Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
-const std::map<std::string, Interpreter::Timing>& Interpreter::timings() const { return impl_->timings(); }
+std::map<std::string, Interpreter::Timing> Interpreter::timings() const { return impl_->timings(); }
 
 Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth)
     : model_(model),
@@ -28,11 +28,11 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
       values_(model.values.size()),
       facts_(std::make_unique<FactStore>()),
       inferred_(model.nodes.size()),
+      timings_(model.operators.size()),
       depth_(depth) {}
 
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
-  const int depth = depth_;
   std::optional<Error> error;
   try {
     return run_graph(GraphId::kMain, inputs);
@@ -43,10 +43,20 @@ Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inp
   } catch (const std::length_error&) {
     error = Error{"the system has no memory left", {}};
   }
-  // What the run was in the middle of is over.
-  depth_ = depth;
-  caller_attributes_.clear();
+  caller_attributes_.clear();  // of the function that the run was in
   return *std::move(error);
+}
+
+std::map<std::string, Interpreter::Timing> Interpreter::Impl::timings() const {
+  std::map<std::string, Timing> timings;
+  for (std::size_t i = 0; i < timings_.size(); ++i) {
+    const auto id = static_cast<OperatorId>(i);
+    if (timings_[id].calls == 0) continue;
+    Timing& timing = timings[std::string(model_.text(model_.operators[i].name))];
+    timing.calls += timings_[id].calls;
+    timing.seconds += timings_[id].seconds;
+  }
+  return timings;
 }
 
 const HostValue& Interpreter::Impl::read(ValueId id) {

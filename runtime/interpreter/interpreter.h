@@ -44,7 +44,7 @@ class Interpreter {
     std::uint64_t calls = 0;
     double seconds = 0;
   };
-  const std::map<std::string, Timing>& timings() const;
+  std::map<std::string, Timing> timings() const;
 
  private:
   class Impl;

@@ -17,16 +17,34 @@
 
 namespace tensorlint::runtime {
 
+/// One graph, function or expansion inside of another, while it is there. Throws RunFault where they are nested too
+/// deep for the stack.
+class Nesting {
+ public:
+  explicit Nesting(int& depth) : depth_(depth) {
+    if (depth_ >= kMostNested) throw RunFault{"functions and graphs are nested too deep"};
+    ++depth_;
+  }
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  static constexpr int kMostNested = 192;
+  int& depth_;
+};
+
 /// Private to this folder: users see Interpreter.
 ///   interpreter.cc    graphs, values, constants
 ///   nodes.cc          a node: its concrete facts, its evaluator, functions
 ///   control_flow.cc   If, Loop, Scan, SequenceMap
 class Interpreter::Impl {
  public:
+  /// `depth`: of what the model is expanded in.
   Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth);
 
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
-  const std::map<std::string, Timing>& timings() const { return timings_; }
+  std::map<std::string, Timing> timings() const;
 
   /// A graph's outputs for its inputs. Throws RunFault.
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs);
@@ -55,12 +73,18 @@ class Interpreter::Impl {
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
   const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
-  /// Attributes as they are in this call: inside a function references become the caller's values.
-  std::vector<Attribute> attributes_of(const Node& node) const;
 
   std::vector<HostValue> run_region(const Application& call, const RegionOp& region,
                                     std::span<const HostValue> operands);
-  std::vector<HostValue> run_loop(const Application& call, const RegionOp& region, std::span<const HostValue> operands);
+  /// What the iterations of a Loop or a Scan hand on and leave behind.
+  struct Iterations {
+    std::vector<HostValue> carried;
+    std::vector<std::vector<HostTensor>> collected;  ///< by scan output
+  };
+  /// Runs the body once: `inputs` has all that is not carried. Gives the body's outputs, less those that are carried.
+  std::vector<HostValue> iterate(const RegionOp& region, std::vector<HostValue> inputs, Iterations& iterations);
+
+  std::vector<HostValue> run_loop(const RegionOp& region, std::span<const HostValue> operands);
   std::vector<HostValue> run_scan(const Application& call, const RegionOp& region, std::span<const HostValue> operands);
   std::vector<HostValue> run_batched_scan(const Application& call, const RegionOp& region,
                                           std::span<const HostValue> operands);
@@ -78,7 +102,7 @@ class Interpreter::Impl {
   std::uint64_t calls_ = 0;     ///< of evaluators in this run, for seeds
   std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
-  std::map<std::string, Timing> timings_;
+  IdVector<OperatorId, Timing> timings_;
   int depth_ = 0;  ///< of graphs, functions and expansions in each other
 };
 

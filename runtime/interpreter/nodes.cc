@@ -8,13 +8,13 @@
 
 #include "ir/ops/entry.h"
 #include "ir/readers/onnx/schema_function.h"
+#include "passes/dataflow/attributes.h"
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter_impl.h"
 
 namespace tensorlint::runtime {
 namespace {
 
-constexpr int kMaxDepth = 192;                                   // of graphs and functions in each other
 constexpr std::uint64_t kContentsKept = std::uint64_t{1} << 20;  // elements; then facts begin anew
 constexpr std::size_t kSmallContent = 16;                        // of operands that are data
 
@@ -91,22 +91,6 @@ bool allocates_empty(Evaluation& e, const ops::InferenceResult& inferred) {
 
 }  // namespace
 
-std::vector<Attribute> Interpreter::Impl::attributes_of(const Node& node) const {
-  std::vector<Attribute> attributes;
-  for (const Attribute& attribute : model_.attributes(node)) {
-    if (attribute.reference.empty()) {
-      attributes.push_back(attribute);
-      continue;
-    }
-    const auto given = std::ranges::find(caller_attributes_, attribute.reference, &Attribute::name);
-    if (given == caller_attributes_.end()) continue;  // the caller left it out: so does the node
-    Attribute value = *given;
-    value.name = attribute.name;
-    attributes.push_back(value);
-  }
-  return attributes;
-}
-
 void Interpreter::Impl::run_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
@@ -115,12 +99,12 @@ void Interpreter::Impl::run_node(NodeId id) {
   try {
     std::vector<HostValue> operands;
     for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
-    const std::vector<Attribute> attributes = attributes_of(node);
+    std::vector<Attribute> resolved;
     Application call{.domain = model_.text(op.domain),
                      .name = model_.text(op.name),
                      .opset = op.opset,
                      .schema = op.schema,
-                     .attributes = attributes,
+                     .attributes = dataflow::resolve_references(model_.attributes(node), caller_attributes_, resolved),
                      .operands = {},
                      .operand_taints = {},
                      .results = {},
@@ -137,7 +121,7 @@ void Interpreter::Impl::run_node(NodeId id) {
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
     if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
-  Timing& timing = timings_[std::string(model_.text(op.name))];
+  Timing& timing = timings_[node.op];
   ++timing.calls;
   timing.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -198,14 +182,10 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
 
 std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, std::span<const HostValue> operands,
                                                         std::span<const Attribute> attributes) {
-  if (depth_ >= kMaxDepth) throw RunFault{"functions and graphs are nested too deep"};
-  std::vector<Attribute> given(attributes.begin(), attributes.end());
-  for (const Attribute& fallback : model_.graph(function).attribute_defaults)
-    if (std::ranges::find(given, fallback.name, &Attribute::name) == given.end()) given.push_back(fallback);
-  std::vector<Attribute> outer = std::exchange(caller_attributes_, std::move(given));
-  ++depth_;
+  const Nesting nesting(depth_);
+  std::vector<Attribute> outer =
+      std::exchange(caller_attributes_, dataflow::with_defaults(attributes, model_.graph(function).attribute_defaults));
   std::vector<HostValue> results = run_graph(function, operands);
-  --depth_;
   caller_attributes_ = std::move(outer);
   return results;
 }
@@ -215,14 +195,13 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
                                                  std::span<const HostValue> operands) {
   if (call.schema->function_body.empty())
     throw RunFault{fmt::format("the interpreter has no evaluator for {} of opset {}", call.name, call.opset)};
-  if (depth_ >= kMaxDepth) throw RunFault{"functions and graphs are nested too deep"};
+  const Nesting nesting(depth_);
   Expansion& expansion = expansions_[call.schema];
   if (expansion.impl == nullptr) {
     Result<Model> model = read_schema_function(*call.schema);
     if (!model) throw RunFault{model.error().message};
     expansion.model = std::make_unique<Model>(std::move(*model));
-    expansion.impl =
-        std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_ + 1);
+    expansion.impl = std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_);
   }
   Application concrete = call;
   infer(id, concrete, operands);  // what the operator asks of its operands, before its body does

@@ -101,6 +101,16 @@ class Numbers {
   const double* doubles_ = nullptr;
 };
 
+/// Calls use(elements) with the floats, or with the doubles.
+template <typename Use>
+void with_elements(const Numbers& numbers, const Use& use) {
+  if (numbers.are_floats()) {
+    use(numbers.float_elements());
+  } else {
+    use(numbers.double_elements());
+  }
+}
+
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
           const ProductSink& sink, Tiles tiles = Tiles::kInOrder);
 

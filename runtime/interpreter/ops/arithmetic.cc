@@ -172,15 +172,7 @@ void bit_shift(Evaluation& e) {
 }
 
 void bitwise_not(Evaluation& e) {
-  const HostTensor& x = e.operand(0);
-  HostTensor& y = e.result();
-  std::int64_t row[kRow];
-  for (std::size_t first = 0; first < x.size(); first += kRow) {
-    const std::size_t count = std::min(kRow, x.size() - first);
-    load(x, first, count, row);
-    for (std::size_t i = 0; i < count; ++i) row[i] = ~row[i];
-    store(y, first, count, row);
-  }
+  apply_integers(e, [](std::int64_t x) { return ~x; });
 }
 
 /// Until opset 6 a slope of one axis belongs to the channels, wherever these are.

@@ -140,15 +140,6 @@ void convolve_as(const Convolution& c, const T* data, const W* filters, const Si
   }
 }
 
-template <typename Use>
-void with_elements(const Numbers& numbers, const Use& use) {
-  if (numbers.are_floats()) {
-    use(numbers.float_elements());
-  } else {
-    use(numbers.double_elements());
-  }
-}
-
 template <typename Sink>
 void convolve(const Convolution& c, const Numbers& data, const Numbers& filters, const Sink& sink) {
   with_elements(data,

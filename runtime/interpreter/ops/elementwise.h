@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -121,6 +122,20 @@ Row<T> row_of(const HostTensor& tensor, bool varies, std::size_t first, std::siz
 /// T is how elements of the dtype lie in memory.
 template <typename T>
 bool is_stored_as(DType dtype);
+
+/// The result is function(x) for each integer x of operand 0.
+template <typename Function>
+void apply_integers(Evaluation& e, Function function) {
+  const HostTensor& x = e.operand(0);
+  HostTensor& y = e.result();
+  std::int64_t row[kRow];
+  for (std::size_t first = 0; first < x.size(); first += kRow) {
+    const std::size_t count = std::min(kRow, x.size() - first);
+    load(x, first, count, row);
+    for (std::size_t i = 0; i < count; ++i) row[i] = function(row[i]);
+    store(y, first, count, row);
+  }
+}
 
 /// Whether an integer operand has a 0.
 bool has_zero(const HostTensor& tensor);

@@ -23,16 +23,6 @@ WindowGeometry pool_geometry(Evaluation& e) {
   return window_geometry(e, data.extents(), *kernel, e.result().extents());
 }
 
-/// Calls use(elements) with the operand's floats, or with doubles.
-template <typename Use>
-void with_elements(const Numbers& numbers, const Use& use) {
-  if (numbers.are_floats()) {
-    use(numbers.float_elements());
-  } else {
-    use(numbers.double_elements());
-  }
-}
-
 /// Stores a row of a pool's results, which are integers for pools of integers.
 void store_row(HostTensor& result, std::size_t first, const std::vector<double>& row) {
   if (is_float(result.dtype())) return store(result, first, row.size(), row.data());

@@ -4,6 +4,7 @@
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/element_functions.h"
+#include "runtime/interpreter/ops/elementwise.h"
 #include "runtime/interpreter/ops/function_loops.h"
 
 namespace tensorlint::runtime {
@@ -25,19 +26,6 @@ double parameter(Evaluation& e, std::string_view name, double fallback) {
 }
 
 // --- functions that integers have, too
-
-template <typename Function>
-void apply_integers(Evaluation& e, Function function) {
-  const HostTensor& x = e.operand(0);
-  HostTensor& y = e.result();
-  std::int64_t row[kRow];
-  for (std::size_t first = 0; first < x.size(); first += kRow) {
-    const std::size_t count = std::min(kRow, x.size() - first);
-    load(x, first, count, row);
-    for (std::size_t i = 0; i < count; ++i) row[i] = function(row[i]);
-    store(y, first, count, row);
-  }
-}
 
 /// The smallest integer wraps to itself.
 std::int64_t negated(std::int64_t x) { return static_cast<std::int64_t>(-static_cast<std::uint64_t>(x)); }
