@@ -43,9 +43,8 @@ const TypeDecl* type_of(Recording& recording, const FactStore& facts, FactId id,
 const Model& State::complete() {
   growing.finish();
   write_losses();
-  for (std::size_t v = 1; v < model().values.size(); ++v) {
-    const auto id = static_cast<ValueId>(v);
-    const tensorlint::Value& value = model().values[v];
+  for (const ValueId id : model().values.ids(kFirstValue)) {
+    const tensorlint::Value& value = model().value(id);
     if (model().graph(value.graph).kind == GraphKind::kFunction) continue;
     const bool is_computed = value.origin == ValueOrigin::kNode || value.origin == ValueOrigin::kInput;
     if (!is_computed || value.type != nullptr) continue;

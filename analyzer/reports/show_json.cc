@@ -172,23 +172,22 @@ std::string show_json(const dataflow::Analysis& analysis, const placement::Place
                       std::span<const losses::LossSite> sites, ShowStyle style) {
   const Model& model = analysis.model();
   FactPrinter printer(analysis.facts(), style.all_symbols);
-  std::vector<Json> values(model.graphs.size(), Json::object());
+  IdVector<GraphId, Json> values(model.graphs.size(), Json::object());
   NodePrinter node_printer(analysis, style.filter);
-  std::vector<Json> nodes;
+  IdVector<GraphId, Json> nodes;
   for (const Graph& graph : model.graphs) nodes.push_back(node_printer.print(graph));
-  for (std::size_t id = 1; id < model.values.size(); ++id) {
-    const Value& value = model.values[id];
-    if (value.name == NameId::kEmpty || !node_printer.is_shown(static_cast<ValueId>(id))) continue;
-    values[static_cast<std::size_t>(value.graph)][identifier(model.text(value.name))] =
-        printer.print(analysis.fact(static_cast<ValueId>(id)), placement.devices(static_cast<ValueId>(id)),
-                      analysis.taint(static_cast<ValueId>(id)));
+  for (const ValueId id : model.values.ids(kFirstValue)) {
+    const Value& value = model.value(id);
+    if (value.name == NameId::kEmpty || !node_printer.is_shown(id)) continue;
+    values[value.graph][identifier(model.text(value.name))] =
+        printer.print(analysis.fact(id), placement.devices(id), analysis.taint(id));
   }
   Json graphs = Json::array();
-  for (std::size_t g = 1; g < model.graphs.size(); ++g) {
-    Json json = {{"graph", identifier(model.graph_path(static_cast<GraphId>(g)))},
-                 {"values", std::move(values[g])},
-                 {"nodes", std::move(nodes[g])}};
-    if (!entered(analysis, model.graphs[g])) json["entered"] = false;
+  for (const GraphId id : model.graphs.ids(static_cast<GraphId>(1))) {
+    Json json = {{"graph", identifier(model.graph_path(id))},
+                 {"values", std::move(values[id])},
+                 {"nodes", std::move(nodes[id])}};
+    if (!entered(analysis, model.graph(id))) json["entered"] = false;
     graphs.push_back(std::move(json));
   }
   Json losses = Json::array();
@@ -199,8 +198,8 @@ std::string show_json(const dataflow::Analysis& analysis, const placement::Place
                       {"target", identifier(model.name_of(loss.target_source))}});
   const Json document = {{"schema", 1},
                          {"path", identifier(model.path)},
-                         {"values", model.graphs.empty() ? Json::object() : std::move(values[0])},
-                         {"nodes", model.graphs.empty() ? Json::array() : std::move(nodes[0])},
+                         {"values", model.graphs.empty() ? Json::object() : std::move(values[GraphId::kMain])},
+                         {"nodes", model.graphs.empty() ? Json::array() : std::move(nodes[GraphId::kMain])},
                          {"graphs", std::move(graphs)},
                          {"losses", std::move(losses)}};
   return document.dump(style.one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";

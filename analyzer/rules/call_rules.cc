@@ -32,16 +32,16 @@ void CallRules::forget_nodes() {
 
 const std::vector<const Rule*>& CallRules::rules_of(OperatorId id) {
   const Model& model = analysis_.model();
-  while (rules_.size() <= static_cast<std::size_t>(id)) {
-    const Operator& op = model.operators[rules_.size()];
-    const ops::OpEntry* entry = analysis_.entry(static_cast<OperatorId>(rules_.size()));
+  while (!rules_.contains(id)) {
+    const Operator& op = model.operators[rules_.next_id()];
+    const ops::OpEntry* entry = analysis_.entry(rules_.next_id());
     std::vector<const Rule*>& wanted = rules_.emplace_back();
     for (const Rule* rule : all_rules())
       if (op.function == GraphId::kNone && selection_.runs(rule->info()) &&
           rule->wants(model.text(op.domain), model.text(op.name), entry))
         wanted.push_back(rule);
   }
-  return rules_[static_cast<std::size_t>(id)];
+  return rules_[id];
 }
 
 std::vector<findings::Finding> CallRules::check(NodeId id, std::span<const dataflow::NodeViolation> violations) {

@@ -43,7 +43,7 @@ class CallRules {
   std::unique_ptr<findings::LocationResolver> locations_;
   std::unique_ptr<Reporter> reporter_;
   Consequences consequences_;
-  std::vector<std::vector<const Rule*>> rules_;     // by operator
+  IdVector<OperatorId, std::vector<const Rule*>> rules_;
   std::unordered_set<std::string, TextHash> said_;  // mistake_keys
 };
 

@@ -55,7 +55,7 @@ void Consequences::follow(NodeId id, std::span<const dataflow::NodeViolation> vi
   if (found != NodeId::kNone ? fixes_shape(node) : !fails) return;
   if (found == NodeId::kNone) found = id;
   for (const ValueId result : model.results(node))
-    if (result != ValueId::kAbsent) sources_[static_cast<std::size_t>(result)] = found;
+    if (result != ValueId::kAbsent) sources_[result] = found;
 }
 
 /// The result has the shape that was meant, whatever came before: a list that is right asks for it, or an operand that

@@ -27,12 +27,11 @@ class Consequences {
  private:
   bool fixes_shape(const Node& node) const;
   NodeId source(ValueId value) const {
-    const auto at = static_cast<std::size_t>(value);
-    return value == ValueId::kAbsent || at >= sources_.size() ? NodeId::kNone : sources_[at];
+    return value == ValueId::kAbsent || !sources_.contains(value) ? NodeId::kNone : sources_[value];
   }
 
   const dataflow::Analysis& analysis_;
-  std::vector<NodeId> sources_;  ///< by value: the node for which its shape may be wrong; empty where nothing may fail
+  IdVector<ValueId, NodeId> sources_;  ///< the node for which its shape may be wrong; empty where nothing may fail
 };
 
 }  // namespace tensorlint::rules

@@ -81,7 +81,7 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
   IdVector<OperatorId, std::vector<const Rule*>> wanted(model.operators.size());
   bool any = false;
   for (const OperatorId id : ids_below<OperatorId>(model.operators.size())) {
-    const Operator& op = model.operators[static_cast<std::size_t>(id)];
+    const Operator& op = model.operators[id];
     if (op.function != GraphId::kNone) continue;
     const ops::OpEntry* entry = ops::find_entry(model.text(op.domain), model.text(op.name), op.opset);
     for (const Rule* rule : all_rules())

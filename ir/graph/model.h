@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "base/name_table.h"
 #include "ir/graph/parts.h"
 #include "ir/graph/provenance.h"
@@ -26,20 +27,20 @@ struct Model {
   std::vector<DeviceConfiguration> device_configurations;
   bool has_node_device_configurations = false;
   std::vector<std::vector<OpsetImport>> opset_imports;  ///< [0]: the model's; then one per function that has its own
-  std::vector<Graph> graphs;                            ///< [0]: main; subgraphs and functions after it
-  std::vector<Node> nodes;
-  std::vector<Value> values;  ///< [0]: absent
-  std::vector<Operator> operators;
+  IdVector<GraphId, Graph> graphs;                      ///< main first, then subgraphs and functions
+  IdVector<NodeId, Node> nodes;
+  IdVector<ValueId, Value> values;  ///< kAbsent first
+  IdVector<OperatorId, Operator> operators;
   std::vector<ValueId> operand_list, result_list;
   std::vector<Attribute> attribute_list;
   std::vector<StructureFault> faults;  ///< capped at 1,000 per graph
   std::vector<Comment> comments;       ///< of a model in text, in file order
   std::unique_ptr<Provenance> provenance;
 
-  const Graph& graph(GraphId id) const { return graphs[static_cast<std::size_t>(id)]; }
-  const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
-  const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
-  const Operator& op(const Node& node) const { return operators[static_cast<std::size_t>(node.op)]; }
+  const Graph& graph(GraphId id) const { return graphs[id]; }
+  const Node& node(NodeId id) const { return nodes[id]; }
+  const Value& value(ValueId id) const { return values[id]; }
+  const Operator& op(const Node& node) const { return operators[node.op]; }
   std::span<const ValueId> operands(const Node& node) const {
     return std::span(operand_list).subspan(node.first_operand, node.operand_count);
   }

@@ -53,7 +53,7 @@ struct ModelBuilder::Impl {
 
   std::shared_ptr<Store> store = std::make_shared<Store>();
   FlatMap operator_index;  // hash of (domain, name, overload, opsets) -> operator + 1
-  std::vector<std::uint32_t> operator_opsets;
+  IdVector<OperatorId, std::uint32_t> operator_opsets;
   std::vector<NameId> operand_names;  // parallel to Model::operand_list
   std::vector<std::uint32_t> fault_counts;
   struct PendingOutput {
@@ -152,8 +152,8 @@ GraphId ModelBuilder::add_graph(Graph graph) {
 void ModelBuilder::begin_nodes(GraphId) { impl_->at_begin = impl_->sizes(model_); }
 
 ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type, Position position) {
-  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
-  const auto id = static_cast<ValueId>(model_.values.size());
+  Graph& owner = model_.graphs[graph];
+  const ValueId id = model_.values.next_id();
   const auto index = static_cast<std::uint32_t>(owner.inputs.size());
   model_.values.push_back(
       {.name = name, .graph = graph, .origin = ValueOrigin::kInput, .result_index = index, .type = type});
@@ -181,7 +181,7 @@ ValueId ModelBuilder::add_input(GraphId graph, NameId name, const TypeDecl* type
 }
 
 ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* tensor, const SparseTensor* sparse) {
-  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+  Graph& owner = model_.graphs[graph];
   const Position position = tensor ? tensor->position : Position{};
   if (name == NameId::kEmpty) {
     fault({.kind = StructureFault::Kind::kEmptyName,
@@ -193,7 +193,7 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
   }
   std::uint32_t& slot = model_.value_index.slot(number(graph), number(name));
   if (slot != 0) {
-    Value& known = model_.values[slot];
+    Value& known = model_.values[static_cast<ValueId>(slot)];
     if (known.origin == ValueOrigin::kInput && known.initializer == nullptr && known.sparse_initializer == nullptr) {
       known.initializer = tensor;
       known.sparse_initializer = sparse;
@@ -207,7 +207,7 @@ ValueId ModelBuilder::add_initializer(GraphId graph, NameId name, const Tensor* 
     }
     return static_cast<ValueId>(slot);
   }
-  const auto id = static_cast<ValueId>(model_.values.size());
+  const ValueId id = model_.values.next_id();
   slot = static_cast<std::uint32_t>(id);
   model_.values.push_back({.name = name,
                            .graph = graph,
@@ -228,8 +228,8 @@ void ModelBuilder::add_value_info(GraphId graph, NameId name, const TypeDecl* ty
 NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId overload, NameId name,
                               std::span<const NameId> operands, std::span<const NameId> results,
                               std::vector<Attribute>& attributes, Position position, std::uint32_t byte_length) {
-  Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
-  const auto id = static_cast<NodeId>(model_.nodes.size());
+  Graph& owner = model_.graphs[graph];
+  const NodeId id = model_.nodes.next_id();
   owner.nodes.append(id);
   Node node{.name = name, .graph = graph, .position = position, .byte_length = byte_length};
 
@@ -244,11 +244,12 @@ NodeId ModelBuilder::add_node(GraphId graph, NameId domain, NameId op, NameId ov
       model_.operators.push_back({.domain = domain, .name = op, .overload = overload});
       impl_->operator_opsets.push_back(owner.opsets);
     }
-    const Operator& known = model_.operators[slot - 1];
+    const auto op_id = static_cast<OperatorId>(slot - 1);
+    const Operator& known = model_.operators[op_id];
     if (known.domain != domain || known.name != op || known.overload != overload ||
-        impl_->operator_opsets[slot - 1] != owner.opsets)
+        impl_->operator_opsets[op_id] != owner.opsets)
       continue;
-    node.op = static_cast<OperatorId>(slot - 1);
+    node.op = op_id;
     break;
   }
 
@@ -302,7 +303,7 @@ void ModelBuilder::fault(StructureFault fault) {
 
 void ModelBuilder::drop_nodes(std::size_t first) {
   if (first >= model_.nodes.size()) return;
-  const Node& dropped = model_.nodes[first];
+  const Node& dropped = model_.nodes[static_cast<NodeId>(first)];
   model_.operand_list.resize(std::min<std::size_t>(dropped.first_operand, model_.operand_list.size()));
   impl_->operand_names.resize(dropped.first_operand);
   model_.result_list.resize(dropped.first_result);
@@ -325,8 +326,8 @@ void find_shadowing_names(ModelBuilder& builder, const Model& model) {
     GraphId inner = value.graph;
     for (GraphId outer = model.graph(inner).parent; outer != GraphId::kNone;
          inner = outer, outer = model.graph(inner).parent) {
-      const std::uint32_t found = model.value_index.find(number(outer), number(value.name));
-      if (found == 0) continue;
+      const auto found = static_cast<ValueId>(model.value_index.find(number(outer), number(value.name)));
+      if (found == ValueId::kAbsent) continue;
       // What the outer graph defines after the node that has the body is not visible in it.
       const Value& known = model.values[found];
       const bool is_visible = known.origin == ValueOrigin::kInput || known.origin == ValueOrigin::kInitializer ||
@@ -335,7 +336,7 @@ void find_shadowing_names(ModelBuilder& builder, const Model& model) {
       builder.fault({.kind = StructureFault::Kind::kDuplicateDefinition,
                      .graph = value.graph,
                      .node = value.producer,
-                     .value = static_cast<ValueId>(found),
+                     .value = found,
                      .message = fmt::format("`{}` is defined again in a body: its outer graph has a value of that name",
                                             model.text(value.name)),
                      .position = model.node(value.producer).position});
@@ -352,7 +353,7 @@ Model ModelBuilder::finish() {
     for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
       if (const std::uint32_t found = model_.value_index.find(number(at), number(name)))
         return static_cast<ValueId>(found);
-    const auto id = static_cast<ValueId>(model_.values.size());
+    const ValueId id = model_.values.next_id();
     model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
     model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);
     return id;
@@ -366,15 +367,15 @@ Model ModelBuilder::finish() {
     }
   }
   for (const auto& [graph, name, type] : impl_->value_infos) {
-    const std::uint32_t found = model_.value_index.find(number(graph), number(name));
-    if (found != 0 && model_.values[found].type == nullptr) model_.values[found].type = type;
+    const auto found = static_cast<ValueId>(model_.value_index.find(number(graph), number(name)));
+    if (found != ValueId::kAbsent && model_.values[found].type == nullptr) model_.values[found].type = type;
   }
   for (const auto& [graph, name, type] : impl_->outputs) {
     const ValueId id = name == NameId::kEmpty ? ValueId::kAbsent : resolve(graph, name);
-    Graph& owner = model_.graphs[static_cast<std::size_t>(graph)];
+    Graph& owner = model_.graphs[graph];
     owner.outputs.push_back(id);
     if (id == ValueId::kAbsent) continue;
-    Value& value = model_.values[static_cast<std::size_t>(id)];
+    Value& value = model_.values[id];
     if (value.graph != graph) {  // a subgraph hands out an outer value as it is
       if (type == nullptr) continue;
       owner.outer_output_types.resize(owner.outputs.size());
@@ -394,38 +395,38 @@ Model ModelBuilder::finish() {
     for (std::uint64_t key = function_key(domain, name, overload);; ++key) {
       const std::uint32_t found = functions.find(key);
       if (found == 0) return 0;
-      const Graph& graph = model_.graphs[found];
+      const Graph& graph = model_.graph(static_cast<GraphId>(found));
       if (graph.domain == domain && graph.name == name && graph.overload == overload) return found;
     }
   };
-  for (std::uint32_t i = 0; i < model_.graphs.size(); ++i) {
-    const Graph& graph = model_.graphs[i];
+  for (const GraphId id : model_.graphs.ids()) {
+    const Graph& graph = model_.graph(id);
     if (graph.kind != GraphKind::kFunction) continue;
     if (graph.name == NameId::kEmpty)
       fault({.kind = StructureFault::Kind::kEmptyName,
-             .graph = static_cast<GraphId>(i),
+             .graph = id,
              .message = fmt::format("a function of domain `{}` has no name", model_.text(graph.domain)),
              .position = graph.position});
     if (graph.opsets == 0 && !graph.nodes.empty())
       fault({.kind = StructureFault::Kind::kMissingOpsetImport,
-             .graph = static_cast<GraphId>(i),
-             .message = fmt::format("function `{}` imports no opset", model_.graph_path(static_cast<GraphId>(i))),
+             .graph = id,
+             .message = fmt::format("function `{}` imports no opset", model_.graph_path(id)),
              .position = graph.position});
     if (find_function(graph.domain, graph.name, graph.overload) != 0) {
       fault({.kind = StructureFault::Kind::kDuplicateFunction,
-             .graph = static_cast<GraphId>(i),
-             .message = fmt::format("function `{}` is defined twice", model_.graph_path(static_cast<GraphId>(i))),
+             .graph = id,
+             .message = fmt::format("function `{}` is defined twice", model_.graph_path(id)),
              .position = graph.position});
       continue;
     }
     std::uint64_t key = function_key(graph.domain, graph.name, graph.overload);
     while (functions.find(key) != 0) ++key;
-    functions[key] = i;
+    functions[key] = number(id);
   }
-  for (std::size_t i = 0; i < model_.operators.size(); ++i) {
-    Operator& op = model_.operators[i];
+  for (const OperatorId id : model_.operators.ids()) {
+    Operator& op = model_.operators[id];
     std::int64_t version = 0;
-    for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[i]])
+    for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[id]])
       if (import.domain == op.domain) version = import.version;
     const std::uint32_t function = find_function(op.domain, op.name, op.overload);
     resolve_operator(model_, op, version, function == 0 ? GraphId::kNone : static_cast<GraphId>(function));

@@ -99,11 +99,11 @@ NodeId Recording::add_call(const Call& call) {
 void Recording::resolve(Operator& op, GraphId caller) const {
   const std::int64_t version = model_.opset(caller, model_.text(op.domain));
   GraphId function = GraphId::kNone;
-  for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
-    const Graph& known = model_.graphs[g];
+  for (const GraphId id : model_.graphs.ids()) {
+    const Graph& known = model_.graph(id);
     if (known.kind == GraphKind::kFunction && known.domain == op.domain && known.name == op.name &&
         known.overload == op.overload)
-      function = static_cast<GraphId>(g);
+      function = id;
   }
   resolve_operator(model_, op, version, function);
 }
@@ -149,8 +149,8 @@ void Recording::abandon_body(GraphId abandoned) {
   assert(model_.graph(abandoned).kind == GraphKind::kSubgraph && model_.graph(abandoned).owner == NodeId::kNone);
   // Bodies in it were opened after it, and nothing else since.
   std::size_t first = model_.nodes.size();
-  for (std::size_t g = static_cast<std::size_t>(abandoned); g < model_.graphs.size(); ++g) {
-    Graph& body = model_.graphs[g];
+  for (const GraphId id : model_.graphs.ids(abandoned)) {
+    Graph& body = graph(id);
     if (!body.nodes.empty()) first = std::min(first, static_cast<std::size_t>(body.nodes.front()));
     body = {
         .kind = GraphKind::kSubgraph, .name = body.name, .parent = body.parent, .opsets = body.opsets, .position = {}};

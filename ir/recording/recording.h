@@ -92,8 +92,8 @@ class Recording {
   void set_provenance(std::unique_ptr<Provenance> provenance) { model_.provenance = std::move(provenance); }
 
  private:
-  Graph& graph(GraphId id) { return model_.graphs[static_cast<std::size_t>(id)]; }
-  Value& value(ValueId id) { return model_.values[static_cast<std::size_t>(id)]; }
+  Graph& graph(GraphId id) { return model_.graphs[id]; }
+  Value& value(ValueId id) { return model_.values[id]; }
   /// Names of a function are its own.
   std::vector<std::uint32_t>& numbers() { return is_in_function_ ? function_numbers_ : next_numbers_; }
   std::uint32_t next_number(NameId name) const {

@@ -172,7 +172,7 @@ bool Reader::function() {
       if (!charge(kAttributeCost) || !attribute_name(attribute, scope)) return false;
       const bool has_default = lexer_.peek().is(':') || lexer_.peek().is('=');
       if (has_default && !this->attribute(attribute, scope)) return false;
-      Graph& graph = builder_.model().graphs[static_cast<std::size_t>(id)];
+      Graph& graph = builder_.model().graphs[id];
       if (has_default)
         graph.attribute_defaults.push_back(attribute);
       else

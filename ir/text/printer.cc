@@ -143,18 +143,17 @@ class Printer {
  public:
   Printer(const Model& model, const TextOptions& options)
       : model_(model), options_(options), values_(model.graphs.size()) {
-    for (std::size_t i = 1; i < model.values.size(); ++i)
-      values_[static_cast<std::size_t>(model.values[i].graph)].push_back(static_cast<ValueId>(i));
+    for (const ValueId id : model.values.ids(kFirstValue)) values_[model.value(id).graph].push_back(id);
   }
 
   std::string print() {
     header();
     if (model_.graphs.empty()) return std::move(out_);
     whole_graph(GraphId::kMain);
-    for (std::size_t i = 1; i < model_.graphs.size(); ++i) {
-      if (model_.graphs[i].kind != GraphKind::kFunction) continue;
+    for (const GraphId id : model_.graphs.ids()) {
+      if (model_.graph(id).kind != GraphKind::kFunction) continue;
       out_ += '\n';
-      function(static_cast<GraphId>(i));
+      function(id);
     }
     return std::move(out_);
   }
@@ -203,11 +202,11 @@ class Printer {
         if (keys.insert(key).second) entries.emplace_back(std::move(key), entry.value);
       }
     };
-    for (std::size_t i = 1; i < model_.values.size(); ++i) {
-      const Value& value = model_.values[i];
+    for (const ValueId id : model_.values.ids(kFirstValue)) {
+      const Value& value = model_.value(id);
       if (value.name != NameId::kEmpty &&
           (value.origin == ValueOrigin::kInput || value.origin == ValueOrigin::kInitializer))
-        add(value.name, model_.provenance->value_metadata(static_cast<ValueId>(i)));
+        add(value.name, model_.provenance->value_metadata(id));
     }
     for (const Node& node : model_.nodes)
       if (node.name != NameId::kEmpty) add(node.name, model_.provenance->node_metadata(node));
@@ -341,7 +340,7 @@ class Printer {
     };
     for (const ValueId input : self.inputs) initializer(model_.value(input));
     for (const ValueId value : self.initializers) initializer(model_.value(value));
-    for (const ValueId id_of_value : values_[static_cast<std::size_t>(id)]) {
+    for (const ValueId id_of_value : values_[id]) {
       const Value& value = model_.value(id_of_value);
       if (value.origin == ValueOrigin::kInput || value.is_output || value.type == nullptr ||
           value.type->kind == TypeKind::kNone)
@@ -590,7 +589,7 @@ class Printer {
 
   const Model& model_;
   const TextOptions& options_;
-  std::vector<std::vector<ValueId>> values_;  // of each graph, in the model's order
+  IdVector<GraphId, std::vector<ValueId>> values_;
   std::string out_;
   std::vector<Task> pending_;
 };

@@ -46,9 +46,9 @@ std::span<const NodeId> Analysis::users(ValueId value) const {
     for (const ValueId operand : model_->operand_list) ++user_offsets_[static_cast<std::size_t>(operand) + 2];
     for (std::size_t i = 2; i < user_offsets_.size(); ++i) user_offsets_[i] += user_offsets_[i - 1];
     user_list_.resize(model_->operand_list.size());
-    for (std::size_t n = 0; n < model_->nodes.size(); ++n)
-      for (const ValueId operand : model_->operands(model_->nodes[n]))
-        user_list_[user_offsets_[static_cast<std::size_t>(operand) + 1]++] = static_cast<NodeId>(n);
+    for (const NodeId id : model_->nodes.ids())
+      for (const ValueId operand : model_->operands(model_->node(id)))
+        user_list_[user_offsets_[static_cast<std::size_t>(operand) + 1]++] = id;
   }
   const std::size_t index = static_cast<std::size_t>(value);
   return std::span(user_list_).subspan(user_offsets_[index], user_offsets_[index + 1] - user_offsets_[index]);

@@ -53,9 +53,9 @@ class Analysis {
   const Model& model() const { return *model_; }
   FactStore& facts() const { return *facts_; }
 
-  FactId fact_id(ValueId value) const { return value_facts_[static_cast<std::size_t>(value)]; }
+  FactId fact_id(ValueId value) const { return value_facts_[value]; }
   const Fact& fact(ValueId value) const { return facts_->fact(fact_id(value)); }
-  Taint taint(ValueId value) const { return taints_[static_cast<std::size_t>(value)]; }
+  Taint taint(ValueId value) const { return taints_[value]; }
   /// In file order.
   const std::vector<NodeViolation>& violations() const { return violations_; }
   /// The first violation that stops an execution, null for none: of a wrong declared shape runtimes only warn.
@@ -83,13 +83,13 @@ class Analysis {
     Application application_;
   };
 
-  const ops::OpEntry* entry(OperatorId op) const { return entries_[static_cast<std::size_t>(op)]; }
+  const ops::OpEntry* entry(OperatorId op) const { return entries_[op]; }
   const ops::OpEntry* entry(const Node& node) const { return entry(node.op); }
 
   /// Operands used before they are defined, in file order.
   const std::vector<EarlyUse>& early_uses() const { return early_uses_; }
   /// Nodes that no execution reaches: in a branch whose condition is constant, or a function that nothing calls.
-  bool is_visited(NodeId node) const { return visited_[static_cast<std::size_t>(node)]; }
+  bool is_visited(NodeId node) const { return visited_[node]; }
 
   /// The node's operator is known by a user's signature.
   bool is_declared(NodeId node) const { return declared_.contains(node); }
@@ -101,12 +101,12 @@ class Analysis {
   friend class Solver;
   const Model* model_ = nullptr;
   std::unique_ptr<FactStore> facts_;
-  std::vector<FactId> value_facts_;
-  std::vector<Taint> taints_;
+  IdVector<ValueId, FactId> value_facts_;
+  IdVector<ValueId, Taint> taints_;
   std::vector<NodeViolation> violations_;
-  std::vector<const ops::OpEntry*> entries_;  // by operator
+  IdVector<OperatorId, const ops::OpEntry*> entries_;
   std::vector<EarlyUse> early_uses_;
-  std::vector<bool> visited_;  // by node
+  IdVector<NodeId, bool> visited_;
   std::map<NodeId, std::string> reasons_;
   std::set<NodeId> declared_;
   mutable std::vector<std::uint32_t> user_offsets_;  // built on first use

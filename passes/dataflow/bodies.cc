@@ -116,7 +116,7 @@ std::vector<AbstractValue> Solver::visit_body(GraphId body, std::span<const Abst
   budget_.charge((graph.inputs.size() + graph.outputs.size()) / 16);
   const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    current_[index(graph.inputs[i])] = i < inputs.size() ? as_input(graph.inputs[i], inputs[i]) : AbstractValue{};
+    current_[graph.inputs[i]] = i < inputs.size() ? as_input(graph.inputs[i], inputs[i]) : AbstractValue{};
   visit_graph(body);
   visit_serial_ = outer_serial;
   std::vector<AbstractValue> outputs;
@@ -150,7 +150,7 @@ std::vector<AbstractValue> Solver::follow_body(GraphId body, std::span<const Abs
   std::vector<FactId> before;
   const auto exchange_captures = [&](auto replacement) {
     for (std::size_t i = 0; !is_exact && i < kept->captures.size(); ++i)
-      replacement(current_[index(kept->captures[i])].fact, i);
+      replacement(current_[kept->captures[i]].fact, i);
   };
   exchange_captures(
       [&](FactId& fact, std::size_t i) { before.push_back(std::exchange(fact, given[inputs.size() + i].fact)); });

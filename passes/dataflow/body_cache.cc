@@ -12,7 +12,7 @@ constexpr std::size_t kRoomAtLeast = 1 << 20, kRoomPerNode = 8;  // values of ke
 
 }  // namespace
 
-BodyCache::BodyCache(const Model& model, const std::vector<std::vector<GraphId>>& bodies)
+BodyCache::BodyCache(const Model& model, const BodiesByGraph& bodies)
     : model_(model),
       bodies_(bodies),
       first_visits_(model.graphs.size()),
@@ -59,7 +59,7 @@ bool BodyCache::take_room(std::size_t values) {
 std::vector<ValueId> BodyCache::captures_of(GraphId body) const {
   std::vector<GraphId> graphs{body};
   for (std::size_t g = 0; g < graphs.size(); ++g) {
-    const std::vector<GraphId>& nested = bodies_[static_cast<std::size_t>(graphs[g])];
+    const std::vector<GraphId>& nested = bodies_[graphs[g]];
     graphs.insert(graphs.end(), nested.begin(), nested.end());
   }
   std::vector<GraphId> inside = graphs;

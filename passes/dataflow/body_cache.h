@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/graph/model.h"
 #include "passes/dataflow/abstract_value.h"
+#include "passes/dataflow/order.h"
 
 namespace tensorlint::dataflow {
 
@@ -16,7 +16,7 @@ namespace tensorlint::dataflow {
 class BodyCache {
  public:
   /// `bodies`: bodies_by_graph.
-  BodyCache(const Model& model, const std::vector<std::vector<GraphId>>& bodies);
+  BodyCache(const Model& model, const BodiesByGraph& bodies);
 
   struct Visit {
     std::vector<AbstractValue> given;  ///< inputs, then captures
@@ -58,7 +58,7 @@ class BodyCache {
   bool take_room(std::size_t values);
 
   const Model& model_;
-  const std::vector<std::vector<GraphId>>& bodies_;
+  const BodiesByGraph& bodies_;
   std::vector<std::uint8_t> first_visits_;  // by graph, at most kVisitsBeforeKept
   std::unordered_map<GraphId, Body> kept_;
   std::size_t room_;  // for values of visits

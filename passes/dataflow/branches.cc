@@ -101,7 +101,7 @@ void Solver::refine_branch(const RankClash& clash, std::span<const NodeId> nodes
       allowance < nodes.size())
     return;
   ++speculations_;
-  const std::vector<AbstractValue> values = current_;
+  const IdVector<ValueId, AbstractValue> values = current_;
   const EqualityScope::Checkpoint equalities = equalities_.checkpoint();
   const int conditional = std::exchange(conditional_, 0);
   const auto is_feasible = [&](const std::vector<AbstractValue>& results) {

@@ -25,7 +25,7 @@ void Solver::check_declarations(NodeId id) {
 
 /// Compares a declaration with what was inferred, and takes from it what is not known better.
 void Solver::check_declaration(NodeId id, ValueId value, int result, const TypeDecl& type) {
-  AbstractValue& current = current_[index(value)];
+  AbstractValue& current = current_[value];
   const FactId declared_id = initial_facts_.declared(type, mix(0x0dec, static_cast<std::uint64_t>(value)) | 1);
   const Fact declared = facts_.fact(declared_id);
   Fact fact = facts_.fact(current.fact);

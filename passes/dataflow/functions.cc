@@ -42,7 +42,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
 
   const auto take = [&](const std::vector<AbstractValue>& outputs) {
     for (std::size_t r = 0; r < std::min(results.size(), outputs.size()); ++r)
-      if (results[r] != ValueId::kAbsent) current_[index(results[r])] = outputs[r];
+      if (results[r] != ValueId::kAbsent) current_[results[r]] = outputs[r];
   };
   if (const std::vector<AbstractValue>* known = summaries_.find(function, operands, call.attributes)) {
     take(*known);
@@ -51,7 +51,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
 
   for (std::size_t i = 0; i < operands.size(); ++i) {
     // An absent operand is absent inside too; its value is never read as a tensor.
-    current_[index(graph.inputs[i])] = operands[i];
+    current_[graph.inputs[i]] = operands[i];
   }
   const std::uint32_t checkpoint = facts_.dims().checkpoint();
   const std::uint64_t outer_serial = std::exchange(visit_serial_, ++serials_),

@@ -16,10 +16,9 @@ void Solver::grow() {
   out_.visited_.resize(model_.nodes.size());
   budget_.grow(model_.nodes.size());
   if (graphs_.size() == model_.graphs.size()) return;
-  for (std::size_t g = graphs_.size(); g < model_.graphs.size(); ++g) {
+  for (const GraphId id : model_.graphs.ids(static_cast<GraphId>(graphs_.size()))) {
     bodies_.emplace_back();
-    if (model_.graphs[g].kind == GraphKind::kSubgraph)
-      bodies_[static_cast<std::size_t>(model_.graphs[g].parent)].push_back(static_cast<GraphId>(g));
+    if (model_.graph(id).kind == GraphKind::kSubgraph) bodies_[model_.graph(id).parent].push_back(id);
   }
   graphs_.resize(model_.graphs.size());
   body_cache_.grow();
@@ -27,9 +26,9 @@ void Solver::grow() {
 }
 
 void Solver::set(ValueId value, const AbstractValue& known) {
-  current_[index(value)] = known;
-  out_.value_facts_[index(value)] = known.fact;
-  out_.taints_[index(value)] = known.taint;
+  current_[value] = known;
+  out_.value_facts_[value] = known.fact;
+  out_.taints_[value] = known.taint;
 }
 
 std::vector<NodeViolation> Solver::append(NodeId id) {
@@ -38,7 +37,7 @@ std::vector<NodeViolation> Solver::append(NodeId id) {
   // What comes after the If is not known yet.
   if (std::exchange(rank_clash_, std::nullopt)) has_rank_clash_ = true;
   for (const ValueId result : model_.results(model_.node(id)))
-    if (result != ValueId::kAbsent) set(result, current_[index(result)]);
+    if (result != ValueId::kAbsent) set(result, current_[result]);
 
   std::vector<NodeViolation>& all = out_.violations_;
   if (std::ssize(all) == known) return {};
@@ -62,7 +61,7 @@ void Solver::close_body() {
 void Solver::reset(std::span<const GraphId> bodies) {
   std::vector<GraphId> graphs(bodies.begin(), bodies.end());
   for (std::size_t g = 0; g < graphs.size(); ++g) {
-    const std::vector<GraphId>& nested = bodies_[static_cast<std::size_t>(graphs[g])];
+    const std::vector<GraphId>& nested = bodies_[graphs[g]];
     graphs.insert(graphs.end(), nested.begin(), nested.end());
   }
   NodeId first = NodeId::kNone;
@@ -72,7 +71,7 @@ void Solver::reset(std::span<const GraphId> bodies) {
     for (const ValueId value : graph.inputs) set(value, {});
     for (const ValueId value : graph.initializers) set(value, {});
     for (const NodeId node : graph.nodes) {
-      out_.visited_[static_cast<std::size_t>(node)] = false;
+      out_.visited_[node] = false;
       out_.reasons_.erase(node);
       out_.declared_.erase(node);
       for (const ValueId value : model_.results(model_.node(node)))
@@ -96,8 +95,8 @@ void Solver::reset(std::span<const GraphId> bodies) {
 void Solver::abandon_body(GraphId body) {
   if (!open_bodies_.empty() && open_bodies_.back().graph == body) close_body();
   grow();
-  for (std::size_t v = 1; v < current_.size(); ++v)
-    if (model_.values[v].origin == ValueOrigin::kUndefined) set(static_cast<ValueId>(v), {});
+  for (const ValueId id : model_.values.ids(kFirstValue))
+    if (model_.value(id).origin == ValueOrigin::kUndefined) set(id, {});
   const auto end = static_cast<NodeId>(model_.nodes.size());
   memo_.clear();
   const auto is_gone = [end](const NodeViolation& violation) {

@@ -86,7 +86,7 @@ bool Solver::reads_iteration(GraphId body, ValueId number) {
   std::vector<GraphId> graphs{body};
   bool reads = false;
   for (std::size_t g = 0; g < graphs.size() && !reads; ++g) {
-    const std::vector<GraphId>& nested = bodies_[static_cast<std::size_t>(graphs[g])];
+    const std::vector<GraphId>& nested = bodies_[graphs[g]];
     graphs.insert(graphs.end(), nested.begin(), nested.end());
     const Graph& graph = model_.graph(graphs[g]);
     const auto takes = [&](NodeId node) {
@@ -153,7 +153,7 @@ std::optional<std::vector<AbstractValue>> Solver::next_iteration(const Loop& loo
   if (!is_last && number != ValueId::kAbsent && !speculative_) {
     // The iterations left out differ in their number alone, which nothing reads.
     const FactId all = scalar_fact(facts_, DType::kInt64, {0, static_cast<double>(*run.trips - 1), false});
-    out_.value_facts_[index(number)] = facts_.join(out_.value_facts_[index(number)], all);
+    out_.value_facts_[number] = facts_.join(out_.value_facts_[number], all);
   }
   return run.after;
 }

@@ -32,7 +32,7 @@ std::int64_t size_of(const FactStore& facts, FactId id) {
 void Solver::visit_node(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  if (!speculative_ && !is_provisional()) out_.visited_[static_cast<std::size_t>(id)] = true;
+  if (!speculative_ && !is_provisional()) out_.visited_[id] = true;
   Frame& frame = this->frame();
   frame.operands.clear();
   frame.taints.clear();
@@ -75,7 +75,7 @@ void Solver::visit_node(NodeId id) {
     if (const FactId* known = memo_.find(key, node, call)) {
       const std::span<const ValueId> results = model_.results(node);
       for (std::size_t r = 0; r < results.size(); ++r)
-        if (results[r] != ValueId::kAbsent) current_[index(results[r])] = {known[r], {}};
+        if (results[r] != ValueId::kAbsent) current_[results[r]] = {known[r], {}};
       if (has_declarations(node)) check_declarations(id);
       return;
     }
@@ -95,7 +95,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
   const std::uint32_t checkpoint = facts_.dims().checkpoint();
-  const ops::OpEntry* entry = out_.entries_[static_cast<std::size_t>(node.op)];
+  const ops::OpEntry* entry = out_.entries_[node.op];
   const ops::Signature* signature = op.schema == nullptr && op.opset > 0 ? signature_of(call) : nullptr;
   if (signature != nullptr) {
     ops::infer_signature(*signature, call, result);
@@ -117,7 +117,7 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   const std::span<const ValueId> results = model_.results(node);
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (results[r] == ValueId::kAbsent) continue;
-    current_[index(results[r])] = {result.results[r], result.taints[r]};
+    current_[results[r]] = {result.results[r], result.taints[r]};
   }
   if (signature != nullptr) {
     out_.declared_.insert(id);
@@ -158,7 +158,7 @@ FactId Solver::without_large_content(FactId id) {
 void Solver::give_up(NodeId id, std::string_view reason) {
   if (!speculative_ && !is_provisional()) out_.reasons_.try_emplace(id, std::string(reason));
   for (const ValueId result : model_.results(model_.node(id)))
-    if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, {}};
+    if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, {}};
 }
 
 void Solver::record(NodeId id, ops::Violation violation) {

@@ -39,20 +39,19 @@ void for_each_use(const Model& model, GraphId graph, const std::vector<GraphId>&
 
 }  // namespace
 
-std::vector<std::vector<GraphId>> bodies_by_graph(const Model& model) {
-  std::vector<std::vector<GraphId>> bodies(model.graphs.size());
-  for (std::size_t g = 0; g < model.graphs.size(); ++g)
-    if (model.graphs[g].kind == GraphKind::kSubgraph)
-      bodies[static_cast<std::size_t>(model.graphs[g].parent)].push_back(static_cast<GraphId>(g));
+BodiesByGraph bodies_by_graph(const Model& model) {
+  BodiesByGraph bodies(model.graphs.size());
+  for (const GraphId id : model.graphs.ids())
+    if (model.graph(id).kind == GraphKind::kSubgraph) bodies[model.graph(id).parent].push_back(id);
   return bodies;
 }
 
-NodeOrder order_nodes(const Model& model, GraphId graph_id, const std::vector<std::vector<GraphId>>& bodies) {
+NodeOrder order_nodes(const Model& model, GraphId graph_id, const BodiesByGraph& bodies) {
   NodeOrder order;
   const Graph& graph = model.graph(graph_id);
-  std::vector<GraphId> inner = bodies[static_cast<std::size_t>(graph_id)];
+  std::vector<GraphId> inner = bodies[graph_id];
   for (std::size_t i = 0; i < inner.size(); ++i) {
-    const std::vector<GraphId>& deeper = bodies[static_cast<std::size_t>(inner[i])];
+    const std::vector<GraphId>& deeper = bodies[inner[i]];
     inner.insert(inner.end(), deeper.begin(), deeper.end());
   }
 

@@ -19,11 +19,12 @@ struct NodeOrder {
   std::vector<EarlyUse> early_uses;  ///< in file order; at most one per (user, value)
 };
 
-/// The bodies that the nodes of each graph hold directly, by graph.
-std::vector<std::vector<GraphId>> bodies_by_graph(const Model& model);
+/// The bodies that the nodes of each graph hold directly.
+using BodiesByGraph = IdVector<GraphId, std::vector<GraphId>>;
+BodiesByGraph bodies_by_graph(const Model& model);
 
 /// File order where it is sorted already (ONNX requires that), else a stable topological order.
 /// A node that holds subgraphs depends on what these capture.
-NodeOrder order_nodes(const Model& model, GraphId graph, const std::vector<std::vector<GraphId>>& bodies);
+NodeOrder order_nodes(const Model& model, GraphId graph, const BodiesByGraph& bodies);
 
 }  // namespace tensorlint::dataflow

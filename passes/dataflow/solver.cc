@@ -40,8 +40,8 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       summaries_(model) {}
 
 void Solver::find_entries() {
-  for (std::size_t i = out_.entries_.size(); i < model_.operators.size(); ++i) {
-    const Operator& op = model_.operators[i];
+  while (out_.entries_.size() < model_.operators.size()) {
+    const Operator& op = model_.operators[out_.entries_.next_id()];
     out_.entries_.push_back(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset));
   }
 }
@@ -52,13 +52,13 @@ void Solver::run() {
   for (const StructureFault& fault : model_.faults)
     if (fault.kind == StructureFault::Kind::kDuplicateDefinition) defined_twice_.insert(fault.value);
   const Graph& main = model_.graph(GraphId::kMain);
-  for (const ValueId input : main.inputs) current_[index(input)] = {initial_facts_.input(input), {}};
+  for (const ValueId input : main.inputs) current_[input] = {initial_facts_.input(input), {}};
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
   std::stable_sort(out_.violations_.begin(), out_.violations_.end(),
                    [](const NodeViolation& a, const NodeViolation& b) { return a.node < b.node; });
-  for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
-    const NodeOrder& order = this->order(static_cast<GraphId>(g));
+  for (const GraphId id : model_.graphs.ids()) {
+    const NodeOrder& order = this->order(id);
     out_.early_uses_.insert(out_.early_uses_.end(), order.early_uses.begin(), order.early_uses.end());
   }
 }
@@ -78,12 +78,12 @@ void Solver::visit_graph(GraphId id) {
   const bool has_initializers = state.has_initializers;
   if (!speculative_) state.has_initializers = true;
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))
-    current_[index(initializer)] = {initial_facts_.initializer(model_.value(initializer)), {}};
+    current_[initializer] = {initial_facts_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
   for (const NodeId node : nodes.cyclic) {
     out_.reasons_.try_emplace(node, "is on a cycle, or depends on one");
     for (const ValueId result : model_.results(model_.node(node)))
-      if (result != ValueId::kAbsent) current_[index(result)] = {FactId::kTop, everything_tainted()};
+      if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, everything_tainted()};
   }
   for (std::size_t i = 0; i < nodes.nodes.size() && !infeasible_; ++i) {
     visit_node(nodes.nodes[i]);
@@ -101,10 +101,10 @@ void Solver::commit(GraphId id) {
   const Graph& graph = model_.graph(id);
   const auto move = [&](ValueId value) {
     if (value == ValueId::kAbsent) return;
-    const AbstractValue& from = current_[index(value)];
-    FactId& to = out_.value_facts_[index(value)];
+    const AbstractValue& from = current_[value];
+    FactId& to = out_.value_facts_[value];
     to = first ? from.fact : facts_.join(to, from.fact);
-    out_.taints_[index(value)] |= from.taint;
+    out_.taints_[value] |= from.taint;
   };
   for (const ValueId value : graph.inputs) move(value);
   for (const ValueId value : graph.initializers) move(value);
@@ -115,7 +115,7 @@ void Solver::commit(GraphId id) {
 void Solver::set_results(NodeId id, std::span<const AbstractValue> values) {
   const std::span<const ValueId> results = model_.results(model_.node(id));
   for (std::size_t r = 0; r < results.size(); ++r)
-    if (results[r] != ValueId::kAbsent) current_[index(results[r])] = r < values.size() ? values[r] : AbstractValue{};
+    if (results[r] != ValueId::kAbsent) current_[results[r]] = r < values.size() ? values[r] : AbstractValue{};
 }
 
 }  // namespace tensorlint::dataflow

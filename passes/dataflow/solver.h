@@ -100,20 +100,18 @@ class Solver {
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
 
-  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
   GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }
 
   AbstractValue read(ValueId value) const {
     if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
-    return current_[index(value)];
+    return current_[value];
   }
   AbstractValue read_operand(ValueId value) const {
     if (value == ValueId::kAbsent) return {FactId::kAbsent, {}};
     if (model_.value(value).origin == ValueOrigin::kUndefined) return {FactId::kTop, everything_tainted()};
     // Which of its definitions is meant cannot be known.
-    if (!defined_twice_.empty() && defined_twice_.contains(value))
-      return {current_[index(value)].fact, everything_tainted()};
-    return current_[index(value)];
+    if (!defined_twice_.empty() && defined_twice_.contains(value)) return {current_[value].fact, everything_tainted()};
+    return current_[value];
   }
   /// Results past the values are top.
   void set_results(NodeId id, std::span<const AbstractValue> values);
@@ -228,13 +226,13 @@ class Solver {
   Analysis& out_;
   FactStore& facts_;
   InitialFacts initial_facts_;
-  std::vector<AbstractValue> current_;  // by value: facts of the visit under way
+  IdVector<ValueId, AbstractValue> current_;  // facts of the visit under way
   std::set<ValueId> defined_twice_;
   /// By node and constraint: the operands that violations concerned.
   std::map<std::pair<NodeId, const ops::Constraint*>, std::vector<std::vector<int>>> recorded_;
   Budget budget_;
 
-  std::vector<std::vector<GraphId>> bodies_;  // by graph
+  BodiesByGraph bodies_;  // by graph
   std::vector<GraphState> graphs_;
   NodeMemo memo_;
   EqualityScope equalities_;

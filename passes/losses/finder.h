@@ -15,6 +15,9 @@
 
 namespace tensorlint::losses {
 
+/// Whether something calls a graph.
+using CalledGraphs = IdVector<GraphId, bool>;
+
 /// Finds the losses of a model. Private to this folder: users call `find_losses`. What each loss is known by stands in
 /// a file of its own.
 class Finder {
@@ -82,7 +85,7 @@ class Finder {
   /// What a norm makes of each element before it sums them up.
   enum class Outer : std::uint8_t { kNone, kSize, kSquare };
 
-  void add_summed(const std::vector<bool>& is_called);
+  void add_summed(const CalledGraphs& is_called);
   bool is_scalar(ValueId value) const;
   void go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced);
   void go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Outer outer, bool reduced);

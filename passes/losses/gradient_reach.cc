@@ -6,20 +6,18 @@
 namespace tensorlint::losses {
 namespace {
 
-std::vector<bool> reached_from(const dataflow::Analysis& analysis, const std::vector<ValueId>& parameters) {
+IdVector<ValueId, bool> reached_from(const dataflow::Analysis& analysis, const std::vector<ValueId>& parameters) {
   const Model& model = analysis.model();
-  std::vector<bool> reached(model.values.size());
+  IdVector<ValueId, bool> reached(model.values.size());
   std::vector<ValueId> pending;
   const auto reach = [&](ValueId value) {
-    if (value == ValueId::kAbsent || reached[static_cast<std::size_t>(value)] || !carries_gradients(analysis, value))
-      return;
-    reached[static_cast<std::size_t>(value)] = true;
+    if (value == ValueId::kAbsent || reached[value] || !carries_gradients(analysis, value)) return;
+    reached[value] = true;
     pending.push_back(value);
   };
-  std::vector<std::vector<GraphId>> bodies(model.nodes.size());
-  for (std::size_t g = 1; g < model.graphs.size(); ++g)
-    if (model.graphs[g].owner != NodeId::kNone)
-      bodies[static_cast<std::size_t>(model.graphs[g].owner)].push_back(static_cast<GraphId>(g));
+  IdVector<NodeId, std::vector<GraphId>> bodies(model.nodes.size());
+  for (const GraphId id : model.graphs.ids())
+    if (model.graph(id).owner != NodeId::kNone) bodies[model.graph(id).owner].push_back(id);
   for (const ValueId parameter : parameters) reach(parameter);
   while (!pending.empty()) {
     const ValueId value = pending.back();
@@ -27,7 +25,7 @@ std::vector<bool> reached_from(const dataflow::Analysis& analysis, const std::ve
     for (NodeId user : analysis.users(value)) {
       while (user != NodeId::kNone) {
         for (const ValueId result : model.results(model.node(user))) reach(result);
-        for (const GraphId body : bodies[static_cast<std::size_t>(user)])
+        for (const GraphId body : bodies[user])
           for (const ValueId input : model.graph(body).inputs) reach(input);
         user = model.graph(model.node(user).graph).owner;
       }

@@ -15,9 +15,9 @@ struct GradientReach {
   std::vector<ValueId> parameters;
   /// By value, empty without parameters: it depends on a parameter by way of floating-point values. What happens in a
   /// body counts for its node and for all of its body's inputs, so that too much is reached rather than too little.
-  std::vector<bool> reached;
+  IdVector<ValueId, bool> reached;
 
-  bool reaches(ValueId value) const { return !reached.empty() && reached[static_cast<std::size_t>(value)]; }
+  bool reaches(ValueId value) const { return !reached.empty() && reached[value]; }
 };
 
 GradientReach find_gradient_reach(const dataflow::Analysis& analysis);

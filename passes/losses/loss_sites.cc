@@ -9,18 +9,16 @@ namespace tensorlint::losses {
 
 namespace {
 
-/// By graph: false for functions that nothing calls, and bodies in them. The function of one of our own losses says
-/// what its call is known to be already.
-std::vector<bool> called_graphs(const Model& model) {
-  std::vector<bool> called(model.graphs.size(), true);
-  for (std::size_t g = 0; g < model.graphs.size(); ++g)
-    if (model.graphs[g].kind == GraphKind::kFunction) called[g] = false;
+/// False for functions that nothing calls, and bodies in them. The function of one of our own losses says what its call
+/// is known to be already.
+CalledGraphs called_graphs(const Model& model) {
+  CalledGraphs called(model.graphs.size(), true);
+  for (const GraphId id : model.graphs.ids())
+    if (model.graph(id).kind == GraphKind::kFunction) called[id] = false;
   for (const Operator& op : model.operators)
-    if (op.function != GraphId::kNone) called[static_cast<std::size_t>(op.function)] = true;
-  for (std::size_t g = 0; g < model.graphs.size(); ++g) {
-    const GraphId parent = model.graphs[g].parent;
-    if (parent != GraphId::kNone) called[g] = called[static_cast<std::size_t>(parent)];
-  }
+    if (op.function != GraphId::kNone) called[op.function] = true;
+  for (const GraphId id : model.graphs.ids())
+    if (const GraphId parent = model.graph(id).parent; parent != GraphId::kNone) called[id] = called[parent];
   return called;
 }
 
@@ -29,11 +27,11 @@ std::vector<bool> called_graphs(const Model& model) {
 std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return Finder(analysis).find(); }
 
 std::vector<LossSite> Finder::find() {
-  const std::vector<bool> is_called = called_graphs(model_);
-  for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
-    const auto id = static_cast<NodeId>(n);
-    if (!is_called[static_cast<std::size_t>(model_.nodes[n].graph)]) continue;
-    if (const ops::OpEntry* entry = analysis_.entry(model_.nodes[n]); entry != nullptr && entry->loss()) {
+  const CalledGraphs is_called = called_graphs(model_);
+  for (const NodeId id : model_.nodes.ids()) {
+    const Node& node = model_.node(id);
+    if (!is_called[node.graph]) continue;
+    if (const ops::OpEntry* entry = analysis_.entry(node); entry != nullptr && entry->loss()) {
       add_operator(id, *entry);
       continue;
     }

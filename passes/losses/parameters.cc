@@ -10,22 +10,19 @@ bool Parameters::reach(ValueId value) {
   if (reached_.empty()) {
     const Model& model = analysis_.model();
     reached_.resize(model.values.size());
-    for (std::size_t i = 1; i < model.values.size(); ++i) {
-      const Value& known = model.values[i];
+    for (const ValueId id : model.values.ids(kFirstValue)) {
+      const Value& known = model.value(id);
       if (known.origin != ValueOrigin::kInitializer || known.initializer == nullptr) continue;
-      const bool floats = analysis_.fact(static_cast<ValueId>(i)).dtypes.proves(DTypeSet::floats());
-      reached_[i] = floats && known.initializer->element_count().value_or(2) > 1;
+      const bool floats = analysis_.fact(id).dtypes.proves(DTypeSet::floats());
+      reached_[id] = floats && known.initializer->element_count().value_or(2) > 1;
     }
     for (const Node& node : model.nodes) {
       const auto operands = model.operands(node);
-      if (std::none_of(operands.begin(), operands.end(),
-                       [&](ValueId operand) { return reached_[static_cast<std::size_t>(operand)]; }))
-        continue;
-      for (const ValueId result : model.results(node))
-        reached_[static_cast<std::size_t>(result)] = result != ValueId::kAbsent;
+      if (std::none_of(operands.begin(), operands.end(), [&](ValueId operand) { return reached_[operand]; })) continue;
+      for (const ValueId result : model.results(node)) reached_[result] = result != ValueId::kAbsent;
     }
   }
-  return reached_[static_cast<std::size_t>(value)];
+  return reached_[value];
 }
 
 }  // namespace tensorlint::losses

@@ -21,7 +21,7 @@ class Parameters {
 
  private:
   const dataflow::Analysis& analysis_;
-  std::vector<bool> reached_;  // by value; made on first use
+  IdVector<ValueId, bool> reached_;  // made on first use
 };
 
 }  // namespace tensorlint::losses

@@ -48,10 +48,10 @@ double Finder::apply(Outer outer, double value) {
 }
 
 /// Losses by what they compute: the terms that outputs sum up.
-void Finder::add_summed(const std::vector<bool>& is_called) {
-  for (std::size_t g = 0; g < model_.graphs.size(); ++g) {
-    const Graph& graph = model_.graphs[g];
-    if (graph.kind == GraphKind::kSubgraph || !is_called[g]) continue;
+void Finder::add_summed(const CalledGraphs& is_called) {
+  for (const GraphId id : model_.graphs.ids()) {
+    const Graph& graph = model_.graph(id);
+    if (graph.kind == GraphKind::kSubgraph || !is_called[id]) continue;
     for (const ValueId output : graph.outputs) {
       const bool scalar = is_scalar(output);
       SumWalk walk{.output = output, .path = {}, .left = scalar ? kMaxNodesOfScalar : kMaxNodesOfTensor, .seen = {}};

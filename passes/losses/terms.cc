@@ -19,14 +19,14 @@ bool is_looked_through(Opcode op) { return op == Opcode::kCast || op == Opcode::
 }  // namespace
 
 Terms::Terms(const Analysis& analysis) : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
-  for (std::size_t i = 0; i < ops_.size(); ++i)
-    if (model_.operators[i].function == GraphId::kNone) ops_[i] = opcode_of(analysis.entry(static_cast<OperatorId>(i)));
+  for (const OperatorId id : ops_.ids())
+    if (model_.operators[id].function == GraphId::kNone) ops_[id] = opcode_of(analysis.entry(id));
   // Bodies are read with the operators known; a function of functions is none of ours.
-  std::vector<std::pair<std::size_t, Opcode>> functions;
-  for (std::size_t i = 0; i < ops_.size(); ++i)
-    if (model_.operators[i].function != GraphId::kNone)
-      functions.emplace_back(i, classify_function(model_.operators[i].function));
-  for (const auto& [index, op] : functions) ops_[index] = op;
+  std::vector<std::pair<OperatorId, Opcode>> functions;
+  for (const OperatorId id : ops_.ids())
+    if (model_.operators[id].function != GraphId::kNone)
+      functions.emplace_back(id, classify_function(model_.operators[id].function));
+  for (const auto& [id, op] : functions) ops_[id] = op;
 }
 
 Opcode Terms::classify_function(GraphId function) const {

@@ -37,9 +37,7 @@ class Terms {
   explicit Terms(const dataflow::Analysis& analysis);
 
   const Analysis& analysis() const { return analysis_; }
-  Opcode op(NodeId node) const {
-    return node == NodeId::kNone ? Opcode::kOther : ops_[static_cast<std::size_t>(model_.node(node).op)];
-  }
+  Opcode op(NodeId node) const { return node == NodeId::kNone ? Opcode::kOther : ops_[model_.node(node).op]; }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
   Opcode op_of(ValueId value) const { return op(maker(value)); }
@@ -88,7 +86,7 @@ class Terms {
 
   const dataflow::Analysis& analysis_;
   const Model& model_;
-  std::vector<Opcode> ops_;  // by operator
+  IdVector<OperatorId, Opcode> ops_;
 };
 
 }  // namespace tensorlint::losses

@@ -38,16 +38,15 @@ GrowingDevices::Number GrowingDevices::number(std::string_view name) {
 }
 
 void GrowingDevices::set(ValueId value, Number device) {
-  const auto at = static_cast<std::size_t>(value);
-  if (at >= devices_.size()) devices_.resize(analysis_.model().values.size(), default_);
-  devices_[at] = device;
+  if (!devices_.contains(value)) devices_.resize(analysis_.model().values.size(), default_);
+  devices_[value] = device;
 }
 
 const ops::DeviceSignature& GrowingDevices::signature(OperatorId op) {
   const Model& model = analysis_.model();
-  while (signatures_.size() <= static_cast<std::size_t>(op))
-    signatures_.push_back(device_signature(model, model.operators[signatures_.size()]));
-  return signatures_[static_cast<std::size_t>(op)];
+  while (!signatures_.contains(op))
+    signatures_.push_back(device_signature(model, model.operators[signatures_.next_id()]));
+  return signatures_[op];
 }
 
 bool GrowingDevices::add_call(NodeId id, Number own) {

@@ -25,10 +25,7 @@ class GrowingDevices {
   std::string_view name(Number device) const { return names_[static_cast<std::size_t>(device)]; }
   Number default_device() const { return default_; }
 
-  Number device(ValueId value) const {
-    const auto at = static_cast<std::size_t>(value);
-    return at < devices_.size() ? devices_[at] : default_;
-  }
+  Number device(ValueId value) const { return devices_.contains(value) ? devices_[value] : default_; }
   void set(ValueId value, Number device);
   /// The device of the call's results; `own`: where it is said to run, kUnknown where nothing is said. False where
   /// operands that have to be together are on different devices.
@@ -40,8 +37,8 @@ class GrowingDevices {
   const dataflow::Analysis& analysis_;
   std::vector<std::string> names_{"cpu"};
   Number default_;
-  std::vector<Number> devices_;                   // by value
-  std::vector<ops::DeviceSignature> signatures_;  // by operator
+  IdVector<ValueId, Number> devices_;
+  IdVector<OperatorId, ops::DeviceSignature> signatures_;
 };
 
 }  // namespace tensorlint::placement

@@ -17,7 +17,7 @@ constexpr int kMaxPasses = 8;  // until every trip count has enough classes
 
 std::vector<std::string> Placement::devices(ValueId value) const {
   if (!any_source_) return {sources_.names()[static_cast<std::size_t>(sources_.default_device())]};
-  const std::uint64_t bits = devices_[static_cast<std::size_t>(value)];
+  const std::uint64_t bits = devices_[value];
   std::vector<std::string> names;
   if (bits == kAnywhere) return names;
   for (std::size_t d = 0; d < sources_.names().size(); ++d)

@@ -77,11 +77,11 @@ class Placement {
   friend Placement place(const dataflow::Analysis& analysis, const PlacementOptions& options);
   Placement(const dataflow::Analysis& analysis, const PlacementOptions& options) : sources_(analysis, options) {}
 
-  bool on(ValueId value, int device) const { return ((devices_[static_cast<std::size_t>(value)] >> device) & 1U) != 0; }
+  bool on(ValueId value, int device) const { return ((devices_[value] >> device) & 1U) != 0; }
 
   DeviceSources sources_;
   bool any_source_ = false;
-  std::vector<std::uint64_t> devices_;  // by value, bits by device number; all: unknown
+  IdVector<ValueId, std::uint64_t> devices_;  // bits by device number; all: unknown
   std::vector<PlacementViolation> violations_;
   std::vector<PlacementChange> changes_;
   std::vector<std::pair<NodeId, std::string>> limits_;

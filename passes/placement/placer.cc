@@ -65,7 +65,7 @@ void Placer::visit_node(NodeId id, Bdd guard) {
     return;
   }
   --budget_;
-  const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
+  const OperatorTraits& traits = traits_[node.op];
   if (traits.region == RegionKind::kNone) return visit_plain(id, node, traits, guard);
   if (depth_ + 1 >= kMaxNesting) {
     give_up(id, guard, "bodies and calls are nested too deep");
@@ -172,7 +172,7 @@ Bdd Placer::claim(NodeId owner, ValueId input, ValueId handed, Bdd device, Bdd g
 
 std::optional<Bdd> Placer::condition(ValueId value) {
   if (const auto number = known_integer(analysis_, value)) return *number != 0 ? kTrue : kFalse;
-  Placed& placed = current_[index(value)];
+  Placed& placed = current_[value];
   if (placed.content.kind == Element::Kind::kNone) placed.content = symbols_.fresh(value);
   return symbols_.formula(placed.content);
 }
@@ -182,7 +182,7 @@ Element Placer::result_content(const Node& node, Opcode opcode, ValueId result) 
   if (open.kind != Element::Kind::kSymbol) return open;
   const auto operand = [&](std::size_t i) {
     const auto operands = model_.operands(node);
-    return i < operands.size() && operands[i] != ValueId::kAbsent ? current_[index(operands[i])].content : Element();
+    return i < operands.size() && operands[i] != ValueId::kAbsent ? current_[operands[i]].content : Element();
   };
   return symbols_.apply(opcode, operand(0), operand(1), open);
 }

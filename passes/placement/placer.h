@@ -65,7 +65,6 @@ class Placer {
     std::vector<Summary> summaries;            // of a function
   };
 
-  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
   GraphState& state(GraphId graph) { return graphs_[static_cast<std::size_t>(graph)]; }
 
   // ---- values
@@ -80,8 +79,8 @@ class Placer {
   bool goes_anywhere(ValueId constant) const;
   void set(ValueId value, const Placed& placed, Bdd guard) {
     if (value == ValueId::kAbsent) return;
-    current_[index(value)] = placed;
-    std::uint64_t& bits = out_.devices_[index(value)];
+    current_[value] = placed;
+    std::uint64_t& bits = out_.devices_[value];
     if (store_.is_leaf(placed.device)) {
       bits |= lattice_.state(store_.value(placed.device)).bits;
     } else {
@@ -91,7 +90,7 @@ class Placer {
   Placed read(ValueId value) {
     if (value == ValueId::kAbsent || model_.value(value).origin == ValueOrigin::kUndefined)
       return {lattice_.unknown(), {}};
-    return current_[index(value)];
+    return current_[value];
   }
   std::optional<Bdd> condition(ValueId value);
   Element result_content(const Node& node, Opcode opcode, ValueId result);
@@ -149,9 +148,9 @@ class Placer {
   Symbols symbols_;
   LoopStates loop_states_;
   PlacementRecords records_;
-  std::vector<OperatorTraits> traits_;  // by operator
-  std::vector<Placed> current_;         // by value: of the visit under way
-  std::vector<std::vector<GraphId>> bodies_;
+  IdVector<OperatorId, OperatorTraits> traits_;
+  IdVector<ValueId, Placed> current_;  // of the visit under way
+  dataflow::BodiesByGraph bodies_;
   std::vector<GraphState> graphs_;
   std::map<std::string_view, int> targets_;  // devices of Transfers, as written
   std::set<NodeId> limited_;

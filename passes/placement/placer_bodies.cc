@@ -126,7 +126,7 @@ void Placer::visit_sequence_map(NodeId id, const Node& node, const RegionOp& reg
 
 /// Marks the loops under way when a condition or trip count is the number of the iteration.
 void Placer::note_number_use(ValueId value) {
-  if (value == ValueId::kAbsent || !current_[index(value)].content.is_iteration) return;
+  if (value == ValueId::kAbsent || !current_[value].content.is_iteration) return;
   for (LoopFrame& frame : loops_) frame.uses_number = true;
 }
 

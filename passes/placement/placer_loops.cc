@@ -72,7 +72,7 @@ void Placer::visit_loop(NodeId id, const Node& node, const RegionOp& region, Bdd
 
 void Placer::set_trips(Loop& loop, ValueId count) {
   note_number_use(count);
-  Element& trips = current_[index(count)].content;
+  Element& trips = current_[count].content;
   if (const auto number = known_integer(analysis_, count))
     trips = {.kind = Element::Kind::kNumber, .is_iteration = false, .number = *number};
   if (trips.kind != Element::Kind::kNumber && trips.kind != Element::Kind::kSymbol) trips = symbols_.fresh(count);

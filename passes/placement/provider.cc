@@ -100,7 +100,7 @@ class Chooser {
   }
 
   std::map<NodeId, ProviderChoice> run() {
-    const std::vector<std::vector<GraphId>> bodies = dataflow::bodies_by_graph(model_);
+    const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(model_);
     for (std::size_t g = 0; g < model_.graphs.size(); ++g)
       for (const NodeId node : dataflow::order_nodes(model_, static_cast<GraphId>(g), bodies).nodes) choose(node);
     return std::move(choices_);
@@ -110,7 +110,7 @@ class Chooser {
   void choose(NodeId id) {
     const Node& node = model_.node(id);
     const Operator& op = model_.op(node);
-    const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
+    const OperatorTraits& traits = traits_[node.op];
     const DeviceSignature& devices = traits.devices;
     if (traits.region != RegionKind::kNone || devices.rule == DeviceRule::kArgument) return;
     if (traits.opcode == Opcode::kConstant) return;
@@ -126,7 +126,7 @@ class Chooser {
     }
     if (choice.provider == providers_.size() || devices.has_host_results())
       for (const ValueId result : model_.results(node))
-        if (result != ValueId::kAbsent) on_cpu_[static_cast<std::size_t>(result)] = true;
+        if (result != ValueId::kAbsent) on_cpu_[result] = true;
     choices_.emplace(id, std::move(choice));
   }
 
@@ -144,8 +144,7 @@ class Chooser {
     const Value& known = model_.value(value);
     const bool constant =
         known.origin == ValueOrigin::kInitializer ||
-        (known.origin == ValueOrigin::kNode &&
-         traits_[static_cast<std::size_t>(model_.node(known.producer).op)].opcode == Opcode::kConstant);
+        (known.origin == ValueOrigin::kNode && traits_[model_.node(known.producer).op].opcode == Opcode::kConstant);
     const Fact& fact = analysis_.fact(value);
     if (!constant || fact.shape == ShapeId::kUnranked) return false;
     std::int64_t count = 1;
@@ -166,7 +165,7 @@ class Chooser {
       if (operands[i] == ValueId::kAbsent) continue;
       if ((analysis_.fact(operands[i]).dtypes & kNotOnCpu) == analysis_.fact(operands[i]).dtypes) return false;
       const Value& value = model_.value(operands[i]);
-      if (on_cpu_[static_cast<std::size_t>(operands[i])]) {
+      if (on_cpu_[operands[i]]) {
         if (devices.is_host(i)) return false;  // the kernel wants it there anyway
         any = true;
       } else if (!is_small_constant(operands[i]) &&
@@ -181,8 +180,8 @@ class Chooser {
   const Model& model_;
   std::span<const std::shared_ptr<const ProviderTable>> providers_;
   std::shared_ptr<const ProviderTable> cpu_;
-  std::vector<OperatorTraits> traits_;  // by operator
-  std::vector<bool> on_cpu_;            // by value
+  IdVector<OperatorId, OperatorTraits> traits_;
+  IdVector<ValueId, bool> on_cpu_;
   std::map<NodeId, ProviderChoice> choices_;
 };
 

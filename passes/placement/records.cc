@@ -38,7 +38,7 @@ void PlacementRecords::note_carried(NodeId loop, std::size_t result, std::int64_
                    PlacementChange{loop, result, iteration + 1, device_at(first, *where), device_at(now, *where)});
 }
 
-std::vector<PlacementViolation> PlacementRecords::violations(std::span<const OperatorTraits> traits) const {
+std::vector<PlacementViolation> PlacementRecords::violations(const IdVector<OperatorId, OperatorTraits>& traits) const {
   std::vector<PlacementViolation> violations;
   for (const auto& [id, record] : records_) {
     if (!record.first) continue;
@@ -83,7 +83,7 @@ bool PlacementRecords::depends_on(Bdd device, bool trip_counts) const {
 }
 
 void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
-                                std::span<const OperatorTraits> traits) const {
+                                const IdVector<OperatorId, OperatorTraits>& traits) const {
   PlacementWitness& witness = violation.witness;
   const std::uint64_t home = lattice_.state_at(visit.sides[0].second, choices).bits;
   std::size_t other = 1;
@@ -116,7 +116,7 @@ void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVi
 
   const Bdd a = visit.sides[0].second, b = visit.sides[other].second;
   const Node& node = model_.node(violation.node);
-  const DeviceSignature& devices = traits[static_cast<std::size_t>(node.op)].devices;
+  const DeviceSignature& devices = traits[node.op].devices;
   const auto operands = model_.operands(node);
   const auto position = std::ranges::find(operands, violation.second);
   const bool is_indexed =

@@ -49,7 +49,7 @@ class PlacementRecords {
     branch_devices_[{id, result}][branch] |= bits;
   }
 
-  std::vector<PlacementViolation> violations(std::span<const OperatorTraits> traits) const;
+  std::vector<PlacementViolation> violations(const IdVector<OperatorId, OperatorTraits>& traits) const;
   std::vector<PlacementChange> changes() const;
 
  private:
@@ -62,7 +62,7 @@ class PlacementRecords {
   std::string name_of(std::uint64_t bits) const;
   bool depends_on(Bdd device, bool trip_counts) const;
   void describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
-                std::span<const OperatorTraits> traits) const;
+                const IdVector<OperatorId, OperatorTraits>& traits) const;
 
   const Model& model_;
   const DeviceSources& sources_;

@@ -48,7 +48,7 @@ struct Answers {
 
 class Run {
  public:
-  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const std::vector<std::vector<GraphId>>& bodies,
+  Run(const dataflow::Analysis& analysis, DeviceSources& sources, const dataflow::BodiesByGraph& bodies,
       Answers& answers, std::uint64_t& budget, std::map<GraphId, dataflow::NodeOrder>& orders)
       : analysis_(analysis),
         model_(analysis.model()),
@@ -163,7 +163,7 @@ class Run {
         region_op(model_, node, [&](std::string_view attribute) { return attributes_.find(node, attribute); });
     if (region.kind != RegionKind::kNone) return nested([&] { run_region(id, node, region); });
 
-    const OperatorTraits& traits = traits_[static_cast<std::size_t>(node.op)];
+    const OperatorTraits& traits = traits_[node.op];
     const DeviceSignature& devices = traits.devices;
     if (devices.has_host_results()) {
       for (const ValueId result : results) make(result, 0);
@@ -341,13 +341,13 @@ class Run {
   const dataflow::Analysis& analysis_;
   const Model& model_;
   DeviceSources& sources_;
-  const std::vector<std::vector<GraphId>>& bodies_;
+  const dataflow::BodiesByGraph& bodies_;
   Answers& answers_;
   std::uint64_t& budget_;
   std::map<GraphId, dataflow::NodeOrder>& orders_;
   IdVector<ValueId, std::uint32_t> current_;            // its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
-  std::vector<OperatorTraits> traits_;                  // by operator
+  IdVector<OperatorId, OperatorTraits> traits_;
   CallAttributes attributes_{model_};
   CostCase case_;
   std::string problem_;
@@ -376,7 +376,7 @@ const CostCase& RuntimeCost::dearest(const FactStore& facts) const {
 RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   RuntimeCost cost;
   DeviceSources sources(analysis, options);
-  const std::vector<std::vector<GraphId>> bodies = dataflow::bodies_by_graph(analysis.model());
+  const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(analysis.model());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
   std::map<GraphId, dataflow::NodeOrder> orders;

@@ -140,8 +140,8 @@ void DeviceSources::read_rules(const Model& model, const PlacementOptions& optio
   std::vector<bool> used(options.rules.size());
   const bool any_module = std::any_of(options.rules.begin(), options.rules.end(),
                                       [](const PlacementRule& rule) { return !rule.modules.empty(); });
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const Node& node = model.nodes[n];
+  for (const NodeId id : model.nodes.ids()) {
+    const Node& node = model.node(id);
     const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
     for (std::size_t r = 0; r < options.rules.size(); ++r) {
       const PlacementRule& rule = options.rules[r];
@@ -156,17 +156,16 @@ void DeviceSources::read_rules(const Model& model, const PlacementOptions& optio
       if (!found) continue;
       used[r] = true;
       // Control flow and calls run nowhere themselves: their bodies' nodes have names of their own.
-      if (!is_transfer(model, model.op(node)))
-        place_node(static_cast<NodeId>(n), number(rule.device), SourceKind::kPlacementFile);
+      if (!is_transfer(model, model.op(node))) place_node(id, number(rule.device), SourceKind::kPlacementFile);
     }
   }
-  for (std::size_t v = 1; v < model.values.size(); ++v) {
-    const Value& value = model.values[v];
+  for (const ValueId id : model.values.ids(kFirstValue)) {
+    const Value& value = model.value(id);
     if (value.origin != ValueOrigin::kInput && value.origin != ValueOrigin::kInitializer) continue;
     for (std::size_t r = 0; r < options.rules.size(); ++r) {
       if (!matches(options.rules[r].values, model.text(value.name))) continue;
       used[r] = true;
-      place_value(static_cast<ValueId>(v), number(options.rules[r].device), SourceKind::kPlacementFile);
+      place_value(id, number(options.rules[r].device), SourceKind::kPlacementFile);
     }
   }
   for (std::size_t r = 0; r < used.size(); ++r) {
@@ -194,12 +193,11 @@ void DeviceSources::read_tags(const Model& model) {
     problems_.push_back(std::move(at));
     return kUnplaced;
   };
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const auto id = static_cast<NodeId>(n);
-    const std::vector<MetadataEntry> entries = model.provenance->node_metadata(model.nodes[n]);
+  for (const NodeId id : model.nodes.ids()) {
+    const std::vector<MetadataEntry> entries = model.provenance->node_metadata(model.node(id));
     const MetadataEntry* tag = tag_of(entries);
     if (tag == nullptr) continue;
-    if (is_transfer(model, model.op(model.nodes[n]))) {
+    if (is_transfer(model, model.op(model.node(id)))) {
       problems_.push_back({id, ValueId::kAbsent,
                            "a Transfer does not run on a device: its attribute `device` says where the result goes, "
                            "the tag has no effect"});
@@ -208,9 +206,9 @@ void DeviceSources::read_tags(const Model& model) {
     if (const int device = parse(tag->value, {id, ValueId::kAbsent, {}}); device != kUnplaced)
       place_node(id, device, SourceKind::kTag);
   }
-  for (std::size_t v = 1; v < model.values.size(); ++v) {
-    if (model.values[v].origin != ValueOrigin::kInput && model.values[v].origin != ValueOrigin::kInitializer) continue;
-    const auto id = static_cast<ValueId>(v);
+  for (const ValueId id : model.values.ids(kFirstValue)) {
+    const ValueOrigin origin = model.value(id).origin;
+    if (origin != ValueOrigin::kInput && origin != ValueOrigin::kInitializer) continue;
     const std::vector<MetadataEntry> entries = model.provenance->value_metadata(id);
     const MetadataEntry* tag = tag_of(entries);
     if (tag == nullptr) continue;
@@ -236,20 +234,19 @@ void DeviceSources::read_model_keys(const Model& model) {
     }
   }
   std::map<std::string_view, bool> used;
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const auto found = devices.find(model.text(model.nodes[n].name));
-    if (found == devices.end() || model.nodes[n].name == NameId::kEmpty) continue;
+  for (const NodeId id : model.nodes.ids()) {
+    const auto found = devices.find(model.text(model.node(id).name));
+    if (found == devices.end() || model.node(id).name == NameId::kEmpty) continue;
     used[found->first] = true;
-    if (!is_transfer(model, model.op(model.nodes[n])))
-      place_node(static_cast<NodeId>(n), found->second, SourceKind::kModelKey);
+    if (!is_transfer(model, model.op(model.node(id)))) place_node(id, found->second, SourceKind::kModelKey);
   }
-  for (std::size_t v = 1; v < model.values.size(); ++v) {
-    const Value& value = model.values[v];
+  for (const ValueId id : model.values.ids(kFirstValue)) {
+    const Value& value = model.value(id);
     const auto found = devices.find(model.text(value.name));
     if (found == devices.end()) continue;
     used[found->first] = true;
     if (value.origin != ValueOrigin::kNode) {
-      place_value(static_cast<ValueId>(v), found->second, SourceKind::kModelKey);
+      place_value(id, found->second, SourceKind::kModelKey);
     } else if (!is_transfer(model, model.op(model.node(value.producer)))) {
       place_node(value.producer, found->second, SourceKind::kModelKey);
     }
@@ -336,9 +333,8 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
   }
   if (!model.has_node_device_configurations || model.provenance == nullptr) return;
   reserve(model);
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const Node& node = model.nodes[n];
-    const auto id = static_cast<NodeId>(n);
+  for (const NodeId id : model.nodes.ids()) {
+    const Node& node = model.node(id);
     for (const NodeDeviceConfiguration& used : model.provenance->device_configurations(node)) {
       const auto problem = [&](std::string message) {
         problems_.push_back({id, ValueId::kAbsent, std::move(message)});

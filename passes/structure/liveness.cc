@@ -6,21 +6,21 @@
 namespace tensorlint::structure {
 namespace {
 
-std::vector<bool> used_values(const Model& model) {
-  std::vector<bool> used(model.values.size());
-  for (const ValueId value : model.operand_list) used[static_cast<std::size_t>(value)] = true;
+IdVector<ValueId, bool> used_values(const Model& model) {
+  IdVector<ValueId, bool> used(model.values.size());
+  for (const ValueId value : model.operand_list) used[value] = true;
   for (const Graph& graph : model.graphs)
-    for (const ValueId value : graph.outputs) used[static_cast<std::size_t>(value)] = true;
+    for (const ValueId value : graph.outputs) used[value] = true;
   return used;
 }
 
-std::vector<bool> live_nodes(const Model& model) {
-  std::vector<bool> live(model.nodes.size());
+IdVector<NodeId, bool> live_nodes(const Model& model) {
+  IdVector<NodeId, bool> live(model.nodes.size());
   std::vector<NodeId> pending;
   const auto need = [&](ValueId value) {
     const NodeId producer = model.value(value).producer;
-    if (producer == NodeId::kNone || live[static_cast<std::size_t>(producer)]) return;
-    live[static_cast<std::size_t>(producer)] = true;
+    if (producer == NodeId::kNone || live[producer]) return;
+    live[producer] = true;
     pending.push_back(producer);
   };
   // What a body yields counts as needed even where its node is not: the node outside is the one to name.

@@ -49,10 +49,9 @@ Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inp
 
 std::map<std::string, Interpreter::Timing> Interpreter::Impl::timings() const {
   std::map<std::string, Timing> timings;
-  for (std::size_t i = 0; i < timings_.size(); ++i) {
-    const auto id = static_cast<OperatorId>(i);
+  for (const OperatorId id : timings_.ids()) {
     if (timings_[id].calls == 0) continue;
-    Timing& timing = timings[std::string(model_.text(model_.operators[i].name))];
+    Timing& timing = timings[std::string(model_.text(model_.operators[id].name))];
     timing.calls += timings_[id].calls;
     timing.seconds += timings_[id].seconds;
   }

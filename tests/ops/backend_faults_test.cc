@@ -127,7 +127,7 @@ std::set<std::string> lines_of(char letter) {
     const Result<Model> model = model_of(entry);
     EXPECT_TRUE(model) << name;
     if (!model || model->nodes.size() != 1 || model->graphs.size() != 1) continue;
-    const std::string op(model->text(model->op(model->nodes[0]).name));
+    const std::string op(model->text(model->op(model->node(NodeId{0})).name));
     if (letter != 0 && op[0] != letter) continue;
     add_faults(*model, op, lines);
     add_bounds(*model, op, lines);

@@ -418,8 +418,8 @@ class Replay {
     for (const OpsetImport& import : model_.opset_imports.front())
       if (!imports.emplace(model_.text(import.domain), import.version).second) return false;
     for (const auto& [domain, version] : imports) program_.recording.import(domain, version);
-    for (std::size_t g = 0; g < model_.graphs.size(); ++g)
-      if (model_.graphs[g].kind == GraphKind::kFunction && !define(static_cast<GraphId>(g))) return false;
+    for (const GraphId id : model_.graphs.ids())
+      if (model_.graph(id).kind == GraphKind::kFunction && !define(id)) return false;
     if (!inputs_of(GraphId::kMain) || !nodes_of(GraphId::kMain)) return false;
     for (const ValueId output : model_.graph(GraphId::kMain).outputs) {
       if (output == ValueId::kAbsent || !is_known(output)) return false;

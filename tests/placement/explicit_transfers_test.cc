@@ -349,9 +349,9 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
         return ((split_of_nodes >> static_cast<std::uint32_t>(node)) & 1U) != 0;
       };
       std::map<ValueId, bool> crosses;
-      for (std::size_t n = 0; n < model->nodes.size(); ++n) {
-        const Node& node = model->nodes[n];
-        const bool there = is_there(static_cast<NodeId>(n));
+      for (const NodeId id : model->nodes.ids()) {
+        const Node& node = model->node(id);
+        const bool there = is_there(id);
         if (there && model->text(model->op(node).name) == "Tanh") return MinimumCut::kInfinite;
         for (const ValueId operand : model->operands(node)) {
           const Value& value = model->value(operand);
@@ -367,10 +367,10 @@ TEST(ExplicitTransfers, CostLeastOfAllSplits) {
     for (std::uint32_t side = 0; side < (1U << model->nodes.size()); ++side) least = std::min(least, cost(side));
     std::uint32_t chosen = 0;
     const Placement placement = place(*out.analysis, {});
-    for (std::size_t n = 0; n < model->nodes.size(); ++n) {
-      const ValueId result = out.model->find_value(GraphId::kMain, model->name_of(model->results(model->nodes[n])[0]));
+    for (const NodeId id : model->nodes.ids()) {
+      const ValueId result = out.model->find_value(GraphId::kMain, model->name_of(model->results(model->node(id))[0]));
       const auto devices = placement.devices(result);
-      if (!devices.empty() && devices[0] == "acc:0") chosen |= 1U << n;
+      if (!devices.empty() && devices[0] == "acc:0") chosen |= 1U << static_cast<std::uint32_t>(id);
     }
     EXPECT_EQ(cost(chosen), least) << text;
     split += chosen != 0 && chosen + 1 != 1U << model->nodes.size() ? 1 : 0;

@@ -104,10 +104,10 @@ TEST(OnnxReader, ReadsAModel) {
   EXPECT_EQ(names(model, main.outputs), (Texts{"y"}));
   ASSERT_EQ(model.nodes.size(), 2U);
   EXPECT_EQ(model.label(NodeId{0}), "mm");
-  EXPECT_EQ(names(model, model.operands(model.nodes[0])), (Texts{"x", "w"}));
-  EXPECT_EQ(names(model, model.operands(model.nodes[1])), (Texts{"h", "-"}));
-  EXPECT_NE(model.op(model.nodes[0]).schema, nullptr);
-  const Attribute* const keepdims = model.attribute(model.nodes[1], "keepdims");
+  EXPECT_EQ(names(model, model.operands(model.node(NodeId{0}))), (Texts{"x", "w"}));
+  EXPECT_EQ(names(model, model.operands(model.node(NodeId{1}))), (Texts{"h", "-"}));
+  EXPECT_NE(model.op(model.node(NodeId{0})).schema, nullptr);
+  const Attribute* const keepdims = model.attribute(model.node(NodeId{1}), "keepdims");
   ASSERT_NE(keepdims, nullptr);
   EXPECT_EQ(keepdims->kind, AttributeKind::kInt);
   EXPECT_EQ(keepdims->i, 0);
@@ -123,7 +123,7 @@ TEST(OnnxReader, ReadsAModel) {
   EXPECT_EQ(weight.initializer->raw.size(), 8U);
   // Node positions point at the message in the file.
   EXPECT_EQ(
-      whole.text().substr(model.nodes[1].position.offset, model.nodes[1].byte_length),
+      whole.text().substr(model.node(NodeId{1}).position.offset, model.node(NodeId{1}).byte_length),
       wire::node("ReduceMean", {"h", ""}, {"y"}).bytes(3, "mean").bytes(5, wire::int_attribute("keepdims", 0)).text());
 }
 
@@ -161,8 +161,8 @@ TEST(OnnxReader, SubgraphsKeepTheirNodesTogether) {
           .bytes(11, wire::tensor_info("c", 9, {}))));
   EXPECT_TRUE(model.faults.empty());
   ASSERT_EQ(model.graphs.size(), 3U);
-  EXPECT_EQ(model.graphs[0].nodes.size(), 2U);
-  const Attribute* const then_branch = model.attribute(model.nodes[0], "then_branch");
+  EXPECT_EQ(model.graph(GraphId{0}).nodes.size(), 2U);
+  const Attribute* const then_branch = model.attribute(model.node(NodeId{0}), "then_branch");
   ASSERT_NE(then_branch, nullptr);
   const Graph& graph = model.graph(then_branch->graph);
   EXPECT_EQ(graph.kind, GraphKind::kSubgraph);
@@ -195,15 +195,15 @@ TEST(OnnxReader, ReadsFunctions) {
                                   .bytes(25, function));
   EXPECT_TRUE(model.faults.empty());
   ASSERT_EQ(model.graphs.size(), 2U);
-  const Graph& body = model.graphs[1];
+  const Graph& body = model.graph(GraphId{1});
   EXPECT_EQ(body.kind, GraphKind::kFunction);
-  EXPECT_EQ(model.op(model.nodes[0]).function, GraphId{1});
+  EXPECT_EQ(model.op(model.node(NodeId{0})).function, GraphId{1});
   EXPECT_EQ(model.graph_path(GraphId{1}), "custom::Leaky:v2");
   EXPECT_EQ(model.opset(GraphId{1}, ""), 16);
   EXPECT_EQ(texts(body.attribute_names), (Texts{"axis"}));
   ASSERT_EQ(body.attribute_defaults.size(), 1U);
   EXPECT_EQ(body.attribute_defaults[0].f, 0.5F);
-  EXPECT_EQ(model.attributes(model.nodes[1])[0].reference, "alpha");
+  EXPECT_EQ(model.attributes(model.node(NodeId{1}))[0].reference, "alpha");
   EXPECT_NE(model.value(model.find_value(GraphId{1}, "y")).type, nullptr);
 }
 
@@ -214,7 +214,7 @@ TEST(OnnxReader, ChecksOpsetImports) {
   const Model model =
       read_ok(wire::model(graph).bytes(8, wire::opset("ai.onnx", 17)).bytes(8, wire::opset("other", 1)));
   EXPECT_EQ(fault_messages(model, Kind::kDuplicateOpsetImport), (Texts{"domain `ai.onnx` is imported twice"}));
-  EXPECT_EQ(model.op(model.nodes[0]).opset, 0);
+  EXPECT_EQ(model.op(model.node(NodeId{0})).opset, 0);
   Message many;
   for (int i = 0; i < 1025; ++i) many.bytes(8, wire::opset(fmt::format("d{}", i), 1));
   EXPECT_TRUE(contains(error_of(wire::model(graph).raw(many)), "more than 1,024 opset imports"));
@@ -391,7 +391,7 @@ TEST(OnnxReader, ReadsTypes) {
 }
 
 TEST(OnnxReader, ReadsTensorDataInEveryField) {
-  const auto tensor_of = [](const Model& model) { return model.values[1].initializer; };
+  const auto tensor_of = [](const Model& model) { return model.value(ValueId{1}).initializer; };
   {
     // Two packed chunks and a single value in between are one list.
     const Model model = read_initializer(Message()
@@ -502,7 +502,7 @@ TEST(OnnxReader, FindsMetadataAgain) {
                             .bytes(13, wire::tensor_info("y", 1, {1}).bytes(4, entry("a", "b")));
   const Model model = read_ok(wire::model(graph));
   ASSERT_NE(model.provenance, nullptr);
-  const auto of_node = model.provenance->node_metadata(model.nodes[0]);
+  const auto of_node = model.provenance->node_metadata(model.node(NodeId{0}));
   ASSERT_EQ(of_node.size(), 2U);
   EXPECT_EQ(of_node[0].key, "pkg.torch.onnx.stack_trace");
   EXPECT_EQ(of_node[0].value, "line 3");

@@ -54,9 +54,9 @@ TEST(TextReader, ReadsTheHeader) {
   ASSERT_EQ(model.metadata.size(), 2u);
   EXPECT_EQ(model.metadata[0].key, "tensorlint.device:x");
   EXPECT_EQ(model.metadata[1].value, "a \"b\" \\");
-  EXPECT_EQ(model.text(model.graphs[0].name), "agraph");
+  EXPECT_EQ(model.text(model.graph(GraphId{0}).name), "agraph");
   ASSERT_EQ(model.nodes.size(), 1u);
-  EXPECT_EQ(model.text(model.op(model.nodes[0]).name), "Relu");
+  EXPECT_EQ(model.text(model.op(model.node(NodeId{0})).name), "Relu");
   const Value& y = model.value(model.find_value(GraphId::kMain, "y"));
   EXPECT_EQ(y.origin, ValueOrigin::kNode);
   EXPECT_TRUE(y.is_output);
@@ -104,7 +104,7 @@ TEST(TextReader, ReadsNodes) {
       "}");
   const Model model = parsed(text);
   ASSERT_EQ(model.nodes.size(), 3u);
-  const Node& first = model.nodes[0];
+  const Node& first = model.node(NodeId{0});
   EXPECT_EQ(model.text(first.name), "first");
   EXPECT_EQ(model.text(model.op(first).domain), "ai.onnx.ml");
   EXPECT_EQ(model.text(model.op(first).name), "Thing");
@@ -120,14 +120,14 @@ TEST(TextReader, ReadsNodes) {
   EXPECT_EQ(first.position.line, 3u);
   EXPECT_EQ(first.position.column, 3u);
   EXPECT_EQ(first.position.offset, text.find("[first]"));
-  const Node& second = model.nodes[1];
+  const Node& second = model.node(NodeId{1});
   EXPECT_EQ(second.name, NameId::kEmpty);
   EXPECT_EQ(model.operands(second).size(), 2u);
   EXPECT_EQ(model.attribute(second, "mode")->s, "up");
-  EXPECT_EQ(model.text(model.op(model.nodes[2]).domain), "my-domain");
-  EXPECT_TRUE(model.results(model.nodes[2]).empty());
-  ASSERT_EQ(model.operands(model.nodes[2]).size(), 1u);
-  EXPECT_EQ(model.operands(model.nodes[2])[0], ValueId::kAbsent);
+  EXPECT_EQ(model.text(model.op(model.node(NodeId{2})).domain), "my-domain");
+  EXPECT_TRUE(model.results(model.node(NodeId{2})).empty());
+  ASSERT_EQ(model.operands(model.node(NodeId{2})).size(), 1u);
+  EXPECT_EQ(model.operands(model.node(NodeId{2}))[0], ValueId::kAbsent);
 }
 
 TEST(TextReader, ReadsAttributes) {
@@ -137,7 +137,7 @@ TEST(TextReader, ReadsAttributes) {
       " fi : floats = [1, 2], ss = [\"p\", \"q\"], none : ints = [], t = float[2] {1, 2.5}, named = int64[1] n = {7},\n"
       " ts : tensors = [float {1}, int64[0] {}], tp = seq(float[N]), tps : type_protos = [float, int64[]],\n"
       " sp = sparse_tensor(float[3, 4]) {float[2] {1, 2}, int64[2] {0, 5}}, \"odd name\" = 1> () }"));
-  const Node& node = model.nodes.at(0);
+  const Node& node = model.node(static_cast<NodeId>(0));
   const auto attribute = [&](std::string_view name) -> const Attribute& { return *model.attribute(node, name); };
   EXPECT_EQ(attribute("i").kind, AttributeKind::kInt);
   EXPECT_EQ(attribute("f").kind, AttributeKind::kFloat);
@@ -181,21 +181,21 @@ TEST(TextReader, ReadsNestedGraphs) {
                          "  z = Relu (y)\n"
                          "}"));
   ASSERT_EQ(model.graphs.size(), 5u);
-  EXPECT_EQ(model.graphs[0].nodes.size(), 2u);
+  EXPECT_EQ(model.graph(GraphId{0}).nodes.size(), 2u);
   EXPECT_EQ(model.graph_path(GraphId{1}), "main/yes");
   EXPECT_EQ(model.graph_path(GraphId{2}), "main/no");
   EXPECT_EQ(model.graph_path(GraphId{3}), "main/yes/inner");
   EXPECT_EQ(model.graph_path(GraphId{4}), "main/yes/in ner");
-  EXPECT_EQ(model.graphs[1].owner, NodeId{0});
-  EXPECT_EQ(model.graphs[1].attribute, "then_branch");
-  EXPECT_EQ(model.graphs[4].attribute, "else_branch");
-  for (std::size_t i = 0; i < model.graphs.size(); ++i)
-    for (const NodeId node : model.graphs[i].nodes) EXPECT_EQ(model.node(node).graph, static_cast<GraphId>(i));
+  EXPECT_EQ(model.graph(GraphId{1}).owner, NodeId{0});
+  EXPECT_EQ(model.graph(GraphId{1}).attribute, "then_branch");
+  EXPECT_EQ(model.graph(GraphId{4}).attribute, "else_branch");
+  for (const GraphId id : model.graphs.ids())
+    for (const NodeId node : model.graph(id).nodes) EXPECT_EQ(model.node(node).graph, id);
   // An operand of an inner graph is the value around it.
-  const Node& neg = model.node(model.graphs[3].nodes.front());
+  const Node& neg = model.node(model.graph(GraphId{3}).nodes.front());
   EXPECT_EQ(model.operands(neg)[0], model.find_value(GraphId::kMain, "x"));
   EXPECT_EQ(neg.position.line, 4u);
-  EXPECT_EQ(model.attribute(model.nodes[0], "else_branch")->graph, GraphId{2});
+  EXPECT_EQ(model.attribute(model.node(NodeId{0}), "else_branch")->graph, GraphId{2});
 }
 
 TEST(TextReader, ReadsFunctions) {
@@ -210,7 +210,7 @@ TEST(TextReader, ReadsFunctions) {
       "<domain: \"local\">\n"
       "plain (a) => (a) {}\n");
   ASSERT_EQ(model.graphs.size(), 4u);
-  const Graph& twice = model.graphs[1];
+  const Graph& twice = model.graph(GraphId{1});
   EXPECT_EQ(twice.kind, GraphKind::kFunction);
   EXPECT_EQ(model.graph_path(GraphId{1}), "local::twice:two");
   EXPECT_EQ(twice.attribute_names, (std::vector<std::string_view>{"alpha"}));
@@ -219,7 +219,7 @@ TEST(TextReader, ReadsFunctions) {
   EXPECT_EQ(model.opset(GraphId{1}, ""), 18);
   EXPECT_EQ(model.opset(GraphId{2}, ""), 18);
   EXPECT_EQ(model.opset(GraphId{3}, ""), 21);
-  const Node& call = model.node(model.graphs[0].nodes.front());
+  const Node& call = model.node(model.graph(GraphId{0}).nodes.front());
   EXPECT_EQ(model.op(call).function, GraphId{1});
   const Node& elu = model.node(twice.nodes.front());
   EXPECT_EQ(model.attribute(elu, "alpha")->reference, "alpha");
@@ -251,7 +251,7 @@ TEST(TextReader, ReadsInitializers) {
   EXPECT_EQ(value("big").initializer->offset_text, "4096");
   EXPECT_EQ(value("big").initializer->length_text, "8");
   EXPECT_EQ(value("sp").sparse_initializer->values->floats(1), (std::vector<double>{3}));
-  EXPECT_EQ(model.graphs[0].initializers.size(), 4u);
+  EXPECT_EQ(model.graph(GraphId{0}).initializers.size(), 4u);
   EXPECT_TRUE(model.faults.empty());
 }
 

@@ -188,14 +188,13 @@ g (bool c, float[N] x) => (y)
 )";
   const Model model = read(kBodies);
   std::vector<GraphEdit> edits;
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    const auto id = static_cast<NodeId>(n);
-    const std::string_view op = model.text(model.op(model.nodes[n]).name);
+  for (const NodeId id : model.nodes.ids()) {
+    const std::string_view op = model.text(model.op(model.node(id)).name);
     if (op == "Neg") edits.push_back(RemoveNode{id});
     if (op == "Abs") edits.push_back(SetAttribute{id, {.name = "a", .kind = AttributeKind::kInt, .i = 1}});
   }
-  for (std::size_t v = 1; v < model.values.size(); ++v)
-    if (model.name_of(static_cast<ValueId>(v)) == "u") edits.push_back(RemoveInitializer{static_cast<ValueId>(v)});
+  for (const ValueId id : model.values.ids(kFirstValue))
+    if (model.name_of(id) == "u") edits.push_back(RemoveInitializer{id});
   ASSERT_EQ(edits.size(), 3U);
   const std::string text = edited(kBodies, edits);
   EXPECT_NE(text.find("{ p = Relu (x) }, else_branch = b () => (float[N] q) <> {\n    q = Abs <a = 1> (x)\n  }>"),

@@ -21,16 +21,15 @@ class DeadNode : public Rule {
     const structure::Liveness& liveness = view.liveness();
     if (liveness.has_broken_links) return;
     const Model& model = view.model();
-    const std::vector<bool>& live = liveness.live;
+    const IdVector<NodeId, bool>& live = liveness.live;
     std::vector<NodeId> left_behind;
-    for (std::size_t n = 0; n < live.size(); ++n) {
-      if (live[n] || is_explained(view, static_cast<NodeId>(n))) continue;
+    for (const NodeId id : live.ids()) {
+      if (live[id] || is_explained(view, id)) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
-      for (const ValueId value : model.results(model.nodes[n]))
+      for (const ValueId value : model.results(model.node(id)))
         feeds_another = feeds_another || (value != ValueId::kAbsent && liveness.is_used(value));
       if (feeds_another) continue;
-      const auto id = static_cast<NodeId>(n);
       if (is_left_behind(NodeCall(view.analysis(), id)))
         left_behind.push_back(id);
       else
@@ -48,7 +47,7 @@ class DeadNode : public Rule {
   }
 
   static void report_left_behind(const dataflow::Analysis& analysis, const std::vector<NodeId>& nodes,
-                                 const std::vector<bool>& live, Reporter& out) {
+                                 const IdVector<NodeId, bool>& live, Reporter& out) {
     constexpr std::size_t kNoted = 8;
     const std::size_t more = nodes.size() - 1;
     FindingBuilder finding = out.report(
@@ -68,7 +67,7 @@ class DeadNode : public Rule {
 
   /// Takes away the node and, before it, the dead nodes of its graph that nothing else uses.
   static std::vector<GraphEdit> removal(const dataflow::Analysis& analysis, NodeId dead,
-                                        const std::vector<bool>& live) {
+                                        const IdVector<NodeId, bool>& live) {
     const Model& model = analysis.model();
     std::vector<NodeId> gone{dead};
     std::set<NodeId> known{dead};
@@ -82,7 +81,7 @@ class DeadNode : public Rule {
     for (std::size_t i = 0; i < gone.size(); ++i)
       for (const ValueId operand : model.operands(model.node(gone[i]))) {
         const NodeId producer = model.value(operand).producer;
-        if (producer == NodeId::kNone || live[static_cast<std::size_t>(producer)] || known.contains(producer)) continue;
+        if (producer == NodeId::kNone || live[producer] || known.contains(producer)) continue;
         if (model.node(producer).graph != model.node(dead).graph || !only_feeds_gone(producer)) continue;
         known.insert(producer);
         gone.push_back(producer);

@@ -42,8 +42,8 @@ class DuplicateDefinition : public Rule {
       std::uint32_t hash = 0, place = 0;  // a node's index plus 1
     };
     std::vector<Slot> slots(size);  // open addressing
-    for (std::uint32_t i = 0; i < model.nodes.size(); ++i) {
-      const Node& node = model.nodes[i];
+    for (const NodeId id : model.nodes.ids()) {
+      const Node& node = model.node(id);
       const std::string_view name = model.text(node.name);
       if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;
       if (opcode_of(view.analysis().entry(node)) == ops::Opcode::kConstant) continue;  // becomes an initializer
@@ -51,15 +51,15 @@ class DuplicateDefinition : public Rule {
       const auto tag = static_cast<std::uint32_t>(hash >> 32);
       const auto is_same = [&](const Slot& slot) {
         if (slot.hash != tag) return false;
-        const Node& other = model.nodes[slot.place - 1];
+        const Node& other = model.node(static_cast<NodeId>(slot.place - 1));
         return other.graph == node.graph && model.text(other.name) == name;
       };
       std::size_t at = hash & (size - 1);
       while (slots[at].place != 0 && !is_same(slots[at])) at = (at + 1) & (size - 1);
       if (slots[at].place == 0) {
-        slots[at] = {tag, i + 1};
-      } else if (out.first(std::to_string(i))) {  // not what defines its results again
-        out.report(static_cast<NodeId>(i), fmt::format("two nodes have the name {}", quoted_for_people(name)))
+        slots[at] = {tag, static_cast<std::uint32_t>(id) + 1};
+      } else if (out.first(std::to_string(static_cast<std::uint32_t>(id)))) {  // not what defines its results again
+        out.report(id, fmt::format("two nodes have the name {}", quoted_for_people(name)))
             .note_at(static_cast<NodeId>(slots[at].place - 1), "the other node");
       }
     }

@@ -27,16 +27,16 @@ class UndefinedValue : public Rule {
     const auto meant = [&](ValueId value, GraphId graph) {
       return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
     };
-    for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-      const std::span<const ValueId> operands = model.operands(model.nodes[n]);
+    for (const NodeId id : model.nodes.ids()) {
+      const std::span<const ValueId> operands = model.operands(model.node(id));
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const ValueId value = operands[i];
         if (!is_undefined(model, value) || !out.first(fmt::format("{}", static_cast<std::uint32_t>(value)))) continue;
-        const NodeCall call(view.analysis(), static_cast<NodeId>(n));
+        const NodeCall call(view.analysis(), id);
         const std::vector<std::string> unused = unused_alike(view, call, i);
         const std::string name = quoted_for_people(model.name_of(value));
         const std::string hint = unused.size() == 1 ? fmt::format("; {} is used by nothing", unused.front())
-                                                    : meant(value, model.nodes[n].graph);
+                                                    : meant(value, model.node(id).graph);
         FindingBuilder finding = out.report(call.id(), fmt::format("nothing defines {}{}", name, hint)).value(value);
         if (unused.size() > 1)
           finding.note(fmt::format("{} are used by nothing", fmt::join(unused, ", ")));
@@ -44,12 +44,11 @@ class UndefinedValue : public Rule {
           finding.fix(fmt::format("one name for both: {} is read where {} is given", name, unused.front()));
       }
     }
-    for (std::size_t g = 0; g < model.graphs.size(); ++g)
-      for (const ValueId value : model.graphs[g].outputs)
+    for (const GraphId id : model.graphs.ids())
+      for (const ValueId value : model.graph(id).outputs)
         if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
-          out.report_graph(static_cast<GraphId>(g),
-                           fmt::format("nothing defines the output {}{}", quoted_for_people(model.name_of(value)),
-                                       meant(value, static_cast<GraphId>(g))))
+          out.report_graph(id, fmt::format("nothing defines the output {}{}", quoted_for_people(model.name_of(value)),
+                                           meant(value, id)))
               .value(value);
   }
 

@@ -27,8 +27,8 @@ bool is_only_on(const std::vector<std::string>& devices, const std::string& devi
 /// No other value and no node is called so: a key of the model may name it.
 bool is_only_one_of_its_name(const Model& model, ValueId value) {
   const NameId name = model.value(value).name;
-  for (std::size_t v = 1; v < model.values.size(); ++v)
-    if (static_cast<ValueId>(v) != value && model.values[v].name == name) return false;
+  for (const ValueId other : model.values.ids(kFirstValue))
+    if (other != value && model.value(other).name == name) return false;
   return std::ranges::none_of(model.nodes, [&](const Node& node) { return node.name == name; });
 }
 

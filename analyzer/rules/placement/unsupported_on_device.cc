@@ -42,10 +42,9 @@ class UnsupportedOnDevice : public Rule {
                                         : fmt::format("so do {} more nodes of this operator", known->second - 1));
       counts.erase(known);
     }
-    for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-      const auto id = static_cast<NodeId>(n);
+    for (const NodeId id : model.nodes.ids()) {
       if (cannot_be_captured != NodeId::kNone && id > cannot_be_captured) break;
-      const RegionKind kind = region_kind(model, model.op(model.nodes[n]));
+      const RegionKind kind = region_kind(model, model.op(model.node(id)));
       if (kind != RegionKind::kIf && !is_loop(kind)) continue;
       cannot_be_captured = id;
       why = "the host decides what it runs";

@@ -153,8 +153,8 @@ void Reader::attribute(std::string_view message, const Holder& holder, std::vect
   self.ints = builder_.keep_ints(ints_);
   self.floats = builder_.keep_floats(floats_);
   self.strings = builder_.keep_strings(strings_);
-  if (self.graph != GraphId::kNone) model().graphs[static_cast<std::size_t>(self.graph)].attribute = self.name;
-  for (const GraphId graph : graphs) model().graphs[static_cast<std::size_t>(graph)].attribute = self.name;
+  if (self.graph != GraphId::kNone) model().graphs[self.graph].attribute = self.name;
+  for (const GraphId graph : graphs) model().graphs[graph].attribute = self.name;
   if (!tensors.empty()) self.tensors = builder_.keep(std::move(tensors));
   if (!graphs.empty()) self.graphs = builder_.keep(std::move(graphs));
   if (!types.empty()) self.types = builder_.keep(std::move(types));

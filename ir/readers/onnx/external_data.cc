@@ -109,9 +109,8 @@ void for_each_tensor(const Model& model, const Visit& visit_tensor) {
     visit(attribute.sparse->indices, graph, node, ValueId::kAbsent);
   };
 
-  for (std::size_t i = 0; i < model.values.size(); ++i) {
-    const Value& value = model.values[i];
-    const auto id = static_cast<ValueId>(i);
+  for (const ValueId id : model.values.ids()) {
+    const Value& value = model.value(id);
     visit(value.initializer, value.graph, NodeId::kNone, id);
     if (value.sparse_initializer == nullptr) continue;
     visit(value.sparse_initializer->values, value.graph, NodeId::kNone, id);
@@ -119,9 +118,8 @@ void for_each_tensor(const Model& model, const Visit& visit_tensor) {
   }
   for (const Node& node : model.nodes)
     for (const Attribute& attribute : model.attributes(node)) visit_attribute(attribute, node.graph, model.id_of(node));
-  for (std::size_t i = 0; i < model.graphs.size(); ++i)
-    for (const Attribute& attribute : model.graphs[i].attribute_defaults)
-      visit_attribute(attribute, static_cast<GraphId>(i), NodeId::kNone);
+  for (const GraphId id : model.graphs.ids())
+    for (const Attribute& attribute : model.graph(id).attribute_defaults) visit_attribute(attribute, id, NodeId::kNone);
 }
 
 }  // namespace

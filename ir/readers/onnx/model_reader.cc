@@ -164,7 +164,7 @@ void Reader::graph_fields(const Pending& pending) {
   const char* last_initializer = nullptr;
   const char* first_node = nullptr;
   const char* last_node = nullptr;
-  const auto self = [&]() -> Graph& { return model().graphs[static_cast<std::size_t>(pending.id)]; };
+  const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
   Cursor fields = cursor(pending.bytes);
   for (; ahead_.at(fields.position()), fields.next();) {
     switch (fields.field()) {
@@ -215,7 +215,7 @@ void Reader::graph_fields(const Pending& pending) {
 void Reader::function_fields(const Pending& pending) {
   const char* first_node = nullptr;
   const char* last_node = nullptr;
-  const auto self = [&]() -> Graph& { return model().graphs[static_cast<std::size_t>(pending.id)]; };
+  const auto self = [&]() -> Graph& { return model().graphs[pending.id]; };
   std::vector<OpsetImport> imports;
   std::vector<Attribute> defaults;
   Cursor fields = cursor(pending.bytes);

@@ -76,9 +76,8 @@ class ModelWriter {
     if (!model_.graphs.empty()) out.message(wire::kModelGraph, graph(GraphId::kMain, 1));
     if (!model_.opset_imports.empty()) opset_imports(wire::kModelOpsetImport, model_.opset_imports[0], out);
     metadata(wire::kModelMetadata, model_.metadata, out);
-    for (std::size_t g = 0; g < model_.graphs.size(); ++g)
-      if (model_.graphs[g].kind == GraphKind::kFunction)
-        out.message(wire::kModelFunction, function(static_cast<GraphId>(g)));
+    for (const GraphId id : model_.graphs.ids())
+      if (model_.graph(id).kind == GraphKind::kFunction) out.message(wire::kModelFunction, function(id));
     if (model_.provenance != nullptr)
       out.fields(model_.provenance->other_fields(MessageKind::kModel, {}, std::numeric_limits<std::uint64_t>::max()));
     if (too_deep_) return Error{fmt::format("graphs are nested deeper than {}", kMaxGraphDepth), {}};
