@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "ir/text/element_printer.h"
 #include "ir/text/lexer.h"
 #include "ir/text/words.h"
 
@@ -21,123 +22,6 @@ namespace tensorlint {
 namespace {
 
 constexpr std::string_view kDeviceKey = "tensorlint.device";
-
-template <typename Number>
-void append_number(std::string& out, Number number) {
-  if constexpr (std::is_floating_point_v<Number>) {
-    if (std::isnan(number)) {  // no payload
-      out += std::signbit(number) ? "-nan" : "nan";
-      return;
-    }
-  }
-  char digits[48];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
-  out.append(digits, end);
-}
-
-/// The elements of a constant that are there, whatever its dims say, one after the other.
-class ElementReader {
- public:
-  explicit ElementReader(const Tensor& tensor) {
-    if (tensor.external || !is_known_dtype(tensor.dtype_code)) return;
-    dtype_ = static_cast<DType>(tensor.dtype_code);
-    strings_ = tensor.strings;
-    if (dtype_ == DType::kString) {
-      count_ = strings_.size();
-      return;
-    }
-    bits_ = static_cast<unsigned>(bit_width(dtype_));
-    if (dtype_ == DType::kComplex64 || dtype_ == DType::kComplex128) bits_ /= 2;
-    const bool words = tensor.typed_field == TypedField::kFloat || tensor.typed_field == TypedField::kDouble;
-    const bool floating = dtype_ == DType::kFloat32 || dtype_ == DType::kComplex64;
-    const bool wide = dtype_ == DType::kFloat64 || dtype_ == DType::kComplex128;
-    if (tensor.has_raw) {
-      bytes_ = tensor.raw;
-    } else if (words && (tensor.typed_field == TypedField::kFloat ? floating : wide)) {
-      bytes_ = tensor.typed;
-    } else if (!words && !floating && !wide) {
-      unpack(tensor.typed);
-      bytes_ = unpacked_;
-    }
-    count_ = std::uint64_t{bytes_.size()} * 8 / bits_;
-    // The last byte may be padded.
-    if (bits_ < 8)
-      if (const auto claimed = tensor.element_count();
-          claimed && *claimed < count_ && packed_bytes(dtype_, *claimed) == bytes_.size())
-        count_ = *claimed;
-  }
-
-  std::uint64_t count() const { return count_; }
-
-  void append(std::string& out, std::uint64_t index) const {
-    if (dtype_ == DType::kString) {
-      out += text::quoted(strings_[index]);
-      return;
-    }
-    std::uint64_t pattern = 0;
-    if (bits_ >= 8) {
-      std::memcpy(&pattern, bytes_.data() + index * (bits_ / 8), bits_ / 8);
-    } else {
-      const std::uint64_t first = index * bits_;
-      pattern = static_cast<std::uint8_t>(bytes_[first / 8]);
-      if (first / 8 + 1 < bytes_.size())
-        pattern |= std::uint64_t{static_cast<std::uint8_t>(bytes_[first / 8 + 1])} << 8;
-      pattern = pattern >> (first % 8) & ((std::uint64_t{1} << bits_) - 1);
-    }
-    switch (dtype_) {
-      case DType::kFloat32:
-      case DType::kComplex64:
-        append_number(out, std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
-        break;
-      case DType::kFloat64:
-      case DType::kComplex128:
-        append_number(out, std::bit_cast<double>(pattern));
-        break;
-      case DType::kBool:
-        append_number(out, static_cast<int>(pattern != 0));
-        break;
-      default:
-        if (!DTypeSet::signed_integers().contains(dtype_))
-          append_number(out, pattern);
-        else
-          append_number(out, static_cast<std::int64_t>(pattern << (64 - bits_)) >> (64 - bits_));
-        break;
-    }
-  }
-
- private:
-  /// Packed varints to elements next to each other; those of 2 and 4 bits are already so in each varint's low byte.
-  void unpack(std::string_view varints) {
-    std::uint64_t value = 0;
-    unsigned shift = 0;
-    std::uint64_t waiting = 0;
-    unsigned waiting_bits = 0;
-    for (const char c : varints) {
-      const auto byte = static_cast<std::uint8_t>(c);
-      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
-      shift += 7;
-      if ((byte & 0x80U) != 0) continue;
-      if (bits_ == 6) {
-        waiting |= (value & 63) << waiting_bits;
-        for (waiting_bits += 6; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8)
-          unpacked_ += static_cast<char>(waiting & 0xff);
-      } else {
-        for (unsigned done = 0; done < std::max(bits_, 8U); done += 8)
-          unpacked_ += static_cast<char>(value >> done & 0xff);
-      }
-      value = 0;
-      shift = 0;
-    }
-    if (waiting_bits != 0) unpacked_ += static_cast<char>(waiting & 0xff);
-  }
-
-  DType dtype_ = DType::kUndefined;
-  unsigned bits_ = 8;
-  std::string_view bytes_;
-  std::string unpacked_;
-  std::span<const std::string_view> strings_;
-  std::uint64_t count_ = 0;
-};
 
 class Printer {
  public:
@@ -394,7 +278,7 @@ class Printer {
       text += separator;
       separator = ", ";
       if (dim.has_extent)
-        append_number(text, dim.extent);
+        text::append_number(text, dim.extent);
       else
         text += dim.name == NameId::kEmpty ? "?" : text::plain_word(model_.text(dim.name));
     }
@@ -419,7 +303,7 @@ class Printer {
       return;
     }
     out_ += " {";
-    const ElementReader elements(tensor);
+    const text::ElementPrinter elements(tensor);
     for (std::uint64_t i = 0; i < elements.count(); ++i) {
       if (i != 0) out_ += ", ";
       if (i == options_.max_elements) {
@@ -525,7 +409,7 @@ class Printer {
     switch (self.kind) {
       case AttributeKind::kInt:
         emit(" = ");
-        written([&] { append_number(out_, self.i); });
+        written([&] { text::append_number(out_, self.i); });
         break;
       case AttributeKind::kFloat:
         emit(" = ");
@@ -554,7 +438,7 @@ class Printer {
         emit(" = " + type(*self.type));
         break;
       case AttributeKind::kInts:
-        list(self.ints, [&](std::int64_t item) { append_number(out_, item); });
+        list(self.ints, [&](std::int64_t item) { text::append_number(out_, item); });
         break;
       case AttributeKind::kFloats:
         list(self.floats, [&](float item) { out_ += text::float_word(item); });
