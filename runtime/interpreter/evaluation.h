@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops/inference.h"
+#include "runtime/interpreter/purpose.h"
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
@@ -39,6 +40,10 @@ class Evaluation {
   Memory& memory() { return memory_; }
   /// Of random numbers where the node has no seed of its own: another one in each call of a run.
   std::uint64_t seed() const { return seed_; }
+
+  void set_purpose(Purpose purpose) { purpose_ = purpose; }
+  /// The results are to be amplitudes; of an evaluator that says that it gives them (Rounding::with_amplitude).
+  bool asks_amplitude() const { return purpose_ == Purpose::kAmplitude; }
 
   /// For operators with graphs that are not control flow.
   void set_run_graph(RunGraph run_graph) { run_graph_ = std::move(run_graph); }
@@ -94,6 +99,7 @@ class Evaluation {
   Memory& memory_;
   RunGraph run_graph_;
   std::uint64_t seed_;
+  Purpose purpose_ = Purpose::kValue;
 };
 
 }  // namespace tensorlint::runtime

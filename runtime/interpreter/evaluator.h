@@ -18,16 +18,27 @@ struct Rounding {
     kRounded,      ///< one correctly rounded operation an element (+ - * / sqrt)
     kFunction,     ///< one call of a function an element, which engines approximate to some ulps
     kAccumulates,  ///< sums of many products or elements, in an order that engines choose
+    kSelects,      ///< positions of elements of operand 0 along `axis`, and these: of equal ones either is right
+    kRandom,       ///< drawn: no two engines agree
     kComposite,    ///< several steps; the amplitude is the evaluator's own
   };
+  /// How many elements or products an operator sums into one, from its concrete operands.
+  using Terms = double (*)(Evaluation&);
+
   Kind kind = Kind::kComposite;
-  std::string_view function{};  ///< kFunction: which
+  std::string_view function{};   ///< kFunction: which
+  Terms terms = nullptr;         ///< kAccumulates, kComposite: null: the longest axis of an operand
+  bool gives_amplitude = false;  ///< kComposite: the evaluator answers Purpose::kAmplitude
 
   static constexpr Rounding exact() { return {Kind::kExact}; }
+  static constexpr Rounding selects() { return {Kind::kSelects}; }
+  static constexpr Rounding random() { return {Kind::kRandom}; }
   static constexpr Rounding rounded() { return {Kind::kRounded}; }
   static constexpr Rounding of(std::string_view function) { return {Kind::kFunction, function}; }
-  static constexpr Rounding accumulates() { return {Kind::kAccumulates}; }
-  static constexpr Rounding composite() { return {Kind::kComposite}; }
+  /// The amplitude is what the evaluator gives for the magnitudes of its operands.
+  static constexpr Rounding accumulates(Terms terms = nullptr) { return {Kind::kAccumulates, {}, terms}; }
+  static constexpr Rounding composite(Terms terms = nullptr) { return {Kind::kComposite, {}, terms}; }
+  constexpr Rounding with_amplitude() const { return {kind, function, terms, true}; }
 };
 
 /// How an operator is computed. Evaluators register themselves; one operator, one evaluator a range of versions.

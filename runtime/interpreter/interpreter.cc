@@ -17,6 +17,11 @@ Interpreter::Interpreter(const Model& model, Memory& memory, InterpreterOptions 
 Interpreter::~Interpreter() = default;
 
 Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
+void Interpreter::hold(ValueId value, HostValue held) { impl_->hold(value, std::move(held)); }
+Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpose) {
+  return impl_->evaluate_alone(node, purpose);
+}
+Result<double> Interpreter::terms(NodeId node) { return impl_->terms(node); }
 std::map<std::string, Interpreter::Timing> Interpreter::timings() const { return impl_->timings(); }
 
 Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth)
@@ -31,20 +36,44 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
       timings_(model.operators.size()),
       depth_(depth) {}
 
+namespace {
+
+/// What `compute` gives, or why it ended.
+template <typename Compute>
+Result<std::vector<HostValue>> guarded(const Compute& compute) {
+  try {
+    return compute();
+  } catch (const RunFault& fault) {
+    return Error{fault.message, {}};
+  } catch (const std::bad_alloc&) {
+    return Error{"the system has no memory left", {}};
+  } catch (const std::length_error&) {
+    return Error{"the system has no memory left", {}};
+  }
+}
+
+}  // namespace
+
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
-  std::optional<Error> error;
-  try {
-    return run_graph(GraphId::kMain, inputs);
-  } catch (const RunFault& fault) {
-    error = Error{fault.message, {}};
-  } catch (const std::bad_alloc&) {
-    error = Error{"the system has no memory left", {}};
-  } catch (const std::length_error&) {
-    error = Error{"the system has no memory left", {}};
-  }
-  caller_attributes_.clear();  // of the function that the run was in
-  return *std::move(error);
+  Result<std::vector<HostValue>> outputs = guarded([&] { return run_graph(GraphId::kMain, inputs); });
+  if (!outputs) caller_attributes_.clear();  // of the function that the run was in
+  return outputs;
+}
+
+Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
+  purpose_ = purpose;
+  Result<std::vector<HostValue>> results = guarded([&] { return compute(node); });
+  if (!results) caller_attributes_.clear();
+  purpose_ = Purpose::kValue;  // where no evaluator was called
+  return results;
+}
+
+Result<double> Interpreter::Impl::terms(NodeId node) {
+  terms_ = 0;
+  const auto none = evaluate_alone(node, Purpose::kTerms);
+  if (!none) return none.error();
+  return terms_;
 }
 
 std::map<std::string, Interpreter::Timing> Interpreter::Impl::timings() const {

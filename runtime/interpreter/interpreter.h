@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "ir/graph/model.h"
+#include "runtime/interpreter/purpose.h"
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
@@ -38,6 +39,17 @@ class Interpreter {
   /// graph's outputs. Errors name the node: an operand that the operator cannot take, an operator without an
   /// evaluator, a limit.
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
+
+  // One node of the main graph at a time, for those who choose what it reads: comparing runs.
+
+  /// What a node that reads `value` gets; absent: nothing, and of a constant again what the model says. Values that
+  /// bodies capture are held like operands.
+  void hold(ValueId value, HostValue held);
+  /// Computes a node from what is held. `purpose`: kAmplitude of a node whose evaluator knows it alone.
+  Result<std::vector<HostValue>> evaluate(NodeId node, Purpose purpose = Purpose::kValue);
+
+  /// How many elements or products a node sums into one, from what is held; 0 where its evaluator does not say.
+  Result<double> terms(NodeId node);
 
   /// How often each operator ran and how long that took in all, in seconds. Nodes with graphs include these.
   struct Timing {

@@ -45,6 +45,9 @@ class Interpreter::Impl {
 
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
   std::map<std::string, Timing> timings() const;
+  void hold(ValueId value, HostValue held) { slot(value) = std::move(held); }
+  Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
+  Result<double> terms(NodeId node);
 
   /// A graph's outputs for its inputs. Throws RunFault.
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs);
@@ -70,6 +73,8 @@ class Interpreter::Impl {
   const HostValue& read(ValueId value);
 
   void run_node(NodeId id);
+  /// The results of a node for the operands that its values hold. Throws RunFault that names the node.
+  std::vector<HostValue> compute(NodeId id);
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
   const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
@@ -103,7 +108,9 @@ class Interpreter::Impl {
   std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
   IdVector<OperatorId, Timing> timings_;
-  int depth_ = 0;  ///< of graphs, functions and expansions in each other
+  double terms_ = 0;
+  Purpose purpose_ = Purpose::kValue;  ///< of the next call of an evaluator
+  int depth_ = 0;                      ///< of graphs, functions and expansions in each other
 };
 
 }  // namespace tensorlint::runtime

@@ -91,11 +91,9 @@ bool allocates_empty(Evaluation& e, const ops::InferenceResult& inferred) {
 
 }  // namespace
 
-void Interpreter::Impl::run_node(NodeId id) {
+std::vector<HostValue> Interpreter::Impl::compute(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<HostValue> results;
   try {
     std::vector<HostValue> operands;
     for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
@@ -111,13 +109,20 @@ void Interpreter::Impl::run_node(NodeId id) {
                      .result_count = node.result_count,
                      .facts = facts_.get(),
                      .site = static_cast<std::uint64_t>(id) + 1};
-    results = evaluate(id, call, operands);
+    std::vector<HostValue> results = evaluate(id, call, operands);
+    results.resize(node.result_count);
+    return results;
   } catch (RunFault& fault) {
     // The innermost node says it; those around it add where they are.
     throw RunFault{fmt::format("node `{}` ({}): {}", model_.label(id), model_.text(op.name), fault.message)};
   }
+}
+
+void Interpreter::Impl::run_node(NodeId id) {
+  const Node& node = model_.node(id);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<HostValue> results = compute(id);
   const std::span<const ValueId> names = model_.results(node);
-  results.resize(names.size());
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
     if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
@@ -142,8 +147,14 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
   const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
+  const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
+  evaluation.set_purpose(purpose);
   evaluation.set_run_graph(
       [this](GraphId graph, std::span<const HostValue> inputs) { return run_graph(graph, inputs); });
+  if (purpose == Purpose::kTerms) {
+    if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
+    return results;
+  }
   if (!allocates_empty(evaluation, inferred)) evaluator->function()(evaluation);
   return results;
 }

@@ -10,6 +10,7 @@
 #include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/elementwise.h"
 #include "runtime/interpreter/ops/function_loops.h"
+#include "runtime/interpreter/terms.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -330,8 +331,8 @@ const RegisterEvaluators kArithmetic{
     Evaluator("Pow").evaluate(pow).error(Rounding::of("pow")),
     Evaluator("Min").evaluate(extreme<MinOp>).error(Rounding::exact()),
     Evaluator("Max").evaluate(extreme<MaxOp>).error(Rounding::exact()),
-    Evaluator("Sum").evaluate(sum).error(Rounding::accumulates()),
-    Evaluator("Mean").evaluate(mean).error(Rounding::accumulates()),
+    Evaluator("Sum").evaluate(sum).error(Rounding::accumulates(terms_of_variadic)),
+    Evaluator("Mean").evaluate(mean).error(Rounding::accumulates(terms_of_variadic)),
     Evaluator("PRelu").evaluate(prelu).error(Rounding::rounded()),
     Evaluator("BitShift").evaluate(bit_shift).error(Rounding::exact()),
     Evaluator("BitwiseAnd").evaluate(bitwise<AndOp>).error(Rounding::exact()),

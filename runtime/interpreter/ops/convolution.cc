@@ -5,6 +5,7 @@
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/products.h"
+#include "runtime/interpreter/terms.h"
 #include "runtime/interpreter/window_geometry.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
@@ -418,10 +419,10 @@ void deform_conv(Evaluation& e) {
 }
 
 const RegisterEvaluators kConvolutions{
-    Evaluator("Conv").evaluate(conv).error(Rounding::accumulates()),
+    Evaluator("Conv").evaluate(conv).error(Rounding::accumulates(terms_of_filters<0>)),
     Evaluator("ConvInteger").evaluate(conv_integer).error(Rounding::exact()),
     Evaluator("QLinearConv").evaluate(qlinear_conv).error(Rounding::composite()),
-    Evaluator("ConvTranspose").evaluate(conv_transpose).error(Rounding::accumulates()),
+    Evaluator("ConvTranspose").evaluate(conv_transpose).error(Rounding::accumulates(terms_of_filters<1>)),
     Evaluator("DeformConv").evaluate(deform_conv).error(Rounding::composite()),
 };
 

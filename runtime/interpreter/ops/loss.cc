@@ -33,6 +33,12 @@ ClassLoss read_loss(Evaluation& e) {
   return loss;
 }
 
+/// Classes of a row and rows of a batch.
+double terms_of_loss(Evaluation& e) {
+  const HostTensor& scores = e.operand(0);
+  return static_cast<double>(scores.extent(1)) + static_cast<double>(e.operand(1).size());
+}
+
 /// Reduces -weight * log_probability(n, class, position) over the labels; ignored ones have weight 0.
 template <typename LogProbability>
 void reduce_losses(Evaluation& e, const ClassLoss& loss, const LogProbability& log_probability) {
@@ -107,8 +113,12 @@ void softmax_cross_entropy(Evaluation& e) {
   const HostTensor& scores = e.operand(0);
   const ClassLoss loss = read_loss(e);
   const std::vector<double> normaliser = normalisers(scores, loss);
+  // The sum of exponentials has an error relative to itself, which its logarithm makes absolute.
+  const auto amplitude = [](double score, double normaliser) { return std::fabs(score) + std::fabs(normaliser) + 1; };
   reduce_losses(e, loss, [&](std::size_t n, std::size_t label, std::size_t position) {
-    return number_at(scores, (n * loss.classes + label) * loss.rest + position) - normaliser[n * loss.rest + position];
+    const double score = number_at(scores, (n * loss.classes + label) * loss.rest + position);
+    const double less = normaliser[n * loss.rest + position];
+    return e.asks_amplitude() ? amplitude(score, less) : score - less;
   });
   if (!e.wants(1)) return;
   HostTensor& log_probabilities = e.result(1);
@@ -119,14 +129,21 @@ void softmax_cross_entropy(Evaluation& e) {
   for (std::size_t at = 0; at < scores.size(); at += count) {
     load(scores, at, count, row.data());
     const std::size_t image = at / (loss.classes * loss.rest);
-    for (std::size_t i = 0; i < count; ++i) row[i] -= normaliser[image * loss.rest + (by_class ? 0 : i)];
+    for (std::size_t i = 0; i < count; ++i) {
+      const double less = normaliser[image * loss.rest + (by_class ? 0 : i)];
+      row[i] = e.asks_amplitude() ? amplitude(row[i], less) : row[i] - less;
+    }
     store(log_probabilities, at, count, row.data());
   }
 }
 
 const RegisterEvaluators kLosses{
-    Evaluator("SoftmaxCrossEntropyLoss").evaluate(softmax_cross_entropy).error(Rounding::composite()),
-    Evaluator("NegativeLogLikelihoodLoss").evaluate(negative_log_likelihood).error(Rounding::composite()),
+    Evaluator("SoftmaxCrossEntropyLoss")
+        .evaluate(softmax_cross_entropy)
+        .error(Rounding::composite(terms_of_loss).with_amplitude()),
+    Evaluator("NegativeLogLikelihoodLoss")
+        .evaluate(negative_log_likelihood)
+        .error(Rounding::accumulates(terms_of_loss)),
 };
 
 }  // namespace

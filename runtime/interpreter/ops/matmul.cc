@@ -123,6 +123,14 @@ void integer_gemm(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k,
   }
 }
 
+double terms_of_product(Evaluation& e) {
+  return e.operand(0).rank() == 0 ? 1 : static_cast<double>(e.operand(0).extents().back());
+}
+
+double terms_of_gemm(Evaluation& e) {
+  return static_cast<double>(e.operand(0).extent(e.in().int_attribute("transA", 0) != 0 ? 0 : 1)) + 1;
+}
+
 void gemm_operator(Evaluation& e) {
   const HostTensor &a = e.operand(0), &b = e.operand(1);
   HostTensor& result = e.result();
@@ -130,6 +138,7 @@ void gemm_operator(Evaluation& e) {
   const std::int64_t m = result.extent(0), n = result.extent(1), k = a.extent(turn_a ? 0 : 1);
   Addend addend{
       e.in().float_attribute("alpha", 1), e.in().float_attribute("beta", 1), e.has(2) ? &e.operand(2) : nullptr, {}};
+  if (e.asks_amplitude()) addend.alpha = std::fabs(addend.alpha), addend.beta = std::fabs(addend.beta);
   if (addend.tensor != nullptr) addend.strides = broadcast_strides(addend.tensor->extents(), result.extents());
   if (is_integer_or_bool(result.dtype())) return integer_gemm(e, m, n, k, turn_a, turn_b, addend);
   const Numbers left(a), right(b);
@@ -284,8 +293,8 @@ void det(Evaluation& e) {
 }
 
 const RegisterEvaluators kProducts{
-    Evaluator("MatMul").evaluate(matmul).error(Rounding::accumulates()),
-    Evaluator("Gemm").evaluate(gemm_operator).error(Rounding::accumulates()),
+    Evaluator("MatMul").evaluate(matmul).error(Rounding::accumulates(terms_of_product)),
+    Evaluator("Gemm").evaluate(gemm_operator).error(Rounding::accumulates(terms_of_gemm)),
     Evaluator("MatMulInteger").evaluate(matmul_integer).error(Rounding::exact()),
     Evaluator("QLinearMatMul").evaluate(qlinear_matmul).error(Rounding::composite()),
     Evaluator("Det").evaluate(det).error(Rounding::composite()),

@@ -78,6 +78,28 @@ void scale_range(const HostTensor& data, HostTensor& result, std::size_t first, 
   });
 }
 
+/// The variance may also be computed in one pass, as E[x^2] - E[x]^2 (onnxruntime's LayerNormalization, and ONNX's
+/// function of it): by this much more is its error than that of the squares.
+double cancellation_of(const Statistics& s, double epsilon) {
+  return (s.variance + s.mean * s.mean) / (s.variance + epsilon);
+}
+
+/// Of (x - mean) * factor + bias, whose factor has an error of `cancellation` roundings.
+double amplitude_of(double x, double mean, double factor, double bias, double cancellation) {
+  return std::fabs(factor) * (std::fabs(x) + std::fabs(mean) + std::fabs(x - mean) * cancellation) + std::fabs(bias);
+}
+
+/// scale_range, or its amplitudes.
+void normalise_range(Evaluation& e, std::size_t first, std::size_t count, const Statistics& s, double scale,
+                     double bias, double epsilon, double cancellation) {
+  const double factor = scale / std::sqrt(s.variance + epsilon);
+  if (!e.asks_amplitude()) return scale_range(e.operand(0), e.result(), first, count, s.mean, factor, bias);
+  for_each_row(e.operand(0), first, count, [&](double* row, std::size_t length, std::size_t at) {
+    for (std::size_t i = 0; i < length; ++i) row[i] = amplitude_of(row[i], s.mean, factor, bias, cancellation);
+    store(e.result(), at, length, row);
+  });
+}
+
 /// [N, C, rest]; a list has one channel.
 struct Channels {
   std::size_t batch = 1, channels = 1, rest = 1;
@@ -143,7 +165,7 @@ void store_statistics(Evaluation& e, const std::vector<Statistics>& batch, const
 
 void batch_normalization(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
+  e.result();
   const Channels c = channels_of(data);
   const bool by_position = e.opset() < 9 && e.in().int_attribute("spatial", 1) == 0;
   const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
@@ -154,20 +176,22 @@ void batch_normalization(Evaluation& e) {
     for (std::size_t i = 0; i < batch.size(); ++i) means[i] = batch[i].mean, variances[i] = batch[i].variance;
   }
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
-  std::vector<double> factors(scales.size());
-  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = scales[i] / std::sqrt(variances[i] + epsilon);
+  const bool in_training = uses_batch_statistics(e);
+  const auto normalise = [&](std::size_t first, std::size_t count, std::size_t at) {
+    const Statistics s{means[at], variances[at]};
+    normalise_range(e, first, count, s, scales[at], biases[at], epsilon, in_training ? cancellation_of(s, epsilon) : 0);
+  };
   const auto planes = static_cast<std::int64_t>(c.batch * c.channels);
   const auto part = static_cast<std::int64_t>(kWorthThread / std::max<std::size_t>(c.rest, 1) + 1);
   parallel_ranges(planes, part, [&](std::int64_t from, std::int64_t end) {
     for (auto plane = static_cast<std::size_t>(from); plane < static_cast<std::size_t>(end); ++plane) {
       const std::size_t channel = plane % c.channels, first = plane * c.rest;
       if (!by_position) {
-        scale_range(data, result, first, c.rest, means[channel], factors[channel], biases[channel]);
+        normalise(first, c.rest, channel);
         continue;
       }
       for (std::size_t i = 0; i < c.rest; ++i) {
-        const std::size_t at = channel * c.rest + i;
-        scale_range(data, result, first + i, 1, means[at], factors[at], biases[at]);
+        normalise(first + i, 1, channel * c.rest + i);
       }
     }
   });
@@ -175,22 +199,21 @@ void batch_normalization(Evaluation& e) {
 
 void instance_normalization(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
+  e.result();
   const Channels c = channels_of(data);
   const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
   for (std::size_t i = 0; i < c.batch * c.channels; ++i) {
     const Statistics s = statistics_of(data, i * c.rest, c.rest);
     const std::size_t channel = i % c.channels;
-    scale_range(data, result, i * c.rest, c.rest, s.mean, scales[channel] / std::sqrt(s.variance + epsilon),
-                biases[channel]);
+    normalise_range(e, i * c.rest, c.rest, s, scales[channel], biases[channel], epsilon, cancellation_of(s, epsilon));
   }
 }
 
 /// Opset 18 scales groups, later ones channels.
 void group_normalization(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
+  e.result();
   const Channels c = channels_of(data);
   const auto groups = static_cast<std::size_t>(e.in().int_attribute("num_groups", 1));
   const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
@@ -200,8 +223,8 @@ void group_normalization(Evaluation& e) {
     const Statistics s = statistics_of(data, i * group_channels * c.rest, group_channels * c.rest);
     for (std::size_t j = 0; j < group_channels; ++j) {
       const std::size_t group = i % groups, parameter = e.opset() < 21 ? group : group * group_channels + j;
-      scale_range(data, result, (i * group_channels + j) * c.rest, c.rest, s.mean,
-                  scales[parameter] / std::sqrt(s.variance + epsilon), biases[parameter]);
+      normalise_range(e, (i * group_channels + j) * c.rest, c.rest, s, scales[parameter], biases[parameter], epsilon,
+                      cancellation_of(s, epsilon));
     }
   }
 }
@@ -233,14 +256,34 @@ struct Parameter {
   }
 };
 
-/// Normalises the axes from `axis` on; with `centres` less their mean.
-void normalise_last_axes(Evaluation& e, bool centres) {
+std::size_t last_axes(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
   std::int64_t axis = e.in().int_attribute("axis", -1);
   if (axis < 0) axis += static_cast<std::int64_t>(data.rank());
   std::size_t row = 1;
   for (auto i = static_cast<std::size_t>(axis); i < data.rank(); ++i) row *= static_cast<std::size_t>(data.extent(i));
+  return row;
+}
+
+double terms_of_last_axes(Evaluation& e) { return static_cast<double>(last_axes(e)); }
+
+double terms_of_batch(Evaluation& e) {
+  const Channels c = channels_of(e.operand(0));
+  return uses_batch_statistics(e) ? static_cast<double>(c.batch * c.rest) : 1;
+}
+
+double terms_of_instance(Evaluation& e) { return static_cast<double>(channels_of(e.operand(0)).rest); }
+
+double terms_of_group(Evaluation& e) {
+  const Channels c = channels_of(e.operand(0));
+  return static_cast<double>(c.channels * c.rest) / static_cast<double>(e.in().int_attribute("num_groups", 1));
+}
+
+/// Normalises the axes from `axis` on; with `centres` less their mean.
+void normalise_last_axes(Evaluation& e, bool centres) {
+  const HostTensor& data = e.operand(0);
+  HostTensor& result = e.result();
+  const std::size_t row = last_axes(e);
   if (data.size() == 0) return;
   const Parameter scale(e, 1, data, row), bias(e, centres ? 2 : -1, data, row);
   const double epsilon = e.in().float_attribute("epsilon", 1e-5);
@@ -252,6 +295,20 @@ void normalise_last_axes(Evaluation& e, bool centres) {
     for (double& x : elements) x -= mean;
     const double variance = sum_of(elements.data(), row, [](double x) { return x * x; }) / static_cast<double>(row);
     const double factor = 1 / std::sqrt(variance + epsilon);
+    if (e.asks_amplitude()) {
+      const double cancellation = cancellation_of({mean, variance}, epsilon);
+      const double magnitude = sum_of(elements.data(), row, [&](double x) { return std::fabs(x + mean); });
+      const double mean_amplitude = magnitude / static_cast<double>(row), factor_amplitude = factor * cancellation;
+      if (centres && e.wants(1)) store(e.result(1), at, 1, &mean_amplitude);
+      if (centres && e.wants(2)) store(e.result(2), at, 1, &factor_amplitude);
+      for (double& x : elements) x = amplitude_of(x + mean, mean, factor, 0, cancellation);
+      if (const double* const factors = scale.row(first))
+        for (std::size_t i = 0; i < row; ++i) elements[i] *= std::fabs(factors[i]);
+      if (const double* const addends = bias.row(first))
+        for (std::size_t i = 0; i < row; ++i) elements[i] += std::fabs(addends[i]);
+      store(result, first, row, elements.data());
+      continue;
+    }
     if (centres && e.wants(1)) store(e.result(1), at, 1, &mean);
     if (centres && e.wants(2)) store(e.result(2), at, 1, &factor);
     for (double& x : elements) x *= factor;
@@ -330,11 +387,21 @@ void lrn(Evaluation& e) {
 }
 
 const RegisterEvaluators kNormalizations{
-    Evaluator("BatchNormalization").evaluate(batch_normalization).error(Rounding::composite()),
-    Evaluator("InstanceNormalization").evaluate(instance_normalization).error(Rounding::composite()),
-    Evaluator("GroupNormalization").evaluate(group_normalization).error(Rounding::composite()),
-    Evaluator("LayerNormalization").evaluate(layer_normalization).error(Rounding::composite()),
-    Evaluator("RMSNormalization").evaluate(rms_normalization).error(Rounding::composite()),
+    Evaluator("BatchNormalization")
+        .evaluate(batch_normalization)
+        .error(Rounding::composite(terms_of_batch).with_amplitude()),
+    Evaluator("InstanceNormalization")
+        .evaluate(instance_normalization)
+        .error(Rounding::composite(terms_of_instance).with_amplitude()),
+    Evaluator("GroupNormalization")
+        .evaluate(group_normalization)
+        .error(Rounding::composite(terms_of_group).with_amplitude()),
+    Evaluator("LayerNormalization")
+        .evaluate(layer_normalization)
+        .error(Rounding::composite(terms_of_last_axes).with_amplitude()),
+    Evaluator("RMSNormalization")
+        .evaluate(rms_normalization)
+        .error(Rounding::composite(terms_of_last_axes).with_amplitude()),
     Evaluator("LpNormalization").evaluate(lp_normalization).error(Rounding::composite()),
     Evaluator("LRN").evaluate(lrn).error(Rounding::composite()),
 };

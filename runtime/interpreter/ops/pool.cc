@@ -7,6 +7,7 @@
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/products.h"
+#include "runtime/interpreter/terms.h"
 #include "runtime/interpreter/window_geometry.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
@@ -21,6 +22,11 @@ WindowGeometry pool_geometry(Evaluation& e) {
   if (!kernel) e.fail("the attribute kernel_shape is missing");
   for (int index = 0; e.wants(index); ++index) window_result(e, index, data.extents(), *kernel, data.extent(1));
   return window_geometry(e, data.extents(), *kernel, e.result().extents());
+}
+
+double terms_of_window(Evaluation& e) {
+  const auto kernel = e.in().ints_attribute("kernel_shape");
+  return kernel ? static_cast<double>(element_count(*kernel)) : 1;
 }
 
 /// Stores a row of a pool's results, which are integers for pools of integers.
@@ -253,11 +259,11 @@ void max_unpool(Evaluation& e) {
 
 const RegisterEvaluators kPools{
     Evaluator("MaxPool").evaluate(max_pool).error(Rounding::exact()),
-    Evaluator("AveragePool").evaluate(average_pool).error(Rounding::accumulates()),
-    Evaluator("LpPool").evaluate(lp_pool).error(Rounding::composite()),
-    Evaluator("GlobalAveragePool").evaluate(global_average_pool).error(Rounding::accumulates()),
+    Evaluator("AveragePool").evaluate(average_pool).error(Rounding::accumulates(terms_of_window)),
+    Evaluator("LpPool").evaluate(lp_pool).error(Rounding::composite(terms_of_window)),
+    Evaluator("GlobalAveragePool").evaluate(global_average_pool).error(Rounding::accumulates(terms_of_reduction)),
     Evaluator("GlobalMaxPool").evaluate(global_max_pool).error(Rounding::exact()),
-    Evaluator("GlobalLpPool").evaluate(global_lp_pool).error(Rounding::composite()),
+    Evaluator("GlobalLpPool").evaluate(global_lp_pool).error(Rounding::composite(terms_of_reduction)),
     Evaluator("MaxUnpool").evaluate(max_unpool).error(Rounding::exact()),
 };
 

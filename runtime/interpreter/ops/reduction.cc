@@ -10,6 +10,7 @@
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/function_loops.h"
+#include "runtime/interpreter/terms.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/offsets.h"
 
@@ -312,7 +313,10 @@ void reduce_log_sum_exp(Evaluation& e) {
     });
     std::array<std::int64_t, kRow> integers;
     for (std::size_t i = 0; i < results; ++i) {
-      sums[i] = std::log(sums[i]) + rows.results[i];
+      const double logarithm = std::log(sums[i]);
+      // The sum has an error relative to itself, which its logarithm makes absolute.
+      sums[i] =
+          e.asks_amplitude() ? std::fabs(logarithm) + std::fabs(rows.results[i]) + 1 : logarithm + rows.results[i];
       integers[i] = is_float(data.dtype()) ? 0 : truncated(sums[i]);
     }
     if (is_float(data.dtype())) {
@@ -423,35 +427,33 @@ void cumulative(Evaluation& e) {
   }
 }
 
+constexpr Rounding kSums = Rounding::accumulates(terms_of_reduction);
+
 const RegisterEvaluators kReductions{
-    Evaluator("ReduceSum").evaluate(reduce<Sum, keep, IntegerSum, keep_integer>).error(Rounding::accumulates()),
-    Evaluator("ReduceMean").evaluate(reduce_mean).error(Rounding::accumulates()),
-    Evaluator("ReduceProd")
-        .evaluate(reduce<Product, keep, IntegerProduct, keep_integer>)
-        .error(Rounding::accumulates()),
-    Evaluator("ReduceL1")
-        .evaluate(reduce<SumOfMagnitudes, keep, IntegerSumOfMagnitudes, keep_integer>)
-        .error(Rounding::accumulates()),
+    Evaluator("ReduceSum").evaluate(reduce<Sum, keep, IntegerSum, keep_integer>).error(kSums),
+    Evaluator("ReduceMean").evaluate(reduce_mean).error(kSums),
+    Evaluator("ReduceProd").evaluate(reduce<Product, keep, IntegerProduct, keep_integer>).error(kSums),
+    Evaluator("ReduceL1").evaluate(reduce<SumOfMagnitudes, keep, IntegerSumOfMagnitudes, keep_integer>).error(kSums),
     Evaluator("ReduceL2")
         .evaluate(reduce<SumOfSquares, root, IntegerSumOfSquares, root_integer>)
-        .error(Rounding::composite()),
-    Evaluator("ReduceSumSquare")
-        .evaluate(reduce<SumOfSquares, keep, IntegerSumOfSquares, keep_integer>)
-        .error(Rounding::accumulates()),
+        .error(Rounding::composite(terms_of_reduction)),
+    Evaluator("ReduceSumSquare").evaluate(reduce<SumOfSquares, keep, IntegerSumOfSquares, keep_integer>).error(kSums),
     Evaluator("ReduceLogSum")
         .evaluate(reduce<Sum, logarithm, IntegerSum, logarithm_integer>)
-        .error(Rounding::composite()),
-    Evaluator("ReduceLogSumExp").evaluate(reduce_log_sum_exp).error(Rounding::composite()),
+        .error(Rounding::composite(terms_of_reduction)),
+    Evaluator("ReduceLogSumExp")
+        .evaluate(reduce_log_sum_exp)
+        .error(Rounding::composite(terms_of_reduction).with_amplitude()),
     Evaluator("ReduceMax")
         .evaluate(reduce_extreme<Largest, IntegerLargest, UnsignedLargest, true>)
         .error(Rounding::exact()),
     Evaluator("ReduceMin")
         .evaluate(reduce_extreme<Smallest, IntegerSmallest, UnsignedSmallest, false>)
         .error(Rounding::exact()),
-    Evaluator("ArgMax").evaluate(arg_extreme<true>).error(Rounding::exact()),
-    Evaluator("ArgMin").evaluate(arg_extreme<false>).error(Rounding::exact()),
-    Evaluator("CumSum").evaluate(cumulative<Sum, IntegerSum>).error(Rounding::accumulates()),
-    Evaluator("CumProd").evaluate(cumulative<Product, IntegerProduct>).error(Rounding::accumulates()),
+    Evaluator("ArgMax").evaluate(arg_extreme<true>).error(Rounding::selects()),
+    Evaluator("ArgMin").evaluate(arg_extreme<false>).error(Rounding::selects()),
+    Evaluator("CumSum").evaluate(cumulative<Sum, IntegerSum>).error(Rounding::accumulates(terms_along_axis)),
+    Evaluator("CumProd").evaluate(cumulative<Product, IntegerProduct>).error(Rounding::accumulates(terms_along_axis)),
 };
 
 }  // namespace

@@ -273,7 +273,7 @@ void reverse_sequence(Evaluation& e) {
 }
 
 const RegisterEvaluators kSelections{
-    Evaluator("TopK").evaluate(top_k).error(Rounding::exact()),
+    Evaluator("TopK").evaluate(top_k).error(Rounding::selects()),
     Evaluator("NonZero").evaluate(non_zero).error(Rounding::exact()),
     Evaluator("Unique").evaluate(unique).error(Rounding::exact()),
     Evaluator("Compress").evaluate(compress).error(Rounding::exact()),

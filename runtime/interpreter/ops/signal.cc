@@ -226,8 +226,8 @@ void hamming_window(Evaluation& e) { cosine_window(e, 25.0 / 46, -21.0 / 46, 0);
 void blackman_window(Evaluation& e) { cosine_window(e, 0.42, -0.5, 0.08); }
 
 const RegisterEvaluators kSignals{
-    Evaluator("DFT").evaluate(dft).error(Rounding::accumulates()),
-    Evaluator("STFT").evaluate(stft).error(Rounding::accumulates()),
+    Evaluator("DFT").evaluate(dft).error(Rounding::composite()),
+    Evaluator("STFT").evaluate(stft).error(Rounding::composite()),
     Evaluator("MelWeightMatrix").evaluate(mel_weight_matrix).error(Rounding::composite()),
     Evaluator("HannWindow").evaluate(hann_window).error(Rounding::of("cos")),
     Evaluator("HammingWindow").evaluate(hamming_window).error(Rounding::of("cos")),

@@ -114,7 +114,37 @@ void exponentials(double* block, std::size_t extent, std::size_t lanes, double* 
   }
 }
 
+double terms_of_softmax(Evaluation& e) { return static_cast<double>(normalised(e).extent); }
+
+/// Each lane's `powers`, their sum and its elements less the largest, as `amplitude(x, power, sum, spread)`: a step
+/// rounds x, which an exponential makes relative; `spread` is what that does to the sum, relative to it.
+template <typename Amplitude>
+void softmax_amplitudes(Evaluation& e, const Amplitude& amplitude) {
+  for_each_block(e, [&](double* block, std::size_t extent, std::size_t lanes) {
+    std::array<double, kRow> best;
+    largest(block, extent, lanes, best.data());
+    for (std::size_t i = 0; i < lanes; ++i) {
+      double sum = 0, spread = 0;
+      for (std::size_t k = 0; k < extent; ++k) {
+        double& x = block[k * lanes + i];
+        x -= best[i];
+        const double power = std::exp(x);
+        sum += power;
+        if (power > 0) spread -= x * power;
+      }
+      for (std::size_t k = 0; k < extent; ++k) {
+        double& x = block[k * lanes + i];
+        x = amplitude(-x, std::exp(x), sum, spread / sum);
+      }
+    }
+  });
+}
+
 void softmax(Evaluation& e) {
+  if (e.asks_amplitude())
+    return softmax_amplitudes(e, [](double x, double power, double sum, double spread) {
+      return power > 0 ? power / sum * (1 + x + spread) : 0;
+    });
   for_each_block(e, [](double* block, std::size_t extent, std::size_t lanes) {
     std::array<double, kRow> sums;
     exponentials(block, extent, lanes, sums.data(), true);
@@ -129,6 +159,9 @@ void softmax(Evaluation& e) {
 }
 
 void log_softmax(Evaluation& e) {
+  if (e.asks_amplitude())
+    return softmax_amplitudes(
+        e, [](double x, double /*power*/, double sum, double spread) { return 1 + x + std::log(sum) + spread; });
   for_each_block(e, [](double* block, std::size_t extent, std::size_t lanes) {
     std::array<double, kRow> sums;
     exponentials(block, extent, lanes, sums.data(), false);
@@ -153,8 +186,8 @@ void hardmax(Evaluation& e) {
 }
 
 const RegisterEvaluators kSoftmaxes{
-    Evaluator("Softmax").evaluate(softmax).error(Rounding::composite()),
-    Evaluator("LogSoftmax").evaluate(log_softmax).error(Rounding::composite()),
+    Evaluator("Softmax").evaluate(softmax).error(Rounding::composite(terms_of_softmax).with_amplitude()),
+    Evaluator("LogSoftmax").evaluate(log_softmax).error(Rounding::composite(terms_of_softmax).with_amplitude()),
     Evaluator("Hardmax").evaluate(hardmax).error(Rounding::exact()),
 };
 
