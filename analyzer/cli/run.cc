@@ -1,26 +1,15 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <cstring>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/cli/command.h"
+#include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
-#include "base/escape.h"
-#include "base/output.h"
 
 namespace tensorlint::cli {
 namespace {
-
-constexpr std::string_view kProgram = "tensorlint-run";
-constexpr std::size_t kShownErrors = 5;
 
 struct RunOptions {
   std::string model;
@@ -30,24 +19,6 @@ struct RunOptions {
   bool check_facts = false, timings = false, force = false;
   SettingsOptions settings;
 };
-
-/// Why a model is not run: its errors, the first few of them; empty where it has none.
-Result<std::string> errors_of(const std::string& path, const RunOptions& options) {
-  const auto settings = settings_of(path, options.settings);
-  if (!settings) return settings.error();
-  Result<pipeline::Pipeline> pipeline = load(path, *settings, options.settings.declarations);
-  if (!pipeline) return pipeline.error();
-  std::string text;
-  std::size_t errors = 0;
-  for (const findings::Finding& finding : pipeline->check().findings) {
-    if (finding.severity != findings::Severity::kError || ++errors > kShownErrors) continue;
-    text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_people(finding.message, 2000));
-  }
-  if (errors == 0) return text;
-  if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
-  return text + fmt::format("tensorlint: {} has {} error{}: `tensorlint check` shows where, `--force` runs it anyway",
-                            escape_for_people(path, 2000), errors, errors == 1 ? "" : "s");
-}
 
 std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options) {
   std::vector<std::string> arguments{fmt::format("--model={}", path)};
@@ -70,38 +41,14 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   return arguments;
 }
 
-/// The folder of this program, where the other one is installed too.
-std::string own_folder() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
-}
-
-int execute(const std::string& path, const RunOptions& options) {
-  const std::string program = fmt::format("{}/{}", own_folder(), kProgram);
-  std::vector<std::string> arguments = arguments_of(path, options);
-  arguments.insert(arguments.begin(), program);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  ::execv(program.c_str(), pointers.data());
-  return refuse(
-      fmt::format("{} cannot be started: {}; it is installed beside tensorlint", program, std::strerror(errno)));
-}
-
 int run_model(const RunOptions& options) {
   if (options.device != "cpu")
     return refuse(fmt::format("--device {} is not built yet: models run on the cpu", options.device));
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
-  if (!options.force) {
-    const Result<std::string> errors = errors_of(path, options);
-    if (!errors) return refuse(errors.error().message);
-    if (!errors->empty()) {
-      write_stderr(*errors + "\n");
-      return kExitNotChecked;
-    }
-  }
-  return execute(path, options);
+  if (!options.force)
+    if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
+  return start_runtime(arguments_of(path, options));
 }
 
 class Run : public Command {

@@ -60,10 +60,10 @@ NumpyType numpy_type(std::string_view text) {
   if (text.size() < 4 || text.front() != '\'') throw RunFault{"structured dtypes are not read"};
   const std::string_view code = text.substr(1, text.find('\'', 1) - 1);
   constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"b1", DType::kBool},      {"i1", DType::kInt8},       {"i2", DType::kInt16},   {"i4", DType::kInt32},
-      {"i8", DType::kInt64},     {"u1", DType::kUint8},      {"u2", DType::kUint16},  {"u4", DType::kUint32},
-      {"u8", DType::kUint64},    {"f2", DType::kFloat16},    {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
-      {"c8", DType::kComplex64}, {"c16", DType::kComplex128}};
+      {"b1", DType::kBool},      {"i1", DType::kInt8},        {"i2", DType::kInt16},   {"i4", DType::kInt32},
+      {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},  {"u4", DType::kUint32},
+      {"u8", DType::kUint64},    {"f2", DType::kFloat16},     {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
+      {"c8", DType::kComplex64}, {"c16", DType::kComplex128}, {"V2", DType::kBFloat16}};  // V2: ml_dtypes' bfloat16
   for (const auto& [name, dtype] : kTypes)
     if (!code.empty() && code.substr(1) == name) return {dtype, code.front() == '>'};
   throw RunFault{fmt::format("numpy's dtype {} is not read", code)};

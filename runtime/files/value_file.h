@@ -11,7 +11,8 @@
 namespace tensorlint::runtime {
 
 /// A value from a file: `.pb` (onnx.TensorProto, SequenceProto or OptionalProto, by the type that is declared) or
-/// `.npy` (numpy's format 1 to 3, both byte orders, both orders of axes; no objects). Errors name the file.
+/// `.npy` (numpy's format 1 to 3, both byte orders, both orders of axes; no objects; two opaque bytes are a bfloat16,
+/// as the package ml_dtypes writes it). Errors name the file.
 Result<HostValue> read_value_file(const std::string& path, const TypeDecl* declared, Memory& memory);
 
 /// The bytes of a `.npy` file.

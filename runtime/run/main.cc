@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <exception>
@@ -20,8 +18,6 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <sys/resource.h>
-#include <sys/time.h>
 
 #include "base/escape.h"
 #include "base/output.h"
@@ -30,17 +26,18 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 #include "runtime/files/agreement.h"
-#include "runtime/files/drawn_inputs.h"
 #include "runtime/files/value_file.h"
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/run/compare.h"
+#include "runtime/run/inputs.h"
 #include "runtime/run/options.h"
+#include "runtime/run/process.h"
 #include "runtime/values/parallel.h"
 
 namespace tensorlint::runtime {
 namespace {
 
-constexpr int kDone = 0, kDiffers = 1, kRefused = 2, kInternal = 3;
 constexpr std::size_t kShownElements = 64;
 
 int refuse(std::string_view message) {
@@ -48,107 +45,7 @@ int refuse(std::string_view message) {
   return kRefused;
 }
 
-[[noreturn]] void out_of_time(int) {
-  constexpr std::string_view kMessage = "tensorlint run: stopped: the time limit is over (--time-limit)\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  ::_exit(kRefused);
-}
-
-/// What takes memory beside tensors, rows of float64 for one, ends with an error too, before the system runs short.
-void limit_process(std::uint64_t tensors) {
-#ifndef __SANITIZE_ADDRESS__  // whose own memory would count
-  ::rlimit limit{};
-  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  constexpr std::uint64_t kBeside = std::uint64_t{1} << 30;
-  const std::uint64_t most = tensors < RLIM_INFINITY / 4 ? 2 * tensors + kBeside : RLIM_INFINITY;
-  limit.rlim_cur = std::min<rlim_t>(most, limit.rlim_max);
-  ::setrlimit(RLIMIT_DATA, &limit);
-#else
-  (void)tensors;
-#endif
-}
-
-/// Whatever an evaluator is doing, the run ends then.
-void start_clock(double seconds) {
-  if (seconds <= 0) return;
-  std::signal(SIGALRM, out_of_time);
-  seconds = std::max(seconds, 1e-6);  // 0 would stop the clock
-  ::itimerval timer{};
-  timer.it_value.tv_sec = static_cast<::time_t>(seconds);
-  timer.it_value.tv_usec = static_cast<::suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
-  ::setitimer(ITIMER_REAL, &timer, nullptr);
-}
-
 std::string shown(std::string_view name) { return fmt::format("`{}`", escape_for_people(name, 200)); }
-
-/// A file `PREFIX_INDEX` with one of the endings that are read; empty where there is none.
-std::string numbered_file(const std::string& folder, std::string_view prefix, std::size_t index) {
-  for (const std::string_view ending : {".pb", ".npy"}) {
-    const std::string path = fmt::format("{}/{}_{}{}", folder, prefix, index, ending);
-    if (std::filesystem::exists(path)) return path;
-  }
-  return {};
-}
-
-/// Which inputs the files of a folder are for: all, or, where there are as many files as inputs without a default,
-/// these. Models of IR version 3 list constants among their inputs, and folders leave these out.
-std::vector<std::size_t> numbered_inputs(const Model& model, std::size_t files) {
-  const Graph& main = model.graph(GraphId::kMain);
-  std::vector<std::size_t> all, without_default;
-  for (std::size_t i = 0; i < main.inputs.size(); ++i) {
-    const Value& value = model.value(main.inputs[i]);
-    all.push_back(i);
-    if (value.initializer == nullptr && value.sparse_initializer == nullptr) without_default.push_back(i);
-  }
-  return files == without_default.size() ? without_default : all;
-}
-
-Result<std::vector<HostValue>> read_inputs(const Model& model, const RunArguments& arguments, Memory& memory) {
-  const Graph& main = model.graph(GraphId::kMain);
-  std::vector<HostValue> inputs(main.inputs.size());
-  const auto take = [&](std::size_t i, const std::string& path) -> std::optional<Error> {
-    Result<HostValue> value = read_value_file(path, model.value(main.inputs[i]).type, memory);
-    if (!value) return value.error();
-    inputs[i] = *std::move(value);
-    return std::nullopt;
-  };
-  for (const std::string& argument : arguments.inputs) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(argument, ignored)) {
-      std::vector<std::string> files;
-      for (std::string path; !(path = numbered_file(argument, "input", files.size())).empty();) files.push_back(path);
-      const std::vector<std::size_t> numbered = numbered_inputs(model, files.size());
-      if (files.size() > numbered.size())
-        return Error{fmt::format("`{}` has {} inputs, the model {}", argument, files.size(), numbered.size()), {}};
-      for (std::size_t k = 0; k < files.size(); ++k)
-        if (auto error = take(numbered[k], files[k])) return *std::move(error);
-      continue;
-    }
-    const std::size_t equals = argument.find('=');
-    if (equals == std::string::npos) return Error{fmt::format("`{}` is neither a folder nor NAME=FILE", argument), {}};
-    const ValueId id = model.find_value(GraphId::kMain, argument.substr(0, equals));
-    const auto at = std::ranges::find(main.inputs, id);
-    if (id == ValueId::kAbsent || at == main.inputs.end())
-      return Error{fmt::format("the model has no input `{}`", argument.substr(0, equals)), {}};
-    if (auto error = take(static_cast<std::size_t>(at - main.inputs.begin()), argument.substr(equals + 1)))
-      return *std::move(error);
-  }
-  if (arguments.seed) {
-    if (auto error = draw_inputs(model, *arguments.seed, memory, inputs)) return *std::move(error);
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Value& value = model.value(main.inputs[i]);
-    const bool has_default = value.initializer != nullptr || value.sparse_initializer != nullptr;
-    if (inputs[i].is_absent() && value.type != nullptr && value.type->kind == TypeKind::kOptional)
-      inputs[i] = HostValue::empty_optional(DType::kUndefined);
-    if (inputs[i].is_absent() && !has_default)
-      return Error{fmt::format("the input {} is missing: give it with --inputs, or let --seed draw it",
-                               shown(model.name_of(main.inputs[i]))),
-                   {}};
-    if (auto error = check_input(model, main.inputs[i], inputs[i])) return *std::move(error);
-  }
-  return inputs;
-}
 
 /// Compares with `output_I` of a folder; how many outputs differ, or why that cannot be told.
 Result<std::size_t> compare_outputs(const Model& model, const RunArguments& arguments,
@@ -220,7 +117,7 @@ int run_model(const RunArguments& arguments) {
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
   Memory memory(arguments.memory_limit);
-  Result<std::vector<HostValue>> inputs = read_inputs(model, arguments, memory);
+  Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
   if (!inputs) return refuse(inputs.error().message);
 
   std::optional<dataflow::Analysis> analysis;
@@ -291,6 +188,7 @@ int main(int argc, char** argv) {
   cli::reserve_standard_streams();
   runtime::keep_memory();
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "compare") return runtime::run_compare({argv + 2, argv + argc});
     const Result<runtime::RunArguments> arguments = runtime::parse_arguments({argv + 1, argv + argc});
     if (!arguments) return runtime::refuse(arguments.error().message);
     return runtime::run_model(*arguments);

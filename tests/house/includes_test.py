@@ -42,6 +42,7 @@ FOLDERS = {
     "interpreter": "runtime/interpreter",
     "evaluators": "runtime/interpreter/ops",
     "value_files": "runtime/files",
+    "compare": "runtime/compare",
 }
 # They see all rooms.
 TOP = ("analyzer/cli", "analyzer/builder", "ir/ops/tools", "runtime/run")

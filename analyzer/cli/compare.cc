@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/executed_model.h"
+#include "analyzer/cli/inputs.h"
+#include "analyzer/findings/source_location.h"
+#include "base/escape.h"
+
+namespace tensorlint::cli {
+namespace {
+
+struct CompareOptions {
+  std::string model, against, contract, format = "text", output, source_root;
+  std::vector<std::string> inputs;
+  std::string seed, window, time_limit, threads;  ///< empty: not given
+  bool is_isolated = false, is_chained = false, force = false;
+  SettingsOptions settings;
+};
+
+/// One field of a line for the program that compares, which parts them at tabs.
+std::string field(std::string text) {
+  for (char& each : text)
+    if (each == '\t' || each == '\n') each = ' ';
+  return text;
+}
+
+/// Where the nodes were written, a line each: `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`.
+std::string locations_of(const std::string& path, const std::string& source_root) {
+  const Result<Model> model = load_model(path);
+  if (!model) return {};
+  findings::LocationResolver locations(*model, source_root);
+  std::string text;
+  for (const NodeId node : model->graph(GraphId::kMain).nodes) {
+    const findings::SourceLocation& place = locations.of(node).place;
+    if (place.known())
+      text += fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node), field(place.file), place.line,
+                          place.column, field(place.source));
+  }
+  return text;
+}
+
+/// A file in memory that the program that is started inherits; -1 where there cannot be one.
+int inherited_file(std::string_view text) {
+  const int descriptor = ::memfd_create("locations", 0);
+  while (descriptor >= 0 && !text.empty()) {
+    const ::ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written <= 0) return -1;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return descriptor;
+}
+
+std::vector<std::string> arguments_of(const std::string& path, const CompareOptions& options) {
+  std::vector<std::string> arguments{"compare", fmt::format("--model={}", path)};
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) arguments.push_back(fmt::format("--{}={}", name, value));
+  };
+  if (is_text_model(path)) arguments.emplace_back("--text=");
+  for (const std::string& input : options.inputs) arguments.push_back(fmt::format("--inputs={}", input));
+  add("seed", options.seed);
+  add("against", options.against);
+  add("contract", options.contract);
+  add("format", options.format);
+  add("output", options.output);
+  add("window", options.window);
+  add("time-limit", options.time_limit);
+  add("threads", options.threads);
+  if (options.is_chained) arguments.emplace_back("--chained=");
+  if (const int locations = inherited_file(locations_of(path, options.source_root)); locations >= 0)
+    arguments.push_back(fmt::format("--locations={}", locations));
+  return arguments;
+}
+
+int compare_model(const CompareOptions& options) {
+  if (options.against.starts_with("cuda") || options.against.starts_with("emulated"))
+    return refuse(
+        fmt::format("--against {} is not built yet: compare with recorded values, --against DIR", options.against));
+  if (options.is_isolated && options.is_chained) return refuse("--isolated and --chained exclude each other");
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.against, ignored))
+    return refuse(
+        fmt::format("--against {}: expected a folder with recorded values", quoted_for_people(options.against)));
+  const std::string path = input_path(options.model);
+  if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
+  if (!options.force)
+    if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
+  return start_runtime(arguments_of(path, options));
+}
+
+class Compare : public Command {
+ public:
+  Compare() : Command("compare", "which node diverges first, and whether rounding explains it") {}
+
+  void add_options(Options& options) override {
+    options.argument("MODEL", options_.model, "the model; refused while `check` reports errors in it");
+    options.text("--against", options_.against, "DIR",
+                 "what another engine recorded: values.npz, values-*.npz, .npy or .pb files, by name of the value");
+    options.texts("--inputs", options_.inputs, "DIR|NAME=FILE", "inputs that are not among the recorded values");
+    options.text("--contract", options_.contract, "NAME|FILE",
+                 "what the engine promises about rounding (default: onnxruntime-cpu)");
+    options.flag("--isolated", options_.is_isolated, "each node reads what was recorded (default)");
+    options.flag("--chained", options_.is_chained, "each node reads what the reference computed, with its noise");
+    options.text("--window", options_.window, "BYTES", "of all tensors that are in memory (default: 4294967296)");
+    options.text("--format", options_.format, "text|json", "of the report (default: text)");
+    options.text("-o,--output", options_.output, "FILE", "write the report there");
+    options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
+    options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
+    options.text("--source-root", options_.source_root, "DIR", "where the program is that made the model");
+    options.flag("--force", options_.force, "compare a model with errors as far as it goes");
+    options.text("--config", options_.settings.config, "FILE", "configuration of the check before");
+  }
+
+  int run() override { return compare_model(options_); }
+
+ private:
+  CompareOptions options_;
+};
+
+const RegisterCommand<Compare> kRegistered;
+
+}  // namespace
+}  // namespace tensorlint::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/options.h"
+#include "analyzer/cli/settings.h"
+
+namespace tensorlint::cli {
+
+/// Models with errors are not executed: says the first few and returns kExitNotChecked; kExitClean where there are
+/// none.
+int refuse_errors(const std::string& path, const SettingsOptions& settings);
+
+/// Becomes the program that executes, which is installed beside this one. Returns only where that fails, with the exit
+/// code.
+int start_runtime(std::vector<std::string> arguments);
+
+}  // namespace tensorlint::cli

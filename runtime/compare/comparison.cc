@@ -1,0 +1,276 @@
+#include "runtime/compare/comparison.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/escape.h"
+#include "passes/dataflow/analysis.h"
+#include "runtime/compare/cause.h"
+#include "runtime/compare/conditions.h"
+#include "runtime/compare/floats.h"
+#include "runtime/compare/noise.h"
+#include "runtime/interpreter/constants.h"
+#include "runtime/interpreter/graph_plan.h"
+#include "runtime/values/codec.h"
+
+namespace tensorlint::compare {
+
+using runtime::HostTensor;
+using runtime::HostValue;
+
+namespace {
+
+/// The dtype of each value; kUndefined where several are possible.
+IdVector<ValueId, DType> dtypes_of(const Model& model) {
+  const dataflow::Analysis analysis = dataflow::analyse(model, {});
+  IdVector<ValueId, DType> dtypes(model.values.size(), DType::kUndefined);
+  for (const ValueId value : ids_below(model.values.size(), static_cast<ValueId>(1)))
+    if (const auto dtype = analysis.fact(value).dtypes.single()) dtypes[value] = *dtype;
+  return dtypes;
+}
+
+std::vector<std::int64_t> index_of(std::size_t element, std::span<const std::int64_t> extents) {
+  std::vector<std::int64_t> index(extents.size());
+  for (std::size_t axis = extents.size(); axis-- > 0;) {
+    const auto extent = static_cast<std::size_t>(std::max<std::int64_t>(extents[axis], 1));
+    index[axis] = static_cast<std::int64_t>(element % extent);
+    element /= extent;
+  }
+  return index;
+}
+
+/// Walks the nodes, with what is known of the values that later ones read.
+class Walk {
+ public:
+  Walk(const Model& model, const RecordedValues& recorded, const Contract& contract, const CompareOptions& options,
+       runtime::Memory& memory)
+      : model_(model),
+        recorded_(recorded),
+        contract_(contract),
+        options_(options),
+        memory_(memory),
+        dtypes_(dtypes_of(model)),
+        reference_(model, memory, contract, dtypes_),
+        storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)) {}
+
+  Result<Comparison> run(std::vector<HostValue> inputs) {
+    const Graph& main = model_.graph(GraphId::kMain);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].is_absent()) known_[main.inputs[i]] = {inputs[i], {}};
+    const runtime::GraphPlan plan(model_);
+    const auto& steps = plan.steps(GraphId::kMain);
+    if (steps.is_cyclic) return Error{"nodes of the graph depend on each other", {}};
+    for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
+      try {
+        if (auto error = visit(steps.nodes[at])) return *std::move(error);
+      } catch (const runtime::RunFault& fault) {
+        return Error{fmt::format("node `{}`: {}", model_.label(steps.nodes[at]), fault.message), {}};
+      }
+      for (const ValueId value : steps.drops[at]) known_.erase(value), unrecorded_.erase(value), conditions_drop(value);
+    }
+    comparison_.first = comparison_.results.size();
+    for (std::size_t i = comparison_.results.size(); i-- > 0;)
+      if (comparison_.results[i].test.verdict == Verdict::kBug) comparison_.first = i;
+    return std::move(comparison_);
+  }
+
+ private:
+  void conditions_drop(ValueId value) { unrounded_.erase(value), chain_.erase(value); }
+
+  /// What is known of a value before the node that reads it; an error of the files.
+  std::optional<Error> know(ValueId value) {
+    if (known_.contains(value)) return std::nullopt;
+    const Value& declared = model_.value(value);
+    if (declared.origin == ValueOrigin::kInput && recorded_.has(value)) {
+      Result<HostTensor> tensor = recorded_.read(value, dtypes_[value], memory_);
+      if (!tensor) return tensor.error();
+      known_[value] = {HostValue(*std::move(tensor)), {}};
+    } else if (declared.initializer != nullptr) {
+      known_[value] = {HostValue(load_constant(*declared.initializer, model_.path, storage_, memory_)), {}};
+    } else if (declared.sparse_initializer != nullptr) {
+      known_[value] = {HostValue(load_constant(*declared.sparse_initializer, model_.path, storage_, memory_)), {}};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> visit(NodeId node) {
+    NodeReference::Inputs inputs;
+    std::vector<NodeId> before;
+    for (const ValueId value : reference_.reads(node)) {
+      if (auto error = know(value)) return error;
+      const auto found = known_.find(value);
+      if (found == known_.end())
+        return give_up(node,
+                       fmt::format("nothing is known of its operand {}", quoted_for_people(model_.name_of(value))));
+      inputs[value] = found->second;
+      if (const auto chain = unrecorded_.find(value); chain != unrecorded_.end())
+        before.insert(before.end(), chain->second.begin(), chain->second.end());
+    }
+    std::ranges::sort(before);
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    const std::span<const ValueId> names = model_.results(model_.node(node));
+    const bool keeps =
+        options_.is_chained || std::ranges::any_of(names, [&](ValueId value) { return !recorded_.has(value); });
+    Result<std::vector<Expected>> expected = reference_.expect(node, inputs, {.keeps_replicas = keeps});
+    if (!expected) return give_up(node, expected.error().message);
+    for (std::size_t r = 0; r < names.size() && r < expected->size(); ++r) {
+      if (names[r] == ValueId::kAbsent || (*expected)[r].value.is_absent()) continue;
+      if (auto error = take(node, names[r], r, (*expected)[r], inputs, before)) return error;
+    }
+    return std::nullopt;
+  }
+
+  /// The node is left out; later ones read what is recorded of it.
+  std::optional<Error> give_up(NodeId node, std::string reason) {
+    comparison_.skipped.push_back({node, std::move(reason)});
+    for (const ValueId value : model_.results(model_.node(node))) {
+      if (value == ValueId::kAbsent || !recorded_.has(value)) continue;
+      Result<HostTensor> tensor = recorded_.read(value, dtypes_[value], memory_);
+      if (!tensor) return tensor.error();
+      known_[value] = {HostValue(*std::move(tensor)), {}};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> take(NodeId node, ValueId value, std::size_t r, Expected& expected,
+                            const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
+    const bool is_recorded = recorded_.has(value) && expected.value.is_tensor();
+    if (is_recorded) {
+      Result<HostTensor> other = recorded_.read(value, dtypes_[value], memory_);
+      if (!other) return other.error();
+      const Extents& extents = expected.value.tensor().extents();
+      if (other->extents() != extents && !expected.is_chosen)
+        return Error{fmt::format("{} is recorded as [{}], and its node `{}` gives [{}]",
+                                 quoted_for_people(model_.name_of(value)), fmt::join(other->extents(), ", "),
+                                 model_.label(node), fmt::join(extents, ", ")),
+                     {}};
+      if (dtypes_[value] == DType::kUndefined) dtypes_[value] = other->dtype();
+      if (expected.is_random) {
+        comparison_.skipped.push_back({node, "it draws random numbers"});
+      } else if (other->extents() == extents) {
+        judge(node, value, r, expected, *other, inputs, before);
+      }
+      if (!options_.is_chained || expected.is_random) {
+        remember_unrounded(node, value, r, expected, inputs);
+        known_[value] = {HostValue(*std::move(other)), {}};
+        return std::nullopt;
+      }
+    } else {
+      std::vector<NodeId>& chain = unrecorded_[value];
+      chain = before;
+      chain.push_back(node);
+    }
+    known_[value] = estimate_of(value, expected);
+    return std::nullopt;
+  }
+
+  using Extents = runtime::Extents;
+
+  void judge(NodeId node, ValueId value, std::size_t r, const Expected& expected, const HostTensor& other,
+             const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
+    NodeResult result{.node = node, .value = value, .unrecorded = before};
+    result.test = test_tensor(expected, other, memory_);
+    const Expected* judged = &expected;
+    Expected again;
+    const Suspect suspect{node, r, &inputs, &other, dtypes_[value]};
+    if (result.test.verdict == Verdict::kBug && !expected.spread.is_absent()) {
+      // A deviation found too small by chance.
+      auto many = reference_.expect(node, inputs, {.replicas = kManyReplicas});
+      if (many && r < many->size()) {
+        again = std::move((*many)[r]);
+        judged = &again;
+        result.test = test_tensor(again, other, memory_);
+      }
+    }
+    if (result.test.verdict == Verdict::kBug && before.empty() && !options_.is_chained) {
+      const Unrounded unrounded{&unrounded_, &chain_};
+      if (const auto met = find_condition(reference_, contract_, model_, suspect, unrounded, memory_)) {
+        result.test = met->test;
+        result.condition = met->name;
+      }
+    }
+    if (result.test.verdict == Verdict::kBug) result.cause = guess_cause(*judged, other, result.test, memory_);
+    result.worst_index = index_of(result.test.worst, other.extents());
+    comparison_.results.push_back(std::move(result));
+  }
+
+  /// For the condition that values stay unrounded between nodes: only where they are narrower than sums are.
+  void remember_unrounded(NodeId node, ValueId value, std::size_t r, const Expected& expected,
+                          const NodeReference::Inputs& inputs) {
+    const bool is_half = dtypes_[value] == DType::kFloat16 || dtypes_[value] == DType::kBFloat16;
+    if (!is_half || !expected.value.is_tensor() || expected.value.dtype() != DType::kFloat64) return;
+    unrounded_[value] = expected.value;
+    NodeReference::Inputs chain = inputs;
+    bool differs = false;
+    for (auto& [id, estimate] : chain)
+      if (const auto found = chain_.find(id); found != chain_.end()) estimate.value = found->second, differs = true;
+    chain_[value] = expected.value;
+    if (!differs) return;
+    auto along = reference_.expect(node, chain, {.replicas = 0});
+    if (along && r < along->size() && (*along)[r].value.is_tensor()) chain_[value] = (*along)[r].value;
+  }
+
+  /// What later nodes read where the reference has to stand in for a record.
+  Estimate estimate_of(ValueId value, Expected& expected) {
+    Estimate estimate{expected.value, std::move(expected.replicas)};
+    if (!expected.value.is_tensor() || !runtime::is_float(expected.value.dtype())) return estimate;
+    const HostTensor& tensor = expected.value.tensor();
+    const DType dtype = dtypes_[value] == DType::kUndefined ? tensor.dtype() : dtypes_[value];
+    HostTensor amounts(DType::kFloat64, tensor.extents(), memory_);
+    const HostTensor wide = runtime::to_float64(tensor, memory_);
+    const bool rounds = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
+    double most = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
+      const double stored = rounds || own > 0 ? ulp_of(float_format(dtype), wide.as<double>()[i]) / 2 : 0;
+      const double amount = own / 4 + stored;
+      amounts.as_mutable<double>()[i] = std::isfinite(amount) ? amount : 0;
+      most = std::max(most, amounts.as<double>()[i]);
+    }
+    if (most == 0) return estimate;
+    if (estimate.replicas.empty()) estimate.replicas.assign(kReplicas, HostValue(tensor));
+    for (std::size_t k = 0; k < estimate.replicas.size(); ++k) {
+      HostValue& replica = estimate.replicas[k];
+      if (!replica.is_tensor() || replica.tensor().extents() != tensor.extents()) continue;
+      HostTensor copy(DType::kFloat64, tensor.extents(), memory_);
+      runtime::load(replica.tensor(), 0, copy.size(), copy.as_mutable<double>().data());
+      shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), k, options_.seed));
+      replica = HostValue(std::move(copy));
+    }
+    return estimate;
+  }
+
+  const Model& model_;
+  const RecordedValues& recorded_;
+  const Contract& contract_;
+  const CompareOptions& options_;
+  runtime::Memory& memory_;
+  IdVector<ValueId, DType> dtypes_;
+  NodeReference reference_;
+  std::shared_ptr<const void> storage_;
+  NodeReference::Inputs known_;
+  std::map<ValueId, std::vector<NodeId>> unrecorded_;  ///< of values computed here: since the last records
+  std::map<ValueId, HostValue> unrounded_, chain_;
+  Comparison comparison_;
+};
+
+}  // namespace
+
+Verdict Comparison::verdict() const {
+  Verdict worst = Verdict::kIdentical;
+  for (const NodeResult& result : results) worst = std::max(worst, result.test.verdict);
+  return worst;
+}
+
+Result<Comparison> compare(const Model& model, const RecordedValues& recorded, std::vector<HostValue> inputs,
+                           const Contract& contract, const CompareOptions& options, runtime::Memory& memory) {
+  Walk walk(model, recorded, contract, options, memory);
+  return walk.run(std::move(inputs));
+}
+
+}  // namespace tensorlint::compare

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/compare/contract.h"
+#include "runtime/compare/recorded_values.h"
+#include "runtime/compare/tensor_test.h"
+
+namespace tensorlint::compare {
+
+/// One recorded value, held against the node that makes it.
+struct NodeResult {
+  NodeId node = NodeId::kNone;
+  ValueId value = ValueId::kAbsent;
+  TensorTest test{};
+  std::string_view condition{};  ///< what explains it if that holds (kExplainedIf): "tf32", "wide-intermediates", ...
+  std::string cause{};           ///< a guess, of a bug
+  std::vector<std::int64_t> worst_index{};
+  std::vector<NodeId> unrecorded{};  ///< nodes before it of which nothing is recorded: one of these may be to blame
+};
+
+/// A node whose results could not be compared.
+struct Skipped {
+  NodeId node = NodeId::kNone;
+  std::string reason;
+};
+
+struct Comparison {
+  std::vector<NodeResult> results;  ///< in topological order
+  std::vector<Skipped> skipped;     ///< the same
+  std::size_t first = 0;            ///< index of the first bug; results.size(): none
+
+  Verdict verdict() const;
+};
+
+struct CompareOptions {
+  bool is_chained = false;  ///< each node reads what the reference computed, not what was recorded
+  std::uint64_t seed = 0;
+};
+
+/// Holds every recorded value of the main graph against what its node should have given. `inputs`: by input of the
+/// graph; an absent one is recorded or has a default. Errors: shapes and dtypes that are not the model's, damaged
+/// files, a limit.
+Result<Comparison> compare(const Model& model, const RecordedValues& recorded, std::vector<runtime::HostValue> inputs,
+                           const Contract& contract, const CompareOptions& options, runtime::Memory& memory);
+
+}  // namespace tensorlint::compare

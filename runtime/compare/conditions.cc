@@ -1,0 +1,150 @@
+#include "runtime/compare/conditions.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "runtime/compare/floats.h"
+#include "runtime/values/codec.h"
+
+namespace tensorlint::compare {
+
+using runtime::HostTensor;
+using runtime::HostValue;
+using runtime::Rounding;
+
+namespace {
+
+using Change = std::function<double(double)>;
+
+/// Every element of a floating tensor, in float64, after `change`.
+HostValue changed(const HostValue& value, const Change& change, runtime::Memory& memory) {
+  if (!value.is_tensor() || !runtime::is_float(value.dtype())) return value;
+  const HostTensor wide = runtime::to_float64(value.tensor(), memory);
+  HostTensor result(DType::kFloat64, wide.extents(), memory);
+  std::ranges::transform(wide.as<double>(), result.as_mutable<double>().begin(), change);
+  return result;
+}
+
+/// float32 numbers with 10 bits after the point, as tensor cores read them: to nearest even, to nearest away from zero
+/// (cvt.rna of PTX), or cut off (what is given to them as it is).
+enum class Tf32 { kEven, kAway, kCut };
+double to_tf32(double x, Tf32 how) {
+  if (!std::isfinite(x)) return x;
+  auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+  if (how == Tf32::kAway) bits += 0x1000U;
+  if (how == Tf32::kEven) bits += 0xfffU + ((bits >> 13) & 1U);
+  return static_cast<double>(std::bit_cast<float>(bits & ~0x1fffU));
+}
+
+double to_dtype(double x, DType dtype) { return runtime::decode(dtype, runtime::encode(dtype, x, false)); }
+
+bool sums(const Rounding& rounding) {
+  return rounding.kind == Rounding::Kind::kAccumulates || rounding.kind == Rounding::Kind::kComposite;
+}
+
+class Search {
+ public:
+  Search(NodeReference& reference, const Model& model, const Suspect& suspect, runtime::Memory& memory)
+      : reference_(reference), model_(model), suspect_(suspect), memory_(memory) {}
+
+  /// What the test says if the node read `inputs` and was computed with `options`.
+  std::optional<TensorTest> explains(const NodeReference::Inputs& inputs, const ReferenceOptions& options,
+                                     const TestOptions& test = {}) {
+    auto expected = reference_.expect(suspect_.node, inputs, options);
+    if (!expected || suspect_.result >= expected->size()) return std::nullopt;
+    const Expected& result = (*expected)[suspect_.result];
+    if (!result.value.is_tensor() || result.value.tensor().extents() != suspect_.other->extents()) return std::nullopt;
+    TensorTest found = test_tensor(result, *suspect_.other, memory_, test);
+    if (found.verdict == Verdict::kBug || found.verdict == Verdict::kIllConditioned) return std::nullopt;
+    found.verdict = Verdict::kExplainedIf;
+    return found;
+  }
+
+  NodeReference::Inputs with(const Change& change, const std::function<bool(ValueId)>& applies) {
+    NodeReference::Inputs inputs = *suspect_.inputs;
+    for (auto& [id, estimate] : inputs)
+      if (applies(id)) estimate.value = changed(estimate.value, change, memory_);
+    return inputs;
+  }
+  bool is_constant(ValueId id) const {
+    return model_.value(id).initializer != nullptr || model_.value(id).sparse_initializer != nullptr;
+  }
+  static bool any(ValueId /*id*/) { return true; }
+
+  std::optional<TensorTest> tf32() {
+    if (suspect_.dtype != DType::kFloat32) return std::nullopt;
+    for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
+      if (auto found = explains(with([how](double x) { return to_tf32(x, how); }, any), {})) return found;
+    return std::nullopt;
+  }
+
+  std::optional<TensorTest> flush_to_zero() {
+    const double least = std::ldexp(1.0, float_format(suspect_.dtype).least_exponent);
+    return explains(with([least](double x) { return std::fabs(x) < least ? 0 : x; }, any), {}, {.flushes = true});
+  }
+
+  std::optional<TensorTest> wide_intermediates(const std::map<ValueId, HostValue>& unrounded) {
+    NodeReference::Inputs inputs = *suspect_.inputs;
+    bool differs = false;
+    for (auto& [id, estimate] : inputs)
+      if (const auto found = unrounded.find(id); found != unrounded.end())
+        estimate.value = found->second, differs = true;
+    return differs ? explains(inputs, {}) : std::nullopt;
+  }
+
+  std::optional<TensorTest> weights_in(DType dtype) {
+    if (suspect_.dtype == dtype) return std::nullopt;
+    return explains(with([dtype](double x) { return to_dtype(x, dtype); }, [&](ValueId id) { return is_constant(id); }),
+                    {});
+  }
+
+  std::optional<TensorTest> accumulates_in(DType dtype) {
+    const HostTensor wide = runtime::to_float64(*suspect_.other, memory_);
+    const auto holds = [dtype](double x) { return !std::isfinite(x) || to_dtype(x, dtype) == x; };
+    if (suspect_.dtype != DType::kFloat16 && suspect_.dtype != DType::kBFloat16 &&
+        !std::ranges::all_of(wide.as<double>(), holds))
+      return std::nullopt;
+    auto found = explains(*suspect_.inputs, {.accumulates_in = dtype});
+    constexpr double kFarBelow = 1.0 / 64;  // errors that such sums do not make
+    if (found && found->rms_ratio < kFarBelow) return std::nullopt;
+    return found;
+  }
+
+ private:
+  NodeReference& reference_;
+  const Model& model_;
+  const Suspect& suspect_;
+  runtime::Memory& memory_;
+};
+
+}  // namespace
+
+std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,
+                                        const Suspect& suspect, const Unrounded& unrounded, runtime::Memory& memory) {
+  if (!runtime::is_float(suspect.dtype)) return std::nullopt;
+  Search search(reference, model, suspect, memory);
+  const bool is_sum = sums(reference.rounding_of(suspect.node));
+  std::optional<Condition> found;
+  const auto take = [&](std::string_view name, std::optional<TensorTest> test) {
+    if (test) found = Condition{name, *test};
+    return found.has_value();
+  };
+  // What the contract allows needs no condition.
+  const auto allowed = [&](bool is_allowed) {
+    if (is_allowed) found->name = {}, found->test.verdict = Verdict::kExplained;
+    return found;
+  };
+  if (is_sum && take("tf32", search.tf32())) return allowed(contract.allows_tf32);
+  if (take("flush-to-zero", search.flush_to_zero())) return allowed(contract.flushes_to_zero);
+  if (take("wide-intermediates", search.wide_intermediates(*unrounded.of_node))) return found;
+  if (take("wide-intermediates", search.wide_intermediates(*unrounded.along))) return found;
+  if (is_sum && take("bf16-weights", search.weights_in(DType::kBFloat16))) return found;
+  if (is_sum && take("other-order", search.explains(*suspect.inputs, {.in_any_order = true}))) return found;
+  if (is_sum && take("fp16-accumulate", search.accumulates_in(DType::kFloat16))) return found;
+  if (is_sum && take("bf16-accumulate", search.accumulates_in(DType::kBFloat16))) return found;
+  return std::nullopt;
+}
+
+}  // namespace tensorlint::compare

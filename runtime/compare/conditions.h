@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "runtime/compare/node_reference.h"
+#include "runtime/compare/tensor_test.h"
+
+namespace tensorlint::compare {
+
+/// A recorded result that rounding alone does not explain.
+struct Suspect {
+  NodeId node = NodeId::kNone;
+  std::size_t result = 0;
+  const NodeReference::Inputs* inputs = nullptr;
+  const runtime::HostTensor* other = nullptr;
+  DType dtype = DType::kUndefined;
+};
+
+/// What values of float16 and bfloat16 were before they were stored: of their node alone, and along all nodes.
+struct Unrounded {
+  const std::map<ValueId, runtime::HostValue>* of_node = nullptr;
+  const std::map<ValueId, runtime::HostValue>* along = nullptr;
+};
+
+struct Condition {
+  std::string_view name;
+  TensorTest test;
+};
+
+/// The first condition that explains the result. Each is computed, and the result held against that with the bounds of
+/// ordinary rounding, but for sums in half precision, whose order is unknown: these are only considered where every
+/// element is a number of that precision, and where their bound is no larger than 64 times the errors.
+std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,
+                                        const Suspect& suspect, const Unrounded& unrounded, runtime::Memory& memory);
+
+}  // namespace tensorlint::compare

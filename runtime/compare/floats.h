@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/types/dtype.h"
+
+namespace tensorlint::compare {
+
+/// A binary floating format: digits of the significand, exponents of its smallest normal and its largest number.
+struct FloatFormat {
+  int digits = 24, least_exponent = -126;
+  double largest = 0x1.fffffep127;
+};
+
+/// Source: IEEE 754-2019; ONNX "Float stored in 8 bits" and "in 4 bits". Of anything else float32's.
+inline FloatFormat float_format(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return {53, -1022, 0x1.fffffffffffffp1023};
+    case DType::kFloat16:
+      return {11, -14, 65504};
+    case DType::kBFloat16:
+      return {8, -126, 0x1.fep127};
+    case DType::kFloat8E4M3FN:
+      return {4, -6, 448};
+    case DType::kFloat8E4M3FNUZ:
+      return {4, -7, 240};
+    case DType::kFloat8E5M2:
+      return {3, -14, 57344};
+    case DType::kFloat8E5M2FNUZ:
+      return {3, -15, 57344};
+    case DType::kFloat4E2M1:
+      return {2, 0, 6};
+    default:
+      return {};
+  }
+}
+
+/// Distance of the format's numbers around `x`: of subnormal ones that of the smallest normal number.
+inline double ulp_of(const FloatFormat& format, double x) {
+  if (!std::isfinite(x)) return 0;
+  const int exponent = x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);
+  return std::ldexp(1.0, exponent - format.digits + 1);
+}
+
+/// Half the distance from 1 to the next number: the relative error of one rounding to nearest.
+inline double roundoff_of(const FloatFormat& format) { return std::ldexp(1.0, -format.digits); }
+
+}  // namespace tensorlint::compare

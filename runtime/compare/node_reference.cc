@@ -1,0 +1,276 @@
+#include "runtime/compare/node_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ir/ops/entry.h"
+#include "runtime/compare/floats.h"
+#include "runtime/compare/noise.h"
+#include "runtime/values/codec.h"
+
+namespace tensorlint::compare {
+
+using runtime::HostTensor;
+using runtime::HostValue;
+using runtime::Purpose;
+using runtime::Rounding;
+
+namespace {
+
+/// float32 and narrower floats, which float64 holds with room for errors.
+bool is_narrow(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
+
+HostValue widened(const HostValue& value, runtime::Memory& memory) {
+  if (!value.is_tensor() || !is_narrow(value.dtype())) return value;
+  return runtime::to_float64(value.tensor(), memory);
+}
+
+/// The value as the model declares it, rounded where it was computed wide.
+HostValue declared(const HostValue& value, DType dtype, runtime::Memory& memory) {
+  if (!value.is_tensor() || value.dtype() != DType::kFloat64 || !is_narrow(dtype)) return value;
+  const HostTensor& wide = value.tensor();
+  HostTensor narrow(dtype, wide.extents(), memory);
+  runtime::store(narrow, 0, wide.size(), wide.as<double>().data(), false);
+  return narrow;
+}
+
+HostValue magnitude(const HostValue& value, runtime::Memory& memory) {
+  if (!value.is_tensor() || !runtime::is_float(value.dtype())) return value;
+  const HostTensor wide = runtime::to_float64(value.tensor(), memory);
+  HostTensor result(DType::kFloat64, wide.extents(), memory);
+  std::ranges::transform(wide.as<double>(), result.as_mutable<double>().begin(), [](double x) { return std::fabs(x); });
+  return result;
+}
+
+bool is_float_tensor(const HostValue& value) { return value.is_tensor() && runtime::is_float(value.dtype()); }
+
+/// Of a sum of n terms: n roundings at worst (Higham, 2002, 4.2), and four standard deviations of a random walk for
+/// nearly every order and every element (Higham and Mary, 2019).
+double steps_of(double terms, bool in_any_order) {
+  return in_any_order ? terms : std::min(terms, 4 * std::sqrt(terms));
+}
+
+constexpr double kFurtherSteps = 8;  ///< of a composite operator beside its sums: functions, scales, offsets
+
+}  // namespace
+
+NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
+                             const IdVector<ValueId, DType>& dtypes)
+    : model_(model), memory_(memory), contract_(contract), dtypes_(dtypes), interpreter_(model, memory) {
+  const auto read = [&](NodeId user, ValueId value) {
+    if (value == ValueId::kAbsent || model.value(value).graph != GraphId::kMain) return;
+    while (user != NodeId::kNone && model.node(user).graph != GraphId::kMain)
+      user = model.graph(model.node(user).graph).owner;
+    if (user == NodeId::kNone) return;
+    std::vector<ValueId>& values = reads_[user];
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  };
+  for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
+    for (const ValueId operand : model.operands(model.node(node))) read(node, operand);
+  for (const Graph& graph : model.graphs)
+    for (const ValueId output : graph.outputs)
+      if (graph.owner != NodeId::kNone) read(graph.owner, output);
+}
+
+std::span<const ValueId> NodeReference::reads(NodeId node) const {
+  const auto found = reads_.find(node);
+  return found == reads_.end() ? std::span<const ValueId>(nothing_) : found->second;
+}
+
+Rounding NodeReference::rounding_of(NodeId node) const {
+  const Operator& op = model_.op(model_.node(node));
+  const runtime::Evaluator* const evaluator =
+      op.function == GraphId::kNone ? runtime::find_evaluator(model_.text(op.domain), model_.text(op.name), op.opset)
+                                    : nullptr;
+  return evaluator == nullptr ? Rounding::composite() : evaluator->rounding();
+}
+
+DType NodeReference::working_dtype(DType dtype, const ReferenceOptions& options) const {
+  if (options.accumulates_in) return *options.accumulates_in;
+  return contract_.accumulates_in(runtime::is_float(dtype) ? dtype : DType::kFloat32);
+}
+
+void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
+  const Operator& op = model_.op(model_.node(node));
+  const ops::OpEntry* const entry = ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset);
+  // An operand that says how to compute is not data that rounding changes.
+  const auto is_host = [&](ValueId value) {
+    if (entry == nullptr || op.schema == nullptr) return false;
+    const std::span<const ValueId> operands = model_.operands(model_.node(node));
+    const std::span<const FormalParameter> formals = op.schema->inputs;
+    for (std::size_t i = 0; i < operands.size() && i < formals.size(); ++i) {
+      if (operands[i] != value) continue;
+      const auto role = entry->role_of(formals[i].name);
+      if (role == ops::OperandRole::kHost || role == ops::OperandRole::kHostList) return true;
+    }
+    return false;
+  };
+  for (const ValueId id : reads(node)) {
+    const auto found = inputs.find(id);
+    if (found == inputs.end()) continue;
+    const Estimate& estimate = found->second;
+    HostValue value = estimate.value;
+    if (form.replica >= 0 && !estimate.replicas.empty())
+      value = estimate.replicas[static_cast<std::size_t>(form.replica) % estimate.replicas.size()];
+    if (form.shaken > 0 && is_float_tensor(value) && !is_host(id)) {
+      const double tiny = rounding_of(node).kind == Rounding::Kind::kSelects ? 1e-300 : 0;  // parts equal zeros
+      const auto seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(id),
+                              static_cast<std::uint64_t>(form.replica));
+      const DType dtype = value.dtype();
+      value = shaken(value, form.shaken, tiny, seed, memory_);
+      if (!form.is_wide) value = declared(value, dtype, memory_);
+    }
+    value = form.is_wide ? widened(value, memory_) : declared(value, dtypes_[id], memory_);
+    interpreter_.hold(id, form.is_magnitude ? magnitude(value, memory_) : std::move(value));
+  }
+}
+
+double NodeReference::terms_of(NodeId node, const Inputs& inputs) {
+  if (const Result<double> terms = interpreter_.terms(node); terms && *terms > 0) return std::max(*terms, 1.0);
+  double longest = 1;
+  for (const ValueId id : reads(node))
+    if (const auto found = inputs.find(id); found != inputs.end() && is_float_tensor(found->second.value))
+      for (const std::int64_t extent : found->second.value.tensor().extents())
+        longest = std::max(longest, static_cast<double>(extent));
+  return longest;
+}
+
+void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms,
+                                   const ReferenceOptions& options, std::vector<Expected>& results) {
+  const Rounding rounding = rounding_of(node);
+  const bool sums = rounding.kind == Rounding::Kind::kAccumulates;
+  std::vector<HostValue> amplitudes;
+  if (sums || rounding.gives_amplitude) {
+    hold(node, inputs, {.is_wide = is_wide, .is_magnitude = sums && is_wide});
+    if (auto given = interpreter_.evaluate(node, Purpose::kAmplitude)) amplitudes = *std::move(given);
+    hold(node, inputs, {.is_wide = is_wide});
+  }
+  const std::span<const ValueId> names = model_.results(model_.node(node));
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    Expected& result = results[r];
+    if (!is_float_tensor(result.value)) continue;
+    const HostTensor& value = result.value.tensor();
+    const HostTensor wide = runtime::to_float64(value, memory_);
+    const DType dtype = dtypes_[names[r]] == DType::kUndefined ? value.dtype() : dtypes_[names[r]];
+    const FloatFormat format = float_format(dtype), working = float_format(working_dtype(dtype, options));
+    const double roundoff = roundoff_of(working), steps = steps_of(terms, options.in_any_order);
+    result.own = HostTensor(DType::kFloat64, value.extents(), memory_);
+    double* const own = result.own.as_mutable<double>().data();
+    const double* const y = wide.as<double>().data();
+    HostTensor scale;
+    if (r < amplitudes.size() && amplitudes[r].is_tensor() && amplitudes[r].tensor().extents() == value.extents())
+      scale = runtime::to_float64(amplitudes[r].tensor(), memory_);
+    const Contract::FunctionError function = contract_.function(rounding.function);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      switch (rounding.kind) {
+        case Rounding::Kind::kExact:
+        case Rounding::Kind::kSelects:
+        case Rounding::Kind::kRandom:
+          own[i] = 0;
+          break;
+        case Rounding::Kind::kRounded:
+          own[i] = std::max(contract_.operation_ulps - 0.5, 0.0) * ulp_of(format, y[i]);
+          break;
+        case Rounding::Kind::kFunction:
+          own[i] = function.ulps * ulp_of(working, y[i]) + function.absolute * roundoff;
+          break;
+        case Rounding::Kind::kAccumulates:
+          own[i] = scale.is_absent() ? HUGE_VAL : 2 * steps * roundoff * std::fabs(scale.as<double>()[i]);
+          break;
+        case Rounding::Kind::kComposite: {
+          const double amplitude = std::fabs(scale.is_absent() ? y[i] : scale.as<double>()[i]);
+          own[i] = 2 * (steps + kFurtherSteps) * roundoff * amplitude;
+          break;
+        }
+      }
+    }
+    const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
+    result.systematic = is_one_rounding ? 0 : 2 * (std::sqrt(terms) + kFurtherSteps) * roundoff;
+    if (rounding.kind == Rounding::Kind::kFunction) result.systematic = 2 * (function.ulps + 1) * roundoff;
+  }
+}
+
+void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
+                               std::vector<Expected>& results) {
+  std::vector<HostTensor> centres(results.size());
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (!results[r].value.is_tensor() || results[r].value.dtype() == DType::kString) continue;
+    centres[r] = runtime::to_float64(results[r].value.tensor(), memory_);
+    results[r].spread = HostTensor(DType::kFloat64, centres[r].extents(), memory_);
+    std::ranges::fill(results[r].spread.as_mutable<double>(), 0.0);
+  }
+  for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
+    hold(node, inputs, form);
+    auto replica = interpreter_.evaluate(node);
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (centres[r].is_absent()) continue;
+      const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
+                            (*replica)[r].tensor().extents() == centres[r].extents();
+      if (!is_there) {
+        results[r].is_chosen = true;
+        continue;
+      }
+      const HostTensor wide = runtime::to_float64((*replica)[r].tensor(), memory_);
+      const std::span<const double> a = wide.as<double>(), b = centres[r].as<double>();
+      double* const squares = results[r].spread.as_mutable<double>().data();
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+        const double off = a[i] - b[i];
+        squares[i] += std::isfinite(off) ? off * off : HUGE_VAL;
+      }
+      if (options.keeps_replicas) results[r].replicas.push_back((*replica)[r]);
+    }
+  }
+  for (Expected& result : results)
+    if (!result.spread.is_absent())
+      for (double& x : result.spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
+}
+
+double NodeReference::relative_shake(const Rounding& rounding, double terms, DType dtype) const {
+  if (rounding.kind == Rounding::Kind::kSelects) return 0x1p-50;  // parts what is equal
+  if (rounding.kind != Rounding::Kind::kComposite || rounding.gives_amplitude) return 0;
+  return 2 * std::sqrt(terms) * roundoff_of(float_format(dtype));
+}
+
+Result<std::vector<Expected>> NodeReference::expect(NodeId node, const Inputs& inputs,
+                                                    const ReferenceOptions& options) {
+  try {
+    const Rounding rounding = rounding_of(node);
+    const bool is_noisy = std::ranges::any_of(reads(node), [&](ValueId id) {
+      const auto found = inputs.find(id);
+      return found != inputs.end() && !found->second.replicas.empty();
+    });
+    Form form{.is_wide = is_noisy || rounding.kind != Rounding::Kind::kExact};
+    hold(node, inputs, form);
+    Result<std::vector<HostValue>> values = interpreter_.evaluate(node);
+    if (!values && form.is_wide) {
+      form.is_wide = false;
+      hold(node, inputs, form);
+      values = interpreter_.evaluate(node);
+    }
+    if (!values) return values.error();
+    std::vector<Expected> results(values->size());
+    const std::span<const ValueId> names = model_.results(model_.node(node));
+    DType dtype = DType::kUndefined;
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      results[r].value = std::move((*values)[r]);
+      results[r].is_random = rounding.kind == Rounding::Kind::kRandom;
+      results[r].is_rounded = !form.is_wide && rounding.kind != Rounding::Kind::kExact;
+      if (dtype == DType::kUndefined && runtime::is_float(dtypes_[names[r]])) dtype = dtypes_[names[r]];
+    }
+    if (results.empty() || results.front().is_random) return results;
+    const double terms = terms_of(node, inputs);
+    set_own_errors(node, inputs, form.is_wide, terms, options, results);
+    form.shaken = relative_shake(rounding, terms, working_dtype(dtype, options));
+    if (is_noisy || form.shaken > 0) set_spread(node, inputs, form, options, results);
+    return results;
+  } catch (const runtime::RunFault& fault) {
+    return Error{fault.message, {}};
+  }
+}
+
+}  // namespace tensorlint::compare

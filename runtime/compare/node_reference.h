@@ -1,0 +1,95 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/id_vector.h"
+#include "runtime/compare/contract.h"
+#include "runtime/interpreter/evaluator.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace tensorlint::compare {
+
+/// Runs of the reference with rounding at random, by which the noise of a node or of a chain of nodes is known: their
+/// deviations are what the roundings of an engine may do to a value.
+inline constexpr int kReplicas = 8;
+/// Before a node is called a bug: with so few degrees of freedom as 8, a deviation is found too small now and then.
+inline constexpr int kManyReplicas = 32;
+/// So many standard deviations are explained by rounding. Those of 32 replicas lie beyond it once in 10^6, were their
+/// roundings no larger than an engine's; they are twice as large and more.
+inline constexpr double kDeviations = 6;
+
+/// What a node reads: what the other engine recorded, or what the reference computed instead of it.
+struct Estimate {
+  runtime::HostValue value;
+  std::vector<runtime::HostValue> replicas;  ///< none: the other engine read this very value
+};
+
+/// What a node should have given for what it read.
+struct Expected {
+  runtime::HostValue value;    ///< in float64 where the operator allows it: not yet rounded to its dtype
+  bool is_rounded = false;     ///< to its dtype, by the interpreter
+  runtime::HostTensor own;     ///< float64: bound of the node's errors but for the rounding to the result's dtype
+  runtime::HostTensor spread;  ///< float64: standard deviation of the replicas
+  bool is_chosen = false;      ///< replicas have other shapes: elements decide about them
+  double systematic = 0;       ///< relative error that all elements may share
+  bool is_random = false;
+  std::vector<runtime::HostValue> replicas;
+};
+
+/// How nodes are computed and how far their results may be off.
+struct ReferenceOptions {
+  int replicas = kReplicas;
+  bool keeps_replicas = false;            ///< for nodes after it
+  std::optional<DType> accumulates_in{};  ///< instead of what the contract says
+  bool in_any_order = false;              ///< the bound of the worst order of a sum, not of nearly all orders
+};
+
+/// Computes nodes of the main graph one by one from operands that it is given.
+class NodeReference {
+ public:
+  /// `dtypes`: of the values in the model; kUndefined where that is not known. All outlive this.
+  NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
+                const IdVector<ValueId, DType>& dtypes);
+
+  /// Values that the node reads: operands, and what its bodies capture.
+  std::span<const ValueId> reads(NodeId node) const;
+  using Inputs = std::map<ValueId, Estimate>;
+
+  /// One for each result; an absent value where the node leaves a result out.
+  Result<std::vector<Expected>> expect(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
+  runtime::Rounding rounding_of(NodeId node) const;
+
+ private:
+  using Results = std::vector<runtime::HostValue>;
+  /// The operands of a node as they are held for a computation.
+  struct Form {
+    bool is_wide = true;        ///< floats in float64, where float32 and narrower ones are declared
+    bool is_magnitude = false;  ///< absolute values
+    int replica = -1;           ///< which; -1: none
+    double shaken = 0;          ///< relative change of each element
+  };
+
+  void hold(NodeId node, const Inputs& inputs, const Form& form);
+  double terms_of(NodeId node, const Inputs& inputs);
+  double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype) const;
+  void set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms, const ReferenceOptions& options,
+                      std::vector<Expected>& results);
+  /// Errors: the memory limit.
+  void set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
+                  std::vector<Expected>& results);
+  DType working_dtype(DType dtype, const ReferenceOptions& options) const;
+
+  const Model& model_;
+  runtime::Memory& memory_;
+  const Contract& contract_;
+  const IdVector<ValueId, DType>& dtypes_;
+  runtime::Interpreter interpreter_;
+  std::map<NodeId, std::vector<ValueId>> reads_;
+  std::vector<ValueId> nothing_;
+};
+
+}  // namespace tensorlint::compare

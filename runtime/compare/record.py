@@ -1,0 +1,277 @@
+"""Records what onnxruntime computes for every value of a model: `python3 record.py model.onnx --out FOLDER`.
+
+Needs onnxruntime and numpy, and nothing else: it runs on the machine that has the accelerator. Copy FOLDER to where
+tensorlint is and run `tensorlint compare model.onnx --against FOLDER`.
+
+Values become outputs of the graph by appending to the bytes of the model: a protobuf message that follows another one
+is merged with it, and outputs are a repeated field. They are recorded in groups, so that only some are in memory, and
+in shards `values-0000.npz`, ... of bounded size. Each run checks that the outputs of the model are still what they are
+without further outputs: what one observes may change what is computed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+
+# Field numbers of onnx.proto.
+MODEL_GRAPH = 7
+GRAPH_NODE, GRAPH_OUTPUT = 1, 12
+NODE_OUTPUT, VALUE_NAME = 2, 1
+DTYPES = {
+    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
+    "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64,
+    "tensor(uint8)": np.uint8, "tensor(uint16)": np.uint16, "tensor(uint32)": np.uint32, "tensor(uint64)": np.uint64,
+    "tensor(bool)": np.bool_,
+}
+BFLOAT16 = "tensor(bfloat16)"
+
+
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """The length-delimited fields of a message."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            _, at = varint(data, at)
+        elif kind == 1:
+            at += 8
+        elif kind == 5:
+            at += 4
+        elif kind == 2:
+            size, at = varint(data, at)
+            yield key >> 3, data[at : at + size]
+            at += size
+        else:
+            raise ValueError("not an ONNX model")
+    if at != len(data):
+        raise ValueError("the model is cut short")
+
+
+def delimited(field: int, payload: bytes) -> bytes:
+    def number(value: int) -> bytes:
+        out = bytearray()
+        while value >= 0x80:
+            out.append(value & 0x7F | 0x80)
+            value >>= 7
+        out.append(value)
+        return bytes(out)
+
+    return number(field << 3 | 2) + number(len(payload)) + payload
+
+
+def node_results(model: bytes) -> list[str]:
+    """Names of what the nodes of the main graph give, in file order."""
+    names: list[str] = []
+    for field, graph in fields(memoryview(model)):
+        if field != MODEL_GRAPH:
+            continue
+        for part, node in fields(graph):
+            if part == GRAPH_NODE:
+                names += [bytes(name).decode() for key, name in fields(node) if key == NODE_OUTPUT and len(name) > 0]
+    return names
+
+
+def with_outputs(model: bytes, names: list[str]) -> bytes:
+    """The model with further outputs, whose types the engine infers."""
+    infos = b"".join(delimited(GRAPH_OUTPUT, delimited(VALUE_NAME, name.encode())) for name in names)
+    return model + delimited(MODEL_GRAPH, infos)
+
+
+class Runner:
+    def __init__(self, path: Path, providers: list[str], level: str, threads: int) -> None:
+        self.path, self.providers, self.threads = path, providers, threads
+        self.level = getattr(ort.GraphOptimizationLevel, f"ORT_{level.upper()}" if level == "disable_all" else f"ORT_ENABLE_{level.upper()}")
+        self.model = path.read_bytes()
+
+    def session(self, names: list[str]) -> ort.InferenceSession:
+        options = ort.SessionOptions()
+        options.graph_optimization_level = self.level
+        options.intra_op_num_threads = self.threads
+        options.log_severity_level = 3
+        # Beside the model, where its external data is.
+        with tempfile.NamedTemporaryFile(suffix=".onnx", dir=self.path.parent, delete=False) as file:
+            file.write(with_outputs(self.model, names) if names else self.model)
+        try:
+            return ort.InferenceSession(file.name, options, providers=self.providers)
+        finally:
+            os.unlink(file.name)
+
+    def kinds(self, names: list[str]) -> dict[str, str]:
+        return {each.name: each.type for each in self.session(names).get_outputs()}
+
+    def run(self, names: list[str], inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """All outputs, and the values of `names` that are tensors."""
+        session = self.session(names)
+        kinds = {each.name: each.type for each in session.get_outputs()}
+        wanted = [name for name, kind in kinds.items() if kind in DTYPES or kind == BFLOAT16 or kind == "tensor(string)"]
+        feeds = {each.name: ort_input(each.type, inputs[each.name]) for each in session.get_inputs() if each.name in inputs}
+        values = session.run_with_ort_values(wanted, feeds)
+        return {name: array_of(kinds[name], value) for name, value in zip(wanted, values, strict=True)}
+
+
+def ort_input(kind: str, array: np.ndarray) -> ort.OrtValue:
+    if kind == BFLOAT16:
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.asarray(array, order="C").view(np.uint16), 16)
+    return ort.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
+
+
+def array_of(kind: str, value: ort.OrtValue) -> np.ndarray:
+    """numpy has no bfloat16: its bits are two opaque bytes, as the package ml_dtypes writes them."""
+    if kind != BFLOAT16:
+        return np.asarray(value.numpy())
+    shape = tuple(value.shape())
+    count = int(np.prod(shape, dtype=np.int64))
+    import ctypes
+
+    raw = ctypes.string_at(value.data_ptr(), 2 * count) if count else b""
+    return np.frombuffer(raw, np.uint16).reshape(shape)
+
+
+class Shards:
+    """`values-0000.npz`, ...: a new one where the next array would make it larger than `limit` bytes."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit, self.count, self.size = folder, limit, 0, 0
+        self.file: zipfile.ZipFile | None = None
+
+    def add(self, name: str, array: np.ndarray, is_bfloat16: bool) -> None:
+        if self.file is None or self.size + array.nbytes > self.limit:
+            self.close()
+            path = self.folder / f"values-{self.count:04d}.npz"
+            self.file = zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True)
+            self.count, self.size = self.count + 1, 0
+        if is_bfloat16:
+            array = array.view("V2")
+        with self.file.open(f"{name}.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, array, allow_pickle=False)
+        self.size += array.nbytes
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession) -> dict[str, np.ndarray]:
+    inputs: dict[str, np.ndarray] = {}
+    for given in arguments.inputs:
+        name, _, path = given.partition("=")
+        if not path:
+            sys.exit(f"record.py: `{given}` is not NAME=FILE.npy")
+        inputs[name] = np.load(path, allow_pickle=False)
+    draw = np.random.default_rng(arguments.seed)
+    sizes: dict[str, int] = {}
+    for each in session.get_inputs():
+        if each.name in inputs:
+            continue
+        shape = [extent if isinstance(extent, int) else sizes.setdefault(str(extent), int(draw.integers(2, 5))) for extent in each.shape]
+        kind = BFLOAT16 if each.type == BFLOAT16 else DTYPES.get(each.type)
+        if kind is None:
+            sys.exit(f"record.py: give the input `{each.name}` of type {each.type} with --inputs")
+        if kind == BFLOAT16:
+            bits = draw.standard_normal(shape).astype(np.float32).view(np.uint32)
+            inputs[each.name] = (bits >> 16).astype(np.uint16)
+        elif kind == np.bool_:
+            inputs[each.name] = draw.integers(0, 2, shape).astype(np.bool_)
+        elif np.issubdtype(kind, np.integer):
+            inputs[each.name] = draw.integers(0, arguments.most, shape).astype(kind)
+        else:
+            inputs[each.name] = draw.standard_normal(shape).astype(kind)
+    return inputs
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def record(arguments: argparse.Namespace) -> int:
+    runner = Runner(Path(arguments.model), arguments.providers.split(","), arguments.level, arguments.threads)
+    folder = Path(arguments.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.glob("values*.npz")):
+        sys.exit(f"record.py: `{folder}` has recorded values already")
+    plain = runner.session([])
+    inputs = load_inputs(arguments, plain)
+    bfloat16 = {each.name for each in plain.get_inputs() if each.type == BFLOAT16}
+    outputs = [each.name for each in plain.get_outputs()]
+    unmarked = runner.run([], inputs)
+    again = runner.run([], inputs)
+    repeats = all(same(unmarked[name], again[name]) for name in unmarked)
+    wanted = [name for name in node_results(runner.model) if name not in outputs]
+    if arguments.values:
+        chosen = set(arguments.values.split(","))
+        wanted = [name for name in wanted if name in chosen]
+    shards = Shards(folder, arguments.shard)
+    for name, array in inputs.items():
+        shards.add(name, array, name in bfloat16)
+    changed: set[str] = set()
+    for names, kinds, values in runs(runner, wanted, inputs, arguments.memory):
+        changed |= {name for name in unmarked if not same(unmarked[name], values[name])}
+        for name in names:
+            if name in values and values[name].dtype != object:
+                shards.add(name, values[name], kinds[name] == BFLOAT16)
+        last = kinds, values
+    for name in unmarked:
+        if last[1][name].dtype != object:
+            shards.add(name, last[1][name], last[0][name] == BFLOAT16)
+    shards.close()
+    print(f"recorded {len(wanted) + len(unmarked)} values and {len(inputs)} inputs in {folder}")
+    if not repeats:
+        print("the engine is not deterministic: two runs of the model give different outputs")
+    elif changed:
+        print(f"observation changes the result: {', '.join(sorted(changed))} differ when further values are outputs")
+    return 0
+
+
+Run = tuple[list[str], dict[str, str], dict[str, np.ndarray]]
+
+
+def runs(runner: Runner, wanted: list[str], inputs: dict[str, np.ndarray], memory: int) -> Iterator[Run]:
+    """Names, types and values of all, in one run if that fits: values of several runs need not belong together."""
+    first = wanted[:16]  # so few at first: nothing is known of their sizes
+    values = runner.run(first, inputs)
+    each = sum(values[name].nbytes for name in first if name in values) // max(len(first), 1)
+    group = len(wanted) if each * len(wanted) <= memory else max(1, memory // max(each, 1))
+    for at in range(0, max(len(wanted), 1), max(group, 1)):
+        names = wanted[at : at + group]
+        yield names, runner.kinds(names), runner.run(names, inputs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="record what onnxruntime computes for every value of a model")
+    parser.add_argument("model")
+    parser.add_argument("--out", required=True, help="folder for the shards; made if it is not there")
+    parser.add_argument("--inputs", action="append", default=[], metavar="NAME=FILE.npy")
+    parser.add_argument("--seed", type=int, default=0, help="draw the inputs that are not given (default: 0)")
+    parser.add_argument("--most", type=int, default=2, help="drawn integers are below this (default: 2)")
+    parser.add_argument("--values", default="", help="only these, comma-separated (default: all)")
+    parser.add_argument("--providers", default="CPUExecutionProvider", help="of onnxruntime, comma-separated")
+    parser.add_argument("--level", default="disable_all", choices=["disable_all", "basic", "extended", "all"], help="of its graph optimisations (default: disable_all)")
+    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime (default: its choice)")
+    parser.add_argument("--shard", type=int, default=1 << 30, help="bytes of arrays in a file (default: 2^30)")
+    parser.add_argument("--memory", type=int, default=1 << 30, help="bytes of values that are outputs at once (default: 2^30)")
+    return record(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/compare/comparison.h"
+
+namespace tensorlint::compare {
+
+/// Where a node was written, as whoever knows sources says it.
+struct SourceLine {
+  std::string file, source;
+  int line = 0, column = 0;
+};
+using SourceLines = std::map<NodeId, SourceLine>;
+
+/// Lines `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`; what is not one is left out.
+SourceLines parse_locations(std::string_view text);
+
+struct ReportedModel {
+  const Model& model;
+  SourceLines locations;
+};
+
+/// The first bug with its line and cause, conditions and a summary.
+std::string text_report(const Comparison& comparison, const ReportedModel& reported);
+/// docs/schema/compare.schema.json; with a newline at its end.
+std::string json_report(const Comparison& comparison, const ReportedModel& reported);
+
+}  // namespace tensorlint::compare

@@ -1,0 +1,153 @@
+#include "runtime/run/compare.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/descriptor.h"
+#include "base/escape.h"
+#include "base/file_bytes.h"
+#include "base/output.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/model_reader.h"
+#include "ir/text/reader.h"
+#include "runtime/compare/comparison.h"
+#include "runtime/compare/report.h"
+#include "runtime/run/inputs.h"
+#include "runtime/run/process.h"
+#include "runtime/values/parallel.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+struct CompareArguments {
+  std::string model, against, contract, format = "text", output, locations;
+  bool is_text = false, is_chained = false;
+  InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
+  std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
+  double time_limit = 0;
+  int threads = 0;
+};
+
+int refuse(std::string_view message) {
+  cli::write_stderr(fmt::format("tensorlint compare: {}\n", message));
+  return kRefused;
+}
+
+template <typename Number>
+bool read_number(std::string_view text, Number& to) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool set(CompareArguments& to, std::string_view name, const std::string& value) {
+  if (name == "model") return to.model = value, true;
+  if (name == "text") return to.is_text = true;
+  if (name == "inputs") return to.inputs.inputs.push_back(value), true;
+  if (name == "seed") return read_number(value, to.inputs.seed.emplace());
+  if (name == "against") return to.against = value, true;
+  if (name == "contract") return to.contract = value, true;
+  if (name == "format") return to.format = value, value == "text" || value == "json";
+  if (name == "output") return to.output = value, true;
+  if (name == "chained") return to.is_chained = true;
+  if (name == "window") return read_number(value, to.window) && to.window > 0;
+  if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
+  if (name == "threads") return read_number(value, to.threads) && to.threads > 0 && to.threads <= 256;
+  if (name == "locations") return to.locations = value, true;
+  return false;
+}
+
+Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
+  CompareArguments result;
+  for (const std::string_view argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--") || equals == std::string_view::npos ||
+        !set(result, argument.substr(2, equals - 2), std::string(argument.substr(equals + 1))))
+      return Error{fmt::format("`{}` cannot be understood; `tensorlint compare --help` lists the options", argument),
+                   {}};
+  }
+  if (result.model.empty() || result.against.empty())
+    return Error{"`tensorlint compare MODEL --against DIR` starts this program", {}};
+  return result;
+}
+
+/// A contract that comes with the program, or a file.
+Result<compare::Contract> contract_of(const std::string& name) {
+  std::string_view text = compare::contract_text(name.empty() ? "onnxruntime-cpu" : name);
+  std::shared_ptr<const onnx::FileBytes> file;
+  if (text.empty()) {
+    const auto opened = onnx::FileBytes::open(name);
+    if (!opened) return Error{fmt::format("the contract {}: {}", quoted_for_people(name), opened.error().message), {}};
+    file = *opened;
+    text = file->bytes();
+  }
+  Result<compare::Contract> contract = compare::parse_contract(text);
+  if (!contract)
+    return Error{fmt::format("the contract {}: {}", quoted_for_people(name), contract.error().message), {}};
+  return contract;
+}
+
+/// What the program that started this one wrote: all of an inherited descriptor, from its beginning.
+std::string text_of_descriptor(const std::string& number) {
+  int descriptor = -1;
+  if (number.empty() || !read_number(number, descriptor)) return {};
+  std::string text(std::size_t{1} << 16, '\0');
+  std::size_t size = 0;
+  constexpr std::size_t kMost = std::size_t{1} << 28;
+  while (size < kMost) {
+    if (size == text.size()) text.resize(2 * size);
+    const ::ssize_t got = ::pread(descriptor, text.data() + size, text.size() - size, static_cast<::off_t>(size));
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+int compare_model(const CompareArguments& arguments) {
+  start_clock(arguments.time_limit);
+  set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
+  limit_process(arguments.window);
+  const Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
+  if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
+  const Model& model = *read;
+  const Result<compare::Contract> contract = contract_of(arguments.contract);
+  if (!contract) return refuse(contract.error().message);
+  Memory memory(arguments.window);
+  Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, memory);
+  if (!inputs) return refuse(inputs.error().message);
+  const Result<compare::RecordedValues> recorded = compare::RecordedValues::open(arguments.against, model);
+  if (!recorded) return refuse(recorded.error().message);
+  const Graph& main = model.graph(GraphId::kMain);
+  for (std::size_t i = 0; i < inputs->size(); ++i) {
+    const Value& value = model.value(main.inputs[i]);
+    const bool has_default = value.initializer != nullptr || value.sparse_initializer != nullptr;
+    if ((*inputs)[i].is_absent() && !has_default && !recorded->has(main.inputs[i]))
+      return refuse(fmt::format("the input {} is missing: it is not recorded, and --inputs does not give it",
+                                quoted_for_people(model.name_of(main.inputs[i]))));
+  }
+  const Result<compare::Comparison> comparison =
+      compare::compare(model, *recorded, *std::move(inputs), *contract, {.is_chained = arguments.is_chained}, memory);
+  if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
+  if (comparison->results.empty()) return refuse("none of the recorded values could be compared with their nodes");
+  const compare::ReportedModel reported{model, compare::parse_locations(text_of_descriptor(arguments.locations))};
+  const std::string text = arguments.format == "json" ? compare::json_report(*comparison, reported)
+                                                      : compare::text_report(*comparison, reported);
+  const auto failed = arguments.output.empty() ? cli::write_stdout(text) : cli::write_file(arguments.output, text);
+  if (failed) return refuse(failed->message);
+  return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;
+}
+
+}  // namespace
+
+int run_compare(const std::vector<std::string>& arguments) {
+  const Result<CompareArguments> parsed = parse(arguments);
+  return parsed ? compare_model(*parsed) : refuse(parsed.error().message);
+}
+
+}  // namespace tensorlint::runtime

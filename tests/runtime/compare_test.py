@@ -1,0 +1,241 @@
+"""`tensorlint compare`: what onnxruntime records agrees; a planted fault is named at its node; bad input is refused."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "runtime/compare"))
+import record
+
+sys.path.insert(0, str(ROOT / "tests/cli"))
+from json_schema import problems
+
+TOOL = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
+SCHEMA = json.loads((ROOT / "docs/schema/compare.schema.json").read_text())
+NETWORK = """<ir_version: 10, opset_import: ["": 21]>
+g (float[6, 48] x, float[48, 64] w, float[64] b, float[64] scale, float[64] shift) => (float[6, 64] y) {
+  [product] p = MatMul (x, w)
+  [bias] h = Add (p, b)
+  [norm] n = LayerNormalization <axis = -1, epsilon = 1e-5> (h, scale, shift)
+  [act] a = Gelu (n)
+  [soft] s = Softmax <axis = -1> (a)
+  [scaled] y = Mul (s, a)
+}
+"""
+
+
+def recorded(model: Path, folder: Path, **options: object) -> str:
+    defaults: dict[str, object] = {"model": str(model), "out": str(folder), "inputs": [], "seed": 0, "most": 2, "values": "", "providers": "CPUExecutionProvider",
+                                   "level": "disable_all", "threads": 1, "shard": 1 << 30, "memory": 1 << 30}
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        record.record(argparse.Namespace(**{**defaults, **options}))
+    return said.getvalue()
+
+
+def write_npz(path: Path, arrays: dict[str, np.ndarray], method: int = zipfile.ZIP_STORED) -> None:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=True)
+
+
+def write_message(path: Path, name: str, array: np.ndarray) -> None:
+    path.write_bytes(onnx.numpy_helper.from_array(array, name).SerializeToString())
+
+
+def for_each(arrays: dict[str, np.ndarray], write: Callable[[int, str, np.ndarray], None]) -> None:
+    for i, (name, array) in enumerate(arrays.items()):
+        write(i, name, array)
+
+
+class CompareTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.model = self.folder / "m.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK), self.model)
+
+    def compare(self, against: Path, *arguments: str, model: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([TOOL, "compare", str(model or self.model), "--against", str(against), *arguments], capture_output=True, text=True, timeout=120)
+
+    def report(self, against: Path, *arguments: str, model: Path | None = None) -> dict:
+        result = self.compare(against, "--format", "json", *arguments, model=model)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        document = json.loads(result.stdout)
+        self.assertEqual(problems(document, SCHEMA), [])
+        self.assertEqual(result.returncode == 1, document["verdict"] == "bug")
+        return document
+
+    def arrays(self, **change: np.ndarray) -> Path:
+        """What onnxruntime records, with other arrays in place of some."""
+        if not (self.folder / "r").exists():
+            recorded(self.model, self.folder / "r")
+        arrays = dict(np.load(self.folder / "r/values-0000.npz")) | change
+        out = self.folder / f"changed-{len(list(self.folder.iterdir()))}"
+        out.mkdir()
+        write_npz(out / "values.npz", arrays)
+        return out
+
+    def test_what_onnxruntime_computes_agrees(self) -> None:
+        for level in ("disable_all", "basic", "extended", "all"):
+            for seed in range(3):
+                with self.subTest(level=level, seed=seed):
+                    out = self.folder / f"{level}-{seed}"
+                    self.assertNotIn("observation", recorded(self.model, out, level=level, seed=seed))
+                    document = self.report(out)
+                    self.assertIn(document["verdict"], ("identical", "explained"))
+                    self.assertEqual([node["node"] for node in document["nodes"]], ["product", "bias", "norm", "act", "soft", "scaled"])
+                    self.assertEqual((document["first"], document["skipped"]), (None, []))
+
+    def test_a_fault_is_named_at_its_node_and_nowhere_else(self) -> None:
+        faults = {
+            "product": NETWORK.replace("MatMul (x, w)", "MatMul (xx, w)").replace("  [product]", "  xx = Mul (x, x)\n  [product]"),
+            "norm": NETWORK.replace("1e-5", "1e-2"),
+            "act": NETWORK.replace("Gelu (n)", 'Gelu <approximate = "tanh"> (n)'),
+            "soft": NETWORK.replace("Softmax <axis = -1>", "Softmax <axis = 0>"),
+        }
+        for node, text in faults.items():
+            with self.subTest(node=node):
+                faulty = self.folder / f"{node}.onnx"
+                onnx.save(onnx.parser.parse_model(text), faulty)
+                out = self.folder / node
+                recorded(faulty, out, values="p,h,n,a,s")
+                document = self.report(out)
+                self.assertEqual([each["node"] for each in document["nodes"] if each["verdict"] == "bug"], [node])
+                self.assertEqual(document["first"]["node"], node)
+
+    def test_the_text_names_line_figures_and_cause(self) -> None:
+        text_model = self.folder / "m.onnxtxt"
+        text_model.write_text(NETWORK)
+        recorded(self.model, self.folder / "r0")
+        h = np.load(self.folder / "r0/values-0000.npz")["h"]
+        result = self.compare(self.arrays(h=(h * np.float32(1.5)).astype(np.float32)), model=text_model)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("bug: `h` of node `bias` (Add) is the first value that rounding does not explain", result.stdout)
+        self.assertIn("m.onnxtxt:4", result.stdout)
+        self.assertIn("all elements are 1.5 times the reference", result.stdout)
+
+    def test_a_fault_behind_nodes_that_are_not_recorded_names_them_too(self) -> None:
+        faulty = self.folder / "faulty.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK.replace("1e-5", "1e-2")), faulty)
+        recorded(faulty, self.folder / "r", values="p,a,s")
+        document = self.report(self.folder / "r")
+        self.assertEqual(document["first"]["node"], "act")
+        self.assertEqual(document["nodes"][1]["unrecorded"], ["bias", "norm"])
+        recorded(self.model, self.folder / "right", values="p,a,s")
+        for arguments in ([], ["--chained"]):
+            self.assertEqual(self.report(self.folder / "right", *arguments)["verdict"], "explained")
+
+    def test_chained_runs_find_faults_too(self) -> None:
+        faulty = self.folder / "faulty.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK.replace("Gelu (n)", 'Gelu <approximate = "tanh"> (n)')), faulty)
+        recorded(faulty, self.folder / "r")
+        self.assertEqual(self.report(self.folder / "r", "--chained")["first"]["node"], "act")
+
+    def test_every_way_to_write_arrays_is_read(self) -> None:
+        recorded(self.model, self.folder / "r")
+        arrays = dict(np.load(self.folder / "r/values-0000.npz"))
+        ways: dict[str, Callable[[Path], None]] = {
+            "deflated": lambda out: write_npz(out / "values.npz", arrays, zipfile.ZIP_DEFLATED),
+            "fortran": lambda out: write_npz(out / "values.npz", {name: np.asfortranarray(array) for name, array in arrays.items()}),
+            "big-endian": lambda out: write_npz(out / "values.npz", {name: array.astype(array.dtype.newbyteorder(">")) for name, array in arrays.items()}),
+            "npy": lambda out: for_each(arrays, lambda i, name, array: np.save(out / f"{name}.npy", array)),
+            "pb": lambda out: for_each(arrays, lambda i, name, array: write_message(out / f"{i}.pb", name, array)),
+            "shards": lambda out: for_each(arrays, lambda i, name, array: write_npz(out / f"values-{i}.npz", {name: array})),
+        }
+        expected = self.report(self.folder / "r")
+        for name, write in ways.items():
+            with self.subTest(way=name):
+                out = self.folder / name
+                out.mkdir()
+                write(out)
+                self.assertEqual(self.report(out), expected)
+
+    def refuses(self, what: str, against: Path, *arguments: str) -> None:
+        result = self.compare(against, *arguments)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn(what, result.stderr)
+        self.assertEqual(result.stdout, "")
+
+    def test_bad_values_are_refused(self) -> None:
+        good = self.arrays()
+        self.refuses("the model has no value `q`", self.arrays(q=np.zeros(3, np.float32)))
+        self.refuses("`h` is recorded as [6, 63], and its node `bias` gives [6, 64]", self.arrays(h=np.zeros((6, 63), np.float32)))
+        self.refuses("int64, and float32 in the model", self.arrays(h=np.zeros((6, 64), np.int64)))
+        self.refuses("float64, and float32 in the model", self.arrays(h=np.full((6, 64), 1 / 3)))
+        self.refuses("is not read", self.arrays(h=np.array([{}], object)))
+        self.refuses("expected a folder", good / "values.npz")
+        self.refuses("has no recorded values", self.empty_folder())
+        self.refuses("--against cuda:0 is not built yet", Path("cuda:0"))
+        without = self.folder / "without"
+        without.mkdir()
+        write_npz(without / "values.npz", {"p": np.zeros((6, 64), np.float32)})
+        self.refuses("the input `x` is missing", without)
+
+    def empty_folder(self) -> Path:
+        out = self.folder / "empty"
+        out.mkdir(exist_ok=True)
+        return out
+
+    def test_damaged_archives_are_refused(self) -> None:
+        bytes_ = (self.arrays() / "values.npz").read_bytes()
+        for size in (0, 1, 21, 100, len(bytes_) // 2, len(bytes_) - 30, len(bytes_) - 1):
+            out = self.folder / f"cut-{size}"
+            out.mkdir()
+            (out / "values.npz").write_bytes(bytes_[:size])
+            self.refuses("values.npz", out)
+        middle = bytearray(bytes_)
+        middle[len(bytes_) // 2] ^= 0x55
+        out = self.folder / "flipped"
+        out.mkdir()
+        (out / "values.npz").write_bytes(bytes(middle))
+        self.refuses("checksum", out)
+
+    def test_a_zip_bomb_is_refused_within_the_window(self) -> None:
+        out = self.arrays()
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 30,)})
+        with zipfile.ZipFile(out / "values-1.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive, archive.open("zz.npy", "w", force_zip64=True) as member:
+            member.write(header.getvalue())
+            for _ in range(256):
+                member.write(bytes(1 << 20))
+        self.refuses("the model has no value `zz`", out)
+        (out / "values.npz").unlink()
+        bomb = self.folder / "bomb"
+        bomb.mkdir()
+        with zipfile.ZipFile(bomb / "values.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive, archive.open("x.npy", "w", force_zip64=True) as member:
+            for _ in range(256):
+                member.write(bytes(1 << 20))
+        for name in ("w", "b", "scale", "shift", "p"):
+            np.save(bomb / f"{name}.npy", dict(np.load(self.folder / "r/values-0000.npz"))[name])
+        self.refuses("more than the memory limit leaves", bomb, "--window", str(1 << 24))
+
+    def test_contracts_are_files_of_statements(self) -> None:
+        strict = self.folder / "strict.txt"
+        strict.write_text("engine strict  # nothing is granted\nfunction gelu 0 0\n")
+        out = self.arrays()
+        self.assertEqual([node["node"] for node in self.report(out, "--contract", str(strict))["nodes"] if node["verdict"] == "bug"], ["act"])
+        strict.write_text("engine strict\nfunction gelu -1 0\n")
+        self.refuses("line 2: the statement `function` is not understood", out, "--contract", str(strict))
+        self.refuses("the contract `none`", out, "--contract", "none")
+
+
+if __name__ == "__main__":
+    unittest.main()
