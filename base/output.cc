@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
+#include <utility>
 
 namespace tensorlint::cli {
 namespace {
@@ -29,6 +31,20 @@ bool write_all(int descriptor, std::string_view text) {
 
 Error cannot_write(std::string_view path) {
   return {fmt::format("cannot write {}: {}", path, std::strerror(errno)), {}};
+}
+
+/// A new file next to `path`, with the permissions that new files get; below 0 where there can be none.
+std::pair<std::string, int> open_beside(const std::string& path) {
+  constexpr int kTries = 100;
+  std::random_device random;
+  std::string name;
+  int descriptor = -1;
+  for (int i = 0; i < kTries && descriptor < 0; ++i) {
+    name = fmt::format("{}.{:08x}", path, random());
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  return {name, descriptor};
 }
 
 }  // namespace
@@ -59,13 +75,9 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
     const bool good = write_parts(descriptor);
     return ::close(descriptor) == 0 && good ? std::nullopt : std::optional(cannot_write(path));
   }
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const auto [temporary, descriptor] = open_beside(path);
   if (descriptor < 0) return cannot_write(path);
-  const ::mode_t mask = ::umask(0);
-  ::umask(mask);
-  const bool complete =
-      write_parts(descriptor) && ::fchmod(descriptor, exists ? known.st_mode & 07777 : 0666 & ~mask) == 0;
+  const bool complete = write_parts(descriptor) && (!exists || ::fchmod(descriptor, known.st_mode & 07777) == 0);
   if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
   ::unlink(temporary.c_str());

@@ -43,7 +43,7 @@ PHRASES: list[tuple[str, str]] = [
     (r"\b(?:thing|way|place) of its own kind\b|\bwhat it is called\b", '"its name"'),
 ]
 
-SOURCES = ["analyzer", "passes", "ir"]
+SOURCES = ["analyzer", "base", "passes", "ir", "runtime"]
 PAGES = ["docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"]
 # A string literal, with its escapes; comments are not looked at.
 LITERAL = re.compile(r'//.*|"((?:[^"\\]|\\.)*)"')

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tensorlint::pipeline {
 namespace {
@@ -21,14 +22,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Line that a comment is about: its own, or the next one that is no comment.
-std::uint32_t line_meant(std::span<const Comment> comments, std::size_t index) {
-  std::uint32_t line = comments[index].line;
-  while (index < comments.size() && comments[index].alone && comments[index].line == line) {
-    ++line;
-    ++index;
+/// Line that each comment is about: its own, or the next one that is no comment.
+std::vector<std::uint32_t> lines_meant(std::span<const Comment> comments) {
+  std::vector<std::uint32_t> lines(comments.size());
+  for (std::size_t i = comments.size(); i-- > 0;) {
+    const bool goes_on = i + 1 < comments.size() && comments[i + 1].line == comments[i].line + 1;
+    lines[i] = !comments[i].alone ? comments[i].line : goes_on ? lines[i + 1] : comments[i].line + 1;
   }
-  return line;
+  return lines;
 }
 
 /// Fills in rules and reason; returns what is wrong.
@@ -59,12 +60,13 @@ std::optional<std::string> parse(std::string_view text, const RuleNames& names, 
 
 CommentSuppressions suppressions_of(const Model& model, const RuleNames& names) {
   CommentSuppressions found;
+  const std::vector<std::uint32_t> lines = lines_meant(model.comments);
   for (std::size_t i = 0; i < model.comments.size(); ++i) {
     const Comment& comment = model.comments[i];
     if (!comment.text.starts_with(kMark)) continue;
     Suppression suppression;
     suppression.place = {.file = model.path, .line = comment.line, .column = 0, .source = {}};
-    suppression.line = line_meant(model.comments, i);
+    suppression.line = lines[i];
     if (auto wrong = parse(trimmed(comment.text.substr(kMark.size())), names, suppression)) {
       found.bad.push_back({std::move(suppression.place), std::move(*wrong)});
     } else {

@@ -124,13 +124,18 @@ void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const
 }
 
 bool is_in_violation(const dataflow::Analysis& analysis, ValueId value) {
+  const std::vector<dataflow::NodeViolation>& violations = analysis.violations();  // by node
+  if (violations.empty()) return false;
   const Model& model = analysis.model();
-  return std::ranges::any_of(analysis.violations(), [&](const dataflow::NodeViolation& violation) {
-    if (violation.node == NodeId::kNone) return false;
-    const auto operands = model.operands(model.node(violation.node));
-    return std::ranges::any_of(violation.operands, [&](int i) {
-      return i >= 0 && static_cast<std::size_t>(i) < operands.size() && operands[static_cast<std::size_t>(i)] == value;
-    });
+  return std::ranges::any_of(analysis.users(value), [&](NodeId user) {
+    const auto operands = model.operands(model.node(user));
+    return std::ranges::any_of(std::ranges::equal_range(violations, user, {}, &dataflow::NodeViolation::node),
+                               [&](const dataflow::NodeViolation& violation) {
+                                 return std::ranges::any_of(violation.operands, [&](int i) {
+                                   const auto at = static_cast<std::size_t>(i);
+                                   return i >= 0 && at < operands.size() && operands[at] == value;
+                                 });
+                               });
   });
 }
 

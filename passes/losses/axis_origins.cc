@@ -15,8 +15,9 @@ constexpr std::size_t kMaxSources = 16;
 
 void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
   for (const AxisSource& source : from) {
+    if (into.size() >= kMaxSources) return;
     const auto at = std::ranges::lower_bound(into, source);
-    if ((at == into.end() || *at != source) && into.size() < kMaxSources) into.insert(at, source);
+    if (at == into.end() || *at != source) into.insert(at, source);
   }
 }
 
@@ -218,24 +219,24 @@ AxisOrigins::Axes AxisOrigins::reshaped(ValueId from, ValueId to) {
     return found;
   };
   const std::vector<Dim> p = products(before), q = products(after);
+  // By border of the result: the borders of the operand with as many elements before them, in order.
+  std::vector<std::vector<std::size_t>> meets(q.size());
+  for (std::size_t k = 0; k < q.size(); ++k)
+    for (std::size_t i = 0; i < p.size(); ++i)
+      if (pool.equal(p[i], q[k])) meets[k].push_back(i);
   Axes axes(after.size());
   for (std::size_t j = 0; j < after.size(); ++j) {
     if (pool.is_constant(after[j], 1)) continue;
     // The nearest borders that both have, around the axis.
-    std::size_t first = 0, last = before.size();
-    bool begins = false, ends = false;
-    for (std::size_t k = j + 1; k-- > 0 && !begins;)
-      for (std::size_t i = p.size(); i-- > 0 && !begins;)
-        if (pool.equal(p[i], q[k])) {
-          first = i;
-          begins = true;
-        }
-    for (std::size_t k = j + 1; k < q.size() && !ends; ++k)
-      for (std::size_t i = first; i < p.size() && !ends; ++i)
-        if (i > first && pool.equal(p[i], q[k])) {
-          last = i;
-          ends = true;
-        }
+    std::size_t before_axis = j;
+    while (before_axis > 0 && meets[before_axis].empty()) --before_axis;
+    const std::size_t first = meets[before_axis].empty() ? 0 : meets[before_axis].back();
+    std::size_t last = before.size();
+    for (std::size_t k = j + 1; k < q.size(); ++k)
+      if (const auto after_first = std::ranges::upper_bound(meets[k], first); after_first != meets[k].end()) {
+        last = *after_first;
+        break;
+      }
     for (std::size_t i = first; i < last; ++i) merge(axes[j], sources[i]);
   }
   return axes;

@@ -262,7 +262,7 @@ void load_integers(const HostTensor& tensor, std::size_t first, std::size_t coun
     case DType::kInt64:
       return load_as<std::int64_t>(tensor, first, count, row);
     default:
-      throw RunFault{fmt::format("elements of {} are no numbers", to_text(tensor.dtype()))};
+      throw RunFault{fmt::format("elements of {} are not numbers", to_text(tensor.dtype()))};
   }
 }
 

@@ -13,11 +13,14 @@
 namespace tensorlint::rules {
 namespace {
 
-/// The messages of one rule, or how the model fails to be read.
+/// The messages of one rule. A model that cannot be read fails the test.
 std::string said(std::string_view code, std::string_view graph, int opset = 21) {
   const std::string text = fmt::format("<ir_version: 10, opset_import: [\"\": {}]>\n{}", opset, graph);
   Result<Model> model = read_onnx_text(text, "test.onnxtxt");
-  if (!model) return "does not parse: " + model.error().message;
+  if (!model) {
+    ADD_FAILURE() << model.error().message << "\n" << text;
+    return {};
+  }
   std::string messages;
   for (const findings::Finding& finding : pipeline::Pipeline(std::move(*model), {}).check().findings)
     if (finding.code == code) messages += (messages.empty() ? "" : "; ") + finding.message;
@@ -38,9 +41,7 @@ std::string rows(std::string_view nodes, std::string_view more = "") {
           more, nodes));
 }
 
-bool reaches(const std::string& messages) {
-  return !messages.empty() && messages.find("does not parse") == std::string::npos;
-}
+bool reaches(const std::string& messages) { return !messages.empty(); }
 
 TEST(ReachedIndex, OfAClip) {
   EXPECT_TRUE(reaches(rows("i = Clip (x, zero, ten)")));

@@ -23,7 +23,7 @@ class AccidentalFloat64 : public Rule {
       return;
     // A single number costs nothing.
     if (operand.fact().shape == ShapeId::kUnranked || call.facts().dims_of(operand.fact().shape).empty()) return;
-    if (is_in_violation(call.analysis(), call.result()) || !out.first("cast")) return;
+    if (!out.first("cast") || is_in_violation(call.analysis(), call.result())) return;
     out.report(call.id(), fmt::format("{} becomes float64: twice the memory, and on most GPUs a fraction of the speed",
                                       operand.name()))
         .fix(fmt::format("leave {} in float32", operand.name()));

@@ -22,9 +22,10 @@ class DeadNode : public Rule {
     if (liveness.has_broken_links) return;
     const Model& model = view.model();
     const IdVector<NodeId, bool>& live = liveness.live;
+    const Explained is_explained(model);
     std::vector<NodeId> left_behind;
     for (const NodeId id : live.ids()) {
-      if (live[id] || is_explained(view, id)) continue;
+      if (live[id] || is_explained(id)) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
       for (const ValueId value : model.results(model.node(id)))
@@ -98,13 +99,22 @@ class DeadNode : public Rule {
 
   /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has
   /// theirs.
-  static bool is_explained(const ModelView& view, NodeId node) {
-    const Model& model = view.model();
-    for (const ValueId output : model.graph(model.node(node).graph).outputs)
-      if (output == ValueId::kAbsent || model.value(output).origin == ValueOrigin::kUndefined) return true;
-    return std::any_of(model.faults.begin(), model.faults.end(),
-                       [node](const StructureFault& fault) { return fault.node == node; });
-  }
+  class Explained {
+   public:
+    explicit Explained(const Model& model) : model_(model), lacks_output_(model.graphs.size()) {
+      for (const GraphId id : model.graphs.ids())
+        lacks_output_[id] = std::ranges::any_of(model.graph(id).outputs, [&](ValueId output) {
+          return output == ValueId::kAbsent || model.value(output).origin == ValueOrigin::kUndefined;
+        });
+      for (const StructureFault& fault : model.faults) faulty_.insert(fault.node);
+    }
+    bool operator()(NodeId node) const { return lacks_output_[model_.node(node).graph] || faulty_.contains(node); }
+
+   private:
+    const Model& model_;
+    IdVector<GraphId, bool> lacks_output_;
+    std::set<NodeId> faulty_;
+  };
 };
 
 const RegisterRule<DeadNode> kRegister;
