@@ -13,7 +13,7 @@
 namespace tensorlint::runtime {
 
 Interpreter::Interpreter(const Model& model, Memory& memory, InterpreterOptions options)
-    : impl_(std::make_unique<Impl>(model, memory, std::move(options), 0)) {}
+    : impl_(std::make_unique<Impl>(model, memory, options, std::make_shared<Work>(options.work_limit), 0)) {}
 Interpreter::~Interpreter() = default;
 
 Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
@@ -24,10 +24,12 @@ Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpos
 Result<double> Interpreter::terms(NodeId node) { return impl_->terms(node); }
 std::map<std::string, Interpreter::Timing> Interpreter::timings() const { return impl_->timings(); }
 
-Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth)
+Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions options, std::shared_ptr<Work> work,
+                        int depth)
     : model_(model),
       memory_(memory),
       options_(std::move(options)),
+      work_(std::move(work)),
       plan_(model),
       storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)),
       values_(model.values.size()),
@@ -56,6 +58,7 @@ Result<std::vector<HostValue>> guarded(const Compute& compute) {
 
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
+  work_->begin();
   Result<std::vector<HostValue>> outputs = guarded([&] { return run_graph(GraphId::kMain, inputs); });
   if (!outputs) caller_attributes_.clear();  // of the function that the run was in
   return outputs;
@@ -63,6 +66,7 @@ Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inp
 
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
+  work_->begin();
   Result<std::vector<HostValue>> results = guarded([&] { return compute(node); });
   if (!results) caller_attributes_.clear();
   purpose_ = Purpose::kValue;  // where no evaluator was called
@@ -104,6 +108,7 @@ const HostValue& Interpreter::Impl::read(ValueId id) {
 std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs) {
   const Graph& graph = model_.graph(id);
   const GraphPlan::Steps& steps = plan_.steps(id);
+  work_->take(InterpreterOptions::kWorkOfNode);
   if (steps.is_cyclic) throw RunFault{"nodes of the graph depend on each other"};
   if (inputs.size() > graph.inputs.size())
     throw RunFault{fmt::format("{} inputs for a graph that has {}", inputs.size(), graph.inputs.size())};

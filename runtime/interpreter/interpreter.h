@@ -20,6 +20,11 @@ using NodeObserver = std::function<void(NodeId node, std::span<const HostValue> 
 
 struct InterpreterOptions {
   std::uint64_t seed = 0;  ///< of random operators without a seed of their own
+  /// A run ends with an error before it takes more work than that; 0: no limit. A node counts kWorkOfNode and the
+  /// elements of its operands times those of its results, which bounds what nearly all operators compute; an iteration
+  /// of a loop counts kWorkOfNode. Deterministic, other than a time limit.
+  std::uint64_t work_limit = 0;
+  static constexpr std::uint64_t kWorkOfNode = 4096;
   NodeObserver observer;
 };
 

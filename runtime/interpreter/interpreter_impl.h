@@ -34,14 +34,31 @@ class Nesting {
   int& depth_;
 };
 
+/// The work of a run so far, against the limit that its options set.
+class Work {
+ public:
+  explicit Work(std::uint64_t limit) : limit_(limit) {}
+  void begin() { done_ = 0; }
+  /// Throws RunFault where the limit would be passed.
+  void take(std::uint64_t work) {
+    if (limit_ == 0) return;
+    if (work > limit_ - done_) throw RunFault{"the run takes more work than its limit allows"};
+    done_ += work;
+  }
+  bool is_limited() const { return limit_ != 0; }
+
+ private:
+  std::uint64_t limit_, done_ = 0;
+};
+
 /// Private to this folder: users see Interpreter.
 ///   interpreter.cc    graphs, values, constants
 ///   nodes.cc          a node: its concrete facts, its evaluator, functions
 ///   control_flow.cc   If, Loop, Scan, SequenceMap
 class Interpreter::Impl {
  public:
-  /// `depth`: of what the model is expanded in.
-  Impl(const Model& model, Memory& memory, InterpreterOptions options, int depth);
+  /// `work` and `depth`: those of what the model is expanded in.
+  Impl(const Model& model, Memory& memory, InterpreterOptions options, std::shared_ptr<Work> work, int depth);
 
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
   std::map<std::string, Timing> timings() const;
@@ -98,6 +115,7 @@ class Interpreter::Impl {
   const Model& model_;
   Memory& memory_;
   InterpreterOptions options_;
+  std::shared_ptr<Work> work_;
   GraphPlan plan_;
   std::shared_ptr<const void> storage_;  ///< of the model's bytes, for constants that are views of them
   IdVector<ValueId, HostValue> values_;

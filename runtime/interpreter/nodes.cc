@@ -2,6 +2,7 @@
 #include <charconv>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,12 +90,31 @@ bool allocates_empty(Evaluation& e, const ops::InferenceResult& inferred) {
   return e.result_count() > 0;
 }
 
+std::uint64_t elements_of(const HostValue& value) {
+  if (value.is_tensor()) return value.tensor().size();
+  std::uint64_t elements = 0;
+  if (!value.is_absent())
+    for (const HostValue& element : value.elements()) elements += 1 + elements_of(element);
+  return elements;
+}
+
+/// As InterpreterOptions::work_limit counts it; of results whose extents depend on elements nothing is known here.
+std::uint64_t work_of(Evaluation& e) {
+  std::uint64_t operands = 1, results = 1, work = 0;
+  for (std::size_t i = 0; i < e.operand_count(); ++i) operands += elements_of(e.value(static_cast<int>(i)));
+  for (std::size_t r = 0; r < e.result_count(); ++r)
+    if (const auto extents = e.extents_of_result(static_cast<int>(r))) results += element_count(*extents);
+  if (__builtin_mul_overflow(operands, results, &work)) return std::numeric_limits<std::uint64_t>::max();
+  return work;
+}
+
 }  // namespace
 
 std::vector<HostValue> Interpreter::Impl::compute(NodeId id) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
   try {
+    work_->take(InterpreterOptions::kWorkOfNode);
     std::vector<HostValue> operands;
     for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
     std::vector<Attribute> resolved;
@@ -155,6 +175,7 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
   }
+  if (work_->is_limited()) work_->take(work_of(evaluation));
   if (!allocates_empty(evaluation, inferred)) evaluator->function()(evaluation);
   return results;
 }
@@ -212,7 +233,8 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
     Result<Model> model = read_schema_function(*call.schema);
     if (!model) throw RunFault{model.error().message};
     expansion.model = std::make_unique<Model>(std::move(*model));
-    expansion.impl = std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{options_.seed, {}}, depth_);
+    expansion.impl =
+        std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{.seed = options_.seed}, work_, depth_);
   }
   Application concrete = call;
   infer(id, concrete, operands);  // what the operator asks of its operands, before its body does

@@ -14,11 +14,6 @@
 namespace tensorlint::fuzz {
 namespace {
 
-/// Every ONNX file that a writer makes begins with a field's tag, which is a control character.
-bool is_binary(std::string_view bytes) {
-  return !bytes.empty() && (static_cast<unsigned char>(bytes[0]) < 0x20 && bytes[0] != '\n');
-}
-
 void require_clean(std::string_view report) {
   while (!report.empty()) {
     const std::size_t end = std::min(report.find('\n'), report.size());
@@ -31,8 +26,8 @@ void require_clean(std::string_view report) {
 }  // namespace
 
 void check(std::string_view bytes) {
-  Result<Model> model = is_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx")
-                                         : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
+  Result<Model> model = starts_as_binary(bytes) ? read_onnx_bytes(bytes, "no_such_folder/model.onnx")
+                                                : read_onnx_text(bytes, "no_such_folder/m.onnxtxt");
   findings::InputReport report;
   report.path = "m";
   if (!model) {

@@ -18,6 +18,14 @@ void text_reader(std::string_view bytes);
 void check(std::string_view bytes);
 /// `fix --unsafe`: what is written can be read and analysed.
 void fix(std::string_view bytes);
+/// `run` within small limits, of models as `check` takes them: it ends with values or an error, every value lies inside
+/// its fact, a second run gives the same.
+void run(std::string_view bytes);
+
+/// Every ONNX file that a writer makes begins with a field's tag, which is a control character.
+inline bool starts_as_binary(std::string_view bytes) {
+  return !bytes.empty() && static_cast<unsigned char>(bytes[0]) < 0x20 && bytes[0] != '\n';
+}
 
 inline void require(bool holds, const char* promise) {
   if (holds) return;

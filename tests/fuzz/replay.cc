@@ -35,7 +35,7 @@ struct Target {
   void (*run)(std::string_view);
 };
 constexpr std::array kTargets{Target{"onnx_reader", onnx_reader}, Target{"text_reader", text_reader},
-                              Target{"check", check}, Target{"fix", fix}};
+                              Target{"check", check}, Target{"fix", fix}, Target{"run", run}};
 
 // More than a second for 64 KB is a hang; a sanitizer costs a factor of 10 to 40.
 #ifdef __SANITIZE_ADDRESS__
@@ -161,7 +161,7 @@ int run(const Options& options) {
 
 int usage() {
   std::cerr
-      << "usage: fuzz_replay onnx_reader|text_reader|check|fix|all [--mutations N] [--seconds S] FILE|FOLDER...\n";
+      << "usage: fuzz_replay onnx_reader|text_reader|check|fix|run|all [--mutations N] [--seconds S] FILE|FOLDER...\n";
   return 2;
 }
 
