@@ -27,7 +27,7 @@
 #include "passes/dataflow/analysis.h"
 #include "runtime/files/agreement.h"
 #include "runtime/files/value_file.h"
-#include "runtime/interpreter/concrete_facts.h"
+#include "runtime/interpreter/fact_check.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/run/compare.h"
 #include "runtime/run/inputs.h"
@@ -109,6 +109,18 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
                             time.processor, memory.peak());
 }
 
+std::string facts_text(const Model& model, const FactCheck& facts) {
+  std::string text;
+  for (const std::string& line : facts.outside()) text += fmt::format("outside its fact: {}\n", line);
+  if (facts.contradiction() != ValueId::kAbsent) {
+    text += fmt::format("{} is not as the model declares it: values after it were not compared with their facts\n",
+                        shown(model.name_of(facts.contradiction())));
+  } else if (text.empty()) {
+    text = "every value lies inside its fact\n";
+  }
+  return text;
+}
+
 int run_model(const RunArguments& arguments) {
   start_clock(arguments.time_limit);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
@@ -121,9 +133,13 @@ int run_model(const RunArguments& arguments) {
   if (!inputs) return refuse(inputs.error().message);
 
   std::optional<dataflow::Analysis> analysis;
-  if (arguments.check_facts) analysis.emplace(dataflow::analyse(model, {}));
-  std::vector<std::string> outside, dumped;
-  const bool watches = analysis || !arguments.dump.empty();
+  std::optional<FactCheck> facts;
+  if (arguments.check_facts) {
+    facts.emplace(analysis.emplace(dataflow::analyse(model, {})));
+    facts->begin(*inputs);
+  }
+  std::vector<std::string> dumped;
+  const bool watches = facts || !arguments.dump.empty();
   const NodeObserver observer = [&](NodeId node, std::span<const HostValue> results) {
     const std::span<const ValueId> names = model.results(model.node(node));
     for (std::size_t r = 0; r < results.size(); ++r) {
@@ -132,10 +148,8 @@ int run_model(const RunArguments& arguments) {
       if (std::ranges::find(arguments.dump, name) != arguments.dump.end())
         dumped.push_back(fmt::format("{}: {} = {}\n", shown(name), type_text(results[r]),
                                      elements_text(results[r], kShownElements)));
-      std::string why;
-      if (analysis && !contains(analysis->facts(), analysis->fact_id(names[r]), results[r], why))
-        outside.push_back(fmt::format("{} of node {}: {}\n", shown(name), shown(model.label(node)), why));
     }
+    if (facts) facts->hold(node, results);
   };
   Interpreter interpreter(model, memory,
                           {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
@@ -170,13 +184,9 @@ int run_model(const RunArguments& arguments) {
     if (differing == 0) text += "all outputs agree\n";
   }
   if (arguments.timings) text += timings_text(interpreter.timings(), time, memory);
-  if (!outside.empty()) {
-    for (const std::string& line : outside) text += "outside its fact: " + line;
-  } else if (analysis) {
-    text += "every value lies inside its fact\n";
-  }
+  if (facts) text += facts_text(model, *facts);
   if (const auto failed = cli::write_stdout(text)) return refuse(failed->message);
-  if (!outside.empty()) return kInternal;
+  if (facts && !facts->outside().empty()) return kInternal;
   return differing == 0 ? kDone : kDiffers;
 }
 

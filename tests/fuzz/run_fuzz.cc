@@ -7,7 +7,7 @@
 #include "passes/dataflow/analysis.h"
 #include "runtime/files/agreement.h"
 #include "runtime/files/drawn_inputs.h"
-#include "runtime/interpreter/concrete_facts.h"
+#include "runtime/interpreter/fact_check.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/values/parallel.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -31,18 +31,6 @@ std::string shown(const Result<std::vector<HostValue>>& outputs) {
   return text;
 }
 
-void require_inside(const dataflow::Analysis& analysis, NodeId node, std::span<const HostValue> results) {
-  const Model& model = analysis.model();
-  const std::span<const ValueId> names = model.results(model.node(node));
-  for (std::size_t r = 0; r < results.size(); ++r) {
-    if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
-    std::string why;
-    if (runtime::contains(analysis.facts(), analysis.fact_id(names[r]), results[r], why)) continue;
-    std::fprintf(stderr, "`%s`: %s\n", std::string(model.name_of(names[r])).c_str(), why.c_str());
-    require(false, "every value lies inside its fact");
-  }
-}
-
 }  // namespace
 
 void run(std::string_view bytes) {
@@ -57,10 +45,12 @@ void run(std::string_view bytes) {
     return;
   }
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
+  runtime::FactCheck facts(analysis);
+  facts.begin(inputs);
   runtime::NodeObserver observer;
   // After a violation facts are guesses, and `run` refuses the model without --force.
   if (analysis.violations().empty())
-    observer = [&](NodeId node, std::span<const HostValue> results) { require_inside(analysis, node, results); };
+    observer = [&](NodeId node, std::span<const HostValue> results) { facts.hold(node, results); };
   std::string first;
   {
     runtime::Interpreter interpreter(*model, memory, {.seed = kSeed, .work_limit = kWork, .observer = observer});
@@ -69,6 +59,8 @@ void run(std::string_view bytes) {
     // The second run finds what the first one left behind.
     require(shown(interpreter.run(inputs)) == first, "a second run gives the same values");
   }
+  for (const std::string& line : facts.outside()) std::fprintf(stderr, "%s\n", line.c_str());
+  require(facts.outside().empty(), "every value lies inside its fact");
   require(memory.live() == 0, "all memory is given back");
 }
 
