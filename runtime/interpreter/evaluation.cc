@@ -63,6 +63,21 @@ HostTensor& Evaluation::result(int index) {
   return slot.tensor();
 }
 
+HostTensor& Evaluation::result_over(std::initializer_list<int> operands, int index) {
+  HostValue& slot = results_[static_cast<std::size_t>(index)];
+  if (!slot.is_absent()) return slot.tensor();
+  const auto extents = extents_of_result(index);
+  const auto dtype = dtype_of_result(index);
+  for (const int operand : operands) {
+    if (!extents || !dtype || !has(operand) || !value(operand).is_tensor()) continue;
+    const HostTensor& tensor = value(operand).tensor();
+    if (!tensor.is_sole_owner() || tensor.dtype() != *dtype || tensor.extents() != *extents) continue;
+    slot = tensor;
+    return slot.tensor();
+  }
+  return result(index);
+}
+
 HostTensor& Evaluation::allocate(int index, DType dtype, Extents extents) {
   const Fact& fact = call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]);
   const FactStore& facts = *call().facts;

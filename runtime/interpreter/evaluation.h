@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,6 +77,10 @@ class Evaluation {
   bool wants(int index) const;  ///< the node names the result
   /// The result, allocated as its fact says. Throws RunFault where the fact leaves dtype or an extent open.
   HostTensor& result(int index = 0);
+  /// The same in the memory of an operand that nobody else reads any more and whose dtype and extents are those of the
+  /// result, where there is one. For evaluators that read each element of these operands before they write the element
+  /// of the result at the same index, and no other one afterwards.
+  HostTensor& result_over(std::initializer_list<int> operands, int index = 0);
   /// Extents and dtype of the fact; nullopt where it leaves one open.
   std::optional<Extents> extents_of_result(int index = 0) const;
   std::optional<DType> dtype_of_result(int index = 0) const;

@@ -67,7 +67,7 @@ Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inp
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
   work_->begin();
-  Result<std::vector<HostValue>> results = guarded([&] { return compute(node); });
+  Result<std::vector<HostValue>> results = guarded([&] { return compute(node, {}); });
   if (!results) caller_attributes_.clear();
   purpose_ = Purpose::kValue;  // where no evaluator was called
   return results;
@@ -105,6 +105,15 @@ const HostValue& Interpreter::Impl::read(ValueId id) {
   return held;
 }
 
+void Interpreter::Impl::drop(ValueId id) {
+  HostValue& held = slot(id);
+  // Constants that lie in the model's bytes cost nothing, and decoding small ones again costs more than they take.
+  constexpr std::size_t kSmallConstant = std::size_t{64} << 10;
+  const bool stays = model_.value(id).initializer != nullptr && held.is_tensor() &&
+                     (held.tensor().is_view() || held.tensor().bytes() <= kSmallConstant);
+  if (!stays) held = {};
+}
+
 std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs) {
   const Graph& graph = model_.graph(id);
   const GraphPlan::Steps& steps = plan_.steps(id);
@@ -122,8 +131,8 @@ std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const 
       input = HostValue::optional(std::move(input));
   }
   for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
-    run_node(steps.nodes[at]);
-    for (const ValueId value : steps.drops[at]) slot(value) = {};
+    run_node(steps.nodes[at], steps.drops[at]);
+    for (const ValueId value : steps.drops[at]) drop(value);
   }
   std::vector<HostValue> outputs;
   outputs.reserve(graph.outputs.size());

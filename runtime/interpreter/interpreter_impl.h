@@ -89,9 +89,13 @@ class Interpreter::Impl {
   /// The value, loaded where it is a constant that was not asked for before.
   const HostValue& read(ValueId value);
 
-  void run_node(NodeId id);
+  /// `drops`: values of its graph that nothing reads after the node.
+  void run_node(NodeId id, std::span<const ValueId> drops);
   /// The results of a node for the operands that its values hold. Throws RunFault that names the node.
-  std::vector<HostValue> compute(NodeId id);
+  std::vector<HostValue> compute(NodeId id, std::span<const ValueId> drops);
+  /// Its operands; those that it is the last to read leave their slots, so that results can take their memory.
+  std::vector<HostValue> take_operands(const Node& node, std::span<const ValueId> drops);
+  void drop(ValueId value);
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
   const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);

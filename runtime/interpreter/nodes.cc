@@ -110,13 +110,25 @@ std::uint64_t work_of(Evaluation& e) {
 
 }  // namespace
 
-std::vector<HostValue> Interpreter::Impl::compute(NodeId id) {
+std::vector<HostValue> Interpreter::Impl::take_operands(const Node& node, std::span<const ValueId> drops) {
+  // A body may read values of the graphs around it.
+  const bool has_graphs = std::ranges::any_of(model_.attributes(node), [](const Attribute& attribute) {
+    return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
+  });
+  std::vector<HostValue> operands;
+  operands.reserve(model_.operands(node).size());
+  for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
+  if (!has_graphs)
+    for (const ValueId value : drops) drop(value);
+  return operands;
+}
+
+std::vector<HostValue> Interpreter::Impl::compute(NodeId id, std::span<const ValueId> drops) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
   try {
     work_->take(InterpreterOptions::kWorkOfNode);
-    std::vector<HostValue> operands;
-    for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
+    const std::vector<HostValue> operands = take_operands(node, drops);
     std::vector<Attribute> resolved;
     Application call{.domain = model_.text(op.domain),
                      .name = model_.text(op.name),
@@ -138,10 +150,10 @@ std::vector<HostValue> Interpreter::Impl::compute(NodeId id) {
   }
 }
 
-void Interpreter::Impl::run_node(NodeId id) {
+void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops) {
   const Node& node = model_.node(id);
   const auto start = std::chrono::steady_clock::now();
-  std::vector<HostValue> results = compute(id);
+  std::vector<HostValue> results = compute(id, drops);
   const std::span<const ValueId> names = model_.results(node);
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
@@ -233,8 +245,8 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
     Result<Model> model = read_schema_function(*call.schema);
     if (!model) throw RunFault{model.error().message};
     expansion.model = std::make_unique<Model>(std::move(*model));
-    expansion.impl =
-        std::make_unique<Impl>(*expansion.model, memory_, InterpreterOptions{.seed = options_.seed}, work_, depth_);
+    expansion.impl = std::make_unique<Impl>(*expansion.model, memory_,
+                                            InterpreterOptions{.seed = options_.seed, .observer = {}}, work_, depth_);
   }
   Application concrete = call;
   infer(id, concrete, operands);  // what the operator asks of its operands, before its body does

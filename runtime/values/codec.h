@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/values/host_tensor.h"
 
@@ -30,6 +31,13 @@ void store(HostTensor& tensor, std::size_t first, std::size_t count, const std::
 /// One element.
 double number_at(const HostTensor& tensor, std::size_t index);
 std::int64_t integer_at(const HostTensor& tensor, std::size_t index);
+
+/// Truncated; NaN and what int64 cannot hold give its smallest number, as processors of x86 do.
+inline std::int64_t truncated(double value) {
+  constexpr double kLimit = 9223372036854775808.0;
+  return value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value)
+                                            : std::numeric_limits<std::int64_t>::min();
+}
 
 /// All elements of a numeric tensor in float64.
 HostTensor to_float64(const HostTensor& tensor, Memory& memory);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <new>
 
 #include <fmt/format.h>
 
@@ -10,7 +9,6 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
-constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vectors
 
 /// What a tensor takes beside its elements, about: so that millions of small ones are seen too.
 constexpr std::uint64_t kTensorBytes = 256;
@@ -20,24 +18,25 @@ class Block {
  public:
   Block(std::size_t bytes, Memory& memory) : bytes_(bytes), memory_(memory) {
     memory_.take(bytes_ + kTensorBytes);
-    elements_ = static_cast<std::byte*>(::operator new(bytes_, kAlignment, std::nothrow));
-    if (elements_ == nullptr) {
+    try {
+      block_ = memory_.take_block(bytes_);
+    } catch (...) {
       memory_.give_back(bytes_ + kTensorBytes);
-      throw RunFault{fmt::format("the system has no {} bytes of memory left", bytes_)};
+      throw;
     }
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() {
-    ::operator delete(elements_, kAlignment);
     memory_.give_back(bytes_ + kTensorBytes);
+    memory_.give_back_block(block_);
   }
-  const std::byte* elements() const { return elements_; }
+  const std::byte* elements() const { return block_.elements; }
 
  private:
   std::size_t bytes_;
   Memory& memory_;
-  std::byte* elements_ = nullptr;
+  BlockStore::Block block_;
 };
 
 }  // namespace

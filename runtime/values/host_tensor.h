@@ -57,6 +57,8 @@ class HostTensor {
 
   /// The same elements in another shape of as many.
   HostTensor reshaped(Extents extents) const;
+  /// Elements that somebody else keeps: they cost no memory here.
+  bool is_view() const { return !writable_; }
   /// Nobody else holds the elements, and they may be written to.
   bool is_sole_owner() const { return writable_ && owner_.use_count() == 1; }
 

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 
 namespace tensorlint::runtime {
@@ -10,6 +13,34 @@ namespace tensorlint::runtime {
 /// the runtime only; Interpreter::run turns it into an Error that names the node.
 struct RunFault {
   std::string message;  ///< lower case, one line; names in it are not yet escaped
+};
+
+/// Blocks of memory for elements. Large blocks that are given back are kept for the next ones of about their size:
+/// pages that the system hands out anew cost more than most operators. With sanitizers none is kept, so that they see
+/// the bounds and the end of each block.
+class BlockStore {
+ public:
+  BlockStore() = default;
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+  ~BlockStore();
+
+  struct Block {
+    std::byte* elements = nullptr;
+    std::size_t bytes = 0;  ///< at least as many as were asked for
+  };
+  /// Not initialised, at a cache line's beginning. Null where the system has none left.
+  /// New pages leave at most `most` bytes to blocks that are kept.
+  Block take(std::size_t bytes, std::size_t most);
+  /// Keeps blocks of `most` bytes in all.
+  void give_back(Block block, std::size_t most);
+
+ private:
+  void release_kept(std::size_t most);  ///< under the lock
+
+  std::mutex mutex_;
+  std::multimap<std::size_t, std::byte*> kept_;  ///< by size
+  std::size_t kept_bytes_ = 0;
 };
 
 /// Counts the bytes of live tensors against a limit, before they are allocated.
@@ -23,13 +54,21 @@ class Memory {
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { live_ -= bytes; }
 
+  /// A block that the account has taken already; throws RunFault where the system has no memory left.
+  BlockStore::Block take_block(std::size_t bytes);
+  void give_back_block(BlockStore::Block block);
+
   std::uint64_t live() const { return live_; }
   std::uint64_t peak() const { return peak_; }
   std::uint64_t limit() const { return limit_; }
 
  private:
+  /// What blocks that are kept may take: with the live tensors no more than these once took, and a little.
+  std::uint64_t most_kept() const;
+
   std::uint64_t limit_;
   std::atomic<std::uint64_t> live_ = 0, peak_ = 0;
+  BlockStore blocks_;
 };
 
 }  // namespace tensorlint::runtime

@@ -139,7 +139,10 @@ struct PReluOp {
   }
 };
 
-void run_binary(Evaluation& e, const ArithmeticRows& rows) { run_rows(binary_operands(e), e.result(), rows); }
+void run_binary(Evaluation& e, const ArithmeticRows& rows) {
+  const BroadcastWalk walk = binary_operands(e);
+  run_rows(walk, e.result(), rows);
+}
 
 template <typename Op>
 void binary(Evaluation& e) {
@@ -152,7 +155,7 @@ void bitwise(Evaluation& e) {
 }
 
 void check_divisor(Evaluation& e) {
-  if (is_integer_or_bool(e.operand(1).dtype()) && e.result().size() != 0 && has_zero(e.operand(1)))
+  if (is_integer_or_bool(e.operand(1).dtype()) && e.result_over({0, 1}).size() != 0 && has_zero(e.operand(1)))
     e.fail("an integer is divided by 0");
 }
 
@@ -185,7 +188,8 @@ void prelu(Evaluation& e) {
     extents.front() = slope.extent(0);
     slope = slope.reshaped(std::move(extents));
   }
-  run_rows(BroadcastWalk(e.result().extents(), {x, slope}, e.memory()), e.result(), arithmetic_rows<PReluOp>());
+  HostTensor& to = e.result_over({0});
+  run_rows(BroadcastWalk(to.extents(), {x, slope}, e.memory()), to, arithmetic_rows<PReluOp>());
 }
 
 // --- any number of operands
@@ -223,8 +227,8 @@ constexpr auto kAsIs = [](auto*, std::size_t) {};
 template <typename Op>
 void extreme(Evaluation& e) {
   if (e.operand_count() == 1) return e.set(0, e.value(0));
-  if (e.operand_count() == 2) return run_rows(variadic_operands(e), e.result(), arithmetic_rows<Op>());
   const BroadcastWalk walk = variadic_operands(e);
+  if (e.operand_count() == 2) return run_rows(walk, e.result(), arithmetic_rows<Op>());
   const DType dtype = e.result().dtype();
   if (is_float(dtype)) return fold_as<Op, double>(walk, e.result(), kAsIs);
   if (dtype == DType::kUint64) return fold_as<Op, std::uint64_t>(walk, e.result(), kAsIs);
@@ -233,14 +237,16 @@ void extreme(Evaluation& e) {
 
 void sum(Evaluation& e) {
   if (e.operand_count() == 1) return e.set(0, e.value(0));
-  if (e.operand_count() == 2) return run_rows(variadic_operands(e), e.result(), arithmetic_rows<AddOp>());
-  fold_as<AddOp, double>(variadic_operands(e), e.result(), kAsIs);
+  const BroadcastWalk walk = variadic_operands(e);
+  if (e.operand_count() == 2) return run_rows(walk, e.result(), arithmetic_rows<AddOp>());
+  fold_as<AddOp, double>(walk, e.result(), kAsIs);
 }
 
 void mean(Evaluation& e) {
   if (e.operand_count() == 1) return e.set(0, e.value(0));
   const auto operands = static_cast<double>(e.operand_count());
-  fold_as<AddOp, double>(variadic_operands(e), e.result(), [=](double* row, std::size_t count) {
+  const BroadcastWalk walk = variadic_operands(e);
+  fold_as<AddOp, double>(walk, e.result(), [=](double* row, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) row[i] /= operands;
   });
 }
@@ -308,7 +314,7 @@ void pow(Evaluation& e) {
 /// Swish of the gate times the value; both have one shape.
 void swiglu(Evaluation& e) {
   const HostTensor &gate = e.operand(0), &value = e.operand(1);
-  HostTensor& to = e.result();
+  HostTensor& to = e.result_over({0, 1});
   const SwishFunction swish{{}, e.in().float_attribute("alpha", 1)};
   const auto loop = FunctionLoop<SwishFunction, double>::best();
   alignas(64) double a[kRow], b[kRow], gates[kRow];

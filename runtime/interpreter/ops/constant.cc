@@ -107,7 +107,8 @@ void range(Evaluation& e) {
 void eye_like(Evaluation& e) {
   HostTensor& to = e.result();
   set_zero(to);
-  const std::int64_t rows = to.extent(0), columns = to.extent(1), offset = e.in().int_attribute("k", 0);
+  const std::int64_t rows = to.extent(0), columns = to.extent(1);
+  const std::int64_t offset = std::clamp(e.in().int_attribute("k", 0), -rows, columns);
   constexpr double kOne = 1;
   constexpr std::int64_t kOneWhole = 1;
   for (std::int64_t row = std::max<std::int64_t>(0, -offset); row < rows && row < columns - offset; ++row) {
@@ -122,7 +123,7 @@ void eye_like(Evaluation& e) {
 
 /// Indices as integers: floats are truncated.
 std::int64_t index_at(const HostTensor& indices, std::size_t i) {
-  return is_float(indices.dtype()) ? static_cast<std::int64_t>(number_at(indices, i)) : integer_at(indices, i);
+  return is_float(indices.dtype()) ? truncated(number_at(indices, i)) : integer_at(indices, i);
 }
 
 /// Values are (off, on). Negative indices count from the end; those out of range are off everywhere.

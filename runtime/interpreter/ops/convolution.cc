@@ -198,7 +198,7 @@ void conv_integer(Evaluation& e) {
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              std::vector<std::int64_t> row;
              row.resize(static_cast<std::size_t>(count));
-             std::transform(sums, sums + count, row.begin(), [](double sum) { return static_cast<std::int64_t>(sum); });
+             std::transform(sums, sums + count, row.begin(), truncated);
              store(result, static_cast<std::size_t>((n * c.filters + m) * c.windows.out_size() + first), row.size(),
                    row.data());
            });
@@ -225,8 +225,7 @@ void qlinear_conv(Evaluation& e) {
              for (std::size_t i = 0; i < row.size(); ++i) {
                const double sum = sums[i] + (bias.empty() ? 0 : bias[filter]);
                const double value = std::nearbyint(static_cast<double>(static_cast<float>(sum) * scale)) + zero;
-               row[i] =
-                   static_cast<std::int64_t>(std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
+               row[i] = truncated(std::clamp(value, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
              }
              store(result, static_cast<std::size_t>((n * c.filters + m) * c.windows.out_size() + first), row.size(),
                    row.data());

@@ -153,15 +153,17 @@ void run_rows(const BroadcastWalk& walk, HostTensor& to, const ArithmeticRows& r
 void run_rows(const BroadcastWalk& walk, HostTensor& to, const PredicateRows& rows) { run_by_dtype(walk, to, rows); }
 
 BroadcastWalk binary_operands(Evaluation& e) {
+  const Extents& target = e.result_over({0, 1}).extents();
   const HostTensor &a = e.operand(0), &b = e.operand(1);
   const HostTensor second = e.opset() < 7 ? aligned(e, b, a.rank()) : b;
-  return {e.result().extents(), {a, second}, e.memory()};
+  return {target, {a, second}, e.memory()};
 }
 
 BroadcastWalk variadic_operands(Evaluation& e) {
+  const Extents& target = e.result_over({0, 1, 2}).extents();
   std::vector<HostTensor> operands;
   for (std::size_t i = 0; i < e.operand_count(); ++i) operands.push_back(e.operand(static_cast<int>(i)));
-  return {e.result().extents(), std::move(operands), e.memory()};
+  return {target, std::move(operands), e.memory()};
 }
 
 template <typename T>

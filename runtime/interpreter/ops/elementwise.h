@@ -8,6 +8,7 @@
 
 #include "runtime/interpreter/evaluation.h"
 #include "runtime/values/codec.h"
+#include "runtime/values/simd_target.h"
 
 namespace tensorlint::runtime {
 
@@ -63,10 +64,13 @@ template <typename Op, typename T, typename R = T>
 void binary_row(Row<T> a, Row<T> b, R* to, std::size_t count) {
   const T x = *a.at, y = *b.at;
   if (a.varies && b.varies) {
+    TENSORLINT_INDEPENDENT
     for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(a.at[i], b.at[i]);
   } else if (b.varies) {
+    TENSORLINT_INDEPENDENT
     for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(x, b.at[i]);
   } else if (a.varies) {
+    TENSORLINT_INDEPENDENT
     for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(a.at[i], y);
   } else {
     for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(x, y);
@@ -110,6 +114,7 @@ void run_rows(const BroadcastWalk& walk, HostTensor& to, const PredicateRows& ro
 
 /// Operands 0 and 1 as they meet the result: by numpy's rules from opset 7 on; before, operand 1 begins at `axis` of
 /// operand 0, or ends where that ends.
+/// Both also allocate the result, in the memory of an operand where they can.
 BroadcastWalk binary_operands(Evaluation& e);
 /// All operands.
 BroadcastWalk variadic_operands(Evaluation& e);
@@ -127,7 +132,7 @@ bool is_stored_as(DType dtype);
 template <typename Function>
 void apply_integers(Evaluation& e, Function function) {
   const HostTensor& x = e.operand(0);
-  HostTensor& y = e.result();
+  HostTensor& y = e.result_over({0});
   std::int64_t row[kRow];
   for (std::size_t first = 0; first < x.size(); first += kRow) {
     const std::size_t count = std::min(kRow, x.size() - first);

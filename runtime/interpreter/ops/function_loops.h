@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
@@ -14,15 +13,9 @@ namespace tensorlint::runtime {
 
 // Loops of an element function (element_functions.h) over tensors of any numeric dtype.
 
-/// Truncated; what int64 cannot hold gives its smallest number, as processors of x86 do.
-inline std::int64_t truncated(double value) {
-  constexpr double kLimit = 9223372036854775808.0;
-  return value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value)
-                                            : std::numeric_limits<std::int64_t>::min();
-}
-
 template <typename F>
 [[gnu::always_inline]] inline void function_loop(const F& f, const double* x, double* y, std::size_t count) {
+  TENSORLINT_INDEPENDENT
   for (std::size_t i = 0; i < count; ++i) y[i] = f.value(x[i]);
 }
 

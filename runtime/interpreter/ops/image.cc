@@ -158,7 +158,8 @@ void max_roi_pool(Evaluation& e) {
     const double* const region = regions.data() + r * 5;
     std::int64_t edges[4];
     for (int i = 0; i < 4; ++i)
-      edges[i] = static_cast<std::int64_t>(std::round(std::clamp(region[i + 1] * scale, -1e9, 1e9)));
+      edges[i] =
+          std::isnan(region[i + 1] * scale) ? 0 : truncated(std::round(std::clamp(region[i + 1] * scale, -1e9, 1e9)));
     if (!(region[0] >= 0 && region[0] < static_cast<double>(data.extent(0))))
       e.fail("image {} is outside the batch of {}", region[0], data.extent(0));
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -290,7 +291,8 @@ struct Sampler {
       const bool inside = at >= 0 && at < static_cast<double>(extent);
       if (!inside && border == Border::kReflect) at = std::trunc(reflected(at, static_cast<double>(extent)));
       if (!inside && border == Border::kZeros) weights[i] = 0;
-      out[i] = {static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(extent - 1))), weights[i]};
+      out[i] = {static_cast<std::size_t>(std::isnan(at) ? 0 : std::clamp(at, 0.0, static_cast<double>(extent - 1))),
+                weights[i]};
     }
     return count;
   }

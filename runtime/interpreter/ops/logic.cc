@@ -58,7 +58,8 @@ struct XorOp {
 
 template <typename Op>
 void compare(Evaluation& e) {
-  run_rows(binary_operands(e), e.result(), predicate_rows<Op>());
+  const BroadcastWalk walk = binary_operands(e);
+  run_rows(walk, e.result(), predicate_rows<Op>());
 }
 
 void equal(Evaluation& e) {
@@ -76,7 +77,8 @@ template <typename Op>
 void logical(Evaluation& e) {
   PredicateRows rows;
   rows.boolean = binary_row<Op, std::uint8_t>;
-  run_rows(binary_operands(e), e.result(), rows);
+  const BroadcastWalk walk = binary_operands(e);
+  run_rows(walk, e.result(), rows);
 }
 
 void logical_not(Evaluation& e) {

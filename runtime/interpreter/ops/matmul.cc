@@ -115,8 +115,8 @@ void integer_gemm(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k,
       const std::int64_t other =
           c.empty() ? 0 : c[static_cast<std::size_t>(i * addend.strides[0] + j * addend.strides[1])];
       row[static_cast<std::size_t>(j)] =
-          scales ? static_cast<std::int64_t>(addend.alpha * static_cast<double>(static_cast<std::int64_t>(sum)) +
-                                             addend.beta * static_cast<double>(other))
+          scales ? truncated(addend.alpha * static_cast<double>(static_cast<std::int64_t>(sum)) +
+                             addend.beta * static_cast<double>(other))
                  : static_cast<std::int64_t>(sum + static_cast<std::uint64_t>(other));
     }
     store(e.result(), static_cast<std::size_t>(i * n), row.size(), row.data());
@@ -193,8 +193,7 @@ void matmul_integer(Evaluation& e) {
            for (std::int64_t i = 0; i < tile.rows; ++i) {
              const double* const sums = tile.elements + i * tile.stride;
              row.resize(static_cast<std::size_t>(tile.columns));
-             std::transform(sums, sums + tile.columns, row.begin(),
-                            [](double sum) { return static_cast<std::int64_t>(sum); });
+             std::transform(sums, sums + tile.columns, row.begin(), truncated);
              store(result, static_cast<std::size_t>(each.result_first + (tile.row + i) * each.n + tile.column),
                    row.size(), row.data());
            }

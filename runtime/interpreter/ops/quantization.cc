@@ -132,7 +132,8 @@ void dynamic_quantize_linear(Evaluation& e) {
   const float scale = (most == least ? 1.0F : most - least) / 255.0F;
   const float zero = std::nearbyint(std::clamp(0.0F - least / scale, 0.0F, 255.0F));
   if (e.wants(1)) e.result(1).as_mutable<float>()[0] = scale;
-  if (e.wants(2)) e.result(2).as_mutable<std::uint8_t>()[0] = static_cast<std::uint8_t>(zero);
+  if (e.wants(2))
+    e.result(2).as_mutable<std::uint8_t>()[0] = static_cast<std::uint8_t>(truncated(static_cast<double>(zero)));
   const std::span<std::uint8_t> y = e.result().as_mutable<std::uint8_t>();
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float sum = std::nearbyint(x[i] / scale) + zero;

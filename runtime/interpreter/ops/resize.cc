@@ -169,7 +169,7 @@ HostTensor one_element(DType dtype, double value, Memory& memory) {
   if (is_float(dtype)) {
     store(tensor, 0, 1, &value);
   } else if (dtype != DType::kString) {
-    const auto whole = static_cast<std::int64_t>(value);
+    const std::int64_t whole = truncated(value);
     store(tensor, 0, 1, &whole);
   }
   return tensor;

@@ -179,7 +179,7 @@ void stft(Evaluation& e) {
 void store_numbers(HostTensor& result, const std::vector<double>& numbers) {
   if (is_float(result.dtype())) return store(result, 0, numbers.size(), numbers.data());
   std::vector<std::int64_t> whole;
-  for (const double number : numbers) whole.push_back(std::isnan(number) ? 0 : static_cast<std::int64_t>(number));
+  for (const double number : numbers) whole.push_back(std::isnan(number) ? 0 : truncated(number));
   store(result, 0, whole.size(), whole.data());
 }
 
@@ -187,12 +187,12 @@ void store_numbers(HostTensor& result, const std::vector<double>& numbers) {
 void mel_weight_matrix(Evaluation& e) {
   const std::int64_t filters = e.integer(0), length = e.integer(1), rate = e.integer(2);
   const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  const double low = to_mel(e.number(3)), step = (to_mel(e.number(4)) - low) / static_cast<double>(filters + 2);
+  const double low = to_mel(e.number(3)), step = (to_mel(e.number(4)) - low) / (static_cast<double>(filters) + 2);
   HostTensor& result = e.result();
   std::vector<double> matrix(result.size(), 0);
   const auto bin = [&](std::int64_t i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + low) / 2595) - 1);
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
+    return truncated(std::floor((static_cast<double>(length) + 1) * hertz / static_cast<double>(rate)));
   };
   for (std::int64_t i = 0; i < filters; ++i) {
     const std::int64_t left = bin(i), center = bin(i + 1), right = bin(i + 2);

@@ -12,7 +12,7 @@ namespace {
 
 template <typename F>
 void apply(Evaluation& e, const F& f) {
-  apply_function(f, e.operand(0), e.result());
+  apply_function(f, e.operand(0), e.result_over({0}));
 }
 
 /// Of functions without parameters.
