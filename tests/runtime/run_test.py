@@ -56,6 +56,15 @@ class RunTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout, "`y`: float32[1, 3] = [[3, 4, 4]]\n")
 
+    def test_facts_hold_only_where_declarations_do(self) -> None:
+        x = self.array("x", np.zeros(3, np.float32))
+        model = self.model(HEAD + "g (float[N] x) => (float[4] y, float[4] z) { y = Identity (x) z = Neg (y) }\n")
+        result = self.run_model(model, "--inputs", x, "--check-facts")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("`y` is not as the model declares it: values after it were not compared", result.stdout)
+        right = self.run_model(model, "--inputs", self.array("x", np.zeros(4, np.float32)), "--check-facts")
+        self.assertIn("every value lies inside its fact", right.stdout)
+
     def test_outputs_agree_with_what_was_written(self) -> None:
         model = self.model(AFFINE)
         out = str(self.folder / "out")
