@@ -1,4 +1,4 @@
-// Every operator of ai.onnx runs, or is listed with the reason why not.
+// Every operator of ai.onnx and of our own domain runs, or is listed with the reason why not.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -39,7 +39,7 @@ TEST(Evaluators, EveryOperatorRunsOrIsListed) {
   std::set<std::string> lacking;
   int versions = 0;
   for (const OpSchema& schema : all_schemas()) {
-    if (!schema.domain.empty() || schema.deprecated) continue;
+    if ((!schema.domain.empty() && schema.domain != "tensorlint") || schema.deprecated) continue;
     versions += runs(schema) ? 1 : 0;
     if (!runs(schema)) lacking.emplace(schema.name);
   }
