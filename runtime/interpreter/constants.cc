@@ -70,6 +70,21 @@ void unpack_numbers(std::string_view typed, HostTensor& to) {
   }
 }
 
+/// float_data and double_data have the parts of floating numbers as they lie in memory; the other fields integers,
+/// among them the bits of narrower numbers.
+bool holds(TypedField field, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return field == TypedField::kFloat;
+    case DType::kFloat64:
+    case DType::kComplex128:
+      return field == TypedField::kDouble;
+    default:
+      return field != TypedField::kFloat && field != TypedField::kDouble;
+  }
+}
+
 std::string read_external(const Tensor& tensor, const std::string& model_path, std::uint64_t expected) {
   Result<ExternalFile> file = open_external_file(model_path, tensor.location);
   if (!file) throw RunFault{file.error().message};
@@ -115,6 +130,8 @@ HostTensor load_constant(const Tensor& tensor, const std::string& model_path, co
     unpack(tensor.raw, result);
     return result;
   }
+  if (count != 0 && !holds(tensor.typed_field, dtype))
+    throw RunFault{fmt::format("the data of a constant lies in a field that {} does not use", to_text(dtype))};
   HostTensor result(dtype, extents_of(tensor.dims), memory);
   if (tensor.typed_field == TypedField::kFloat || tensor.typed_field == TypedField::kDouble) {
     if (tensor.typed.size() != *bytes) throw RunFault{"the data of a constant does not fit its shape"};
