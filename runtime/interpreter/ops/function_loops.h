@@ -13,15 +13,16 @@ namespace tensorlint::runtime {
 
 // Loops of an element function (element_functions.h) over tensors of any numeric dtype.
 
+/// `f` by value: what is written cannot be its parameters.
 template <typename F>
-[[gnu::always_inline]] inline void function_loop(const F& f, const double* x, double* y, std::size_t count) {
+[[gnu::always_inline]] inline void function_loop(F f, const double* x, double* y, std::size_t count) {
   TENSORLINT_INDEPENDENT
   for (std::size_t i = 0; i < count; ++i) y[i] = f.value(x[i]);
 }
 
 /// By rows of float64: GCC makes no vectors of loops that mix both widths with conditions.
 template <typename F>
-[[gnu::always_inline]] inline void function_loop(const F& f, const float* x, float* y, std::size_t count) {
+[[gnu::always_inline]] inline void function_loop(F f, const float* x, float* y, std::size_t count) {
   alignas(64) double from[kRow], to[kRow];
   for (std::size_t first = 0; first < count; first += kRow) {
     const std::size_t part = std::min(kRow, count - first);

@@ -80,6 +80,21 @@ std::pair<double, double> limits_of(DType dtype) {
                    : std::pair{0.0, std::ldexp(1, bits) - 1};
 }
 
+void divide(const double* x, const Row<double>& scale, double* to, std::size_t count) {
+  if (scale.varies) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = x[i] / scale.at[i];
+  } else {
+    const double divisor = *scale.at;
+    for (std::size_t i = 0; i < count; ++i) to[i] = x[i] / divisor;
+  }
+}
+
+/// NaN gives the least.
+double within(double value, double least, double most) {
+  value = value > least ? value : least;
+  return value < most ? value : most;
+}
+
 /// The quotient is rounded to the dtype of `precision`, else of the scale: rounding to an integer sees that.
 void quantize_linear(Evaluation& e) {
   const BroadcastWalk walk = quantization_operands(e);
@@ -93,7 +108,7 @@ void quantize_linear(Evaluation& e) {
   double numbers[kRow];
   std::int64_t whole[kRow];
   for_each_row(walk, [&](std::size_t first, std::size_t count, const Row<double>* rows) {
-    for (std::size_t i = 0; i < count; ++i) numbers[i] = at(rows[0], i) / at(rows[1], i);
+    divide(rows[0].at, rows[1], numbers, count);
     if (precision == DType::kFloat32) {
       for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<double>(static_cast<float>(numbers[i]));
     } else {
@@ -103,10 +118,14 @@ void quantize_linear(Evaluation& e) {
       for (std::size_t i = 0; i < count; ++i) numbers[i] += at(rows[2], i);
       return store(to, first, count, numbers, saturate);
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      const double sum = std::nearbyint(numbers[i]) + at(rows[2], i);
-      whole[i] = static_cast<std::int64_t>(sum > least ? std::min(sum, most) : least);  // NaN: the least
+    if (rows[2].varies) {
+      for (std::size_t i = 0; i < count; ++i)
+        numbers[i] = within(std::nearbyint(numbers[i]) + rows[2].at[i], least, most);
+    } else {
+      const double zero = *rows[2].at;
+      for (std::size_t i = 0; i < count; ++i) numbers[i] = within(std::nearbyint(numbers[i]) + zero, least, most);
     }
+    std::transform(numbers, numbers + count, whole, truncated);
     store(to, first, count, whole);
   });
 }
@@ -116,7 +135,12 @@ void dequantize_linear(Evaluation& e) {
   HostTensor& to = e.result();
   double numbers[kRow];
   for_each_row(walk, [&](std::size_t first, std::size_t count, const Row<double>* rows) {
-    for (std::size_t i = 0; i < count; ++i) numbers[i] = (at(rows[0], i) - at(rows[2], i)) * at(rows[1], i);
+    if (rows[1].varies || rows[2].varies) {
+      for (std::size_t i = 0; i < count; ++i) numbers[i] = (rows[0].at[i] - at(rows[2], i)) * at(rows[1], i);
+    } else {
+      const double zero = *rows[2].at, scale = *rows[1].at;
+      for (std::size_t i = 0; i < count; ++i) numbers[i] = (rows[0].at[i] - zero) * scale;
+    }
     store(to, first, count, numbers);
   });
 }

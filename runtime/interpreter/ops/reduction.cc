@@ -92,14 +92,20 @@ struct Product {
   static constexpr double kStart = 1;
   static double step(double product, double x) { return product * x; }
 };
-/// NaN wins, as in numpy.
+/// NaN wins, as in numpy. Without a branch, for vectors.
 struct Largest {
   static constexpr double kStart = -kInfinity;
-  static double step(double best, double x) { return x > best || x != x ? x : best; }
+  static double step(double best, double x) {
+    const bool takes = x > best, is_nan = x != x;
+    return takes | is_nan ? x : best;
+  }
 };
 struct Smallest {
   static constexpr double kStart = kInfinity;
-  static double step(double best, double x) { return x < best || x != x ? x : best; }
+  static double step(double best, double x) {
+    const bool takes = x < best, is_nan = x != x;
+    return takes | is_nan ? x : best;
+  }
 };
 
 template <typename Fold, typename Value>

@@ -31,7 +31,7 @@ AroundAxis normalised(Evaluation& e) {
 template <typename Normalise>
 void for_each_block(Evaluation& e, const Normalise& normalise) {
   const HostTensor& data = e.operand(0);
-  HostTensor& result = e.result();
+  HostTensor& result = e.result_over({0});
   if (data.size() == 0) return;
   const AroundAxis shape = normalised(e);
   // About 256 KiB, so that a block stays in the second cache.
@@ -60,8 +60,11 @@ void for_each_block(Evaluation& e, const Normalise& normalise) {
   }
 }
 
-/// The larger of two; NaN wins.
-double larger(double best, double x) { return x > best || x != x ? x : best; }
+/// The larger of two; NaN wins. Without a branch, for vectors.
+double larger(double best, double x) {
+  const bool is_larger = x > best, is_nan = x != x;
+  return is_larger | is_nan ? x : best;
+}
 
 constexpr std::size_t kSide = 8;  // parts of a single lane that run side by side, on every processor alike
 
