@@ -14,8 +14,15 @@ const HostTensor& Evaluation::operand(int index) const {
   return value.tensor();
 }
 
+void Evaluation::take_numbers(std::size_t count) const {
+  const std::uint64_t bytes = count * sizeof(double);
+  memory_.take(bytes);
+  numbers_ += bytes;
+}
+
 std::vector<std::int64_t> Evaluation::integers(int index) const {
   const HostTensor& tensor = operand(index);
+  take_numbers(tensor.size());
   std::vector<std::int64_t> elements(tensor.size());
   load(tensor, 0, elements.size(), elements.data());
   return elements;
@@ -23,6 +30,7 @@ std::vector<std::int64_t> Evaluation::integers(int index) const {
 
 std::vector<double> Evaluation::numbers(int index) const {
   const HostTensor& tensor = operand(index);
+  take_numbers(tensor.size());
   std::vector<double> elements(tensor.size());
   load(tensor, 0, elements.size(), elements.data());
   return elements;

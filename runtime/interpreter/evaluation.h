@@ -33,6 +33,9 @@ class Evaluation {
         results_(results),
         memory_(memory),
         seed_(seed) {}
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+  ~Evaluation() { memory_.give_back(numbers_); }
 
   /// Attributes and helpers of inference over the concrete facts (ir/ops/windows.h, shape_functions.h, contents.h).
   ops::Inference& in() { return in_; }
@@ -63,10 +66,10 @@ class Evaluation {
   /// A dense tensor; throws RunFault where the operand is absent or something else.
   const HostTensor& operand(int index) const;
   const HostTensor& operand(std::string_view name) const { return operand(in_.index_of(name)); }
-  /// All elements of an integer operand.
+  /// All elements of an integer operand. Memory counts them until the evaluation ends.
   std::vector<std::int64_t> integers(int index) const;
   std::vector<std::int64_t> integers(std::string_view name) const { return integers(in_.index_of(name)); }
-  /// All elements of a numeric operand.
+  /// All elements of a numeric operand, counted too.
   std::vector<double> numbers(int index) const;
   /// The one element of an operand that has one.
   std::int64_t integer(int index) const;
@@ -97,6 +100,8 @@ class Evaluation {
   }
 
  private:
+  void take_numbers(std::size_t count) const;
+
   ops::Inference in_;
   ops::InferenceResult& inferred_;
   std::span<const HostValue> operands_;
@@ -105,6 +110,7 @@ class Evaluation {
   RunGraph run_graph_;
   std::uint64_t seed_;
   Purpose purpose_ = Purpose::kValue;
+  mutable std::uint64_t numbers_ = 0;  ///< bytes of operands as numbers
 };
 
 }  // namespace tensorlint::runtime

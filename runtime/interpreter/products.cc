@@ -380,15 +380,12 @@ void add_scaled(double weight, const double* from, std::int64_t stride, std::int
   loops().row_doubles(weight, from, stride, count, to);
 }
 
-Numbers::Numbers(const HostTensor& tensor) {
+Numbers::Numbers(const HostTensor& tensor, Memory& memory) {
   if (tensor.dtype() == DType::kFloat32) {
     floats_ = tensor.as<float>().data();
-  } else if (tensor.dtype() == DType::kFloat64) {
-    doubles_ = tensor.as<double>().data();
   } else {
-    elements_.resize(tensor.size());
-    load(tensor, 0, tensor.size(), elements_.data());
-    doubles_ = elements_.data();
+    converted_ = to_float64(tensor, memory);
+    doubles_ = converted_.as<double>().data();
   }
 }
 

@@ -78,7 +78,7 @@ void add_scaled(double weight, const double* from, std::int64_t stride, std::int
 /// converted, which is exact but for integers above 2^53.
 class Numbers {
  public:
-  explicit Numbers(const HostTensor& tensor);
+  Numbers(const HostTensor& tensor, Memory& memory);
   explicit Numbers(std::vector<double> elements) : elements_(std::move(elements)), doubles_(elements_.data()) {}
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
@@ -97,6 +97,7 @@ class Numbers {
 
  private:
   const float* floats_ = nullptr;
+  HostTensor converted_;
   std::vector<double> elements_;
   const double* doubles_ = nullptr;
 };

@@ -76,6 +76,8 @@ REFUSED = [
     ),
     ("too many repetitions of repetitions", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "a' + "{1}" * 100000 + '"> (s) }'),
     ("is too large", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "(){1000}{1000}{1000}"> (s) }'),
+    ("the limit is 67108864", 'g (float[4096] x) => (float y) { y = Einsum <equation = "i,j,i,j->"> (x, x, x, x) }'),
+    ("the limit is 67108864", "g (int8[4096, 4096] x, int8[4096, 1] v) => (int32[4096, 1] y) { y = MatMulInteger (x, v) }"),
     ("nested too deep", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "' + "(" * 500 + ")" * 500 + '"> (s) }'),
 ]
 

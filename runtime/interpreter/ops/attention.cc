@@ -131,7 +131,7 @@ void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& va
             const HostTensor& values, double scale, const Transform& transform) {
   HostTensor& result = e.result();
   if (result.size() == 0) return;
-  const Numbers q(e.operand(0)), k(keys), v(values);
+  const Numbers q(e.operand(0), e.memory()), k(keys, e.memory()), v(values, e.memory());
   const Heads to = heads_of(result.extents(), query.heads);
   const std::int64_t total = key.length,
                      block = std::max<std::int64_t>((std::int64_t{1} << 19) / std::max<std::int64_t>(total, 1), 16);

@@ -164,7 +164,7 @@ void conv(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   const std::int64_t positions = c.windows.out_size();
-  convolve(c, Numbers(data), Numbers(filters),
+  convolve(c, Numbers(data, e.memory()), Numbers(filters, e.memory()),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              const auto at = static_cast<std::size_t>((n * c.filters + m) * positions + first);
              const auto total = static_cast<std::size_t>(count);
@@ -302,7 +302,7 @@ void conv_transpose(Evaluation& e) {
   const std::int64_t channels = data.extent(1) / groups, group_filters = filters.extent(1), taps = g.taps();
   const std::int64_t positions = g.out_size(), plane = g.in_size();
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
-  const Numbers x(data), w(filters);
+  const Numbers x(data, e.memory()), w(filters, e.memory());
   std::vector<double> image(static_cast<std::size_t>(group_filters * plane));
   for (std::int64_t n = 0; n < batch; ++n) {
     for (std::int64_t group = 0; group < groups; ++group) {
@@ -390,7 +390,8 @@ void deform_conv(Evaluation& e) {
   HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
-  const Numbers x(data), w(filters), offsets(e.operand(2)), mask(e.has(4) ? e.operand(4) : e.operand(2));
+  const Numbers x(data, e.memory()), w(filters, e.memory()), offsets(e.operand(2), e.memory()),
+      mask(e.has(4) ? e.operand(4) : e.operand(2), e.memory());
   const std::vector<double> bias = e.has(3) ? e.numbers(3) : std::vector<double>{};
   const DeformedPatches::Operands operands{&x,         &offsets, e.has(4) ? &mask : nullptr,
                                            c.channels, c.groups, e.in().int_attribute("offset_group", 1)};

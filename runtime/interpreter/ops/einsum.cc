@@ -2,6 +2,8 @@
 // matrices.
 #include <algorithm>
 #include <map>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ir/ops/einsum.h"
@@ -9,7 +11,6 @@
 #include "runtime/interpreter/products.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
-#include "runtime/values/offsets.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -21,12 +22,22 @@ constexpr int kLastEllipsisAxis = -1;
 
 bool holds(const Labels& labels, int label) { return std::ranges::find(labels, label) != labels.end(); }
 
-/// A tensor with a label an axis, dense and row-major.
+/// float64 or, modulo 2^64, integers.
+template <typename T>
+constexpr DType kDtypeOf = std::is_same_v<T, double> ? DType::kFloat64 : DType::kUint64;
+
+/// A tensor with a label an axis, dense and row-major. Copies share the elements.
 template <typename T>
 struct Labelled {
   Labels labels;
-  Extents extents;
-  std::vector<T> elements;
+  HostTensor tensor;
+
+  Labelled(Labels its_labels, HostTensor its_tensor) : labels(std::move(its_labels)), tensor(std::move(its_tensor)) {}
+  Labelled(Labels its_labels, Extents extents, Memory& memory)
+      : labels(std::move(its_labels)), tensor(kDtypeOf<T>, std::move(extents), memory) {}
+  const Extents& extents() const { return tensor.extents(); }
+  std::span<const T> elements() const { return tensor.as<T>(); }
+  std::span<T> elements() { return tensor.as_mutable<T>(); }
 };
 
 Labels labels_of(const ops::EinsumTerm& term, std::size_t rank) {
@@ -45,45 +56,43 @@ using LabelExtents = std::map<int, std::int64_t>;
 /// The tensor with its axes in another order. Labels that it lacks stretch it; of a label that it has twice the
 /// diagonal is taken.
 template <typename T>
-Labelled<T> arranged(const Labelled<T>& tensor, const Labels& labels, const LabelExtents& extents) {
-  Labelled<T> result{labels, {}, {}};
-  const std::vector<std::int64_t> own = strides_of(tensor.extents);
+Labelled<T> arranged(const Labelled<T>& operand, const Labels& labels, const LabelExtents& extents, Memory& memory) {
+  const std::vector<std::int64_t> own = strides_of(operand.extents());
   std::vector<std::int64_t> strides(labels.size(), 0);
+  Extents arranged_extents;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    result.extents.push_back(extents.at(labels[i]));
-    for (std::size_t axis = 0; axis < tensor.labels.size(); ++axis)
-      if (tensor.labels[axis] == labels[i] && tensor.extents[axis] != 1) strides[i] += own[axis];
+    arranged_extents.push_back(extents.at(labels[i]));
+    for (std::size_t axis = 0; axis < operand.labels.size(); ++axis)
+      if (operand.labels[axis] == labels[i] && operand.extents()[axis] != 1) strides[i] += own[axis];
   }
-  result.elements.resize(element_count(result.extents));
-  Offsets<1> at(result.extents);
-  at.strides(0, strides);
-  for (T& element : result.elements) {
-    element = tensor.elements[static_cast<std::size_t>(at[0])];
-    at.next();
-  }
+  if (operand.labels == labels && operand.extents() == arranged_extents) return operand;
+  Labelled<T> result(labels, std::move(arranged_extents), memory);
+  copy_strided(result.tensor, operand.tensor, 0, strides);
   return result;
 }
 
 /// Sums over the labels that are not wanted.
 template <typename T>
-Labelled<T> summed(const Labelled<T>& tensor, const Labels& wanted) {
+Labelled<T> summed(const Labelled<T>& operand, const Labels& wanted, Memory& memory) {
   LabelExtents extents;
   Labels kept, dropped;
-  for (std::size_t axis = 0; axis < tensor.labels.size(); ++axis) {
-    std::int64_t& extent = extents.try_emplace(tensor.labels[axis], 1).first->second;
-    extent = extent == 1 ? tensor.extents[axis] : extent;
-    Labels& to = holds(wanted, tensor.labels[axis]) ? kept : dropped;
-    if (!holds(to, tensor.labels[axis])) to.push_back(tensor.labels[axis]);
+  for (std::size_t axis = 0; axis < operand.labels.size(); ++axis) {
+    std::int64_t& extent = extents.try_emplace(operand.labels[axis], 1).first->second;
+    extent = extent == 1 ? operand.extents()[axis] : extent;
+    Labels& to = holds(wanted, operand.labels[axis]) ? kept : dropped;
+    if (!holds(to, operand.labels[axis])) to.push_back(operand.labels[axis]);
   }
-  if (kept.size() == tensor.labels.size()) return tensor;
+  if (kept.size() == operand.labels.size()) return operand;
   Labels both = kept;
   both.insert(both.end(), dropped.begin(), dropped.end());
-  const Labelled<T> sorted = arranged(tensor, both, extents);
-  Labelled<T> result{
-      kept, {sorted.extents.begin(), sorted.extents.begin() + static_cast<std::ptrdiff_t>(kept.size())}, {}};
-  result.elements.assign(element_count(result.extents), T{0});
-  const std::size_t count = result.elements.empty() ? 0 : sorted.elements.size() / result.elements.size();
-  for (std::size_t i = 0; i < sorted.elements.size(); ++i) result.elements[i / count] += sorted.elements[i];
+  const Labelled<T> sorted = arranged(operand, both, extents, memory);
+  Extents kept_extents(sorted.extents().begin(), sorted.extents().begin() + static_cast<std::ptrdiff_t>(kept.size()));
+  Labelled<T> result(std::move(kept), std::move(kept_extents), memory);
+  const std::span<T> sums = result.elements();
+  const std::span<const T> terms = sorted.elements();
+  std::ranges::fill(sums, T{0});
+  const std::size_t count = sums.empty() ? 0 : terms.size() / sums.size();
+  for (std::size_t i = 0; i < terms.size(); ++i) sums[i / count] += terms[i];
   return result;
 }
 
@@ -111,7 +120,8 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const std::uint64_
 
 /// Product of two tensors, summed over labels that both have and nobody wants any more.
 template <typename T>
-Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels& wanted, const LabelExtents& extents) {
+Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels& wanted, const LabelExtents& extents,
+                       Memory& memory) {
   Labels batch, inner, rows, columns;
   for (const int label : a.labels)
     (!holds(b.labels, label) ? rows : holds(wanted, label) ? batch : inner).push_back(label);
@@ -123,20 +133,22 @@ Labelled<T> contracted(const Labelled<T>& a, const Labelled<T>& b, const Labels&
     labels.insert(labels.end(), third.begin(), third.end());
     return labels;
   };
-  const Labelled<T> left = arranged(a, joined(rows, inner), extents),
-                    right = arranged(b, joined(inner, columns), extents);
-  Labelled<T> result{joined(rows, columns), {}, {}};
-  for (const int label : result.labels) result.extents.push_back(extents.at(label));
-  result.elements.resize(element_count(result.extents));
+  const Labelled<T> left = arranged(a, joined(rows, inner), extents, memory),
+                    right = arranged(b, joined(inner, columns), extents, memory);
+  Labels labels = joined(rows, columns);
+  Extents result_extents;
+  for (const int label : labels) result_extents.push_back(extents.at(label));
+  Labelled<T> result(std::move(labels), std::move(result_extents), memory);
   const std::int64_t m = product(rows, extents), n = product(columns, extents), k = product(inner, extents);
   for (std::int64_t i = 0; i < product(batch, extents); ++i)
-    multiply(m, n, k, left.elements.data() + i * m * k, right.elements.data() + i * k * n,
-             result.elements.data() + i * m * n);
+    multiply(m, n, k, left.elements().data() + i * m * k, right.elements().data() + i * k * n,
+             result.elements().data() + i * m * n);
   return result;
 }
 
 template <typename T>
-Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, const LabelExtents& extents) {
+Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, const LabelExtents& extents,
+                     Memory& memory) {
   const auto wanted_after = [&](std::size_t index) {
     Labels wanted = result;
     for (std::size_t i = index; i < operands.size(); ++i)
@@ -148,12 +160,24 @@ Labelled<T> evaluate(std::vector<Labelled<T>> operands, const Labels& result, co
     Labels wanted = result;
     for (std::size_t other = 0; other < operands.size(); ++other)
       if (other != i) wanted.insert(wanted.end(), operands[other].labels.begin(), operands[other].labels.end());
-    operands[i] = summed(operands[i], wanted);
+    operands[i] = summed(operands[i], wanted, memory);
   }
   Labelled<T> product = operands.front();
-  for (std::size_t i = 1; i < operands.size(); ++i)
-    product = contracted(product, operands[i], wanted_after(i + 1), extents);
-  return arranged(product, result, extents);
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    product = contracted(product, operands[i], wanted_after(i + 1), extents, memory);
+    operands[i].tensor = {};
+  }
+  return arranged(product, result, extents, memory);
+}
+
+/// The elements as T.
+template <typename T>
+HostTensor converted(const HostTensor& operand, Memory& memory) {
+  if constexpr (std::is_same_v<T, double>) return to_float64(operand, memory);
+  if (operand.dtype() == kDtypeOf<T>) return operand;
+  HostTensor result(kDtypeOf<T>, operand.extents(), memory);
+  load(operand, 0, operand.size(), reinterpret_cast<std::int64_t*>(result.mutable_raw()));
+  return result;
 }
 
 void einsum(Evaluation& e) {
@@ -173,22 +197,18 @@ void einsum(Evaluation& e) {
   }
   const ops::EinsumTerm term = equation->result ? *equation->result : ops::implied_result(equation->terms);
   const Labels wanted = labels_of(term, result.rank());
-  const auto run = [&]<typename T>(const auto& read) {
+  const auto run = [&]<typename T>() {
     std::vector<Labelled<T>> operands;
     for (std::size_t i = 0; i < labels.size(); ++i)
-      operands.push_back({labels[i], e.operand(static_cast<int>(i)).extents(), read(static_cast<int>(i))});
-    return evaluate(std::move(operands), wanted, extents).elements;
+      operands.push_back({labels[i], converted<T>(e.operand(static_cast<int>(i)), e.memory())});
+    return evaluate(std::move(operands), wanted, extents, e.memory()).tensor;
   };
   if (is_integer_or_bool(result.dtype())) {
-    const auto sums = run.operator()<std::uint64_t>([&](int i) {
-      const std::vector<std::int64_t> integers = e.integers(i);
-      return std::vector<std::uint64_t>(integers.begin(), integers.end());
-    });
-    const std::vector<std::int64_t> integers(sums.begin(), sums.end());
-    store(result, 0, integers.size(), integers.data());
+    const HostTensor sums = run.operator()<std::uint64_t>();
+    store(result, 0, sums.size(), reinterpret_cast<const std::int64_t*>(sums.raw()));
   } else {
-    const auto sums = run.operator()<double>([&](int i) { return e.numbers(i); });
-    store(result, 0, sums.size(), sums.data());
+    const HostTensor sums = run.operator()<double>();
+    store(result, 0, sums.size(), sums.as<double>().data());
   }
 }
 

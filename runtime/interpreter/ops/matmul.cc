@@ -75,7 +75,7 @@ void matmul(Evaluation& e) {
     for (const Product& each : all) integer_product(each, left, right, result);
     return;
   }
-  const Numbers left(a), right(b);
+  const Numbers left(a, e.memory()), right(b, e.memory());
   for (const Product& each : all)
     gemm(
         each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
@@ -141,7 +141,7 @@ void gemm_operator(Evaluation& e) {
   if (e.asks_amplitude()) addend.alpha = std::fabs(addend.alpha), addend.beta = std::fabs(addend.beta);
   if (addend.tensor != nullptr) addend.strides = broadcast_strides(addend.tensor->extents(), result.extents());
   if (is_integer_or_bool(result.dtype())) return integer_gemm(e, m, n, k, turn_a, turn_b, addend);
-  const Numbers left(a), right(b);
+  const Numbers left(a, e.memory()), right(b, e.memory());
   gemm(
       m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
       [&](const ProductTile& tile) {

@@ -115,7 +115,7 @@ void max_pool(Evaluation& e) {
   HostTensor& result = e.result();
   if (result.size() == 0) return;
   const std::int64_t images = data.extent(0) * data.extent(1);
-  with_elements(Numbers(data), [&](const auto* elements) {
+  with_elements(Numbers(data, e.memory()), [&](const auto* elements) {
     if (e.wants(1)) return max_pool_with_indices(e, elements, g, images);
     fold_windows(
         elements, g, images, lowest(result.dtype()), [](double best, double x) { return x > best ? x : best; }, result,
@@ -144,7 +144,7 @@ void average_pool(Evaluation& e) {
   std::vector<std::vector<std::int64_t>> counts;
   for (std::size_t axis = 0; axis < g.rank(); ++axis) counts.push_back(counted(g, axis, with_pads));
   const std::int64_t width = g.out.back();
-  with_elements(Numbers(data), [&](const auto* elements) {
+  with_elements(Numbers(data, e.memory()), [&](const auto* elements) {
     fold_windows(
         elements, g, data.extent(0) * data.extent(1), 0.0, [](double sum, double x) { return sum + x; }, result,
         [&](std::int64_t first, std::vector<double>& row) {
@@ -179,7 +179,7 @@ void lp_pool(Evaluation& e) {
   const WindowGeometry g = pool_geometry(e);
   HostTensor& result = e.result();
   if (result.size() == 0) return;
-  with_elements(Numbers(data), [&](const auto* elements) {
+  with_elements(Numbers(data, e.memory()), [&](const auto* elements) {
     fold_windows(
         elements, g, data.extent(0) * data.extent(1), 0.0, [p](double sum, double x) { return sum + power(x, p); },
         result,

@@ -312,7 +312,7 @@ Direction direction_of(Evaluation& e, std::int64_t index) {
 /// H = f(inputs + H R^T + Wb + Rb).
 void rnn(Evaluation& e) {
   const Layer layer = read_layer(e, 1, {"Tanh"});
-  const Numbers data(e.operand(0)), weights(e.operand(1)), recurrence(e.operand(2));
+  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
@@ -334,7 +334,7 @@ void rnn(Evaluation& e) {
 /// Gates z, r, h: H = (1 - z) h + z H. linear_before_reset says on which side of the product r is.
 void gru(Evaluation& e) {
   const Layer layer = read_layer(e, 3, {"Sigmoid", "Tanh"});
-  const Numbers data(e.operand(0)), weights(e.operand(1)), recurrence(e.operand(2));
+  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
   const bool linear_before_reset = e.in().int_attribute("linear_before_reset", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
@@ -377,7 +377,7 @@ void gru(Evaluation& e) {
 /// Gates i, o, f, c: C = f C + i c, H = o h(C). Peepholes let gates see the cell: i and f the old one, o the new one.
 void lstm(Evaluation& e) {
   const Layer layer = read_layer(e, 4, {"Sigmoid", "Tanh", "Tanh"});
-  const Numbers data(e.operand(0)), weights(e.operand(1)), recurrence(e.operand(2));
+  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
   const bool couples = e.in().int_attribute("input_forget", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
