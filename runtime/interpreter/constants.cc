@@ -14,10 +14,8 @@
 namespace tensorlint::runtime {
 namespace {
 
-Extents extents_of(std::span<const std::int64_t> dims) {
-  if (dims.size() > ops::kMaxRank) throw RunFault{fmt::format("a constant has {} axes", dims.size())};
-  return {dims.begin(), dims.end()};
-}
+static_assert(kMaxAxes == ops::kMaxRank);
+Extents extents_of(std::span<const std::int64_t> dims) { return {dims.begin(), dims.end()}; }
 
 /// raw_data (little endian, types below a byte packed from the low end) into the layout of memory.
 void unpack(std::string_view raw, HostTensor& to) {

@@ -39,6 +39,12 @@ class Block {
   BlockStore::Block block_;
 };
 
+Extents checked(Extents extents) {
+  if (extents.size() > kMaxAxes)
+    throw RunFault{fmt::format("a tensor would have {} axes; up to {} are computed", extents.size(), kMaxAxes)};
+  return extents;
+}
+
 }  // namespace
 
 std::size_t element_count(std::span<const std::int64_t> extents) {
@@ -60,7 +66,7 @@ std::size_t element_bytes(DType dtype) {
 }
 
 HostTensor::HostTensor(DType dtype, Extents extents, Memory& memory)
-    : dtype_(dtype), writable_(true), extents_(std::move(extents)), size_(element_count(extents_)) {
+    : dtype_(dtype), writable_(true), extents_(checked(std::move(extents))), size_(element_count(extents_)) {
   if (dtype_ == DType::kString) {
     // What the strings themselves take is bounded by the operators that make them.
     auto account = std::make_shared<Block>(size_ * sizeof(std::string), memory);
@@ -75,7 +81,7 @@ HostTensor::HostTensor(DType dtype, Extents extents, Memory& memory)
 
 HostTensor::HostTensor(DType dtype, Extents extents, const std::byte* elements, std::shared_ptr<const void> owner)
     : dtype_(dtype),
-      extents_(std::move(extents)),
+      extents_(checked(std::move(extents))),
       size_(element_count(extents_)),
       elements_(elements),
       owner_(std::move(owner)) {}
@@ -83,7 +89,7 @@ HostTensor::HostTensor(DType dtype, Extents extents, const std::byte* elements, 
 HostTensor HostTensor::reshaped(Extents extents) const {
   assert(element_count(extents) == size_);
   HostTensor view = *this;
-  view.extents_ = std::move(extents);
+  view.extents_ = checked(std::move(extents));
   return view;
 }
 

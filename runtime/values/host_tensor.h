@@ -21,7 +21,11 @@ std::size_t element_count(std::span<const std::int64_t> extents);
 /// Bytes of one element in memory: types below a byte take a byte each, complex numbers two parts; strings 0.
 std::size_t element_bytes(DType dtype);
 
-/// A dense tensor in host memory, row-major, in the value's own dtype. Copies share the elements.
+/// Axes of a tensor at most: shapes are inferred up to as many.
+inline constexpr std::size_t kMaxAxes = 64;
+
+/// A dense tensor in host memory, row-major, in the value's own dtype. Copies share the elements. Making one of more
+/// than kMaxAxes axes throws RunFault.
 ///
 /// In memory: bool is a byte of 0 or 1; integers of 2 and 4 bits are int8 or uint8; floats of 4 and 6 bits are a byte
 /// with their bits at the low end; float16 and bfloat16 are their bits in a std::uint16_t.

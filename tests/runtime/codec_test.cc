@@ -112,6 +112,13 @@ TEST(Codec, IntegersWrapAndKeepTheirSign) {
   EXPECT_EQ(number_at(large, 0), 0x1p64);
 }
 
+TEST(HostTensor, HasAsManyAxesAsShapesAreInferredFor) {
+  Memory memory(1 << 20);
+  EXPECT_EQ(HostTensor(DType::kFloat32, Extents(kMaxAxes, 1), memory).size(), 1U);
+  EXPECT_THROW(HostTensor(DType::kFloat32, Extents(kMaxAxes + 1, 1), memory), RunFault);
+  EXPECT_THROW(HostTensor(DType::kFloat32, {}, memory).reshaped(Extents(kMaxAxes + 1, 1)), RunFault);
+}
+
 TEST(Memory, IsRefusedBeforeItIsTaken) {
   Memory memory(2000);
   {

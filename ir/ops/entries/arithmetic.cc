@@ -55,6 +55,7 @@ template <FloatFunction kFunction>
 void follow_floats(Inference& in) {
   const bool single = in.operand(0).dtypes == DTypeSet(DType::kFloat32);
   const Content *a = content_of(in, 0), *b = content_of(in, 1);
+  if (in.result().shape == ShapeId::kUnranked) return;
   if (in.opset() < 7 || in.failed() || a == nullptr || b == nullptr || a->floats.empty() || b->floats.empty()) return;
   if (!single && in.operand(0).dtypes != DTypeSet(DType::kFloat64)) return;
   const auto target = in.facts().dims_of(in.result().shape);

@@ -20,7 +20,7 @@ const Constraint kTileAxis{"tile_axis_in_range", ConstraintKind::kAxisRange, "-r
 /// the data's.
 template <typename Source>
 void rearrange(Inference& in, Source source) {
-  if (content_of(in, 0) == nullptr || in.failed()) return;
+  if (content_of(in, 0) == nullptr || in.failed() || in.result().shape == ShapeId::kUnranked) return;
   const auto target = followed_extents(in.dims(), in.facts().dims_of(in.result().shape));
   if (!target) return;
   const std::vector<std::int64_t> extents = *constant_extents(in.dims(), *in.shape(0));
