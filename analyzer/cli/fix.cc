@@ -102,9 +102,11 @@ int run_fix(const FixOptions& given) {
     return refuse(fmt::format("{} has no value `{}` in its main graph", options.input, unknown.front()));
   pipeline::Options pipeline_options = *settings;
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
-  pipeline::Pipeline pipeline(std::move(*read), pipeline_options);
-  pipeline::CheckResults left = pipeline.check();
-  fixes::FixPlan plan = fixes::plan_fixes(pipeline.model(), left.findings, options.unsafe);
+  auto pipeline = std::make_unique<pipeline::Pipeline>(std::move(*read), pipeline_options);
+  pipeline::CheckResults left = pipeline->check();
+  fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
+  std::string before;  // as text
+  if (options.diff && !plan.edits.empty()) before = to_text(pipeline->model(), kDiffText);
   std::vector<std::string> fixed;
   std::optional<EditedModel> outcome;
   std::shared_ptr<const std::string> base;  // what the outcome's edits refer to, where that is no file
@@ -117,10 +119,11 @@ int run_fix(const FixOptions& given) {
                                   findings::to_text(plan.fixes_used[i]->applicability)));
     Result<EditedModel> next =
         outcome ? apply(*outcome->bytes, outcome->pipeline.results().analysis(), plan.edits, pipeline_options)
-                : apply(file, pipeline.results().analysis(), plan.edits, pipeline_options);
+                : apply(file, pipeline->results().analysis(), plan.edits, pipeline_options);
     if (!next) return refuse(fmt::format("{}: {}", options.input, next.error().message));
     base = outcome ? outcome->bytes : nullptr;
     outcome = std::move(*next);
+    pipeline.reset();  // two analyses at a time are enough
     left = outcome->pipeline.check();
     plan = fixes::plan_fixes(outcome->model(), left.findings, options.unsafe);
   }
@@ -130,8 +133,7 @@ int run_fix(const FixOptions& given) {
   std::string text;
   if (options.diff && outcome) {
     const std::string& fixed = target.empty() ? options.input : target;
-    text += people_lines(reports::unified_diff(to_text(pipeline.model(), kDiffText),
-                                               to_text(outcome->model(), kDiffText), options.input, fixed));
+    text += people_lines(reports::unified_diff(before, to_text(outcome->model(), kDiffText), options.input, fixed));
   }
   for (const std::string& line : fixed) text += line;
   for (const findings::Finding& finding : left.findings)
@@ -157,7 +159,7 @@ int run_fix(const FixOptions& given) {
   } else {
     // Who asked for OUT goes on with OUT, so it is written without fixes too.
     const Result<std::string> copied =
-        write_model(outcome ? outcome->model() : pipeline.model(), parts, target, options.copy_data);
+        write_model(outcome ? outcome->model() : pipeline->model(), parts, target, options.copy_data);
     if (!copied) return refuse(copied.error().message);
     text += *copied;
     text += fmt::format("wrote {} with {}\n", people(target), plural_fixes(fixed.size()));

@@ -76,21 +76,24 @@ std::optional<std::vector<Step>> shortest(std::span<const std::string_view> a, s
   return std::nullopt;
 }
 
-std::vector<Step> steps_between(const Lines& a, const Lines& b) {
+/// Lines before and after all changes are left out but for their context: `skipped` of them come first.
+std::vector<Step> steps_between(const Lines& a, const Lines& b, std::ptrdiff_t& skipped) {
   std::size_t head = 0, tail = 0;
   while (head < a.size() && head < b.size() && a[head] == b[head]) ++head;
   while (tail < a.size() - head && tail < b.size() - head && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
   const auto middle_a = std::span(a).subspan(head, a.size() - head - tail),
              middle_b = std::span(b).subspan(head, b.size() - head - tail);
   std::vector<Step> steps;
-  for (std::size_t i = 0; i < head; ++i) steps.push_back({' ', a[i]});
+  const std::size_t first = head - std::min<std::size_t>(head, kContext), end = a.size() - tail + kContext;
+  skipped = static_cast<std::ptrdiff_t>(first);
+  for (std::size_t i = first; i < head; ++i) steps.push_back({' ', a[i]});
   if (const auto middle = shortest(middle_a, middle_b)) {
     steps.insert(steps.end(), middle->begin(), middle->end());
   } else {
     for (const std::string_view line : middle_a) steps.push_back({'-', line});
     for (const std::string_view line : middle_b) steps.push_back({'+', line});
   }
-  for (std::size_t i = a.size() - tail; i < a.size(); ++i) steps.push_back({' ', a[i]});
+  for (std::size_t i = a.size() - tail; i < std::min(a.size(), end); ++i) steps.push_back({' ', a[i]});
   return steps;
 }
 
@@ -100,10 +103,11 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
                          std::string_view after_name) {
   if (before == after) return {};
   const Lines a = lines_of(before), b = lines_of(after);
-  const std::vector<Step> steps = steps_between(a, b);
+  std::ptrdiff_t skipped = 0;
+  const std::vector<Step> steps = steps_between(a, b, skipped);
   const auto count = static_cast<std::ptrdiff_t>(steps.size());
   std::string text = fmt::format("--- {}\n+++ {}\n", before_name, after_name);
-  std::ptrdiff_t line_a = 1, line_b = 1, done = 0;
+  std::ptrdiff_t line_a = skipped + 1, line_b = skipped + 1, done = 0;
   while (true) {
     std::ptrdiff_t change = done;
     while (change < count && steps[static_cast<std::size_t>(change)].kind == ' ') ++change;

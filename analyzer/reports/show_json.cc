@@ -4,6 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
@@ -19,8 +22,9 @@ using Json = nlohmann::ordered_json;
 /// Names that a reader may look up again are kept longer than what only people read.
 constexpr std::size_t kIdentifierLength = 1000;
 
-/// Formulas in one report; those after it are null, as dims that are not known.
-constexpr std::size_t kMaxFormulaBytes = std::size_t{16} << 20;
+/// Formulas in one report, at least, and for each node; those after it are null, as dims that are not
+/// known.
+constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
 
 std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
 
@@ -38,7 +42,10 @@ Json range_json(const Range& range, DTypeSet dtypes) {
 /// Prints the facts of values; `all_symbols` says whether extents that nothing names get names of their own.
 class FactPrinter {
  public:
-  FactPrinter(FactStore& facts, bool all_symbols) : facts_(facts), all_symbols_(all_symbols) {}
+  FactPrinter(const dataflow::Analysis& analysis, bool all_symbols)
+      : facts_(analysis.facts()),
+        all_symbols_(all_symbols),
+        formula_bytes_(kFormulaBytes + kFormulaBytesPerNode * analysis.model().nodes.size()) {}
 
   Json print(const Fact& fact, const std::vector<std::string>& device_names, Taint taint) {
     Json json = print(fact);
@@ -120,7 +127,7 @@ class FactPrinter {
 
   FactStore& facts_;
   bool all_symbols_;
-  std::size_t formula_bytes_ = kMaxFormulaBytes;
+  std::size_t formula_bytes_;
 };
 
 /// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
@@ -129,28 +136,30 @@ class NodePrinter {
   NodePrinter(const dataflow::Analysis& analysis, const ShowFilter& filter)
       : model_(analysis.model()), filter_(filter), locations_(model_), shown_(model_.values.size(), !filter.any()) {}
 
-  Json print(const Graph& graph) {
-    Json nodes = Json::array();
+  bool has(NodeId id) { return !filter_.any() || filter_.matches(model_, id, locations_); }
+  /// Its nodes' values are shown.
+  void mark(const Graph& graph) {
+    if (!filter_.any()) return;
     for (const NodeId id : graph.nodes) {
-      if (filter_.any() && !filter_.matches(model_, id, locations_)) continue;
-      const Node& node = model_.node(id);
-      nodes.push_back({{"node", identifier(model_.label(id))},
-                       {"op", identifier(model_.text(model_.op(node).name))},
-                       {"operands", names(model_.operands(node))},
-                       {"results", names(model_.results(node))}});
+      if (!has(id)) continue;
+      for (const ValueId value : model_.operands(model_.node(id))) shown_[value] = true;
+      for (const ValueId value : model_.results(model_.node(id))) shown_[value] = true;
     }
-    return nodes;
   }
-  /// A node that was printed takes or gives it.
+  Json print(NodeId id) const {
+    const Node& node = model_.node(id);
+    return {{"node", identifier(model_.label(id))},
+            {"op", identifier(model_.text(model_.op(node).name))},
+            {"operands", names(model_.operands(node))},
+            {"results", names(model_.results(node))}};
+  }
   bool is_shown(ValueId value) const { return shown_[value]; }
 
  private:
-  Json names(std::span<const ValueId> values) {
+  Json names(std::span<const ValueId> values) const {
     Json json = Json::array();
-    for (const ValueId value : values) {
+    for (const ValueId value : values)
       json.push_back(value == ValueId::kAbsent ? Json() : Json(identifier(model_.name_of(value))));
-      if (value != ValueId::kAbsent) shown_[value] = true;
-    }
     return json;
   }
 
@@ -160,49 +169,149 @@ class NodePrinter {
   IdVector<ValueId, bool> shown_;
 };
 
+/// A document written part by part, as the library prints a whole one: of a large model that would take ten times the
+/// memory of its text.
+class DocumentWriter {
+ public:
+  explicit DocumentWriter(bool one_line) : one_line_(one_line) {}
+
+  void open(char bracket) {
+    begin();
+    text_ += bracket;
+    empty_.push_back(true);
+  }
+  void close(char bracket) {
+    const bool was_empty = empty_.back();
+    empty_.pop_back();
+    if (!was_empty) break_line();
+    text_ += bracket;
+  }
+  void key(std::string_view key) {
+    begin();
+    text_ += dumped(Json(key)) + (one_line_ ? ":" : ": ");
+    after_key_ = true;
+  }
+  void put(const Json& value) {
+    begin();
+    for (const char c : dumped(value)) {  // a line break within a string is escaped
+      text_ += c;
+      if (c == '\n') text_.append(2 * empty_.size(), ' ');
+    }
+  }
+  void put(std::string_view name, const Json& value) {
+    key(name);
+    put(value);
+  }
+  std::string take() { return std::move(text_) + "\n"; }
+
+ private:
+  std::string dumped(const Json& json) const {
+    return json.dump(one_line_ ? -1 : 2, ' ', false, Json::error_handler_t::replace);
+  }
+  void break_line() {
+    if (!one_line_) text_.append(1, '\n').append(2 * empty_.size(), ' ');
+  }
+  /// What stands between the last part and the next one.
+  void begin() {
+    if (std::exchange(after_key_, false) || empty_.empty()) return;
+    if (!empty_.back()) text_ += ',';
+    empty_.back() = false;
+    break_line();
+  }
+
+  bool one_line_, after_key_ = false;
+  std::string text_;
+  std::vector<bool> empty_;  // by bracket that is open
+};
+
 /// False for branches that no execution takes, functions that nothing calls, and bodies past a budget.
 bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
   const auto is_visited = [&](NodeId node) { return analysis.is_visited(node); };
   return graph.nodes.empty() || std::any_of(graph.nodes.begin(), graph.nodes.end(), is_visited);
 }
 
+class ShowDocument {
+ public:
+  ShowDocument(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowStyle& style)
+      : analysis_(analysis),
+        model_(analysis.model()),
+        placement_(placement),
+        facts_(analysis, style.all_symbols),
+        nodes_(analysis, style.filter),
+        out_(style.one_line),
+        values_(model_.graphs.size()) {}
+
+  std::string write(std::span<const losses::LossSite> sites) {
+    for (const Graph& graph : model_.graphs) nodes_.mark(graph);
+    for (const ValueId id : model_.values.ids(kFirstValue))
+      if (model_.value(id).name != NameId::kEmpty && nodes_.is_shown(id)) values_[model_.value(id).graph].push_back(id);
+    out_.open('{');
+    out_.put("schema", 1);
+    out_.put("path", identifier(model_.path));
+    if (model_.graphs.empty()) {
+      out_.put("values", Json::object());
+      out_.put("nodes", Json::array());
+    } else {
+      write_graph(GraphId::kMain);
+    }
+    out_.key("graphs");
+    out_.open('[');
+    for (const GraphId id : model_.graphs.ids(static_cast<GraphId>(1))) {
+      out_.open('{');
+      out_.put("graph", identifier(model_.graph_path(id)));
+      write_graph(id);
+      if (!entered(analysis_, model_.graph(id))) out_.put("entered", false);
+      out_.close('}');
+    }
+    out_.close(']');
+    out_.key("losses");
+    out_.open('[');
+    for (const losses::LossSite& loss : sites)
+      out_.put({{"kind", ops::to_text(loss.kind)},
+                {"node", identifier(model_.label(loss.meeting))},
+                {"prediction", identifier(model_.name_of(loss.prediction_source))},
+                {"target", identifier(model_.name_of(loss.target_source))}});
+    out_.close(']');
+    out_.close('}');
+    return out_.take();
+  }
+
+ private:
+  void write_graph(GraphId graph) {
+    out_.key("values");
+    out_.open('{');
+    // Of values whose names are alike, as they are or once they are cut off, the last one is shown.
+    std::unordered_map<std::string, ValueId> shown;
+    for (const ValueId id : values_[graph]) shown[identifier(model_.name_of(id))] = id;
+    for (const ValueId id : values_[graph]) {
+      const auto known = shown.find(identifier(model_.name_of(id)));
+      if (known == shown.end()) continue;
+      const ValueId value = known->second;
+      out_.put(known->first, facts_.print(analysis_.fact(value), placement_.devices(value), analysis_.taint(value)));
+      shown.erase(known);
+    }
+    out_.close('}');
+    out_.key("nodes");
+    out_.open('[');
+    for (const NodeId node : model_.graph(graph).nodes)
+      if (nodes_.has(node)) out_.put(nodes_.print(node));
+    out_.close(']');
+  }
+
+  const dataflow::Analysis& analysis_;
+  const Model& model_;
+  const placement::Placement& placement_;
+  FactPrinter facts_;
+  NodePrinter nodes_;
+  DocumentWriter out_;
+  IdVector<GraphId, std::vector<ValueId>> values_;
+};
+
 }  // namespace
 
 std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
                       std::span<const losses::LossSite> sites, ShowStyle style) {
-  const Model& model = analysis.model();
-  FactPrinter printer(analysis.facts(), style.all_symbols);
-  IdVector<GraphId, Json> values(model.graphs.size(), Json::object());
-  NodePrinter node_printer(analysis, style.filter);
-  IdVector<GraphId, Json> nodes;
-  for (const Graph& graph : model.graphs) nodes.push_back(node_printer.print(graph));
-  for (const ValueId id : model.values.ids(kFirstValue)) {
-    const Value& value = model.value(id);
-    if (value.name == NameId::kEmpty || !node_printer.is_shown(id)) continue;
-    values[value.graph][identifier(model.text(value.name))] =
-        printer.print(analysis.fact(id), placement.devices(id), analysis.taint(id));
-  }
-  Json graphs = Json::array();
-  for (const GraphId id : model.graphs.ids(static_cast<GraphId>(1))) {
-    Json json = {{"graph", identifier(model.graph_path(id))},
-                 {"values", std::move(values[id])},
-                 {"nodes", std::move(nodes[id])}};
-    if (!entered(analysis, model.graph(id))) json["entered"] = false;
-    graphs.push_back(std::move(json));
-  }
-  Json losses = Json::array();
-  for (const losses::LossSite& loss : sites)
-    losses.push_back({{"kind", ops::to_text(loss.kind)},
-                      {"node", identifier(model.label(loss.meeting))},
-                      {"prediction", identifier(model.name_of(loss.prediction_source))},
-                      {"target", identifier(model.name_of(loss.target_source))}});
-  const Json document = {{"schema", 1},
-                         {"path", identifier(model.path)},
-                         {"values", model.graphs.empty() ? Json::object() : std::move(values[GraphId::kMain])},
-                         {"nodes", model.graphs.empty() ? Json::array() : std::move(nodes[GraphId::kMain])},
-                         {"graphs", std::move(graphs)},
-                         {"losses", std::move(losses)}};
-  return document.dump(style.one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return ShowDocument(analysis, placement, style).write(sites);
 }
 
 }  // namespace tensorlint::reports

@@ -1,12 +1,18 @@
 #include "passes/dataflow/attributes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string_view>
 
 #include "base/hash.h"
 
 namespace tensorlint::dataflow {
+namespace {
+
+bool by_name(const Attribute& a, const Attribute& b) { return a.name < b.name; }
+
+}  // namespace
 
 std::span<const Attribute> resolve_references(std::span<const Attribute> given, std::span<const Attribute> caller,
                                               std::vector<Attribute>& storage) {
@@ -17,8 +23,9 @@ std::span<const Attribute> resolve_references(std::span<const Attribute> given, 
       storage.push_back(attribute);
       continue;
     }
-    const auto found = std::ranges::find(caller, attribute.reference, &Attribute::name);
-    if (found == caller.end()) continue;  // the caller left it out: so does the node
+    const auto found = std::ranges::lower_bound(caller, attribute.reference, {}, &Attribute::name);
+    if (found == caller.end() || found->name != attribute.reference)
+      continue;  // the caller left it out: so does the node
     storage.push_back(*found);
     storage.back().name = attribute.name;
   }
@@ -26,9 +33,13 @@ std::span<const Attribute> resolve_references(std::span<const Attribute> given, 
 }
 
 std::vector<Attribute> with_defaults(std::span<const Attribute> given, std::span<const Attribute> defaults) {
+  // Of equal names the first counts.
   std::vector<Attribute> all(given.begin(), given.end());
+  std::ranges::stable_sort(all, {}, &Attribute::name);
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
   for (const Attribute& fallback : defaults)
-    if (std::ranges::find(given, fallback.name, &Attribute::name) == given.end()) all.push_back(fallback);
+    if (!std::binary_search(all.begin(), all.begin() + count, fallback, by_name)) all.push_back(fallback);
+  std::ranges::stable_sort(all, {}, &Attribute::name);
   return all;
 }
 
@@ -45,6 +56,16 @@ bool same_attributes(std::span<const Attribute> a, std::span<const Attribute> b)
   });
 }
 
+std::uint64_t steps_of(std::span<const Attribute> attributes) {
+  std::uint64_t steps = 0;
+  for (const Attribute& x : attributes) {
+    steps += 16 + (x.name.size() + x.reference.size() + x.s.size()) / 4 + 4 * (x.ints.size() + x.floats.size());
+    for (const std::string_view text : x.strings) steps += 4 + text.size() / 4;
+    if (x.tensor != nullptr) steps += x.tensor->inline_bytes() / 4;
+  }
+  return steps;
+}
+
 std::uint64_t hash_of(std::span<const Attribute> attributes) {
   std::uint64_t hash = attributes.size();
   for (const Attribute& x : attributes) {
@@ -54,6 +75,8 @@ std::uint64_t hash_of(std::span<const Attribute> attributes) {
     std::memcpy(&bits, &x.f, sizeof bits);
     hash = table_hash(hash, bits);
     for (const std::int64_t i : x.ints) hash = table_hash(hash, static_cast<std::uint64_t>(i));
+    for (const float f : x.floats) hash = table_hash(hash, std::bit_cast<std::uint32_t>(f));
+    for (const std::string_view text : x.strings) hash = table_hash(hash, table_hash(text));
   }
   return hash;
 }

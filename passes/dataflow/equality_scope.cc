@@ -1,5 +1,6 @@
 #include "passes/dataflow/equality_scope.h"
 
+#include <algorithm>
 #include <span>
 
 #include "ir/ops/shape_functions.h"
@@ -9,8 +10,10 @@ namespace tensorlint::dataflow {
 FactId EqualityScope::rewritten(FactId id) {
   const std::uint64_t key = state_.number << 32 | static_cast<std::uint64_t>(id);
   if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
+  if (left_ == 0) return id;
   Fact fact = facts_.fact(id);
   const auto rewritten = [this](std::span<const Dim> dims) {
+    left_ -= std::min<std::uint64_t>(left_, dims.size());
     ops::Dims result = ops::copy_dims(dims);
     for (Dim& dim : result) dim = state_.known.apply(facts_.dims(), dim);
     return result;

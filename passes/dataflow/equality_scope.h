@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/facts/equalities.h"
 #include "ir/facts/fact.h"
@@ -11,7 +14,14 @@ namespace tensorlint::dataflow {
 /// The equalities of extents that hold in the scope under way, and facts in terms of the symbols that these leave.
 class EqualityScope {
  public:
-  explicit EqualityScope(FactStore& facts) : facts_(facts) {}
+  EqualityScope(FactStore& facts, std::size_t nodes) : facts_(facts) { grow(nodes); }
+
+  /// The model has got `nodes` by now. Where loops learn anew in each iteration, facts are rewritten in each: past so
+  /// many extents and elements they stay as they are.
+  void grow(std::size_t nodes) {
+    const std::uint64_t granted = std::max<std::uint64_t>(kRewrittenAtLeast, kRewrittenPerNode * nodes);
+    left_ += granted - std::exchange(granted_, granted);
+  }
 
   /// What is known at one point, to come back to: what holds after a body ran need not hold where it did not.
   struct Checkpoint {
@@ -31,11 +41,15 @@ class EqualityScope {
   }
 
  private:
+  static constexpr std::uint64_t kRewrittenAtLeast = std::uint64_t{1} << 15, kRewrittenPerNode = 64;
+
   FactId rewritten(FactId id);
 
   FactStore& facts_;
   Checkpoint state_;
   std::uint64_t states_ = 0;
+  std::uint64_t granted_ = 0,
+                left_ = 0;  // extents and elements that may be rewritten, some 10 us each where they are long
   std::unordered_map<std::uint64_t, FactId> canonical_;  // by state and fact
 };
 

@@ -31,6 +31,7 @@ void Solver::call_function(NodeId id, GraphId function, const Application& call)
            {"`{}` gives {} result{}, {} asked for", call.name, graph.outputs.size(),
             graph.outputs.size() == 1 ? "" : "s", call.result_count});
 
+  budget_.charge((graph.inputs.size() + graph.outputs.size()) / 4 + steps_of(graph.attribute_defaults) / 64);
   std::vector<AbstractValue> operands(graph.inputs.size(), AbstractValue{FactId::kAbsent, {}});
   for (std::size_t i = 0; i < std::min(operands.size(), call.operands.size()); ++i)
     operands[i] = {call.operands[i], call.operand_taints[i]};

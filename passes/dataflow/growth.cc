@@ -15,6 +15,7 @@ void Solver::grow() {
   }
   out_.visited_.resize(model_.nodes.size());
   budget_.grow(model_.nodes.size());
+  equalities_.grow(model_.nodes.size());
   if (graphs_.size() == model_.graphs.size()) return;
   for (const GraphId id : model_.graphs.ids(static_cast<GraphId>(graphs_.size()))) {
     bodies_.emplace_back();

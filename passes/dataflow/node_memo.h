@@ -38,7 +38,9 @@ class NodeMemo {
   /// known.
   const FactId* find(std::uint64_t key, const Node& node, const Application& call) const {
     // Nodes that share a key stand under the keys that follow it.
-    for (; const std::uint32_t number = index_.find(key); ++key) {
+    for (std::uint64_t end = key + kMaxSharers; key != end; ++key) {
+      const std::uint32_t number = index_.find(key);
+      if (number == 0) break;
       const Entry& entry = entries_[number - 1];
       const Node& known = model_.node(entry.node);
       if (known.op != node.op || known.result_count != node.result_count || known.operand_count != node.operand_count)
@@ -51,16 +53,20 @@ class NodeMemo {
 
   /// `node` has the attributes of the call: they are compared with later calls.
   void remember(std::uint64_t key, NodeId node, std::span<const FactId> operands, std::span<const FactId> results) {
+    const std::uint64_t end = key + kMaxSharers;
+    while (key != end && index_.find(key) != 0) ++key;
+    if (key == end) return;
     Entry entry{node, static_cast<std::uint32_t>(facts_.size()), 0};
     facts_.insert(facts_.end(), operands.begin(), operands.end());
     entry.first_result = static_cast<std::uint32_t>(facts_.size());
     facts_.insert(facts_.end(), results.begin(), results.end());
     entries_.push_back(entry);
-    while (index_.find(key) != 0) ++key;
     index_[key] = static_cast<std::uint32_t>(entries_.size());
   }
 
  private:
+  static constexpr std::uint64_t kMaxSharers = 8;  // of one key: attributes that never compare equal share theirs
+
   struct Entry {
     NodeId node;
     std::uint32_t first_operand, first_result;

@@ -138,10 +138,7 @@ const ops::Signature* Solver::signature_of(const Application& call) const {
 /// What a node costs in each visit by its own size.
 std::uint64_t Solver::weight_of(const Node& node) const {
   std::uint64_t weight = std::uint64_t{node.operand_count} + node.result_count;
-  for (const Attribute& attribute : model_.attributes(node)) {
-    weight += attribute.ints.size() + attribute.floats.size() + attribute.s.size() / 16;
-    if (attribute.tensor != nullptr) weight += attribute.tensor->inline_bytes() / 16;
-  }
+  weight += steps_of(model_.attributes(node)) / 4;
   for (const ValueId result : model_.results(node))
     if (result != ValueId::kAbsent && model_.value(result).type != nullptr)
       weight += model_.value(result).type->dims.size();

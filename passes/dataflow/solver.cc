@@ -35,7 +35,7 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       bodies_(bodies_by_graph(model)),
       graphs_(model.graphs.size()),
       memo_(model),
-      equalities_(facts_),
+      equalities_(facts_, model.nodes.size()),
       body_cache_(model, bodies_),
       summaries_(model) {}
 

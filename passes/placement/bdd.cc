@@ -61,11 +61,12 @@ Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
 
 std::vector<Bdd> BddStore::nodes_of(Bdd d) const {
   std::vector<Bdd> found{d};
-  std::unordered_map<std::uint32_t, bool> seen{{d.id, true}};
+  met_.resize(nodes_.size());
+  met_[d.id] = ++walk_;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (is_leaf(found[i])) continue;
     for (const Bdd next : {when_false(found[i]), when_true(found[i])})
-      if (seen.emplace(next.id, true).second) found.push_back(next);
+      if (std::exchange(met_[next.id], walk_) != walk_) found.push_back(next);
   }
   return found;
 }

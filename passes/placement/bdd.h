@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -76,6 +77,8 @@ class BddStore {
     for (const Bdd node : nodes_of(d))
       if (is_leaf(node)) visit(value(node));
   }
+  /// Above all variables that `d` tests; 0 of a leaf.
+  std::uint32_t variables_end(Bdd d) const { return nodes_[d.id].end; }
   /// Every diagram inside `d`, itself first, each once; in an order that depends on its structure alone.
   std::vector<Bdd> nodes_of(Bdd d) const;
 
@@ -88,7 +91,10 @@ class BddStore {
 
   struct Node {
     std::uint32_t variable, low, high;  // of a leaf: kLeaf, its value, 0
-    friend bool operator==(const Node&, const Node&) = default;
+    std::uint32_t end = 0;              // above all variables that are tested in it
+    friend bool operator==(const Node& a, const Node& b) {
+      return a.variable == b.variable && a.low == b.low && a.high == b.high;
+    }
   };
   struct Key {
     std::uint32_t operation, a, b;
@@ -102,7 +108,9 @@ class BddStore {
 
   Bdd intern(Node node);
   Bdd make(std::uint32_t variable, Bdd low, Bdd high) {
-    return low == high ? low : intern({variable, low.id, high.id});
+    return low == high ? low
+                       : intern({variable, low.id, high.id,
+                                 std::max(variable + 1, std::max(nodes_[low.id].end, nodes_[high.id].end))});
   }
   Bdd cofactor(Bdd d, std::uint32_t variable, bool choice) const {
     const Node& node = nodes_[d.id];
@@ -113,6 +121,8 @@ class BddStore {
   bool full_ = false;
   static constexpr std::uint32_t kListedLeaves = 4096;
   std::vector<Node> nodes_;
+  mutable std::vector<std::uint32_t> met_;  // by node: the walk that met it last
+  mutable std::uint32_t walk_ = 0;
   std::vector<Bdd> leaves_;  // by value, kFalse where there is none yet
   std::unordered_map<Node, std::uint32_t, Hash> ids_;
   std::unordered_map<Key, Bdd, Hash> memo_;

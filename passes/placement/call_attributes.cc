@@ -1,26 +1,22 @@
 #include "passes/placement/call_attributes.h"
 
+#include <algorithm>
+
+#include "passes/dataflow/attributes.h"
+
 namespace tensorlint::placement {
 
 const Attribute* CallAttributes::find(const Node& node, std::string_view name) const {
   const Attribute* found = model_.attribute(node, name);
   if (found == nullptr || found->reference.empty()) return found;
-  for (const Attribute& given : attributes_)
-    if (given.name == found->reference) return &given;
-  return nullptr;
+  const auto given = std::ranges::lower_bound(attributes_, found->reference, {}, &Attribute::name);
+  return given == attributes_.end() || given->name != found->reference ? nullptr : &*given;
 }
 
 std::vector<Attribute> CallAttributes::of_call(const Node& call, const Graph& function) const {
-  std::vector<Attribute> attributes;
-  for (const Attribute& given : model_.attributes(call)) {
-    const Attribute* value = find(call, given.name);
-    if (value == nullptr) continue;
-    attributes.push_back(*value);
-    attributes.back().name = given.name;
-  }
-  for (const Attribute& fallback : function.attribute_defaults)
-    if (model_.attribute(call, fallback.name) == nullptr) attributes.push_back(fallback);
-  return attributes;
+  std::vector<Attribute> resolved;
+  return dataflow::with_defaults(dataflow::resolve_references(model_.attributes(call), attributes_, resolved),
+                                 function.attribute_defaults);
 }
 
 }  // namespace tensorlint::placement

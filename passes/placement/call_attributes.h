@@ -26,7 +26,7 @@ class CallAttributes {
 
  private:
   const Model& model_;
-  std::vector<Attribute> attributes_;
+  std::vector<Attribute> attributes_;  // sorted by name
 };
 
 }  // namespace tensorlint::placement

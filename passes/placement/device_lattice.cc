@@ -9,10 +9,11 @@ DeviceLattice::DeviceLattice() : states_{{kAnywhere, false, false}, {kAnywhere, 
 }
 
 DeviceState DeviceLattice::state_at(Bdd device, const Choices& choices) const {
-  while (!store_.is_leaf(device)) {
-    const auto found = std::find_if(choices.begin(), choices.end(),
-                                    [&](const auto& choice) { return choice.first == store_.variable(device); });
-    device = found != choices.end() && found->second ? store_.when_true(device) : store_.when_false(device);
+  for (auto next = choices.begin(); !store_.is_leaf(device);) {
+    // Both are in the order of the variables.
+    while (next != choices.end() && next->first < store_.variable(device)) ++next;
+    const bool holds = next != choices.end() && next->first == store_.variable(device) && next->second;
+    device = holds ? store_.when_true(device) : store_.when_false(device);
   }
   return states_[store_.value(device)];
 }

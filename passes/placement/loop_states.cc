@@ -5,12 +5,24 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
+
+#include "base/hash.h"
 
 namespace tensorlint::placement {
 namespace {
 
 constexpr std::size_t kMaxOutcomes = 16;  // of a forgotten choice
+
+/// Two hashes of a text that is given word by word.
+struct Digest {
+  LoopStates::Signature words{1, 2};
+  void add(std::uint64_t word) {
+    words[0] = table_hash(words[0], word);
+    words[1] = table_hash(words[1], ~word);
+  }
+};
 
 /// Things by number, in the order in which they first came up.
 template <typename Item>
@@ -30,54 +42,62 @@ class Numbered {
 
 }  // namespace
 
-std::vector<std::uint64_t> LoopStates::signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const {
-  std::vector<std::uint64_t> text;
+LoopStates::Signature LoopStates::signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const {
+  Digest text;
   std::map<std::uint64_t, std::uint64_t> names;
   const auto renamed = [&](std::uint32_t symbol) {
     return symbol < old.symbols ? symbol : (std::uint64_t{1} << 40) + names.emplace(symbol, names.size()).first->second;
   };
   const auto add = [&](Bdd d) {
-    std::map<std::uint32_t, std::uint64_t> numbers;
+    if (store_.variables_end(d) <= old.variables) {  // nothing in it has another name
+      text.add(0);
+      text.add(d.id);
+      return;
+    }
+    std::unordered_map<std::uint32_t, std::uint64_t> numbers;
     const std::vector<Bdd> nodes = store_.nodes_of(d);
     for (std::size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i].id] = i;
-    text.push_back(nodes.size());
+    text.add(nodes.size());
     for (const Bdd node : nodes) {
       if (store_.is_leaf(node)) {
-        text.push_back(store_.value(node));
+        text.add(store_.value(node));
         continue;
       }
       const std::uint32_t variable = store_.variable(node);
       if (variable < old.variables) {
-        text.push_back((std::uint64_t{1} << 41) + variable);
+        text.add((std::uint64_t{1} << 41) + variable);
       } else {
-        text.push_back((std::uint64_t{1} << 42) + static_cast<std::uint64_t>(symbols_.variable(variable).above));
-        text.push_back(renamed(symbols_.variable(variable).symbol));
+        text.add((std::uint64_t{1} << 42) + static_cast<std::uint64_t>(symbols_.variable(variable).above));
+        text.add(renamed(symbols_.variable(variable).symbol));
       }
-      text.push_back(numbers[store_.when_false(node).id]);
-      text.push_back(numbers[store_.when_true(node).id]);
+      text.add(numbers[store_.when_false(node).id]);
+      text.add(numbers[store_.when_true(node).id]);
     }
   };
   for (const Placed& placed : state) {
     add(placed.device);
-    text.push_back(static_cast<std::uint64_t>(placed.content.kind));
+    text.add(static_cast<std::uint64_t>(placed.content.kind));
     if (placed.content.kind == Element::Kind::kFormula) add(placed.content.formula);
-    if (placed.content.kind == Element::Kind::kNumber)
-      text.push_back(static_cast<std::uint64_t>(placed.content.number));
-    if (placed.content.kind == Element::Kind::kSymbol) text.push_back(renamed(placed.content.symbol));
+    if (placed.content.kind == Element::Kind::kNumber) text.add(static_cast<std::uint64_t>(placed.content.number));
+    if (placed.content.kind == Element::Kind::kSymbol) text.add(renamed(placed.content.symbol));
   }
   add(going);
-  return text;
+  return text.words;
+}
+
+/// A choice that was made since decides it.
+bool LoopStates::is_new(Bdd d, Symbols::Count old) const {
+  if (store_.variables_end(d) <= old.variables) return false;
+  const std::vector<Bdd> nodes = store_.nodes_of(d);
+  return std::any_of(nodes.begin(), nodes.end(), [&](Bdd node) {
+    return !store_.is_leaf(node) && symbols_.variable(store_.variable(node)).symbol >= old.symbols;
+  });
 }
 
 bool LoopStates::depends_on_new(std::span<const Placed> state, Symbols::Count old) const {
-  const auto is_new = [&](Bdd d) {
-    const std::vector<Bdd> nodes = store_.nodes_of(d);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Bdd node) {
-      return !store_.is_leaf(node) && symbols_.variable(store_.variable(node)).symbol >= old.symbols;
-    });
-  };
   return std::any_of(state.begin(), state.end(), [&](const Placed& placed) {
-    return is_new(placed.device) || (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula));
+    return is_new(placed.device, old) ||
+           (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula, old));
   });
 }
 
@@ -102,16 +122,18 @@ Bdd LoopStates::rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf) 
 void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named) {
   const std::uint32_t key = next_key_;
   next_key_ += 3;
-  std::vector<Bdd> parts;
-  for (const Placed& placed : state) {
-    parts.push_back(placed.device);
-    if (placed.content.kind == Element::Kind::kFormula) parts.push_back(placed.content.formula);
+  // What no new choice decides stays as it is: outcomes of thousands of values would be long.
+  std::vector<Bdd*> parts;
+  for (Placed& placed : state) {
+    if (is_new(placed.device, old)) parts.push_back(&placed.device);
+    if (placed.content.kind == Element::Kind::kFormula && is_new(placed.content.formula, old))
+      parts.push_back(&placed.content.formula);
   }
   // An outcome: the leaves of all parts.
   Numbered<std::vector<std::uint32_t>> outcomes;
   Bdd joint = store_.leaf(outcomes.number({}));
-  for (const Bdd part : parts)
-    joint = store_.map2(key, joint, part, [&](std::uint32_t known, std::uint32_t leaf) {
+  for (const Bdd* const part : parts)
+    joint = store_.map2(key, joint, *part, [&](std::uint32_t known, std::uint32_t leaf) {
       std::vector<std::uint32_t> leaves = outcomes[known];
       leaves.push_back(leaf);
       return outcomes.number(std::move(leaves));
@@ -155,11 +177,7 @@ void LoopStates::forget_choices(std::vector<Placed>& state, Bdd inside, Symbols:
         joint, [&](Bdd d, Bdd low, Bdd high) { return store_.ite(store_.choice(store_.variable(d)), high, low); },
         chosen);
   };
-  std::size_t at = 0;
-  for (Placed& placed : state) {
-    placed.device = part(at++);
-    if (placed.content.kind == Element::Kind::kFormula) placed.content.formula = part(at++);
-  }
+  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = part(i);
 }
 
 }  // namespace tensorlint::placement

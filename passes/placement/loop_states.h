@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,8 +16,10 @@ class LoopStates {
  public:
   LoopStates(BddStore& store, Symbols& symbols) : store_(store), symbols_(symbols) {}
 
-  /// A loop's state but for the names of what the iterations made: equal states go on alike.
-  std::vector<std::uint64_t> signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const;
+  /// Stands for a loop's state but for the names of what the iterations made: equal states go on alike. 128 bits of a
+  /// seeded hash, since iterations are many and states may be large.
+  using Signature = std::array<std::uint64_t, 2>;
+  Signature signature(std::span<const Placed> state, Bdd going, Symbols::Count old) const;
 
   bool depends_on_new(std::span<const Placed> state, Symbols::Count old) const;
   /// What a loop carries, as a choice between its possible outcomes instead of by the choices that earlier iterations
@@ -25,6 +28,7 @@ class LoopStates {
   void forget_choices(std::vector<Placed>& state, Bdd inside, Symbols::Count old, ValueId named);
 
  private:
+  bool is_new(Bdd d, Symbols::Count old) const;
   /// The diagram from its leaves up: `of_leaf(leaf)`, and `of_node(diagram, low, high)` of what its two sides became.
   template <typename OfNode, typename OfLeaf>
   Bdd rebuilt(Bdd root, const OfNode& of_node, const OfLeaf& of_leaf);

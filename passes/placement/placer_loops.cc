@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::int64_t kExactIterations = 4;  // from then on, choices of earlier iterations are forgotten
 
+/// Carried values of all iterations of a loop that are kept, 32 bytes each.
+constexpr std::int64_t kMaxKeptValues = std::int64_t{1} << 18;
+
+std::int64_t most_iterations(const RegionOp& region) {
+  return std::clamp<std::int64_t>(kMaxKeptValues / std::max<std::int64_t>(1, static_cast<std::int64_t>(region.carried)),
+                                  1, kMaxContexts);
+}
+
 }  // namespace
 
 /// A Loop or Scan.
@@ -29,12 +37,13 @@ struct Placer::Loop {
 struct Placer::Iterations {
   std::vector<std::vector<Placed>> states;  ///< loop-carried values before the first iteration, after it, ...
   std::vector<Bdd> entered{kTrue};          ///< by iteration from 1: when it is entered
-  std::map<std::vector<std::uint64_t>, std::int64_t> seen{};  ///< the state before an iteration -> iterations before it
-  std::optional<TripClasses> period{};                        ///< states repeat like this
-  std::int64_t last = kMaxContexts;                           ///< the last iteration to follow
-  Bdd going = kTrue;                                          ///< when all conditions so far have held
-  Bdd goes_on = kTrue;                                        ///< when the last body asked for another iteration
-  std::vector<std::optional<Bdd>> scan_outputs{};  ///< where all slices of each are; nullopt: there are none yet
+  std::map<LoopStates::Signature, std::int64_t> seen{};  ///< the state before an iteration -> iterations before it
+  std::optional<TripClasses> period{};                   ///< states repeat like this
+  std::int64_t most = kMaxContexts;                      ///< iterations that are followed
+  std::int64_t last = kMaxContexts;                      ///< the last iteration to follow
+  Bdd going = kTrue;                                     ///< when all conditions so far have held
+  Bdd goes_on = kTrue;                                   ///< when the last body asked for another iteration
+  std::vector<std::optional<Bdd>> scan_outputs{};        ///< where all slices of each are; nullopt: there are none yet
   bool uses_number = false;  ///< a condition depends on the iteration number: equal states may go on differently
   bool is_exact = true;      ///< every condition could be expressed
   Symbols::Count outer;      ///< symbols from before the loop
@@ -119,6 +128,7 @@ void Placer::set_loop_results(const Node& node, const LoopResults& after, Bdd gu
 Placer::LoopResults Placer::iterate(const Loop& loop, Bdd guard) {
   const std::size_t outputs = model_.graph(loop.region.body()).outputs.size();
   Iterations run{.states = {loop.carried}, .going = loop.start, .outer = symbols_.count()};
+  run.last = run.most = most_iterations(loop.region);
   run.scan_outputs.resize(outputs - loop.region.scan_output(0));
   if (loop.trips) run.last = std::min(run.last, *loop.trips);
   while (run.followed() < run.last && follow_iteration(loop, run, guard)) {
@@ -266,8 +276,7 @@ std::vector<Placed> Placer::carried_after(const Loop& loop, const Iterations& ru
           symbols_.merge(more, carried[i].content, earlier.content, body.inputs[loop.region.carried_input(i)]);
     }
   }
-  const bool is_cut_short =
-      !run.period && run.followed() == kMaxContexts && (!loop.trips || *loop.trips > kMaxContexts);
+  const bool is_cut_short = !run.period && run.followed() == run.most && (!loop.trips || *loop.trips > run.most);
   if (is_cut_short || !run.is_exact) {
     limit(loop.id,
           fmt::format(

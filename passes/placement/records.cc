@@ -74,12 +74,15 @@ std::string PlacementRecords::name_of(std::uint64_t bits) const {
   return {};
 }
 
-bool PlacementRecords::depends_on(Bdd device, bool trip_counts) const {
+PlacementRecords::Deciders PlacementRecords::deciders_of(Bdd device) const {
+  const auto [known, is_new] = deciders_.try_emplace(device.id);
+  if (!is_new) return known->second;
   for (const Bdd node : lattice_.store().nodes_of(device)) {
     if (lattice_.store().is_leaf(node)) continue;
-    if (symbols_.variable(lattice_.store().variable(node)).is_trip_count == trip_counts) return true;
+    const bool is_trip_count = symbols_.variable(lattice_.store().variable(node)).is_trip_count;
+    (is_trip_count ? known->second.trip_counts : known->second.conditions) = true;
   }
-  return false;
+  return known->second;
 }
 
 void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
@@ -114,7 +117,7 @@ void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVi
   }
   for (const auto& [symbol, count] : trips) witness.trip_counts[symbols_.name(symbol)] = count;
 
-  const Bdd a = visit.sides[0].second, b = visit.sides[other].second;
+  const Deciders a = deciders_of(visit.sides[0].second), b = deciders_of(visit.sides[other].second);
   const Node& node = model_.node(violation.node);
   const DeviceSignature& devices = traits[node.op].devices;
   const auto operands = model_.operands(node);
@@ -123,9 +126,9 @@ void PlacementRecords::describe(PlacementViolation& violation, const ViolatingVi
       position != operands.end() && devices.is_index(static_cast<std::size_t>(position - operands.begin()));
   if (visit.is_claim) {
     violation.cause = PlacementCause::kClaim;
-  } else if (witness.iteration > 1 || depends_on(a, true) || depends_on(b, true)) {
+  } else if (witness.iteration > 1 || a.trip_counts || b.trip_counts) {
     violation.cause = PlacementCause::kLoop;
-  } else if (depends_on(a, false) || depends_on(b, false)) {
+  } else if (a.conditions || b.conditions) {
     violation.cause = PlacementCause::kBranch;
   } else if (is_indexed && violation.first != ValueId::kAbsent) {
     violation.cause = PlacementCause::kIndex;

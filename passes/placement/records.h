@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -60,7 +61,11 @@ class PlacementRecords {
 
   std::string device_at(Bdd device, const Choices& choices) const;
   std::string name_of(std::uint64_t bits) const;
-  bool depends_on(Bdd device, bool trip_counts) const;
+  /// What decides where a value is.
+  struct Deciders {
+    bool trip_counts = false, conditions = false;
+  };
+  Deciders deciders_of(Bdd device) const;
   void describe(PlacementViolation& violation, const ViolatingVisit& visit, const Choices& choices,
                 const IdVector<OperatorId, OperatorTraits>& traits) const;
 
@@ -69,6 +74,7 @@ class PlacementRecords {
   DeviceLattice& lattice_;
   const Symbols& symbols_;
   std::map<NodeId, Record> records_;
+  mutable std::unordered_map<std::uint32_t, Deciders> deciders_;  // by diagram: many nodes fail for one reason
   std::map<std::pair<NodeId, std::size_t>, PlacementChange> changes_;
   std::map<std::pair<NodeId, std::size_t>, std::array<std::uint64_t, 2>> branch_devices_;
 };

@@ -150,7 +150,10 @@ class Run {
   void visit(NodeId id) {
     const Node& node = model_.node(id);
     // By what it reads and makes: bodies may be small and their nodes wide.
-    const std::uint64_t cost = std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16;
+    std::uint64_t cost =
+        std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16 + node.attribute_count / 2;
+    if (const GraphId function = model_.op(node).function; function != GraphId::kNone)
+      cost += model_.graph(function).attribute_defaults.size() / 2;
     if (budget_ < cost) return stop("a run has more nodes than are followed");
     budget_ -= cost;
     const auto operands = model_.operands(node);

@@ -1,0 +1,96 @@
+"""Small models whose analysis would cost much more than their reading."""
+import json
+import pathlib
+import struct
+import tempfile
+import unittest
+
+import hostile_test
+import wire
+
+NO_REPEAT = [wire.node("NonZero", ["a"], ["n"]), wire.node("Cast", ["n"], ["b"], to=1)]  # each call has extents of its own
+
+
+def local(name, source, target):
+    return wire.node(name, [source], [target], domain="local")
+
+
+def refer(name, reference):
+    """An attribute that the caller gives."""
+    return wire.data(5, wire.data(1, name) + wire.data(21, reference) + wire.number(20, 2))
+
+
+def doubling(leaf, depth=16):
+    """A model that calls the function `leaf` 2^depth times, one call after the other."""
+    functions = [*leaf, wire.function("g0", ["a"], ["b"], [local("leaf", "a", "b")])]
+    functions += [wire.function(f"g{i}", ["a"], ["b"], [local(f"g{i - 1}", "a", "t"), local(f"g{i - 1}", "t", "b")]) for i in range(1, depth + 1)]
+    return hostile_test.simple([local(f"g{depth}", "x", "y")], functions=functions)
+
+
+class WorkTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "m.onnx"
+
+    def run_on(self, content, *command):
+        """The output, within the promise."""
+        self.path.write_bytes(content)
+        result = hostile_test.run([*command, self.path])
+        self.assertIn(result.code, (0, 1), result.errors[:500])
+        self.assertLess(result.cpu, 1 + len(content) / (1 << 20))
+        return result.output.decode()
+
+    def check(self, content):
+        """What is said of the input."""
+        entry = json.loads(self.run_on(content, "check", "--format", "json", "--timings"))["inputs"][0]
+        self.assertLess(entry["peak_rss_bytes"], (64 << 20) + 40 * len(content))
+        return entry
+
+    def test_unknown_attributes(self):
+        unknown = {f"r{i:x}": 2 for i in range(2000)}
+        self.check(doubling([wire.function("leaf", ["a"], ["b"], [*NO_REPEAT, wire.node("Relu", ["a"], ["z"], **unknown)])]))
+
+    def test_attributes_of_calls(self):
+        """Defaults that a call leaves out, and references to what it gives: as many of one as of the other."""
+        names = [f"c{i:x}" for i in range(1500)]
+        body = [*NO_REPEAT, wire.node("Z", ["a"], ["z"], domain="elsewhere") + b"".join(refer(f"q{name}", name) for name in names)]
+        declared = b"".join(wire.data(6, name) for name in names)
+        defaults = b"".join(wire.data(11, wire.attribute(f"d{name}", 1)) for name in names)
+        given = wire.node("f", ["a"], ["b"], domain="local", **dict.fromkeys(names, 1))
+        for extra in (declared, declared + defaults):
+            with self.subTest(size=len(extra)):
+                self.check(doubling([wire.function("f", ["a"], ["b"], body) + extra, wire.function("leaf", ["a"], ["b"], [given])]))
+
+    def test_outputs_of_a_function(self):
+        """Outputs that no call takes."""
+        self.check(doubling([wire.function("leaf", ["a"], ["b"] * 18_000, NO_REPEAT)]))
+
+    def test_nodes_that_only_differ_in_what_is_not_compared(self):
+        """Attributes of one hash: an inference that is remembered would be compared with all before it."""
+        scalers = [wire.node("Scaler", ["x"], [f"s{i}"], domain="ai.onnx.ml") + wire.data(5, wire.data(1, "offset") + wire.data(7, struct.pack("<f", i)) + wire.number(20, 6))
+                   for i in range(30_000)]
+        kind = wire.data(5, wire.data(1, "type") + wire.data(14, wire.data(1, wire.number(1, 1))) + wire.number(20, 13))
+        optionals = [wire.node("Optional", [], [f"o{i}"]) + kind for i in range(30_000)]
+        for nodes in (scalers, optionals):
+            self.check(hostile_test.simple([*nodes, wire.node("Relu", ["x"], ["y"])], opsets=(("", 18), ("ai.onnx.ml", 3))))
+
+    def test_values_that_a_loop_carries(self):
+        """Devices go round, and no state comes twice within as many iterations as are followed."""
+        count = 4000
+        body = wire.graph([wire.node("Identity", ["c"], ["d"])],
+                          [wire.value("i", wire.INT64, []), wire.value("c", wire.BOOL, []), *(wire.data(1, f"s{i}") for i in range(count))],
+                          [wire.value("d", wire.BOOL, []), *(wire.data(1, f"s{(i + 1) % count}") for i in range(count))])
+        nodes = [wire.node("Transfer", ["x"], ["g"], domain="tensorlint", device="cuda:0"),
+                 wire.node("Loop", ["n", "", "g", *["x"] * (count - 1)], [f"r{i}" if i else "y" for i in range(count)], body=("g", body))]
+        self.check(hostile_test.simple(nodes, inputs=[wire.value("x"), wire.value("n", wire.INT64, [])], opsets=(("", 18), ("tensorlint", 1))))
+
+    def test_long_names_of_extents(self):
+        """Each name of a kilobyte stands in the shape of each value."""
+        dims = [f"{i}{'n' * 1000}" for i in range(16)]
+        model = wire.model(wire.graph([wire.node("Relu", ["x"], [f"a{i}"]) for i in range(2500)], [wire.value("x", dims=dims)], [wire.data(1, "a0")]))
+        self.assertLess(len(self.run_on(model, "show", "--format", "json")), 16 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
