@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/findings/grouping.h"
@@ -34,6 +37,32 @@ Finding about(findings::SourceLocation place, std::string message, const rules::
   return finding;
 }
 
+/// The comments about each line, less those that say nothing new after others.
+class CommentsByLine {
+ public:
+  explicit CommentsByLine(const std::vector<Suppression>& comments) : comments_(comments) {
+    for (std::size_t i = 0; i < comments.size(); ++i) {
+      std::vector<std::size_t>& known = lines_[comments[i].line];
+      const auto is_known = [&](std::string_view code) {
+        return std::ranges::any_of(known, [&](std::size_t other) { return comments[other].codes.contains(code); });
+      };
+      if (!std::ranges::all_of(comments[i].codes, is_known)) known.push_back(i);
+    }
+  }
+  /// The first comment that covers the finding.
+  std::optional<std::size_t> covering(const Finding& finding) const {
+    const auto line = lines_.find(finding.place.line);
+    if (line == lines_.end()) return std::nullopt;
+    const auto found =
+        std::ranges::find_if(line->second, [&](std::size_t comment) { return comments_[comment].covers(finding); });
+    return found == line->second.end() ? std::nullopt : std::optional(*found);
+  }
+
+ private:
+  const std::vector<Suppression>& comments_;
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> lines_;
+};
+
 class Filter {
  public:
   Filter(const Model& model, const rules::RuleSelection& selection, const FilterOptions& options)
@@ -49,6 +78,7 @@ class Filter {
     // What follows from a suppressed finding stays: whoever suppresses says that the node works, and then what comes
     // after fails by itself.
     rules::drop_followers(found.followers, out_.findings);
+    cut(found.omitted);
     report_unused(comments, used, found.omitted);
     findings::sort_and_deduplicate(out_.findings);
     findings::group_by_cause(out_.findings);
@@ -66,11 +96,12 @@ class Filter {
   /// By comment: it took something away.
   std::vector<bool> suppress(const CommentSuppressions& comments) {
     std::vector<bool> used(comments.good.size(), false);
+    const CommentsByLine by_line(comments.good);
     out_.suppressed.assign(options_.suppressions.size(), 0);
     std::erase_if(out_.findings, [&](const Finding& finding) {
       const auto covers = [&](const Suppression& suppression) { return suppression.covers(finding); };
-      if (const auto comment = std::ranges::find_if(comments.good, covers); comment != comments.good.end()) {
-        used[static_cast<std::size_t>(comment - comments.good.begin())] = true;
+      if (const auto comment = by_line.covering(finding)) {
+        used[*comment] = true;
         ++out_.suppressed_by_comments;
         return true;
       }
@@ -80,6 +111,16 @@ class Filter {
       return true;
     });
     return used;
+  }
+
+  /// More were kept, for what comments take away.
+  void cut(findings::SeverityCounts& omitted) {
+    std::map<std::string_view, std::size_t> kept;  // by code
+    std::erase_if(out_.findings, [&](const Finding& finding) {
+      const bool is_over = kept[finding.code]++ >= selection_.limit();
+      if (is_over) ++omitted[finding.severity];
+      return is_over;
+    });
   }
 
   void report_unused(const CommentSuppressions& comments, const std::vector<bool>& used,

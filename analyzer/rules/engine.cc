@@ -157,8 +157,9 @@ passes::PassSet passes_needed(const dataflow::Analysis& analysis, const RuleSele
 RuleResults run_rules(const passes::PassResults& known, const RuleSelection& selection, bool copies_at_run_time) {
   const dataflow::Analysis& analysis = known.analysis();
   findings::LocationResolver places(analysis.model(), selection.source_root());
-  Reporter out(
-      analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, selection.limit());
+  // A comment may take a finding away: as many are kept as without it.
+  const std::size_t limit = selection.limit() + analysis.model().comments.size();
+  Reporter out(analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, limit);
   std::vector<Follower> followers;
   report_violations(known, selection, out, followers);
   check_nodes(analysis, selection, out);

@@ -6,7 +6,7 @@
 namespace tensorlint::text {
 namespace {
 
-constexpr std::size_t kMaxOpsetImports = 1000;  // every operator looks through them; real models have a handful
+constexpr std::size_t kMaxOpsetImports = 1024;  // every operator looks through them; real models have a handful
 
 class NoMetadata : public Provenance {
  public:

@@ -21,7 +21,8 @@
 
 namespace tensorlint::text {
 
-inline constexpr unsigned kMaxDepth = 64;  // of graphs, and of types
+inline constexpr unsigned kMaxDepth = 64;      // of graphs
+inline constexpr unsigned kMaxTypeDepth = 16;  // of types
 /// What a model may take per byte of its text, and beside it, as for binary models: a text of tiny pieces grows most.
 inline constexpr std::uint64_t kBudgetPerByte = 36;
 inline constexpr std::uint64_t kBudgetBase = std::uint64_t{16} << 20;

@@ -51,7 +51,8 @@ bool Reader::type(Type& out, const TypeDecl** declared, const Scope& scope) {
     }
     const bool sequence = token.text == "seq", optional = token.text == "optional", map = token.text == "map";
     if (!sequence && !optional && !map) break;
-    if (outers.size() == kMaxDepth) return fail(token.position, fmt::format("types nest more than {} deep", kMaxDepth));
+    if (outers.size() == kMaxTypeDepth)
+      return fail(token.position, fmt::format("types nest more than {} deep", kMaxTypeDepth));
     lexer_.advance();
     Outer outer{.kind = sequence ? TypeKind::kSequence : optional ? TypeKind::kOptional : TypeKind::kMap, .key = 0};
     if (!expect('(', "after the kind of a type")) return false;

@@ -1,5 +1,6 @@
 #include "runtime/files/drawn_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -37,6 +38,54 @@ std::string name_of(const Model& model, ValueId id) {
   return fmt::format("`{}`", escape_for_people(model.name_of(id), 200));
 }
 
+/// A negative extent says nothing: exporters write -1 for an axis of any length.
+bool is_fixed(const DimDecl& dim) { return dim.has_extent && dim.extent >= 0; }
+
+bool fits(const TypeDecl& type, const HostTensor& tensor) {
+  if (is_known_dtype(type.element_code) && static_cast<DType>(type.element_code) != tensor.dtype()) return false;
+  if (!type.ranked) return true;
+  if (type.dims.size() != tensor.rank()) return false;
+  for (std::size_t axis = 0; axis < type.dims.size(); ++axis)
+    if (is_fixed(type.dims[axis]) && type.dims[axis].extent != tensor.extent(axis)) return false;
+  return true;
+}
+
+/// An optional may be given as what it holds.
+bool fits(const TypeDecl& type, const HostValue& value) {
+  const auto element_fits = [&](const HostValue& element) {
+    return type.element == nullptr || fits(*type.element, element);
+  };
+  switch (type.kind) {
+    case TypeKind::kTensor:
+      return value.is_tensor() && fits(type, value.tensor());
+    case TypeKind::kSequence:
+      return value.kind() == ValueKind::kSequence && std::ranges::all_of(value.elements(), element_fits);
+    case TypeKind::kOptional:
+      return value.kind() == ValueKind::kOptional ? std::ranges::all_of(value.elements(), element_fits)
+                                                  : element_fits(value);
+    default:
+      return true;
+  }
+}
+
+/// "float32[N, 3]", "sequence of int64[...]"
+std::string type_text(const Model& model, const TypeDecl& type) {
+  const auto of_element = [&](std::string_view what) {
+    return type.element == nullptr ? std::string(what) : fmt::format("{} of {}", what, type_text(model, *type.element));
+  };
+  if (type.kind == TypeKind::kSequence) return of_element("sequence");
+  if (type.kind == TypeKind::kOptional) return of_element("optional");
+  if (type.kind != TypeKind::kTensor) return "another kind of value";
+  std::vector<std::string> dims;
+  for (const DimDecl& dim : type.dims)
+    dims.push_back(is_fixed(dim)                ? fmt::format("{}", dim.extent)
+                   : dim.name == NameId::kEmpty ? "?"
+                                                : escape_for_people(model.text(dim.name), 60));
+  const std::string_view dtype =
+      is_known_dtype(type.element_code) ? to_text(static_cast<DType>(type.element_code)) : "an unknown dtype";
+  return fmt::format("{}[{}]", dtype, type.ranked ? fmt::format("{}", fmt::join(dims, ", ")) : "...");
+}
+
 bool has_default(const Value& value) { return value.initializer != nullptr || value.sparse_initializer != nullptr; }
 
 }  // namespace
@@ -62,7 +111,7 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
                    {}};
     Extents extents;
     for (const DimDecl& dim : type->dims) {
-      if (dim.has_extent) {
+      if (is_fixed(dim)) {
         extents.push_back(dim.extent);
       } else if (dim.name == NameId::kEmpty) {
         extents.push_back(draw_extent());
@@ -91,24 +140,9 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
 
 std::optional<Error> check_input(const Model& model, ValueId input, const HostValue& value) {
   const TypeDecl* const type = model.value(input).type;
-  if (value.is_absent() || type == nullptr || type->kind != TypeKind::kTensor) return std::nullopt;
-  bool fits = value.is_tensor() &&
-              (!is_known_dtype(type->element_code) || static_cast<DType>(type->element_code) == value.tensor().dtype());
-  if (fits && type->ranked) {
-    fits = type->dims.size() == value.tensor().rank();
-    for (std::size_t axis = 0; fits && axis < type->dims.size(); ++axis)
-      fits = !type->dims[axis].has_extent || type->dims[axis].extent == value.tensor().extent(axis);
-  }
-  if (fits) return std::nullopt;
-  std::vector<std::string> dims;
-  for (const DimDecl& dim : type->dims)
-    dims.push_back(dim.has_extent               ? fmt::format("{}", dim.extent)
-                   : dim.name == NameId::kEmpty ? "?"
-                                                : escape_for_people(model.text(dim.name), 60));
-  const std::string_view dtype =
-      is_known_dtype(type->element_code) ? to_text(static_cast<DType>(type->element_code)) : "an unknown dtype";
-  return Error{fmt::format("the input {} is {}, the model declares {}[{}]", name_of(model, input), type_text(value),
-                           dtype, type->ranked ? fmt::format("{}", fmt::join(dims, ", ")) : "..."),
+  if (value.is_absent() || type == nullptr || fits(*type, value)) return std::nullopt;
+  return Error{fmt::format("the input {} is {}, the model declares {}", name_of(model, input), type_text(value),
+                           type_text(model, *type)),
                {}};
 }
 

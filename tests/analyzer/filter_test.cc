@@ -1,6 +1,7 @@
 // What was found and is not reported: by selection, suppression and baseline, counted all the same.
 #include "analyzer/pipeline/filter.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -14,6 +15,12 @@
 namespace tensorlint::pipeline {
 namespace {
 
+CheckResults check_text(const std::string& text, const Options& options) {
+  Result<Model> model = read_onnx_text(text, "m.onnxtxt");
+  EXPECT_TRUE(model) << (model ? "" : model.error().message);
+  return Pipeline(std::move(*model), options).check();
+}
+
 /// Two dead nodes and a reduction over an axis that there is not; `comment` follows the first dead node.
 CheckResults check(const std::string& comment, const Options& options) {
   const std::string text =
@@ -26,9 +33,7 @@ CheckResults check(const std::string& comment, const Options& options) {
       "  [second] b = Neg (x)\n"
       "  [mean] y = ReduceMean <axes = [5]> (x)\n"
       "}\n";
-  Result<Model> model = read_onnx_text(text, "m.onnxtxt");
-  EXPECT_TRUE(model) << (model ? "" : model.error().message);
-  return Pipeline(std::move(*model), options).check();
+  return check_text(text, options);
 }
 
 std::vector<std::string> rules_of(const CheckResults& results) {
@@ -106,6 +111,19 @@ TEST(Filter, UnusedCommentsPastTheCapAreCounted) {
   EXPECT_TRUE(results.findings.empty());
   EXPECT_EQ(results.counts.info, 3U);
   EXPECT_EQ(results.counts.error, 1U);
+}
+
+TEST(Filter, CommentsTakeAwayWhatTheCapWouldLeaveOut) {
+  std::string nodes;
+  for (int i = 0; i < 5; ++i) nodes += fmt::format("u{} = Relu (x) # tensorlint: ignore[dead-node] so\n", i);
+  Options options;
+  options.selection.keep(2);
+  const CheckResults results = check_text(
+      "<ir_version: 10, opset_import: [\"\": 21]>\ng (float[2] x) => (float[2] y) {\n" + nodes + "y = Relu (x)\n}\n",
+      options);
+  EXPECT_TRUE(results.findings.empty());
+  EXPECT_EQ(results.suppressed_by_comments, 5U);
+  EXPECT_EQ(results.counts.total(), 0U);
 }
 
 TEST(Filter, TakesTheBaselineAwayLast) {

@@ -246,6 +246,11 @@ class Casts(unittest.TestCase):
         for got, want in zip(results, [x.astype(np.float32), x.astype(np.float64), u.astype(np.float32), u.astype(np.float64)], strict=True):
             np.testing.assert_array_equal(got, want)
 
+    def test_nan_is_above_no_threshold(self):
+        x = np.array([np.nan, -1, 0.5, 2, np.inf], np.float32)
+        result, = run_all([helper.make_node("ThresholdedRelu", ["x"], ["y"], alpha=1.0)], {"x": x}, 22)
+        np.testing.assert_array_equal(result, [0, 0, 0, 2, np.inf])
+
     def test_text(self):
         x = np.array([0.1, 5, 1e-5, 1e16, 123456.789, np.nan, -np.inf, 0], np.float32)
         s = np.array(["1.5", " -2e3 ", "INF", "NaN", "+7", "1e-400"], dtype=object)

@@ -159,8 +159,9 @@ struct LeakyReluFunction : VectorFunction {
 
 struct ThresholdedReluFunction : VectorFunction {
   double alpha;
-  double value(double x) const { return x <= alpha ? 0 : x; }
-  double slope(double x) const { return x <= alpha ? 0 : 1; }
+  // NaN is not above alpha.
+  double value(double x) const { return x > alpha ? x : 0; }
+  double slope(double x) const { return x > alpha ? 1 : 0; }
 };
 
 struct EluFunction : VectorFunction {
