@@ -234,6 +234,7 @@ class ModelView {
   const losses::GradientReach& gradient_reach() const { return of(passes::Pass::kGradientReach).gradient_reach(); }
   const structure::Liveness& liveness() const { return of(passes::Pass::kLiveness).liveness(); }
   const structure::Cycles& cycles() const { return of(passes::Pass::kCycles).cycles(); }
+  const contract::SingleSizes& single_sizes() const { return of(passes::Pass::kSingleSizes).single_sizes(); }
   const std::vector<ExternalFault>& external_data() const { return of(passes::Pass::kExternalData).external_data(); }
   /// Where values live.
   const placement::Placement& placement() const { return of(passes::Pass::kPlacement).placement(); }

@@ -32,6 +32,7 @@ struct AnalysisOptions {
   std::map<std::string, InputDeclaration, std::less<>> values;  ///< by value name, of the main graph
   std::shared_ptr<const ops::Signatures> signatures;            ///< of operators without a schema; null: none
   std::string default_device = "cpu";
+  std::uint64_t max_visits = 0;  ///< of the budget; 0: kVisitsPerNode for each node
 };
 
 /// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so
@@ -94,6 +95,11 @@ class Analysis {
   /// The node's operator is known by a user's signature.
   bool is_declared(NodeId node) const { return declared_.contains(node); }
 
+  /// What the inferences cost, in small ones.
+  std::uint64_t visits() const { return visits_; }
+  /// The budget was spent before the end: the rest is unknown.
+  bool ran_out() const { return ran_out_; }
+
   /// Consumers of each value, in file order.
   std::span<const NodeId> users(ValueId value) const;
 
@@ -109,6 +115,8 @@ class Analysis {
   IdVector<NodeId, bool> visited_;
   std::map<NodeId, std::string> reasons_;
   std::set<NodeId> declared_;
+  std::uint64_t visits_ = 0;
+  bool ran_out_ = false;
   mutable std::vector<std::uint32_t> user_offsets_;  // built on first use
   mutable std::vector<NodeId> user_list_;
 };

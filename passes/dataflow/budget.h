@@ -14,9 +14,13 @@ namespace tensorlint::dataflow {
 /// ones are computed with.
 class Budget {
  public:
-  explicit Budget(std::size_t nodes)
-      : visits_(std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * nodes)),
-        elements_(std::max<std::int64_t>(kContentsAtLeast, static_cast<std::int64_t>(kVisitsPerNode * nodes))) {}
+  /// `max_visits`: 0 for what a model of `nodes` may cost.
+  explicit Budget(std::size_t nodes, std::uint64_t max_visits = 0)
+      : visits_(max_visits != 0 ? max_visits : std::max<std::uint64_t>(kVisitsAtLeast, kVisitsPerNode * nodes)),
+        elements_(
+            max_visits != 0
+                ? static_cast<std::int64_t>(std::min<std::uint64_t>(kContentsAtLeast, kElementsPerVisit * max_visits))
+                : std::max<std::int64_t>(kContentsAtLeast, static_cast<std::int64_t>(kVisitsPerNode * nodes))) {}
 
   /// The model has got `nodes` by now.
   void grow(std::size_t nodes) {
@@ -29,6 +33,7 @@ class Budget {
   }
 
   std::uint64_t visits() const { return visits_; }
+  std::uint64_t spent() const { return granted_ - visits_; }
   bool is_spent() const { return visits_ == 0; }
   /// False where less is left; then nothing is.
   bool take(std::uint64_t visits) {
@@ -51,6 +56,7 @@ class Budget {
  private:
   static constexpr std::int64_t kContentsAtLeast = 1 << 20;
   static constexpr std::int64_t kElementsPerDim = 16;
+  static constexpr std::uint64_t kElementsPerVisit = 16;
 
   std::uint64_t visits_, granted_ = visits_;
   std::int64_t elements_, granted_elements_ = elements_;

@@ -31,7 +31,7 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       facts_(*out.facts_),
       initial_facts_(model, options, facts_),
       current_(model.values.size()),
-      budget_(model.nodes.size()),
+      budget_(model.nodes.size(), options.max_visits),
       bodies_(bodies_by_graph(model)),
       graphs_(model.graphs.size()),
       memo_(model),
@@ -55,6 +55,8 @@ void Solver::run() {
   for (const ValueId input : main.inputs) current_[input] = {initial_facts_.input(input), {}};
   visit_graph(GraphId::kMain);
   commit(GraphId::kMain);
+  out_.visits_ = budget_.spent();
+  out_.ran_out_ = budget_.is_spent();
   std::stable_sort(out_.violations_.begin(), out_.violations_.end(),
                    [](const NodeViolation& a, const NodeViolation& b) { return a.node < b.node; });
   for (const GraphId id : model_.graphs.ids()) {

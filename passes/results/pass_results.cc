@@ -37,6 +37,11 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
        [](PassResults& of) { of.liveness_.emplace(structure::find_liveness(of.analysis())); }},
       {"cycles", {Pass::kAnalysis}, [](PassResults& of) { of.cycles_.emplace(structure::find_cycles(of.analysis())); }},
       {"opset needs", {Pass::kAnalysis}, [](PassResults& of) { of.opset_needs_.emplace(of.analysis()); }},
+      {"single sizes",
+       {Pass::kAnalysis},
+       [](PassResults& of) {
+         of.single_sizes_.emplace(contract::find_single_sizes(of.analysis(), of.options_.analysis));
+       }},
       {"external data", {}, [](PassResults& of) { of.external_data_.emplace(check_external_data(of.model())); }},
   };
   return kRunners[static_cast<std::size_t>(pass)];

@@ -9,6 +9,7 @@
 
 #include "ir/graph/model.h"
 #include "ir/readers/onnx/external_data.h"
+#include "passes/contract/single_sizes.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/loss_sites.h"
@@ -30,6 +31,7 @@ enum class Pass : std::uint8_t {
   kLiveness,
   kCycles,
   kOpsetNeeds,
+  kSingleSizes,
   kExternalData,
 };
 
@@ -86,6 +88,7 @@ class PassResults {
   const structure::Liveness& liveness() const { return of(liveness_, Pass::kLiveness); }
   const structure::Cycles& cycles() const { return of(cycles_, Pass::kCycles); }
   const structure::OpsetNeeds& opset_needs() const { return of(opset_needs_, Pass::kOpsetNeeds); }
+  const contract::SingleSizes& single_sizes() const { return of(single_sizes_, Pass::kSingleSizes); }
   /// What is wrong with the files that hold the data of tensors: the one pass that looks at files.
   const std::vector<ExternalFault>& external_data() const { return of(external_data_, Pass::kExternalData); }
 
@@ -118,6 +121,7 @@ class PassResults {
   std::optional<structure::Liveness> liveness_;
   std::optional<structure::Cycles> cycles_;
   std::optional<structure::OpsetNeeds> opset_needs_;
+  std::optional<contract::SingleSizes> single_sizes_;
   std::optional<std::vector<ExternalFault>> external_data_;
 };
 

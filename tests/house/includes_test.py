@@ -28,6 +28,7 @@ FOLDERS = {
     "structure": "passes/structure",
     "losses": "passes/losses",
     "placement": "passes/placement",
+    "contract": "passes/contract",
     "results": "passes/results",
     "findings": "analyzer/findings",
     "fixes": "analyzer/fixes",

@@ -1,0 +1,62 @@
+#include "passes/contract/working_sizes.h"
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "passes/contract/candidates.h"
+
+namespace tensorlint::contract {
+namespace {
+
+/// Nodes that ask for sizes, one after the other.
+constexpr int kMaxSteps = 12;
+
+/// Further on the way to running: fails later, or at fewer nodes.
+bool is_better(const Probe& a, const Probe& b) {
+  if (a.runs() || b.runs()) return a.runs() && !b.runs();
+  const auto key = [](const Probe& probe) {
+    return std::tuple(-static_cast<std::int64_t>(probe.failures.front().node), probe.failures.size());
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+Sizes all_of_size(const Prober& prober, std::int64_t size) { return Sizes(prober.extents().size(), size); }
+
+std::optional<Sizes> find_working_sizes(Prober& prober) {
+  Sizes sizes;
+  const Probe* best = nullptr;  // of `sizes`
+  for (const std::int64_t size : kUsualSizes) {
+    const Probe* probe = prober.probe(all_of_size(prober, size));
+    if (probe == nullptr) return std::nullopt;
+    if (best != nullptr && !is_better(*probe, *best)) continue;
+    best = probe;
+    sizes = all_of_size(prober, size);
+  }
+  for (int step = 0; step < kMaxSteps && !best->runs(); ++step) {
+    bool moved = false;
+    for (Sizes& candidate : candidates(prober, best->failures.front().node, sizes)) {
+      const Probe* probe = prober.probe(candidate);
+      if (probe == nullptr) return std::nullopt;
+      if (!is_better(*probe, *best)) continue;
+      best = probe;
+      sizes = std::move(candidate);
+      moved = true;
+      break;
+    }
+    if (!moved) return std::nullopt;
+  }
+  if (!best->runs()) return std::nullopt;
+  // What only followed from a size that was not right yet goes back to a usual one.
+  for (std::int64_t& size : sizes) {
+    const std::int64_t found = std::exchange(size, *kUsualSizes.begin());
+    const Probe* probe = size == found ? best : prober.probe(sizes);
+    if (probe == nullptr) return std::nullopt;
+    if (!probe->runs()) size = found;
+  }
+  return sizes;
+}
+
+}  // namespace tensorlint::contract
