@@ -27,8 +27,7 @@ struct Planned {
 };
 
 // Part of the contract, and built later: said so instead of being taken for a typing error.
-constexpr std::array kPlannedCommands{Planned{"contract", "what a model requires of its inputs"},
-                                      Planned{"preflight", "check a training script"}};
+constexpr std::array kPlannedCommands{Planned{"preflight", "check a training script"}};
 
 /// The growing arrays of one model stay in the heap, which the process hands back as a whole when it ends: mapping and
 /// unmapping each size that they go through takes a twentieth of the time of a check.

@@ -1,0 +1,89 @@
+"""The command `contract`."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from json_schema import problems
+
+BINARY = os.environ.get("TENSORLINT_BINARY", str(ROOT / "build/bin/tensorlint"))
+ENCODER = """<ir_version: 9, opset_import: ["": 18]>
+g (int64[batch, sequence] ids, float[batch_1, 1, 4] shift, float[30, 4] words, float[1, 16, 4] table) => (y)
+<int64[1] zero = {0}, int64[1] one = {1}>
+{
+  [embed] hidden = Gather (words, ids)
+  length = Shape <start = 1, end = 2> (ids)
+  rows = Slice (table, zero, length, one)
+  [place] placed = Add (hidden, rows)
+  [join] y = Concat <axis = 1> (placed, shift)
+}
+"""
+
+
+def run(*arguments: object, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BINARY, "contract", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True,
+                          timeout=60, check=False, input=text)
+
+
+class ContractTest(unittest.TestCase):
+    def test_each_line_names_the_node_that_asks(self) -> None:
+        result = run("-", text=ENCODER)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        lines = result.stdout.splitlines()
+        for line, node in (("sequence <= 16", "place"), ("-30 <= ids < 30", "embed")):
+            self.assertIn(line, lines)
+            self.assertTrue(lines[lines.index(line) + 1].startswith(f"    asked for by node `{node}` ("), lines)
+        equal = [line for line in lines if line.startswith(("batch_1 == batch", "batch == batch_1"))]
+        self.assertEqual(len(equal), 1, lines)
+
+    def test_json_follows_the_schema(self) -> None:
+        document = json.loads(run("-", "--format", "json", text=ENCODER).stdout)
+        self.assertEqual(problems(document, json.loads((ROOT / "docs/schema/contract.schema.json").read_text())), [])
+        by_text = {row["text"]: row for row in document["requirements"]}
+        self.assertTrue(document["complete"])
+        bound = by_text["sequence <= 16"]
+        self.assertEqual((bound["kind"], bound["exact"], bound["inputs"], bound["node"], bound["line"]),
+                         ("bound", True, ["ids"], "place", 8))
+        self.assertEqual(by_text["-30 <= ids < 30"]["kind"], "range")
+
+    def test_what_is_declared_is_no_line(self) -> None:
+        result = run("-", "--input", "ids=int64[batch, 8]", "--range", "ids=0:9", text=ENCODER)
+        self.assertNotIn("sequence", result.stdout)
+
+    def test_a_model_without_requirements(self) -> None:
+        text = '<ir_version: 9, opset_import: ["": 18]>\ng (float[N] x) => (y) { y = Relu (x) }\n'
+        result = run("-", text=text)
+        self.assertEqual((result.returncode, result.stdout),
+                         (0, "no requirement: inputs of the declared types run\n"))
+        self.assertEqual(json.loads(run("-", "--format", "json", text=text).stdout)["requirements"], [])
+
+    def test_a_model_that_always_fails_is_refused(self) -> None:
+        text = '<ir_version: 9, opset_import: ["": 18]>\ng (float[N, 2] x, float[3] z) => (y) { [sum] y = Add (x, z) }\n'
+        result = run("-", text=text)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("fails for all inputs at node `sum`", result.stderr)
+
+    def test_bad_input_is_refused(self) -> None:
+        for arguments, said in ((["missing.onnx"], "missing.onnx"), (["-", "--format", "xml"], "xml"),
+                                (["-", "--input", "nothing=float32"], "nothing")):
+            result = run(*arguments, text=ENCODER)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn(said, result.stderr)
+
+    def test_an_empty_model_has_no_contract(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "empty.onnx"
+            path.write_bytes(b"\x08\x09")  # ir_version alone
+            result = run(path)
+        self.assertIn(result.returncode, (0, 2), result.stderr)
+        self.assertNotIn("internal error", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
