@@ -10,6 +10,7 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/cli/recorder.h"
 #include "analyzer/findings/source_location.h"
 #include "base/escape.h"
 
@@ -19,7 +20,7 @@ namespace {
 struct CompareOptions {
   std::string model, against, contract, format = "text", output, source_root;
   std::vector<std::string> inputs;
-  std::string seed, window, time_limit, threads;  ///< empty: not given
+  std::string python = "python3", seed, window, time_limit, threads;  ///< empty: not given
   bool is_isolated = false, is_chained = false, force = false;
   SettingsOptions settings;
 };
@@ -57,15 +58,15 @@ int inherited_file(std::string_view text) {
   return descriptor;
 }
 
-std::vector<std::string> arguments_of(const std::string& path, const CompareOptions& options) {
+std::vector<std::string> arguments_of(const std::string& path, const std::string& values,
+                                      const CompareOptions& options) {
   std::vector<std::string> arguments{"compare", fmt::format("--model={}", path)};
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) arguments.push_back(fmt::format("--{}={}", name, value));
   };
   if (is_text_model(path)) arguments.emplace_back("--text=");
   for (const std::string& input : options.inputs) arguments.push_back(fmt::format("--inputs={}", input));
-  add("seed", options.seed);
-  add("against", options.against);
+  add("against", values);
   add("contract", options.contract);
   add("format", options.format);
   add("output", options.output);
@@ -83,15 +84,25 @@ int compare_model(const CompareOptions& options) {
     return refuse(
         fmt::format("--against {} is not built yet: compare with recorded values, --against DIR", options.against));
   if (options.is_isolated && options.is_chained) return refuse("--isolated and --chained exclude each other");
+  const bool is_live = options.against == "onnxruntime";
   std::error_code ignored;
-  if (!std::filesystem::is_directory(options.against, ignored))
-    return refuse(
-        fmt::format("--against {}: expected a folder with recorded values", quoted_for_people(options.against)));
+  if (!is_live && !std::filesystem::is_directory(options.against, ignored))
+    return refuse(fmt::format("--against {}: expected `onnxruntime` or a folder with recorded values",
+                              quoted_for_people(options.against)));
+  if (!is_live && !options.seed.empty()) return refuse("--seed is of --against onnxruntime");
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
+  if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
   if (!options.force)
     if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
-  return start_runtime(arguments_of(path, options));
+  if (!is_live) return start_runtime(arguments_of(path, options.against, options));
+  const Result<int> code =
+      with_recorded_values({options.python, path, options.seed, options.inputs}, [&](const std::string& values) {
+        CompareOptions given = options;
+        given.inputs.clear();  // they are recorded
+        return in_child([&] { return start_runtime(arguments_of(path, values, given)); });
+      });
+  return code ? *code : refuse(code.error().message);
 }
 
 class Compare : public Command {
@@ -100,15 +111,19 @@ class Compare : public Command {
 
   void add_options(Options& options) override {
     options.argument("MODEL", options_.model, "the model; refused while `check` reports errors in it");
-    options.text("--against", options_.against, "DIR",
-                 "what another engine recorded: values.npz, values-*.npz, .npy or .pb files, by name of the value");
+    options.text(
+        "--against", options_.against, "onnxruntime|DIR",
+        "onnxruntime as Python's package, or what an engine recorded: .npz, .npy or .pb files by name of value");
     options.texts("--inputs", options_.inputs, "DIR|NAME=FILE", "inputs that are not among the recorded values");
+    options.text("--seed", options_.seed, "N",
+                 "of --against onnxruntime: draw the inputs that are not given (default: 0)");
+    options.text("--python", options_.python, "PROGRAM", "of --against onnxruntime (default: python3)");
     options.text("--contract", options_.contract, "NAME|FILE",
                  "what the engine promises about rounding (default: onnxruntime-cpu)");
     options.flag("--isolated", options_.is_isolated, "each node reads what was recorded (default)");
     options.flag("--chained", options_.is_chained, "each node reads what the reference computed, with its noise");
     options.text("--window", options_.window, "BYTES", "of all tensors that are in memory (default: 4294967296)");
-    options.text("--format", options_.format, "text|json", "of the report (default: text)");
+    options.text("--format", options_.format, "text|json|html", "of the report (default: text)");
     options.text("-o,--output", options_.output, "FILE", "write the report there");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");

@@ -71,7 +71,7 @@ class Walk {
       } catch (const runtime::RunFault& fault) {
         return Error{fmt::format("node `{}`: {}", model_.label(steps.nodes[at]), fault.message), {}};
       }
-      for (const ValueId value : steps.drops[at]) known_.erase(value), unrecorded_.erase(value), conditions_drop(value);
+      for (const ValueId value : steps.drops[at]) forget(value);
     }
     comparison_.first = comparison_.results.size();
     for (std::size_t i = comparison_.results.size(); i-- > 0;)
@@ -80,7 +80,12 @@ class Walk {
   }
 
  private:
-  void conditions_drop(ValueId value) { unrounded_.erase(value), chain_.erase(value); }
+  void forget(ValueId value) {
+    known_.erase(value);
+    unrecorded_.erase(value);
+    unrounded_.of_node.erase(value);
+    unrounded_.along.erase(value);
+  }
 
   /// What is known of a value before the node that reads it; an error of the files.
   std::optional<Error> know(ValueId value) {
@@ -122,6 +127,8 @@ class Walk {
       if (names[r] == ValueId::kAbsent || (*expected)[r].value.is_absent()) continue;
       if (auto error = take(node, names[r], r, (*expected)[r], inputs, before)) return error;
     }
+    if (!options_.is_chained && before.empty() && !expected->empty() && !expected->front().is_random)
+      remember_unrounded(node, *expected, inputs);
     return std::nullopt;
   }
 
@@ -150,13 +157,20 @@ class Walk {
                                  model_.label(node), fmt::join(extents, ", ")),
                      {}};
       if (dtypes_[value] == DType::kUndefined) dtypes_[value] = other->dtype();
-      if (expected.is_random) {
+      const DType mine = expected.value.dtype();
+      if (is_real(mine) != is_real(other->dtype()) || (!is_real(mine) && mine != other->dtype()))
+        return Error{
+            fmt::format("{} is recorded as {}, and its node `{}` gives {}", quoted_for_people(model_.name_of(value)),
+                        to_text(other->dtype()), model_.label(node), to_text(mine)),
+            {}};
+      if (!is_real(mine) && mine != DType::kString) {
+        comparison_.skipped.push_back({node, "complex numbers are not compared"});
+      } else if (expected.is_random) {
         comparison_.skipped.push_back({node, "it draws random numbers"});
       } else if (other->extents() == extents) {
         judge(node, value, r, expected, *other, inputs, before);
       }
       if (!options_.is_chained || expected.is_random) {
-        remember_unrounded(node, value, r, expected, inputs);
         known_[value] = {HostValue(*std::move(other)), {}};
         return std::nullopt;
       }
@@ -165,7 +179,7 @@ class Walk {
       chain = before;
       chain.push_back(node);
     }
-    known_[value] = estimate_of(value, expected);
+    known_[value] = estimate_of(value, expected, true);
     return std::nullopt;
   }
 
@@ -188,39 +202,63 @@ class Walk {
       }
     }
     if (result.test.verdict == Verdict::kBug && before.empty() && !options_.is_chained) {
-      const Unrounded unrounded{&unrounded_, &chain_};
-      if (const auto met = find_condition(reference_, contract_, model_, suspect, unrounded, memory_)) {
+      if (const auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
         result.test = met->test;
         result.condition = met->name;
       }
+    }
+    if (result.test.verdict == Verdict::kBug && !has_bug_) {
+      has_bug_ = true;
+      result.sample = sample_of(*judged, other);
     }
     if (result.test.verdict == Verdict::kBug) result.cause = guess_cause(*judged, other, result.test, memory_);
     result.worst_index = index_of(result.test.worst, other.extents());
     comparison_.results.push_back(std::move(result));
   }
 
-  /// For the condition that values stay unrounded between nodes: only where they are narrower than sums are.
-  void remember_unrounded(NodeId node, ValueId value, std::size_t r, const Expected& expected,
-                          const NodeReference::Inputs& inputs) {
-    const bool is_half = dtypes_[value] == DType::kFloat16 || dtypes_[value] == DType::kBFloat16;
-    if (!is_half || !expected.value.is_tensor() || expected.value.dtype() != DType::kFloat64) return;
-    unrounded_[value] = expected.value;
-    NodeReference::Inputs chain = inputs;
-    bool differs = false;
-    for (auto& [id, estimate] : chain)
-      if (const auto found = chain_.find(id); found != chain_.end()) estimate.value = found->second, differs = true;
-    chain_[value] = expected.value;
-    if (!differs) return;
-    auto along = reference_.expect(node, chain, {.replicas = 0});
-    if (along && r < along->size() && (*along)[r].value.is_tensor()) chain_[value] = (*along)[r].value;
+  std::vector<SampledElement> sample_of(const Expected& expected, const HostTensor& other) const {
+    std::vector<SampledElement> sample;
+    if (other.dtype() == DType::kString) return sample;
+    const HostTensor& reference = expected.value.tensor();
+    const std::size_t step = other.size() / NodeResult::kSampled + 1;
+    for (std::size_t i = 0; i < other.size(); i += step) {
+      const double x = runtime::number_at(reference, i);
+      sample.push_back({x, runtime::number_at(other, i), bound_of(expected, other.dtype(), x, i)});
+    }
+    return sample;
   }
 
-  /// What later nodes read where the reference has to stand in for a record.
-  Estimate estimate_of(ValueId value, Expected& expected) {
+  /// For the condition that values stay unrounded between nodes. It begins where one is narrower than sums are.
+  void remember_unrounded(NodeId node, const std::vector<Expected>& expected, const NodeReference::Inputs& inputs) {
+    NodeReference::Inputs along = inputs;
+    bool differs = false;
+    for (auto& [id, estimate] : along)
+      if (const auto found = unrounded_.along.find(id); found != unrounded_.along.end())
+        estimate = found->second, differs = true;
+    const std::span<const ValueId> names = model_.results(model_.node(node));
+    const auto is_half = [&](ValueId value) {
+      return dtypes_[value] == DType::kFloat16 || dtypes_[value] == DType::kBFloat16;
+    };
+    const bool begins = std::ranges::any_of(names, is_half);
+    if (!differs && !begins) return;
+    auto computed = reference_.expect(node, along, {.keeps_replicas = true, .is_wide = true});
+    for (std::size_t r = 0; r < names.size() && r < expected.size(); ++r) {
+      if (names[r] == ValueId::kAbsent || !expected[r].value.is_tensor()) continue;
+      if (is_half(names[r]) && expected[r].value.dtype() == DType::kFloat64)
+        unrounded_.of_node[names[r]] = {expected[r].value, {}};
+      if (computed && r < computed->size() && (*computed)[r].value.is_tensor())
+        unrounded_.along[names[r]] = estimate_of(names[r], (*computed)[r], false);
+    }
+  }
+
+  /// What later nodes read where the reference has to stand in for a record. Replicas get the noise of the node and,
+  /// if it `is_stored`, of rounding to its dtype, else to that in which engines compute.
+  Estimate estimate_of(ValueId value, Expected& expected, bool is_stored) {
     Estimate estimate{expected.value, std::move(expected.replicas)};
     if (!expected.value.is_tensor() || !runtime::is_float(expected.value.dtype())) return estimate;
     const HostTensor& tensor = expected.value.tensor();
-    const DType dtype = dtypes_[value] == DType::kUndefined ? tensor.dtype() : dtypes_[value];
+    const DType declared = dtypes_[value] == DType::kUndefined ? tensor.dtype() : dtypes_[value];
+    const DType dtype = is_stored ? declared : contract_.accumulates_in(declared);
     HostTensor amounts(DType::kFloat64, tensor.extents(), memory_);
     const HostTensor wide = runtime::to_float64(tensor, memory_);
     const bool rounds = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
@@ -255,8 +293,9 @@ class Walk {
   std::shared_ptr<const void> storage_;
   NodeReference::Inputs known_;
   std::map<ValueId, std::vector<NodeId>> unrecorded_;  ///< of values computed here: since the last records
-  std::map<ValueId, HostValue> unrounded_, chain_;
+  Unrounded unrounded_{.dtypes = dtypes_};
   Comparison comparison_;
+  bool has_bug_ = false;
 };
 
 }  // namespace

@@ -12,15 +12,22 @@
 
 namespace tensorlint::compare {
 
+/// An element of a value, for plots.
+struct SampledElement {
+  double reference = 0, other = 0, bound = 0;
+};
+
 /// One recorded value, held against the node that makes it.
 struct NodeResult {
+  static constexpr std::size_t kSampled = 1000;
   NodeId node = NodeId::kNone;
   ValueId value = ValueId::kAbsent;
   TensorTest test{};
   std::string_view condition{};  ///< what explains it if that holds (kExplainedIf): "tf32", "wide-intermediates", ...
   std::string cause{};           ///< a guess, of a bug
   std::vector<std::int64_t> worst_index{};
-  std::vector<NodeId> unrecorded{};  ///< nodes before it of which nothing is recorded: one of these may be to blame
+  std::vector<SampledElement> sample{};  ///< of the first bug, evenly spread; at most kSampled
+  std::vector<NodeId> unrecorded{};      ///< nodes before it of which nothing is recorded: one of these may be to blame
 };
 
 /// A node whose results could not be compared.

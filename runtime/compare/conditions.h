@@ -18,10 +18,10 @@ struct Suspect {
   DType dtype = DType::kUndefined;
 };
 
-/// What values of float16 and bfloat16 were before they were stored: of their node alone, and along all nodes.
+/// What values were before float16 and bfloat16 ones were stored: of their node alone, and along all nodes.
 struct Unrounded {
-  const std::map<ValueId, runtime::HostValue>* of_node = nullptr;
-  const std::map<ValueId, runtime::HostValue>* along = nullptr;
+  NodeReference::Inputs of_node{}, along{};
+  const IdVector<ValueId, DType>& dtypes;  ///< of the values in the model
 };
 
 struct Condition {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/types/dtype.h"
+#include "runtime/values/codec.h"
 
 namespace tensorlint::compare {
 
@@ -36,6 +37,9 @@ inline FloatFormat float_format(DType dtype) {
       return {};
   }
 }
+
+/// Neither strings nor complex numbers.
+inline bool is_real(DType dtype) { return runtime::is_float(dtype) || runtime::is_integer_or_bool(dtype); }
 
 /// Distance of the format's numbers around `x`: of subnormal ones that of the smallest normal number.
 inline double ulp_of(const FloatFormat& format, double x) {

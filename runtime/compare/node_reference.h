@@ -45,6 +45,7 @@ struct ReferenceOptions {
   int replicas = kReplicas;
   bool keeps_replicas = false;            ///< for nodes after it
   std::optional<DType> accumulates_in{};  ///< instead of what the contract says
+  bool is_wide = false;                   ///< operands are computed, and not yet rounded to their dtypes
   bool in_any_order = false;              ///< the bound of the worst order of a sum, not of nearly all orders
 };
 
@@ -73,6 +74,7 @@ class NodeReference {
     double shaken = 0;          ///< relative change of each element
   };
 
+  Result<std::vector<Expected>> expect_held(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
   void hold(NodeId node, const Inputs& inputs, const Form& form);
   double terms_of(NodeId node, const Inputs& inputs);
   double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype) const;

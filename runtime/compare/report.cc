@@ -114,7 +114,7 @@ SourceLines parse_locations(std::string_view text) {
     const std::string_view id = next_field(line);
     at.file = next_field(line);
     const std::string_view row = next_field(line), column = next_field(line);
-    at.source = line;
+    at.source = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
     if (number_in(id, node) && number_in(row, at.line) && number_in(column, at.column))
       locations[static_cast<NodeId>(node)] = std::move(at);
   }
@@ -161,7 +161,9 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
   bool is_first = true;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
-    text += fmt::format("{} {} {}", is_first ? "" : ",", counts[i], to_text(static_cast<Verdict>(i)));
+    const bool are_bugs = static_cast<Verdict>(i) == Verdict::kBug && counts[i] > 1;
+    text += fmt::format("{} {} {}{}", is_first ? "" : ",", counts[i], to_text(static_cast<Verdict>(i)),
+                        are_bugs ? "s" : "");
     is_first = false;
   }
   return text + '\n';

@@ -25,6 +25,8 @@ struct ReportedModel {
 
 /// The first bug with its line and cause, conditions and a summary.
 std::string text_report(const Comparison& comparison, const ReportedModel& reported);
+/// A page by itself: the first bug with plots, and all values.
+std::string html_report(const Comparison& comparison, const ReportedModel& reported);
 /// docs/schema/compare.schema.json; with a newline at its end.
 std::string json_report(const Comparison& comparison, const ReportedModel& reported);
 

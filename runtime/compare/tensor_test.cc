@@ -27,6 +27,7 @@ class Slope {
   void add(double reference, double error) {
     if (!std::isfinite(reference) || !std::isfinite(error)) return;
     squares_ += reference * reference, products_ += reference * error, errors_ += error * error;
+    error_ += error;
     ++count_;
     if (distinct_.size() < kMostDistinct) distinct_.insert(std::bit_cast<std::uint64_t>(reference));
   }
@@ -43,8 +44,17 @@ class Slope {
     return beyond <= 0 ? 0 : standard > 0 ? beyond / standard : HUGE_VAL;
   }
 
+  /// The mean of the errors, in standard errors.
+  double offset(double rounding) const {
+    const std::size_t distinct = distinct_.size() < kMostDistinct ? distinct_.size() : count_;
+    if (distinct < kFewDistinct) return 0;
+    const double mean = error_ / static_cast<double>(count_);
+    const double each = std::max(errors_ / static_cast<double>(count_) - mean * mean, rounding * rounding);
+    return each > 0 ? std::fabs(mean) / std::sqrt(each / static_cast<double>(distinct)) : 0;
+  }
+
  private:
-  double squares_ = 0, products_ = 0, errors_ = 0;
+  double squares_ = 0, products_ = 0, errors_ = 0, error_ = 0;
   std::size_t count_ = 0;
   std::unordered_set<std::uint64_t> distinct_;
 };
@@ -90,6 +100,17 @@ double ratio_of(const Element& e, const FloatFormat& format, bool is_float, cons
 
 }  // namespace
 
+double bound_of(const Expected& expected, DType dtype, double reference, std::size_t element) {
+  const double spread = expected.spread.is_absent() ? 0 : expected.spread.as<double>()[element];
+  // Rounding decides which integer it is; elements which shape.
+  if (expected.is_chosen) return HUGE_VAL;
+  if (!runtime::is_float(dtype)) return spread > 0 ? HUGE_VAL : 0;
+  const double half = ulp_of(float_format(dtype), reference) / 2;
+  const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[element];
+  const double bound = own + kDeviations * spread + (expected.is_rounded ? 2 * half : half);
+  return std::isnan(bound) ? HUGE_VAL : bound;
+}
+
 std::string_view to_text(Verdict verdict) {
   switch (verdict) {
     case Verdict::kIdentical:
@@ -127,16 +148,9 @@ TensorTest test_tensor(const Expected& expected, const HostTensor& other, runtim
     Element e{reference.as<double>()[i], rounded.as<double>()[i], recorded.as<double>()[i], 0, 0};
     const double spread = expected.spread.is_absent() ? 0 : expected.spread.as<double>()[i];
     const double half = is_float ? ulp_of(format, std::fabs(e.reference)) / 2 : 0;
-    if (is_float) {
-      const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
-      const double last = expected.is_rounded ? 2 * half : half;
-      e.bound = own + kDeviations * spread + (own > 0 || spread > 0 || expected.is_rounded ? last : half);
-      if (std::isnan(e.bound)) e.bound = HUGE_VAL;
-      e.expected = std::sqrt(own * own / 16 + spread * spread + half * half / 3);
-    } else if (spread > 0) {
-      e.bound = HUGE_VAL;  // rounding decides which integer it is
-    }
-    if (expected.is_chosen) e.bound = HUGE_VAL;
+    const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
+    e.bound = bound_of(expected, other.dtype(), e.reference, i);
+    e.expected = std::sqrt(own * own / 16 + spread * spread + half * half / 3);
     double error = 0;
     const double ratio = ratio_of(e, format, is_float, options, test, error);
     test.beyond += ratio > 1;
@@ -158,6 +172,7 @@ TensorTest test_tensor(const Expected& expected, const HostTensor& other, runtim
   // Where elements have noise of their own, so has what they share.
   const double allowance = expected.systematic + (expected.spread.is_absent() ? 0 : spread_share);
   test.slope_z = slope.deviations(allowance, std::sqrt(roundings / count));
+  test.offset_z = slope.offset(std::sqrt(roundings / count));
   const bool is_bug =
       test.beyond > 0 || (test.count >= kFewElements && test.rms_ratio > kRmsLimit) || test.slope_z > kDeviations;
   if (test.differing == 0)

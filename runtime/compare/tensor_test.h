@@ -30,6 +30,7 @@ struct TensorTest {
   double reference = 0, other = 0;                   ///< there
   double rms_ratio = 0;           ///< root mean square of the errors over what rounding makes one expect
   double slope = 0, slope_z = 0;  ///< of the errors over the reference; less its allowance, in standard errors
+  double offset_z = 0;            ///< mean of the errors, in standard errors
   bool is_other_class = false;    ///< NaN or infinity on one side alone
 };
 
@@ -41,5 +42,8 @@ struct TestOptions {
 /// memory limit.
 TensorTest test_tensor(const Expected& expected, const runtime::HostTensor& other, runtime::Memory& memory,
                        const TestOptions& options = {});
+
+/// The bound of one element, as the test takes it.
+double bound_of(const Expected& expected, DType dtype, double reference, std::size_t element);
 
 }  // namespace tensorlint::compare

@@ -29,6 +29,7 @@ struct Rounding {
   std::string_view function{};   ///< kFunction: which
   Terms terms = nullptr;         ///< kAccumulates, kComposite: null: the longest axis of an operand
   bool gives_amplitude = false;  ///< kComposite: the evaluator answers Purpose::kAmplitude
+  double scale = 0;              ///< kComposite: its steps compute numbers of this size, however small a result is
 
   static constexpr Rounding exact() { return {Kind::kExact}; }
   static constexpr Rounding selects() { return {Kind::kSelects}; }
@@ -38,7 +39,8 @@ struct Rounding {
   /// The amplitude is what the evaluator gives for the magnitudes of its operands.
   static constexpr Rounding accumulates(Terms terms = nullptr) { return {Kind::kAccumulates, {}, terms}; }
   static constexpr Rounding composite(Terms terms = nullptr) { return {Kind::kComposite, {}, terms}; }
-  constexpr Rounding with_amplitude() const { return {kind, function, terms, true}; }
+  constexpr Rounding with_amplitude() const { return {kind, function, terms, true, scale}; }
+  constexpr Rounding of_scale(double size) const { return {kind, function, terms, gives_amplitude, size}; }
 };
 
 /// How an operator is computed. Evaluators register themselves; one operator, one evaluator a range of versions.

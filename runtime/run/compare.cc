@@ -52,7 +52,7 @@ bool set(CompareArguments& to, std::string_view name, const std::string& value) 
   if (name == "seed") return read_number(value, to.inputs.seed.emplace());
   if (name == "against") return to.against = value, true;
   if (name == "contract") return to.contract = value, true;
-  if (name == "format") return to.format = value, value == "text" || value == "json";
+  if (name == "format") return to.format = value, value == "text" || value == "json" || value == "html";
   if (name == "output") return to.output = value, true;
   if (name == "chained") return to.is_chained = true;
   if (name == "window") return read_number(value, to.window) && to.window > 0;
@@ -118,7 +118,7 @@ int compare_model(const CompareArguments& arguments) {
   const Model& model = *read;
   const Result<compare::Contract> contract = contract_of(arguments.contract);
   if (!contract) return refuse(contract.error().message);
-  Memory memory(arguments.window);
+  Memory memory(arguments.window, "--window");
   Result<std::vector<HostValue>> inputs = read_inputs(model, arguments.inputs, memory);
   if (!inputs) return refuse(inputs.error().message);
   const Result<compare::RecordedValues> recorded = compare::RecordedValues::open(arguments.against, model);
@@ -136,8 +136,9 @@ int compare_model(const CompareArguments& arguments) {
   if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
   if (comparison->results.empty()) return refuse("none of the recorded values could be compared with their nodes");
   const compare::ReportedModel reported{model, compare::parse_locations(text_of_descriptor(arguments.locations))};
-  const std::string text = arguments.format == "json" ? compare::json_report(*comparison, reported)
-                                                      : compare::text_report(*comparison, reported);
+  const std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
+                           : arguments.format == "html" ? compare::html_report(*comparison, reported)
+                                                        : compare::text_report(*comparison, reported);
   const auto failed = arguments.output.empty() ? cli::write_stdout(text) : cli::write_file(arguments.output, text);
   if (failed) return refuse(failed->message);
   return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace tensorlint::runtime {
 
@@ -46,7 +47,8 @@ class BlockStore {
 /// Counts the bytes of live tensors against a limit, before they are allocated.
 class Memory {
  public:
-  explicit Memory(std::uint64_t limit) : limit_(limit) {}
+  /// `option` of the command line sets the limit.
+  explicit Memory(std::uint64_t limit, std::string_view option = "--memory-limit") : limit_(limit), option_(option) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -67,6 +69,7 @@ class Memory {
   std::uint64_t most_kept() const;
 
   std::uint64_t limit_;
+  std::string_view option_;
   std::atomic<std::uint64_t> live_ = 0, peak_ = 0;
   BlockStore blocks_;
 };

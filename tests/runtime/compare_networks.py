@@ -35,7 +35,7 @@ CNN = """g (T[2, 6, 20, 20] x, T[12, 6, 3, 3] w1, T[12] b1, T[12] g1, T[12] s1, 
 }
 """
 
-ATTENTION = """g (T[2, 7, 32] x, T[32, 96] w, T[96] b, T[32, 32] wo, T[32] gamma, T[32] beta) => (T[2, 7, 32] y) {
+ATTENTION = """g (T[2, 7, 32] x, T[32, 96] w, T[96] b, T[32, 32] wo, T[32] gamma, T[32] beta, T factor) => (T[2, 7, 32] y) {
   [qkv] a = MatMul (x, w)
   [qkv_bias] c = Add (a, b)
   [split] q, k, v = Split <axis = -1, num_outputs = 3> (c)
@@ -110,7 +110,7 @@ SHAPES = """g (T[2, 3, 12, 12] x, T[2, 3, 24, 24] z, T[3] s, T[3] b) => (T[2, 3,
 CONSTANTS = {
     "MLP": "int64[1] axes = {-1}",
     "CNN": "",
-    "ATTENTION": "int64[4] heads = {0, 0, 4, 8}, int64[3] merged = {0, 0, 32}, T factor = {0.353553}",
+    "ATTENTION": "int64[4] heads = {0, 0, 4, 8}, int64[3] merged = {0, 0, 32}",
     "RECURRENT": "int64[1] one = {1}, int64 zero = {0}",
     "LOSSES": "",
     "SHAPES": "float[4] scales = {1, 1, 2, 2}, int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}, int64[2] starts = {1, 1}, int64[2] ends = {25, 25}, int64[2] axes2 = {2, 3}, int64[1] axes1 = {1}",

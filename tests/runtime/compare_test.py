@@ -132,6 +132,20 @@ class CompareTest(unittest.TestCase):
         self.assertIn("m.onnxtxt:4", result.stdout)
         self.assertIn("all elements are 1.5 times the reference", result.stdout)
 
+    def test_the_page_shows_the_first_bug_and_is_a_page_by_itself(self) -> None:
+        recorded(self.model, self.folder / "r0")
+        a = np.array(np.load(self.folder / "r0/values-0000.npz")["a"])
+        a[0, :9] = 7
+        page = self.compare(self.arrays(a=a), "--format", "html").stdout
+        self.assertIn("<strong>a</strong> of node <strong>act</strong> (Gelu)", page)
+        self.assertEqual(page.count("<svg"), 3)
+        self.assertEqual(page.count("<tr>"), 7)
+        for elsewhere in ("<script", "http", "src="):
+            self.assertNotIn(elsewhere, page)
+        right = self.compare(self.arrays(), "--format", "html", "--output", str(self.folder / "page.html"))
+        self.assertEqual((right.returncode, right.stdout), (0, ""))
+        self.assertIn("No value differs by more than rounding explains", (self.folder / "page.html").read_text())
+
     def test_a_fault_behind_nodes_that_are_not_recorded_names_them_too(self) -> None:
         faulty = self.folder / "faulty.onnx"
         onnx.save(onnx.parser.parse_model(NETWORK.replace("1e-5", "1e-2")), faulty)
@@ -181,13 +195,42 @@ class CompareTest(unittest.TestCase):
         self.refuses("int64, and float32 in the model", self.arrays(h=np.zeros((6, 64), np.int64)))
         self.refuses("float64, and float32 in the model", self.arrays(h=np.full((6, 64), 1 / 3)))
         self.refuses("is not read", self.arrays(h=np.array([{}], object)))
-        self.refuses("expected a folder", good / "values.npz")
+        self.refuses("expected `onnxruntime` or a folder", good / "values.npz")
         self.refuses("has no recorded values", self.empty_folder())
         self.refuses("--against cuda:0 is not built yet", Path("cuda:0"))
         without = self.folder / "without"
         without.mkdir()
         write_npz(without / "values.npz", {"p": np.zeros((6, 64), np.float32)})
         self.refuses("the input `x` is missing", without)
+
+    def test_strings_choices_and_complex_numbers(self) -> None:
+        text = """<ir_version: 10, opset_import: ["": 22]>
+        g (float[4, 8] x, string[3] s, float[1, 8, 1] signal) => (int64[4] k, string[3] t, float[4, 2] v, int64[4, 2] i, int64[2, n] z) {
+          [argmax] k = ArgMax <axis = 1, keepdims = 0> (x)
+          [join] t = StringConcat (s, s)
+          [top] v, i = TopK <axis = 1> (x, two)
+          [nonzero] z = NonZero (x)
+          [fourier] f = DFT (signal)
+        }
+        """.replace("(int64[4] k", "(float[1, 8, 2] f, int64[4] k").replace(") {", ")\n<int64[1] two = {2}> {", 1)
+        model = self.folder / "choices.onnxtxt"
+        model.write_text(text)
+        x = np.round(np.random.default_rng(0).standard_normal((4, 8)), 0).astype(np.float32)  # with ties
+        x[0], x[1, 3] = 1, 5
+        out = self.folder / "choices"
+        out.mkdir()
+        order = np.argsort(-x, axis=1, kind="stable")[:, :2]
+        values = {"x": x, "signal": np.zeros((1, 8, 1), np.float32), "k": 7 - np.argmax(x[:, ::-1], axis=1), "v": np.take_along_axis(x, order, 1), "i": order, "z": np.stack(np.nonzero(x))}
+        write_npz(out / "values.npz", values)
+        for name, strings in (("s", [b"a", b"b", b"c"]), ("t", [b"aa", b"bb", b"cx"])):
+            tensor = onnx.TensorProto(name=name, dims=[3], data_type=onnx.TensorProto.STRING, string_data=strings)
+            (out / f"{name}.pb").write_bytes(tensor.SerializeToString())
+        document = self.report(out, model=model)
+        self.assertEqual({node["node"]: node["verdict"] for node in document["nodes"]},
+                         {"argmax": "explained", "join": "bug", "top": "identical", "nonzero": "identical"})
+        values["k"][1] = np.argmin(x[1])
+        write_npz(out / "values.npz", values)
+        self.assertEqual(self.report(out, model=model)["first"]["node"], "argmax")
 
     def empty_folder(self) -> Path:
         out = self.folder / "empty"

@@ -1,7 +1,7 @@
-"""Measures how far the functions of onnxruntime's CPU provider are from those of `tensorlint run` in float64, over
-arguments of all sizes: the statements `function` of contracts/onnxruntime-cpu.txt, which are twice what this prints.
+"""Measures how far the functions of an engine on the CPU are from those of `tensorlint run` in float64, over arguments
+of all sizes: the statements `function` of contracts/onnxruntime-cpu.txt and torch-cpu.txt, which are twice what this prints.
 
-    python3 measure_functions.py build/bin/tensorlint-run
+    python3 measure_functions.py build/bin/tensorlint-run onnxruntime|torch
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 # ONNX's name, the contract's, and the arguments that it takes: (least, most).
@@ -43,7 +42,27 @@ def model_of(op: str, dtype: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
 
 
+def by_onnxruntime(op: str, x: np.ndarray) -> np.ndarray:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    model = model_of(op, TensorProto.FLOAT).SerializeToString()
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+
+
+def by_torch(op: str, x: np.ndarray) -> np.ndarray:
+    import torch
+
+    # ONNX's HardSigmoid has another slope than PyTorch's.
+    names = {"HardSwish": "hardswish", "HardSigmoid": ""}
+    name = names.get(op, op.lower())
+    function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    return function(torch.from_numpy(x)).numpy()
+
+
 def main() -> None:
+    compute = {"onnxruntime": by_onnxruntime, "torch": by_torch}[sys.argv[2]]
     for op, name, (least, most) in FUNCTIONS:
         x = arguments(least, most)
         with tempfile.TemporaryDirectory() as folder:
@@ -51,9 +70,9 @@ def main() -> None:
             np.save(f"{folder}/x.npy", x.astype(np.float64))
             subprocess.run([sys.argv[1], f"--model={folder}/m.onnx", f"--inputs=x={folder}/x.npy", f"--outputs={folder}/out"], check=True)
             right = numpy_helper.to_array(onnx.TensorProto.FromString(Path(f"{folder}/out/output_0.pb").read_bytes()))
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        got = ort.InferenceSession(model_of(op, TensorProto.FLOAT).SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0].astype(np.float64)
+        if compute is by_torch and op == "HardSigmoid":
+            continue
+        got = compute(op, x).astype(np.float64)
         ulp = np.exp2(np.maximum(np.floor(np.log2(np.maximum(np.abs(right), 1e-300))), -126) - 23)
         error = np.abs(got - right)
         # As many ulps as where the function is not small, and the rest absolutely.

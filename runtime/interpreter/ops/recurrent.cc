@@ -421,10 +421,13 @@ void lstm(Evaluation& e) {
   }
 }
 
+// Gates are functions whose results lie between -1 and 1.
+constexpr Rounding kGates = Rounding::composite().of_scale(1);
+
 const RegisterEvaluators kRecurrent{
-    Evaluator("RNN").evaluate(rnn).error(Rounding::composite()),
-    Evaluator("GRU").evaluate(gru).error(Rounding::composite()),
-    Evaluator("LSTM").evaluate(lstm).error(Rounding::composite()),
+    Evaluator("RNN").evaluate(rnn).error(kGates),
+    Evaluator("GRU").evaluate(gru).error(kGates),
+    Evaluator("LSTM").evaluate(lstm).error(kGates),
 };
 
 }  // namespace

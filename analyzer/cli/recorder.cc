@@ -1,0 +1,96 @@
+#include "analyzer/cli/recorder.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "analyzer/cli/command.h"
+#include "base/descriptor.h"
+#include "base/escape.h"
+
+namespace tensorlint::cli {
+
+/// runtime/compare/NAME.py; made from the file when this is built.
+std::string_view recorder_program(std::string_view name);
+
+namespace {
+
+constexpr int kNotStarted = 127;  // as shells have it
+
+/// A folder that only this user can read, until this goes.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    path_ = (std::filesystem::temp_directory_path(error) / "tensorlint-XXXXXX").string();
+    if (error || ::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A file in memory that is read from its beginning; not ok where there cannot be one.
+Descriptor file_of(std::string_view text) {
+  Descriptor file(::memfd_create("recorder", MFD_CLOEXEC));
+  while (file.ok() && !text.empty()) {
+    const ::ssize_t written = ::write(file.number(), text.data(), text.size());
+    if (written <= 0) return Descriptor();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (file.ok() && ::lseek(file.number(), 0, SEEK_SET) != 0) return Descriptor();
+  return file;
+}
+
+/// Becomes Python with the recorder as its program.
+int start_python(std::vector<std::string> arguments, const Descriptor& program) {
+  if (::dup2(program.number(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kNotStarted;
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers.front(), pointers.data());
+  return kNotStarted;
+}
+
+}  // namespace
+
+int in_child(const std::function<int()>& work) {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return kExitInternal;
+  return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kExitInternal;
+}
+
+Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use) {
+  const TemporaryFolder folder;
+  const Descriptor program = file_of(recorder_program("record"));
+  if (folder.path().empty() || !program.ok()) return Error{"there is no place for the values to record", {}};
+  std::vector<std::string> arguments{options.python, "-", options.model, "--out", folder.path()};
+  if (!options.seed.empty()) arguments.insert(arguments.end(), {"--seed", options.seed});
+  for (const std::string& input : options.inputs) arguments.insert(arguments.end(), {"--inputs", input});
+  const int code = in_child([&] { return start_python(arguments, program); });
+  if (code == kNotStarted)
+    return Error{fmt::format("{} cannot be started: name a Python that has onnxruntime with --python",
+                             quoted_for_people(options.python)),
+                 {}};
+  if (code != 0) return Error{"onnxruntime did not record the model: see above", {}};
+  return use(folder.path());
+}
+
+}  // namespace tensorlint::cli

@@ -1,0 +1,60 @@
+"""`tensorlint compare --against onnxruntime`: the recorder runs as a child process; and memory stays within the window."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+from compare_test import NETWORK, ROOT, TOOL, recorded
+
+
+class EngineTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.model = self.folder / "m.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK), self.model)
+
+    def compare(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([TOOL, "compare", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+    def test_the_package_of_a_python_is_the_other_engine(self) -> None:
+        live = ["--against", "onnxruntime", "--python", sys.executable]
+        result = self.compare(self.model, *live, "--seed", 5)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("6 compared values", result.stdout)
+        np.save(self.folder / "x.npy", np.full((6, 48), np.nan, np.float32))
+        self.assertEqual(self.compare(self.model, *live, "--inputs", f"x={self.folder}/x.npy").returncode, 0)
+        np.save(self.folder / "x.npy", np.zeros((6, 47), np.float32))
+        result = self.compare(self.model, *live, "--inputs", f"x={self.folder}/x.npy")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("onnxruntime did not record the model", result.stderr)
+        self.assertIn("cannot be started: name a Python that has onnxruntime", self.compare(self.model, "--against", "onnxruntime", "--python", self.folder / "none").stderr)
+        self.assertIn("not ONNX text", self.compare(ROOT / "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt", *live).stderr)
+        self.assertIn("--seed is of --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
+
+    def test_values_of_four_times_the_window_are_compared_within_it(self) -> None:
+        nodes, extent = 96, 256
+        steps = ["Mul", "Add", "Sigmoid", "Tanh", "Sub", "Softmax"]
+        lines = [f"v{i + 1} = {steps[i % 6]} (v{i}{', b' if i % 6 in (0, 1, 4) else ''})" for i in range(nodes)]
+        text = f'<ir_version: 10, opset_import: ["": 21]>\ng (float[{extent}, {extent}] x, float[{extent}] b) => (float[{extent}, {extent}] v{nodes}) {{\n  v0 = Add (x, b)\n  ' + "\n  ".join(lines) + "\n}\n"
+        onnx.save(onnx.parser.parse_model(text), self.model)
+        recorded(self.model, self.folder / "r", memory=1 << 22, shard=1 << 23)
+        shards = list((self.folder / "r").iterdir())
+        self.assertGreater(len(shards), 2)
+        self.assertLess(max(shard.stat().st_size for shard in shards), (1 << 23) + (1 << 20))
+        window = nodes * extent * extent * 4 // 4
+        result = self.compare(self.model, "--against", self.folder / "r", "--window", window)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{nodes + 1} compared values", result.stdout)
+        result = self.compare(self.model, "--against", self.folder / "r", "--window", window // 16)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("more than the memory limit leaves", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
