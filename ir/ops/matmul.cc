@@ -63,6 +63,26 @@ std::optional<Dims> matmul_shape(Inference& in, int a, int b) {
   return matmul_shape(in, *x, *y, a, b);
 }
 
+void check_matrix_parameter(Inference& in, int operand, std::span<const Dim> target, bool by_row,
+                            const Constraint& constraint, std::string_view what) {
+  DimPool& pool = in.dims();
+  const auto shape = in.shape(operand);
+  const auto may_be_one = [&](Dim extent) { return pool.bounds(extent).contains(1); };
+  if (!shape || target.empty() || std::ranges::all_of(*shape, may_be_one)) return;
+  Dims given = copy_dims(*shape), wanted = copy_dims(target);
+  if (wanted.size() > 1) {
+    wanted[wanted.size() - (by_row ? 1 : 2)] = in.dims().constant(1);
+    if (by_row && given.size() == 1) given.push_back(wanted.back());
+  }
+  bool fits = given.size() <= wanted.size();
+  for (std::size_t i = 0; fits && i < given.size(); ++i)
+    fits = may_be_one(given[i]) || !pool.never_equal(given[i], wanted[i + wanted.size() - given.size()]);
+  if (fits) return;
+  in.fail(constraint, {operand},
+          {"{} has shape {}, for {} of shape {} it has to have one element, or one a {}", OperandRef(operand), *shape,
+           what, target, by_row ? "row" : "column"});
+}
+
 std::optional<Dims> gemm_shape(Inference& in, int a, int b, int c) {
   DimPool& pool = in.dims();
   const auto x = in.shape(a), y = in.shape(b);

@@ -9,6 +9,8 @@ namespace {
 const Constraint kAttentionRank{"attention_rank", ConstraintKind::kRank, "query, key and value have 3 axes, or 4"};
 const Constraint kAttentionHeads{"attention_heads", ConstraintKind::kAttribute,
                                  "3-d operands come with numbers of heads of at least 1; key heads divide query heads"};
+const Constraint kAttentionLengths{"attention_lengths", ConstraintKind::kShapes,
+                                   "nonpad_kv_seqlen has one length a sample"};
 const Constraint kAttentionShapes{"attention_shapes", ConstraintKind::kShapes,
                                   "batch, length, head count and head size of query, key and value fit"};
 const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes,
@@ -16,15 +18,24 @@ const Constraint kAttentionCache{"attention_cache", ConstraintKind::kShapes,
 const Constraint kAttentionMask{"attention_mask", ConstraintKind::kShapes,
                                 "the mask broadcasts to [batch, heads, query length, total length]"};
 const Constraint kRotaryRank{"rotary_rank", ConstraintKind::kRank, "the data have 3 axes, or 4"};
-const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute, "3-d data come with num_heads of at least 1"};
-const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes, "sine and cosine have half the rotated size"};
+const Constraint kRotaryHeads{"rotary_heads", ConstraintKind::kAttribute,
+                              "3-d data come with num_heads of at least 1, which divides their width"};
+const Constraint kRotarySize{"rotary_size", ConstraintKind::kAttribute,
+                             "rotary_embedding_dim is at least 0, and at most the head size"};
+const Constraint kRotaryCache{"rotary_cache", ConstraintKind::kShapes,
+                              "sine and cosine have half the rotated size, and as many rows as each other"};
 const Constraint kRotaryPositions{"rotary_positions", ConstraintKind::kShapes, "positions are [batch, length]"};
 const Constraint kCausalConv{"causal_conv_shapes", ConstraintKind::kShapes,
-                             "weights [C, 1, k], bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
+                             "weights [C, 1, k] with k >= 1, bias [C], state [N, C, k - 1] fit the data [N, C, L]"};
 const Constraint kCacheShapes{"tensor_scatter_shapes", ConstraintKind::kShapes,
                               "update and cache differ at most along the sequence axis"};
 const Constraint kAttentionChoice{"attention_choice", ConstraintKind::kAttribute,
                                   "a mode, rule or activation is one that there is"};
+const Constraint kAttentionPrecision{"attention_precision", ConstraintKind::kAttribute,
+                                     "softmax_precision is float32, float16, float64 or bfloat16"};
+const Constraint kLinearGates{"linear_attention_gates", ConstraintKind::kShapes,
+                              "decay is [batch, length, heads] or [batch, length, heads * head size], beta [batch, "
+                              "length, heads] or [batch, length, 1]"};
 const Constraint kCacheAxis{"tensor_scatter_axis", ConstraintKind::kAxisRange,
                             "-rank <= axis < rank, and not the batch axis"};
 
@@ -77,8 +88,28 @@ void check_mask(Inference& in, std::span<const Dim> scores) {
   }
 }
 
+/// Key heads are shared by groups of query heads.
+void check_shared_heads(Inference& in, Dim query, Dim key) {
+  const auto query_heads = in.dims().as_constant(query), key_heads = in.dims().as_constant(key);
+  if (!query_heads || !key_heads || *query_heads == 0) return;
+  if (*key_heads == 0 || *query_heads % *key_heads != 0)
+    in.fail(kAttentionHeads, {0, 1}, {"{} query heads are not a multiple of {} key heads", *query_heads, *key_heads});
+}
+
+/// 0 stands for the default.
+void check_precision(Inference& in) {
+  const std::int64_t code = in.int_attribute("softmax_precision", 0);
+  const DTypeSet precisions =
+      DTypeSet(DType::kFloat32) | DTypeSet(DType::kFloat16) | DTypeSet(DType::kFloat64) | DTypeSet(DType::kBFloat16);
+  if (code == 0 || (is_known_dtype(code) && precisions.contains(static_cast<DType>(code)))) return;
+  in.fail(kAttentionPrecision, {},
+          {"{} of {} is {}, which is not the number of float32, float16, float64 or bfloat16",
+           AttributeName("softmax_precision"), in.call().name, code});
+}
+
 void attention(Inference& in) {
   DimPool& pool = in.dims();
+  check_precision(in);
   for (const int operand : {0, 1, 2})
     if (!check_rank(in, operand, {3, 4}, kAttentionRank)) return;
   const auto q = in.rank(0), k = in.rank(1), v = in.rank(2);
@@ -106,9 +137,8 @@ void attention(Inference& in) {
   same_extent(in, query.size, key.size, 0, 1, kAttentionShapes, {"head size of query and key"});
   const Dim length = same_extent(in, key.length, value.length, 1, 2, kAttentionShapes, {"length of key and value"});
   const Dim heads = same_extent(in, key.heads, value.heads, 1, 2, kAttentionShapes, {"heads of key and value"});
-  const auto query_heads = pool.as_constant(query.heads), key_heads = pool.as_constant(heads);
-  if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1}, {"{} query heads are not a multiple of {} key heads", *query_heads, *key_heads});
+  check_shared_heads(in, query.heads, heads);
+  if (in.opset() >= 24) check_shape(in, in.index_of("nonpad_kv_seqlen"), Dims{batch}, kAttentionLengths, "lengths", 0);
 
   Dim total = length;
   const int past_key = in.index_of("past_key"), past_value = in.index_of("past_value");
@@ -134,7 +164,7 @@ void attention(Inference& in) {
 }
 
 void flex_attention(Inference& in) {
-  DimPool& pool = in.dims();
+  check_precision(in);
   for (const int operand : {0, 1, 2})
     if (!check_rank(in, operand, {4}, kAttentionRank)) return;
   const Dim batch =
@@ -143,9 +173,7 @@ void flex_attention(Inference& in) {
   same_extent(in, dim_of(in, 0, 3), dim_of(in, 1, 3), 0, 1, kAttentionShapes, {"head size of query and key"});
   same_extent(in, dim_of(in, 1, 2), dim_of(in, 2, 2), 1, 2, kAttentionShapes, {"length of key and value"});
   same_extent(in, dim_of(in, 1, 1), dim_of(in, 2, 1), 1, 2, kAttentionShapes, {"heads of key and value"});
-  const auto query_heads = pool.as_constant(dim_of(in, 0, 1)), key_heads = pool.as_constant(dim_of(in, 1, 1));
-  if (query_heads && key_heads && *key_heads > 0 && *query_heads % *key_heads != 0)
-    in.fail(kAttentionHeads, {0, 1}, {"{} query heads are not a multiple of {} key heads", *query_heads, *key_heads});
+  check_shared_heads(in, dim_of(in, 0, 1), dim_of(in, 1, 1));
   in.set_shape(0, Dims{batch, dim_of(in, 0, 1), dim_of(in, 0, 2), dim_of(in, 2, 3)});
 }
 
@@ -162,10 +190,20 @@ void rotary_embedding(Inference& in) {
       in.fail(kRotaryHeads, {0}, {"3-d {} needs num_heads of at least 1, not {}", OperandRef(0), heads});
       return;
     }
+    if (const auto width = pool.as_constant(size); width && *width % heads != 0) {
+      in.fail(kRotaryHeads, {0}, {"width {} of {} is not divisible into {} heads", *width, OperandRef(0), heads});
+      return;
+    }
     size = pool.floor_div(size, pool.constant(heads));
   }
   if (heads < 0) {
     in.fail(kRotaryHeads, {}, {"{} of RotaryEmbedding is {}", AttributeName("num_heads"), heads});
+    return;
+  }
+  if (rotated < 0 || (!size.is_unknown() && pool.bounds(size).hi < rotated)) {
+    in.fail(
+        kRotarySize, {0},
+        {"{} of RotaryEmbedding is {}, heads have {} elements", AttributeName("rotary_embedding_dim"), rotated, size});
     return;
   }
   if (rotated > 0) size = pool.constant(rotated);
@@ -180,6 +218,19 @@ void rotary_embedding(Inference& in) {
     same_extent(in, pool.floor_div(size, pool.constant(2)), cache->back(), 0, operand, kRotaryCache,
                 {"half the rotated size and last extent of the cache"});
   }
+  if (by_position) same_extent(in, dim_of(in, 1, 0), dim_of(in, 2, 0), 1, 2, kRotaryCache, {"rows of the caches"});
+}
+
+/// [batch, length, width], or of the other width.
+void check_gate(Inference& in, std::string_view name, Dim batch, Dim length, Dim width, Dim other) {
+  const int operand = in.index_of(name);
+  const auto shape = in.shape(operand);
+  if (!shape || !check_shape(in, operand, Dims{batch, length, Dim(Unknown::kNotTracked)}, kLinearGates, name, 0))
+    return;
+  const Dim given = shape->back();
+  if (in.dims().never_equal(given, width) && in.dims().never_equal(given, other))
+    in.fail(kLinearGates, {operand},
+            {"{} {} has {} numbers a step, {} or {} needed", name, OperandRef(operand), given, width, other});
 }
 
 void linear_attention(Inference& in) {
@@ -205,6 +256,8 @@ void linear_attention(Inference& in) {
   choice_attribute(in, "update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"}, kAttentionChoice);
   const Dims state{batch, key.heads, key.size, value.size};
   check_shape(in, 3, state, kAttentionCache, "past state", 2);
+  check_gate(in, "decay", batch, length, key.heads, pool.mul(key.heads, key.size));
+  check_gate(in, "beta", batch, length, key.heads, pool.constant(1));
   in.set_shape(0, Dims{batch, length, pool.mul(pool.constant(query_count), value.size)});
   in.set_shape(1, state);
   if (!in.has(3)) in.set_dtype(1, in.result(0).dtypes);
@@ -217,6 +270,10 @@ void causal_conv(Inference& in) {
     if (!check_rank(in, operand, {3}, kCausalConv)) return;
   const Dim one = pool.constant(1), channels = better(pool, dim_of(in, 0, 1), dim_of(in, 1, 0)),
             kernel = dim_of(in, 1, 2);
+  if (!kernel.is_unknown() && pool.bounds(kernel).hi < 1) {
+    in.fail(kCausalConv, {1}, {"weights {} have a kernel of {} elements, at least 1 needed", OperandRef(1), kernel});
+    return;
+  }
   const Dims state{dim_of(in, 0, 0), channels, pool.sub(kernel, one)};
   check_shape(in, 1, Dims{dim_of(in, 0, 1), one, kernel}, kCausalConv, "weights", 0);
   check_shape(in, 2, Dims{channels}, kCausalConv, "bias", 0);
@@ -246,17 +303,21 @@ const RegisterOps kAttention{
     OpEntry("Attention")
         .infer(attention)
         .constraint(kAttentionMask)
+        .constraint(kAttentionLengths)
+        .constraint(kAttentionPrecision)
         .constraint(kAttentionRank)
         .constraint(kAttentionHeads)
         .constraint(kAttentionShapes)
         .constraint(kAttentionCache),
     OpEntry("FlexAttention", "ai.onnx.preview")
         .infer(flex_attention)
+        .constraint(kAttentionPrecision)
         .constraint(kAttentionRank)
         .constraint(kAttentionHeads)
         .constraint(kAttentionShapes),
     OpEntry("LinearAttention")
         .infer(linear_attention)
+        .constraint(kLinearGates)
         .constraint(kAttentionChoice)
         .constraint(kAttentionRank)
         .constraint(kAttentionHeads)
@@ -267,6 +328,7 @@ const RegisterOps kAttention{
         .constraint(kRotaryRank)
         .constraint(kRotaryPositions)
         .constraint(kRotaryHeads)
+        .constraint(kRotarySize)
         .constraint(kRotaryCache),
     OpEntry("CausalConvWithState").infer(causal_conv).constraint(kAttentionChoice).constraint(kCausalConv),
     OpEntry("TensorScatter")

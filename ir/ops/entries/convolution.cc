@@ -1,6 +1,7 @@
 // Convolutions. Source: ONNX Conv, ConvTranspose (1, 11, 22), ConvInteger (10), DeformConv (19, 22).
 #include <algorithm>
 
+#include "ir/ops/checks.h"
 #include "ir/ops/windows.h"
 
 namespace tensorlint::ops {
@@ -19,7 +20,7 @@ const Constraint kDeformGroups{"deform_conv_groups", ConstraintKind::kShapes,
 const Constraint kDeformOffsets{"deform_conv_offsets", ConstraintKind::kShapes,
                                 "offsets and mask have one entry a kernel element and result position"};
 const Constraint kConvZeroPoint{"conv_zero_point", ConstraintKind::kShapes,
-                                "a zero point is one element, or one a filter"};
+                                "a zero point is one element, or of the filters one a filter"};
 
 void conv(Inference& in) {
   if (const auto shape = conv_shape(in, 0, 1, 2)) in.set_shape(0, *shape);
@@ -27,6 +28,7 @@ void conv(Inference& in) {
 
 void conv_integer(Inference& in) {
   if (const auto shape = conv_shape(in, 0, 1, -1)) in.set_shape(0, *shape);
+  check_one_element(in, 2, kConvZeroPoint, "zero point");
   const auto filters = in.shape(1), zero = in.shape(3);
   if (zero && zero->size() > 1) {
     in.fail(kConvZeroPoint, {3}, {"zero point {} has rank {}, at most 1 allowed", OperandRef(3), zero->size()});

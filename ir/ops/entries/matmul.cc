@@ -15,17 +15,10 @@ void gemm(Inference& in) {
   if (const auto shape = gemm_shape(in, 0, 1, 2)) in.set_shape(0, *shape);
 }
 
-void check_zero_point(Inference& in, int operand, int factor, Dim extent, std::string_view what) {
-  const auto zero = in.shape(operand);
-  if (!zero || zero->size() != 1 || in.dims().is_constant(zero->front(), 1)) return;
-  same_extent(in, extent, zero->front(), factor, operand, kMatMulZeroPoint, {"{}", what});
-}
-
 void matmul_integer(Inference& in) {
   matmul(in);
-  const auto a = in.shape(0), b = in.shape(1);
-  if (a && a->size() == 2) check_zero_point(in, 2, 0, (*a)[0], "zero points a row");
-  if (b && b->size() == 2) check_zero_point(in, 3, 1, (*b)[1], "zero points a column");
+  if (const auto a = in.shape(0)) check_matrix_parameter(in, 2, *a, true, kMatMulZeroPoint, "A");
+  if (const auto b = in.shape(1)) check_matrix_parameter(in, 3, *b, false, kMatMulZeroPoint, "B");
 }
 
 OpEntry product(std::string_view name, InferFunction function) {

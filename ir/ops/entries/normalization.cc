@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/ops/shape_functions.h"
+#include "ir/ops/checks.h"
 
 namespace tensorlint::ops {
 namespace {
 
 const Constraint kNormRank{"normalization_rank", ConstraintKind::kRank, "the operand has batch and channel axes"};
-const Constraint kNormParameter{"normalization_parameter", ConstraintKind::kShapes,
-                                "scale, bias and statistics are 1-d with one element a channel"};
+const Constraint kNormParameter{
+    "normalization_parameter", ConstraintKind::kShapes,
+    "scale, bias and statistics are 1-d with one element a channel, or have one a position"};
 const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes,
                             "scale and bias stretch to the data's shape"};
 const Constraint kNormAxis{"normalization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
@@ -53,6 +54,10 @@ void batch_normalization(Inference& in) {
   static constexpr std::array<std::string_view, 5> kNames = {"", "scale", "bias", "mean", "variance"};
   if (per_channel)
     for (std::size_t i = 1; i < kNames.size(); ++i) check_per_channel(in, static_cast<int>(i), channels, kNames[i]);
+  // Opsets 1 and 6 say that the parameters are lists even then.
+  if (!per_channel && in.opset() >= 7 && data && data->size() >= 2)
+    for (std::size_t i = 1; i < kNames.size(); ++i)
+      check_shape(in, static_cast<int>(i), data->subspan(1), kNormParameter, kNames[i], 0);
   for (std::size_t i = 1; i < in.result_count(); ++i) {
     if (per_channel) {
       if (channels.is_unknown() && in.shape(1) && in.shape(1)->size() == 1) channels = in.shape(1)->front();
@@ -128,10 +133,11 @@ void group_normalization(Inference& in) {
   const auto channels = in.dims().as_constant((*data)[1]);
   if (channels && *channels % groups != 0)
     in.fail(kNormGroups, {0}, {"{} channels of {} are not divisible into {} groups", *channels, OperandRef(0), groups});
+  if (in.failed()) return;
   // Opset 18, which ONNX deprecates, scales groups.
-  if (in.opset() < 21) return;
-  check_per_channel(in, 1, (*data)[1], "scale");
-  check_per_channel(in, 2, (*data)[1], "bias");
+  const Dim parameters = in.opset() < 21 ? in.dims().constant(groups) : (*data)[1];
+  check_per_channel(in, 1, parameters, "scale");
+  check_per_channel(in, 2, parameters, "bias");
 }
 
 void lp_normalization(Inference& in) {

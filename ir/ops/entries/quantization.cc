@@ -1,5 +1,6 @@
 // Quantisation. Source: ONNX QuantizeLinear, DequantizeLinear (10, 13, 19, 21, 23, 24, 25, 28), DynamicQuantizeLinear
 // (11), QLinearConv (10), QLinearMatMul (10, 21).
+#include <algorithm>
 #include <cmath>
 
 #include "ir/ops/checks.h"
@@ -100,13 +101,21 @@ void qlinear_conv(Inference& in) {
   // Of the weights: one for all, or one a filter.
   for (const int operand : {4, 5}) {
     const auto scale = in.shape(operand);
-    if (!scale || scale->empty() || in.dims().bounds(scale->front()).contains(1)) continue;
+    const auto may_be_one = [&](Dim extent) { return in.dims().bounds(extent).contains(1); };
+    if (!scale || std::ranges::all_of(*scale, may_be_one)) continue;
     check_shape(in, operand, Dims{dim_of(in, 3, 0)}, kScaleShape, "scale or zero point of the weights", 3);
   }
 }
 
 void qlinear_matmul(Inference& in) {
-  if (const auto shape = matmul_shape(in, 0, 3)) in.set_shape(0, *shape);
+  const auto result = matmul_shape(in, 0, 3);
+  if (result) in.set_shape(0, *result);
+  const auto a = in.shape(0), b = in.shape(3);
+  for (const int parameter : {0, 1}) {
+    if (a) check_matrix_parameter(in, 1 + parameter, *a, true, kScaleShape, "A");
+    if (b) check_matrix_parameter(in, 4 + parameter, *b, false, kScaleShape, "B");
+    if (result) check_matrix_parameter(in, 6 + parameter, *result, true, kScaleShape, "the result");
+  }
 }
 
 OpEntry quantizer(std::string_view name, InferFunction function) {
@@ -125,6 +134,7 @@ const RegisterOps kQuantization{
     with_conv_constraints(OpEntry("QLinearConv").infer(qlinear_conv)).constraint(kScaleShape),
     OpEntry("QLinearMatMul")
         .infer(qlinear_matmul)
+        .constraint(kScaleShape)
         .constraint(kMatMulInner)
         .constraint(kMatMulRank)
         .constraint(kMatMulBroadcast),

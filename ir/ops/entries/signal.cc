@@ -94,7 +94,10 @@ void stft(Inference& in) {
     frame = better(pool, frame, window);
   } else if (in.has(2)) {
     check_rank(in, 2, {1}, kSignalFrame);
+    if (!check_positive(in, 2, window, "length of the window")) return in.set_shape(0, result);
     frame = window;
+  } else if (!check_positive(in, 0, samples, "length of the signal")) {
+    return in.set_shape(0, result);
   }
   const bool steps = check_positive(in, 1, step, "frame step");
   const Dim room = pool.sub(samples, frame);

@@ -59,11 +59,15 @@ class Bias {
  public:
   Bias(Evaluation& e, const Heads& query, std::int64_t total, std::int64_t past) : total_(total), offset_(past) {
     causal_ = e.in().int_attribute("is_causal", 0) != 0;
-    left_ = e.in().int_attribute("left_window_size", -1);
-    right_ = e.in().int_attribute("right_window_size", -1);
+    // No window is wider than all keys and queries.
+    const std::int64_t most = total + query.length + past;
+    left_ = std::min(e.in().int_attribute("left_window_size", -1), most);
+    right_ = std::min(e.in().int_attribute("right_window_size", -1), most);
     const int lengths = e.call().schema->input_index("nonpad_kv_seqlen");
     if (lengths >= 0 && e.has(lengths)) {
       lengths_ = e.integers(lengths);
+      for (const std::int64_t length : lengths_)
+        if (length < 0 || length > total) e.fail("length {} of nonpad_kv_seqlen is outside 0 to {}", length, total);
       is_cache_outside_ = !e.has(e.in().index_of("past_key"));
       queries_ = query.length;
     }
@@ -130,7 +134,7 @@ template <typename Transform>
 void attend(Evaluation& e, const Heads& query, const Heads& key, const Heads& value, const HostTensor& keys,
             const HostTensor& values, double scale, const Transform& transform) {
   HostTensor& result = e.result();
-  if (result.size() == 0) return;
+  if (result.size() == 0 && !e.wants(3)) return;
   const Numbers q(e.operand(0), e.memory()), k(keys, e.memory()), v(values, e.memory());
   const Heads to = heads_of(result.extents(), query.heads);
   const std::int64_t total = key.length,
@@ -189,7 +193,10 @@ void attention(Evaluation& e) {
   if (values.rank() == 4) value = heads_of(values.extents(), 0);
   const Bias bias(e, query, key.length, past);
   const double cap = e.in().float_attribute("softcap", 0);
-  const auto wanted = static_cast<Stage>(e.in().int_attribute("qk_matmul_output_mode", 0));
+  const std::int64_t mode = e.in().int_attribute("qk_matmul_output_mode", 0);
+  if (e.wants(3) && (mode < 0 || mode > 3)) e.fail("qk_matmul_output_mode is {}, 0 to 3 needed", mode);
+  const auto wanted = static_cast<Stage>(mode);
+  if (e.wants(3)) e.result(3);
   const std::int64_t total = key.length;
   std::vector<double> addends(static_cast<std::size_t>(total));
   attend(e, query, key, value, keys, values, scale_of(e, query.size),
@@ -293,13 +300,8 @@ void linear_attention(Evaluation& e) {
   const std::vector<double> q = e.numbers(0), k = e.numbers(1), v = e.numbers(2);
   const std::vector<double> decay = decays ? needed("decay") : std::vector<double>{},
                             rates = corrects ? needed("beta") : std::vector<double>{};
-  const std::int64_t steps = query.batch * query.length;
-  const std::int64_t decay_width = decay.empty() ? 0 : static_cast<std::int64_t>(decay.size()) / steps;
-  const std::int64_t rate_width = rates.empty() ? 0 : static_cast<std::int64_t>(rates.size()) / steps;
-  if (decays && decay_width != heads && decay_width != heads * key.size)
-    e.fail("the decay has {} numbers a step, {} or {} needed", decay_width, heads, heads * key.size);
-  if (corrects && rate_width != heads && rate_width != 1)
-    e.fail("beta has {} numbers a step, {} or 1 needed", rate_width, heads);
+  const std::int64_t decay_width = decays ? e.operand("decay").extents().back() : 0;
+  const std::int64_t rate_width = corrects ? e.operand("beta").extents().back() : 0;
   double scale = e.in().float_attribute("scale", 0);
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(key.size));
   const std::int64_t per_state = key.size * value.size, shares = query_heads / heads;
@@ -374,8 +376,9 @@ void modify(Evaluation& e, std::string_view attribute, DType dtype, const Extent
   store(tensor, 0, numbers.size(), numbers.data());
   const std::array<HostValue, 1> inputs{HostValue(std::move(tensor))};
   const std::vector<HostValue> outputs = e.run_graph(graph->graph, inputs);
-  if (outputs.size() != 1 || !outputs[0].is_tensor() || outputs[0].tensor().extents() != extents)
-    e.fail("the graph {} has to give one tensor of the shape that it gets", attribute);
+  if (outputs.size() != 1 || !outputs[0].is_tensor() || outputs[0].tensor().extents() != extents ||
+      outputs[0].tensor().dtype() != dtype)
+    e.fail("the graph {} has to give one tensor of the dtype and shape that it gets", attribute);
   load(outputs[0].tensor(), 0, numbers.size(), numbers.data());
 }
 

@@ -170,6 +170,9 @@ void batch_normalization(Evaluation& e) {
   const bool by_position = e.opset() < 9 && e.in().int_attribute("spatial", 1) == 0;
   const std::vector<double> scales = e.numbers(1), biases = e.numbers(2);
   std::vector<double> means = e.numbers(3), variances = e.numbers(4);
+  const std::size_t parameters = c.channels * (by_position ? c.rest : 1);
+  for (const std::size_t given : {scales.size(), biases.size(), means.size(), variances.size()})
+    if (given != parameters) e.fail("scale, bias and statistics have {} elements, {} needed", given, parameters);
   if (uses_batch_statistics(e)) {
     const std::vector<Statistics> batch = batch_statistics(data, c, by_position);
     store_statistics(e, batch, means, variances);
