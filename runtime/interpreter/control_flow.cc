@@ -6,6 +6,7 @@
 #include "runtime/interpreter/interpreter_impl.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
+#include "runtime/values/nesting.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -233,7 +234,7 @@ std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& regio
     const TypeDecl* const declared = model_.value(body.outputs[r]).type;
     if (dtype == DType::kUndefined && declared != nullptr && is_known_dtype(declared->element_code))
       dtype = static_cast<DType>(declared->element_code);
-    results.push_back(HostValue::sequence(std::move(by_result[r]), dtype));
+    results.push_back(bounded(HostValue::sequence(std::move(by_result[r]), dtype)));
   }
   return results;
 }

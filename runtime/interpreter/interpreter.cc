@@ -33,7 +33,7 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
       plan_(model),
       storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)),
       values_(model.values.size()),
-      facts_(std::make_unique<FactStore>()),
+      facts_(std::make_shared<FactStore>()),
       inferred_(model.nodes.size()),
       timings_(model.operators.size()),
       depth_(depth) {}
@@ -59,16 +59,13 @@ Result<std::vector<HostValue>> guarded(const Compute& compute) {
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
   work_->begin();
-  Result<std::vector<HostValue>> outputs = guarded([&] { return run_graph(GraphId::kMain, inputs); });
-  if (!outputs) caller_attributes_.clear();  // of the function that the run was in
-  return outputs;
+  return guarded([&] { return run_graph(GraphId::kMain, inputs); });
 }
 
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
   work_->begin();
   Result<std::vector<HostValue>> results = guarded([&] { return compute(node, {}); });
-  if (!results) caller_attributes_.clear();
   purpose_ = Purpose::kValue;  // where no evaluator was called
   return results;
 }

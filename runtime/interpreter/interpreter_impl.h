@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/id_vector.h"
@@ -49,6 +50,20 @@ class Work {
 
  private:
   std::uint64_t limit_, done_ = 0;
+};
+
+/// The attributes of a function's call, while the function runs.
+class CallerAttributes {
+ public:
+  CallerAttributes(std::vector<Attribute>& current, std::vector<Attribute> given)
+      : current_(current), outer_(std::exchange(current, std::move(given))) {}
+  ~CallerAttributes() { current_ = std::move(outer_); }
+  CallerAttributes(const CallerAttributes&) = delete;
+  CallerAttributes& operator=(const CallerAttributes&) = delete;
+
+ private:
+  std::vector<Attribute>& current_;
+  std::vector<Attribute> outer_;
 };
 
 /// Private to this folder: users see Interpreter.
@@ -124,7 +139,7 @@ class Interpreter::Impl {
   std::shared_ptr<const void> storage_;  ///< of the model's bytes, for constants that are views of them
   IdVector<ValueId, HostValue> values_;
   std::vector<Attribute> caller_attributes_;
-  std::unique_ptr<FactStore> facts_;
+  std::shared_ptr<FactStore> facts_;
   IdVector<NodeId, Inferred> inferred_;
   std::uint64_t calls_ = 0;     ///< of evaluators in this run, for seeds
   std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about

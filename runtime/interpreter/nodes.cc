@@ -175,14 +175,18 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   if (evaluator == nullptr) return expand(id, call, operands);
   Application concrete = call;
   ops::InferenceResult inferred = infer(id, concrete, operands);
+  // A graph of the node infers, too, which may begin a new store.
+  const std::shared_ptr<FactStore> facts = facts_;
   std::vector<HostValue> results(call.result_count);
   // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
   const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
   const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
   evaluation.set_purpose(purpose);
-  evaluation.set_run_graph(
-      [this](GraphId graph, std::span<const HostValue> inputs) { return run_graph(graph, inputs); });
+  evaluation.set_run_graph([this](GraphId graph, std::span<const HostValue> inputs) {
+    const Nesting nesting(depth_);
+    return run_graph(graph, inputs);
+  });
   if (purpose == Purpose::kTerms) {
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
@@ -195,7 +199,7 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
 const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call,
                                                      std::span<const HostValue> operands) {
   if (contents_ > kContentsKept) {
-    facts_ = std::make_unique<FactStore>();
+    facts_ = std::make_shared<FactStore>();
     for (Inferred& each : inferred_) each.holds = false;
     contents_ = 0;
   }
@@ -227,11 +231,9 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
 std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, std::span<const HostValue> operands,
                                                         std::span<const Attribute> attributes) {
   const Nesting nesting(depth_);
-  std::vector<Attribute> outer =
-      std::exchange(caller_attributes_, dataflow::with_defaults(attributes, model_.graph(function).attribute_defaults));
-  std::vector<HostValue> results = run_graph(function, operands);
-  caller_attributes_ = std::move(outer);
-  return results;
+  const CallerAttributes scope(caller_attributes_,
+                               dataflow::with_defaults(attributes, model_.graph(function).attribute_defaults));
+  return run_graph(function, operands);
 }
 
 /// ONNX defines some operators by a function of others.

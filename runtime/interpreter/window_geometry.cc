@@ -4,15 +4,29 @@ namespace tensorlint::runtime {
 namespace {
 
 /// Positions in windows are sums of products of two of these: with 31 bits each they fit.
-void check_sizes(const Evaluation& e, const WindowGeometry& g) {
+void check_sizes(const Evaluation& e, const ops::Windows& windows, std::span<const std::int64_t> kernel) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   constexpr std::int64_t kMostTaps = std::int64_t{1} << 26;  // along one axis
-  for (std::size_t axis = 0; axis < g.rank(); ++axis) {
-    for (const auto* list : {&g.strides, &g.dilations, &g.begin_pads, &g.end_pads})
+  for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
+    for (const auto* list : {&windows.strides, &windows.dilations, &windows.begin_pads, &windows.end_pads})
       if ((*list)[axis] < -kMost || (*list)[axis] > kMost)
         e.fail("a stride, dilation or pad of axis {} is {}: too large", axis, (*list)[axis]);
-    if (g.kernel[axis] > kMostTaps) e.fail("a window has {} elements along axis {}", g.kernel[axis], axis);
+    if (kernel[axis] > kMostTaps) e.fail("a window has {} elements along axis {}", kernel[axis], axis);
   }
+}
+
+/// Windows along one axis, as inference counts them. A window larger than what it moves over: none.
+std::int64_t window_count(const ops::Windows& windows, std::size_t axis, std::int64_t extent, std::int64_t kernel) {
+  const bool is_explicit = windows.padding == ops::Padding::kExplicit;
+  const std::int64_t stride = windows.strides[axis], begin = is_explicit ? windows.begin_pads[axis] : 0;
+  const std::int64_t padded = extent + begin + (is_explicit ? windows.end_pads[axis] : 0);
+  if (windows.padding == ops::Padding::kSameUpper || windows.padding == ops::Padding::kSameLower)
+    return (extent + stride - 1) / stride;
+  const std::int64_t room = padded - (kernel - 1) * windows.dilations[axis] - 1;
+  if (room < 0) return 0;
+  if (!is_explicit || !windows.ceil) return room / stride + 1;
+  const std::int64_t raised = (room + stride - 1) / stride + 1;
+  return (raised - 1) * stride >= extent + begin ? raised - 1 : raised;
 }
 
 }  // namespace
@@ -25,11 +39,11 @@ WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data
   g.kernel.assign(kernel.begin(), kernel.end());
   auto windows = ops::read_windows(e.in(), g.in.size());
   if (!windows) e.fail("the attributes of its windows do not fit");
+  check_sizes(e, *windows, g.kernel);
   g.strides = std::move(windows->strides);
   g.dilations = std::move(windows->dilations);
   g.begin_pads = std::move(windows->begin_pads);
   g.end_pads = std::move(windows->end_pads);
-  check_sizes(e, g);
   if (windows->padding == ops::Padding::kExplicit) return g;
   for (std::size_t axis = 0; axis < g.rank(); ++axis) {
     const std::int64_t reach = (g.out[axis] - 1) * g.strides[axis] + (g.kernel[axis] - 1) * g.dilations[axis] + 1;
@@ -46,12 +60,12 @@ HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t
   const auto dtype = e.dtype_of_result(index);
   const auto windows = ops::read_windows(e.in(), kernel.size());
   if (e.extents_of_result(index) || !dtype || !windows) return e.result(index);
-  const bool covers_all = windows->padding == ops::Padding::kSameUpper || windows->padding == ops::Padding::kSameLower;
+  check_sizes(e, *windows, kernel);
   Extents extents{data[0], channels};
   for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
-    const std::int64_t extent = data[axis + 2], stride = windows->strides[axis];
-    const std::int64_t room = extent - (kernel[axis] - 1) * windows->dilations[axis] - 1;
-    extents.push_back(covers_all ? (extent + stride - 1) / stride : room < 0 ? 0 : room / stride + 1);
+    // Along an axis of a tensor without elements.
+    if (data[axis + 2] > std::int64_t{1} << 48) e.fail("axis {} has {} elements: too many", axis + 2, data[axis + 2]);
+    extents.push_back(window_count(*windows, axis, data[axis + 2], kernel[axis]));
   }
   return e.allocate(index, *dtype, std::move(extents));
 }

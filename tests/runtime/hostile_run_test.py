@@ -61,8 +61,43 @@ BY_FLOAT = [
     ("Range", "z = Constant <value_float = 0.0> () o = Constant <value_float = 1.0> () r = ReduceMax (g) y = Range (z, r, o)", "2", "float x"),
 ]
 
+# Operands that fit no operator: each would be a read or a write past an end, or a division by 0.
+MISFIT = [
+    ("rotary_embedding_dim", "float[1,2,3,4] x, float[3,50] c, int64[1,3] p", "y = RotaryEmbedding <rotary_embedding_dim = 100> (x, c, c, p)"),
+    ("rows of the caches", "float[1,2,3,4] x, float[3,2] c, float[1,2] s", "p = Constant <value = int64[1,3] {0, 1, 2}> () y = RotaryEmbedding (x, c, s, p)"),
+    ("0 key heads", "float[1,2,3,4] q, float[1,0,3,4] k", "y = Attention (q, k, k)"),
+    ("it has to have shape [3]", "float[3,2,3,4] q", "n = Constant <value_ints = [1]> () y = Attention (q, q, q, , , , n)"),
+    ("outside 0 to 3", "float[1,2,3,4] q", "n = Constant <value_ints = [-9223372036854775808]> () y = Attention (q, q, q, , , , n)"),
+    ("a kernel of 0 elements", "float[1,2,5] x, float[2,1,0] w", "y, p = CausalConvWithState (x, w)"),
+    ("is not the number of", "float[1,2,3,4] q", "y = ai.onnx.preview.FlexAttention <softmax_precision = 1234> (q, q, q)"),
+    ("it has to have one element", "uint8[1,1,4,4] x, uint8[1,1,2,2] w, uint8[20] z", "y = ConvInteger (x, w, z)"),
+    ("length of the window", "float[1,8,1] x, float[0] w", "k = Constant <value_int = 2> () y = STFT (x, k, w)"),
+    ("length of the signal", "float[1,0,1] x", "k = Constant <value_int = 2> () y = STFT (x, k)"),
+    ("one a row", "uint8[2,0] a, float[2,0] s, uint8 z, uint8[0,3] b, float r", "y = QLinearMatMul (a, s, z, b, r, z, r, z)"),
+    ("one a row", "uint8[4,2] a, uint8[2,3] b, uint8[2,1] z", "y = MatMulInteger (a, b, z)"),
+    ("numbers a step", "float[2,0,4] q, float[2,0,3] d, float[2,2,2,2] p", 'o, y = LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = "gated"> (q, q, q, p, d)'),
+]
+
+# Results without elements, or states without steps.
+EMPTY = [
+    ("MaxPool", "float[1,1,0,5] x", "y = MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2]> (x)"),
+    ("MaxPoolCeil", "float[1,1,0,6] x", "y = MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2], strides = [2, 2], ceil_mode = 1> (x)"),
+    ("LinearAttention", "float[2,0,4] q, float[2,0,2] d, float[2,2,2,2] p", 'o, y = LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = "gated"> (q, q, q, p, d)'),
+    ("AttentionScores", "float[1,2,3,4] q, float[1,2,3,0] v", "o, k, w, y = Attention (q, q, v)"),
+]
+
 # What is refused, and how.
 REFUSED = [
+    (
+        "12 needed",
+        '<ir_version: 10, opset_import: ["": 6]>\n'
+        + "g (float[2,3,4] x, float[3] s) => (y) { y = BatchNormalization <spatial = 0, is_test = 1> (x, s, s, s, s) }",
+    ),
+    (
+        "nested too deep",
+        "g (float x) => (y) { s = SequenceConstruct (x) o = SequenceConstruct (x) n = Constant <value_int = 1000000> () q = Loop (n, , s) "
+        + "<body = b (int64 i, bool c, v) => (bool g, w) { g = Identity (c) w = SequenceMap <body = k (e) => (v) { }> (o) }> y = SequenceLength (q) }",
+    ),
     (
         "a condition is not one element of dtype bool",
         "g (float x) => (float y) { y = If <then_branch = t () => (float a) { a = Identity (x) }, else_branch = e () => (float b) { b = Identity (x) }> (x) }",
@@ -90,7 +125,7 @@ class HostileRunTest(unittest.TestCase):
 
     def run_graph(self, graph: str) -> str:
         """What it says; fails unless it gives results or refuses."""
-        self.model.write_text(f'<ir_version: 10, opset_import: ["": 24]>\n{graph}')
+        self.model.write_text(graph if graph.startswith("<") else f'<ir_version: 10, opset_import: ["": 27, "ai.onnx.preview": 1]>\n{graph}')
         limits = ["--memory-limit=67108864", "--time-limit=20", "--seed=1", "--check-facts=1"]
         result = subprocess.run([str(RUNNER), f"--model={self.model}", "--text=1", *limits], capture_output=True, text=True, timeout=60, check=False)
         self.assertIn(result.returncode, (0, 2), result.stderr + result.stdout)
@@ -112,6 +147,16 @@ class HostileRunTest(unittest.TestCase):
                     given = f"a = Constant <value_float = {numerator}> () b0 = Constant <value_float = {denominator}> () f = Div (a, b0) "
                     given += f"o = Constant <value_ints = [{shape}]> () g = Expand (f, o) "
                     self.run_graph(f"g ({inputs}) => (y) {{ {given} {body} }}")
+
+    def test_operands_that_do_not_fit(self) -> None:
+        for why, inputs, body in MISFIT:
+            with self.subTest(why):
+                self.assertIn(why, self.run_graph(f"g ({inputs}) => (y) {{ {body} }}"))
+
+    def test_operands_without_elements(self) -> None:
+        for name, inputs, body in EMPTY:
+            with self.subTest(name):
+                self.assertEqual(self.run_graph(f"g ({inputs}) => (y) {{ {body} }}"), "")
 
     def test_refusals_say_why(self) -> None:
         for why, graph in REFUSED:

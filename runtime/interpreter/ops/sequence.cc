@@ -5,6 +5,7 @@
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
+#include "runtime/values/nesting.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -27,7 +28,7 @@ void sequence_construct(Evaluation& e) {
   std::vector<HostValue> elements;
   for (std::size_t i = 0; i < e.operand_count(); ++i) elements.push_back(e.value(static_cast<int>(i)));
   const DType dtype = elements.empty() ? DType::kUndefined : elements.front().dtype();
-  e.set(0, HostValue::sequence(std::move(elements), dtype));
+  e.set(0, bounded(HostValue::sequence(std::move(elements), dtype)));
 }
 
 void sequence_empty(Evaluation& e) {
@@ -41,7 +42,7 @@ void sequence_insert(Evaluation& e) {
   const std::ptrdiff_t at =
       e.has(2) ? position(e, 2, elements.size(), true) : static_cast<std::ptrdiff_t>(elements.size());
   elements.insert(elements.begin() + at, e.value(1));
-  e.set(0, HostValue::sequence(std::move(elements), e.value(1).dtype()));
+  e.set(0, bounded(HostValue::sequence(std::move(elements), e.value(1).dtype())));
 }
 
 void sequence_erase(Evaluation& e) {
@@ -156,7 +157,7 @@ DType declared_dtype(const Attribute* attribute) {
 }
 
 void optional(Evaluation& e) {
-  e.set(0, e.has(0) ? HostValue::optional(e.value(0))
+  e.set(0, e.has(0) ? bounded(HostValue::optional(e.value(0)))
                     : HostValue::empty_optional(declared_dtype(e.in().attribute("type"))));
 }
 
