@@ -15,7 +15,7 @@ struct RunOptions {
   std::string model;
   std::vector<std::string> inputs, dump;
   std::string expect, outputs, device = "cpu";
-  std::string seed, memory_limit, time_limit, rtol, atol, threads;  ///< empty: not given
+  std::string seed, memory_limit, time_limit, rtol, atol, threads, repeat;  ///< empty: not given
   bool check_facts = false, timings = false, force = false;
   SettingsOptions settings;
 };
@@ -36,6 +36,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   add("threads", options.threads);
   add("rtol", options.rtol);
   add("atol", options.atol);
+  add("repeat", options.repeat);
   if (options.check_facts) arguments.emplace_back("--check-facts=");
   if (options.timings) arguments.emplace_back("--timings=");
   return arguments;
@@ -70,6 +71,7 @@ class Run : public Command {
     options.text("--memory-limit", options_.memory_limit, "BYTES", "of all tensors (default: 4294967296)");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
+    options.text("--repeat", options_.repeat, "N", "run N times, and show and time the last run (default: 1)");
     options.text("--device", options_.device, "NAME", "cpu (default)");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");

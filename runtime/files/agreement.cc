@@ -1,6 +1,7 @@
 #include "runtime/files/agreement.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <fmt/format.h>
@@ -22,6 +23,48 @@ double part_at(const HostTensor& tensor, std::size_t index) {
   return number_at(tensor, index);
 }
 
+/// What differs, and by how much.
+struct Differences {
+  std::size_t wrong = 0, worst = 0, first = 0;
+  double worst_error = -1;
+  void add(std::size_t at, double error) {
+    if (wrong++ == 0) first = at;
+    if (error > worst_error) worst = at, worst_error = error;
+  }
+};
+
+/// Beyond 2^53 float64 cannot tell all integers apart: their difference is taken as they are.
+template <typename Integer>
+Differences integer_differences(const HostTensor& value, const HostTensor& expected, const Tolerance& tolerance) {
+  Differences differences;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const Integer a = value.as<Integer>()[i], b = expected.as<Integer>()[i];
+    if (a == b) continue;
+    const auto error = static_cast<double>(a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
+                                                 : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a));
+    if (error > tolerance.absolute + tolerance.relative * std::fabs(static_cast<double>(b))) differences.add(i, error);
+  }
+  return differences;
+}
+
+Differences number_differences(const HostTensor& value, const HostTensor& expected, const Tolerance& tolerance) {
+  Differences differences;
+  const std::size_t count = value.size() * parts_of(value.dtype());
+  for (std::size_t i = 0; i < count; ++i) {
+    const double a = part_at(value, i), b = part_at(expected, i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double error = std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : HUGE_VAL;
+    if (error > tolerance.absolute + tolerance.relative * std::fabs(b)) differences.add(i, error);
+  }
+  return differences;
+}
+
+std::string part_text(const HostTensor& tensor, std::size_t index) {
+  if (tensor.dtype() == DType::kInt64) return fmt::format("{}", tensor.as<std::int64_t>()[index]);
+  if (tensor.dtype() == DType::kUint64) return fmt::format("{}", tensor.as<std::uint64_t>()[index]);
+  return fmt::format("{}", part_at(tensor, index));
+}
+
 std::string tensor_disagreement(const HostTensor& value, const HostTensor& expected, const Tolerance& tolerance) {
   if (value.dtype() == DType::kString) {
     for (std::size_t i = 0; i < value.size(); ++i)
@@ -30,21 +73,14 @@ std::string tensor_disagreement(const HostTensor& value, const HostTensor& expec
                            escape_for_people(expected.strings()[i], 60));
     return {};
   }
-  std::size_t wrong = 0, worst = 0, first = 0;
-  double worst_error = -1;
-  const std::size_t count = value.size() * parts_of(value.dtype());
-  for (std::size_t i = 0; i < count; ++i) {
-    const double a = part_at(value, i), b = part_at(expected, i);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    const double error = std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : HUGE_VAL;
-    if (error <= tolerance.absolute + tolerance.relative * std::fabs(b)) continue;
-    if (wrong++ == 0) first = i;
-    if (error > worst_error) worst = i, worst_error = error;
-  }
+  const auto differences_of = value.dtype() == DType::kInt64    ? integer_differences<std::int64_t>
+                              : value.dtype() == DType::kUint64 ? integer_differences<std::uint64_t>
+                                                                : number_differences;
+  const auto [wrong, worst, first, worst_error] = differences_of(value, expected, tolerance);
   if (wrong == 0) return {};
   return fmt::format("{} of {} elements differ, first element {}: {} instead of {}; most, element {}: {} instead of {}",
-                     wrong, count, first, part_at(value, first), part_at(expected, first), worst, part_at(value, worst),
-                     part_at(expected, worst));
+                     wrong, value.size() * parts_of(value.dtype()), first, part_text(value, first),
+                     part_text(expected, first), worst, part_text(value, worst), part_text(expected, worst));
 }
 
 std::string element_text(const HostTensor& tensor, std::size_t index) {

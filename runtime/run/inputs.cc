@@ -15,7 +15,8 @@ namespace tensorlint::runtime {
 std::string numbered_file(const std::string& folder, std::string_view prefix, std::size_t index) {
   for (const std::string_view ending : {".pb", ".npy"}) {
     const std::string path = fmt::format("{}/{}_{}{}", folder, prefix, index, ending);
-    if (std::filesystem::exists(path)) return path;
+    std::error_code unknown;  // a link to itself, a name that is too long: who opens it says why
+    if (std::filesystem::exists(path, unknown) || unknown) return path;
   }
   return {};
 }
@@ -50,7 +51,10 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArgume
     std::error_code ignored;
     if (std::filesystem::is_directory(argument, ignored)) {
       std::vector<std::string> files;
-      for (std::string path; !(path = numbered_file(argument, "input", files.size())).empty();) files.push_back(path);
+      for (std::string path; !(path = numbered_file(argument, "input", files.size())).empty();) {
+        files.push_back(path);
+        if (!std::filesystem::exists(path, ignored)) break;
+      }
       const std::vector<std::size_t> numbered = numbered_inputs(model, files.size());
       if (files.size() > numbered.size())
         return Error{fmt::format("`{}` has {} inputs, the model {}", argument, files.size(), numbered.size()), {}};

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,6 +122,16 @@ std::string facts_text(const Model& model, const FactCheck& facts) {
   return text;
 }
 
+/// A name to dump that no node computes; empty where there is none.
+std::string unknown_dump(const Model& model, std::span<const std::string> names) {
+  std::set<std::string_view> computed;
+  for (const NodeId node : model.nodes.ids())
+    for (const ValueId value : model.results(model.node(node))) computed.insert(model.name_of(value));
+  for (const std::string& name : names)
+    if (!computed.contains(name)) return name;
+  return {};
+}
+
 int run_model(const RunArguments& arguments) {
   start_clock(arguments.time_limit);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
@@ -128,6 +139,8 @@ int run_model(const RunArguments& arguments) {
   Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
+  if (const std::string name = unknown_dump(model, arguments.dump); !name.empty())
+    return refuse(fmt::format("no node of the model computes {}, which --dump names", shown(name)));
   Memory memory(arguments.memory_limit);
   Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
   if (!inputs) return refuse(inputs.error().message);

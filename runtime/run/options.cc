@@ -1,6 +1,7 @@
 #include "runtime/run/options.h"
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -43,6 +44,9 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
         !set(result, argument.substr(2, equals - 2), argument.substr(equals + 1)))
       return Error{fmt::format("`{}` cannot be understood; `tensorlint run --help` lists the options", argument), {}};
   }
+  for (const double tolerance : {result.rtol, result.atol})
+    if (!(tolerance >= 0 && std::isfinite(tolerance)))
+      return Error{fmt::format("a tolerance has to be a number of at least 0, not {}", tolerance), {}};
   if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
   return result;
 }

@@ -104,6 +104,34 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_model(*arguments, "--rtol", "0.2").returncode, 0)
         self.assertEqual(self.run_model(*arguments, "--rtol", "0.1").returncode, 1)
 
+    def test_tolerances_are_numbers(self) -> None:
+        for option, text in (("--rtol", "nan"), ("--rtol", "-1"), ("--atol", "inf"), ("--atol", "-0.5")):
+            result = self.run_model(self.model(AFFINE), "--seed", "1", f"{option}={text}")
+            self.assertEqual((result.returncode, result.stderr), (2, f"tensorlint run: a tolerance has to be a number of at least 0, not {text}\n"))
+
+    def test_large_integers_are_compared_as_they_are(self) -> None:
+        for dtype, name in ((np.int64, "int64"), (np.uint64, "uint64")):
+            model = self.model(HEAD + f"g ({name}[2] x) => ({name}[2] y) {{ y = Identity (x) }}\n")
+            np.save(self.folder / "output_0.npy", np.array([1, 2**53], dtype))
+            given = self.array("x", np.array([1, 2**53 + 1], dtype))
+            arguments = [model, "--inputs", given, "--expect", str(self.folder), "--rtol", "0"]
+            result = self.run_model(*arguments, "--atol", "0")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("1 of 2 elements differ, first element 1: 9007199254740993 instead of 9007199254740992", result.stderr)
+            self.assertEqual(self.run_model(*arguments, "--atol", "1").returncode, 0)
+
+    def test_folders_that_cannot_be_read(self) -> None:
+        model = self.model(AFFINE)
+        for name in ("input_0.pb", "output_0.pb"):
+            (self.folder / name).symlink_to(name)
+        for arguments in (["--seed", "1", "--expect", str(self.folder)], ["--inputs", str(self.folder)]):
+            result = self.run_model(model, *arguments)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("Too many levels of symbolic links", result.stderr)
+        result = self.run_model(model, "--seed", "1", "--expect", "a" * 5000)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("File name too long", result.stderr)
+
     def test_a_missing_input_is_named(self) -> None:
         result = self.run_model(self.model(AFFINE), "--inputs", self.array("x", np.zeros((1, 3), np.float32)))
         self.assertEqual(result.returncode, 2)
@@ -163,8 +191,15 @@ class RunTest(unittest.TestCase):
         self.assertTrue(result.stdout.startswith("`t`: float32["), result.stdout)
         self.assertTrue(result.stdout.endswith("every value lies inside its fact\n"), result.stdout)
 
+    def test_the_last_of_several_runs_is_shown(self) -> None:
+        model = self.model(AFFINE)
+        self.assertEqual(self.run_model(model, "--seed", "1", "--repeat", "3").stdout, self.run_model(model, "--seed", "1").stdout)
+        self.assertEqual(self.run_model(model, "--seed", "1", "--repeat", "0").returncode, 2)
+
     def test_what_is_not_there_is_said(self) -> None:
         model = self.model(AFFINE)
+        result = self.run_model(model, "--seed", "1", "--dump", "t", "--dump", "tt")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "tensorlint run: no node of the model computes `tt`, which --dump names\n"))
         self.assertIn("--device cuda:0 is not built yet", self.run_model(model, "--device", "cuda:0").stderr)
         self.assertIn("`--seed=abc` cannot be understood", self.run_model(model, "--seed", "abc").stderr)
         unknown = self.model('<ir_version: 10, opset_import: ["": 21, "own": 1]>\ng (float[2] x) => (float[2] y) { y = own.Score (x) }\n', "u.onnxtxt")
