@@ -80,8 +80,9 @@ bool AxisOrigins::is_data(ValueId input) const {
   if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain || known.initializer != nullptr)
     return false;
   const auto weighs = [this](NodeId user, ValueId value) {
-    const Opcode opcode = terms_.op(user);
-    return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) && terms_.operand(user, 0) != value;
+    if (terms_.operand(user, 0) == value) return false;
+    // A batch of matrices on the right is what attention averages, or another operand of a product of two.
+    return terms_.op(user) == Opcode::kConv || (terms_.op(user) == Opcode::kMatMul && dims_of(value).size() <= 2);
   };
   return std::ranges::none_of(terms_.users(input), [&](NodeId user) {
     if (terms_.op(user) != Opcode::kTranspose) return weighs(user, input);
@@ -154,7 +155,10 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
           merge(axes[i], known_[operand][i]);
       break;
     default:
-      axes = has_trait(terms_.entry(node), ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
+      if (const ops::OpEntry* entry = terms_.entry(node); entry != nullptr && entry->loss())
+        axes = known_[terms_.operand(node, 1)];  // a loss of each label
+      else
+        axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
       break;
   }
   if (axes.size() != dims.size()) return own(value);

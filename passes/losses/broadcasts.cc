@@ -1,7 +1,12 @@
 #include "passes/losses/broadcasts.h"
 
 #include <algorithm>
-#include <span>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "passes/losses/stretching.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -12,14 +17,19 @@ constexpr int kMaxSteps = 16;
 class BroadcastFinder {
  public:
   BroadcastFinder(const Terms& terms, AxisOrigins& origins, const LossSite& site)
-      : terms_(terms), analysis_(terms.analysis()), pool_(analysis_.facts().dims()), origins_(origins), site_(site) {}
+      : terms_(terms),
+        analysis_(terms.analysis()),
+        pool_(analysis_.facts().dims()),
+        stretching_(terms, origins),
+        site_(site) {}
 
   std::optional<LossBroadcast> find() {
     if (!is_summed_up()) return std::nullopt;
     if (ops::is_regression(site_.kind)) {
       for (const auto& [prediction, target] :
            {std::pair(site_.prediction, site_.target), std::pair(site_.prediction_source, site_.target_source)}) {
-        if (are_all_pairs(prediction, target)) return LossBroadcast{site_.meeting, prediction, target, true, false};
+        if (stretching_.are_all_pairs(prediction, target) || stretching_.are_turned(prediction, target))
+          return LossBroadcast{site_.meeting, prediction, target, true, false};
         for (const auto& [wide, narrow] : {std::pair(prediction, target), std::pair(target, prediction)})
           if (is_one_for_row(wide, narrow)) return LossBroadcast{site_.meeting, wide, narrow, false, false};
       }
@@ -47,101 +57,15 @@ class BroadcastFinder {
     for (std::size_t i = 0; i < operands.size(); ++i)
       for (std::size_t j = i + 1; j < operands.size(); ++j) {
         const ValueId a = terms_.source(operands[i]), b = terms_.source(operands[j]);
-        if (are_all_pairs(a, b)) return LossBroadcast{node, a, b, true, node != site_.meeting};
+        if (stretching_.are_all_pairs(a, b)) return LossBroadcast{node, a, b, true, node != site_.meeting};
       }
     return std::nullopt;
-  }
-
-  std::optional<std::span<const Dim>> shape(ValueId value) const {
-    if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return std::nullopt;
-    const Fact& fact = analysis_.fact(value);
-    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return std::nullopt;
-    return analysis_.facts().dims_of(fact.shape);
-  }
-
-  /// Extent 1, or no axis at all: it is stretched where the other one has more.
-  static std::optional<std::size_t> aligned(std::size_t axis, std::size_t rank, std::size_t result_rank) {
-    const std::size_t missing = result_rank - rank;
-    return axis < missing ? std::nullopt : std::optional(axis - missing);
-  }
-
-  /// Axes of `a` along which `b` is stretched.
-  std::vector<std::size_t> stretches(std::span<const Dim> a, std::span<const Dim> b) const {
-    const std::size_t rank = std::max(a.size(), b.size());
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (pool_.is_constant(a[i], 1) || pool_.bounds(a[i]).hi <= 1) continue;
-      const auto other = aligned(i + rank - a.size(), b.size(), rank);
-      if (!other || pool_.is_constant(b[*other], 1)) found.push_back(i);
-    }
-    return found;
-  }
-
-  std::size_t long_axes(std::span<const Dim> dims) const {
-    return static_cast<std::size_t>(std::ranges::count_if(dims, [&](Dim dim) { return !pool_.is_constant(dim, 1); }));
-  }
-
-  /// Both are stretched, along axes that are the same: the batch of the one against the batch of the other.
-  bool are_all_pairs(ValueId a, ValueId b) {
-    const auto x = shape(a), y = shape(b);
-    if (!x || !y) return false;
-    const auto of_x = stretches(*x, *y), of_y = stretches(*y, *x);
-    if (of_x.empty() || of_y.empty()) return false;
-    // One has an axis of extent 1 more than the other one, and is otherwise alike: it was forgotten to be squeezed.
-    const bool vectors = (long_axes(*x) == 1 && long_axes(*y) == 1) || is_column_of(*x, *y) || is_column_of(*y, *x);
-    const auto are_one = [&](std::size_t i, std::size_t j) {
-      const Dim m = (*x)[i], n = (*y)[j];
-      return pool_.equal(m, n) && (!pool_.as_constant(m) || origins_.are_same(a, i, b, j));
-    };
-    const bool same =
-        vectors ? pool_.equal(last_long(*x), last_long(*y)) : std::ranges::any_of(of_x, [&](std::size_t i) {
-          return std::ranges::any_of(of_y, [&](std::size_t j) { return are_one(i, j); });
-        });
-    return same && !are_meant(a, b);
-  }
-
-  bool is_column_of(std::span<const Dim> column, std::span<const Dim> row) const {
-    return !row.empty() && column.size() == row.size() + 1 && pool_.is_constant(column.back(), 1) &&
-           std::ranges::equal(row, column.first(row.size()), [&](Dim a, Dim b) { return pool_.equal(a, b); });
-  }
-
-  /// The last axis that has more than one element.
-  Dim last_long(std::span<const Dim> dims) const {
-    for (std::size_t i = dims.size(); i-- > 0;)
-      if (!pool_.is_constant(dims[i], 1)) return dims[i];
-    return Dim();
-  }
-
-  bool are_meant(ValueId a, ValueId b) const {
-    const Moved x = moved(a), y = moved(b);
-    return x.from == y.from || x.transposed || y.transposed || (x.gets_axis && y.gets_axis);
-  }
-
-  struct Moved {
-    ValueId from;
-    bool gets_axis = false, transposed = false;
-  };
-
-  /// The value before nodes that only move its elements.
-  Moved moved(ValueId value) const {
-    Moved found{.from = value};
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const Opcode opcode = terms_.op_of(found.from);
-      if (!moves_elements(opcode) && opcode != Opcode::kCast) break;
-      const ValueId before = terms_.operand(terms_.maker(found.from), 0);
-      const auto from = shape(before), to = shape(found.from);
-      found.gets_axis |=
-          opcode == Opcode::kUnsqueeze || (opcode == Opcode::kReshape && from && to && to->size() > from->size());
-      found.transposed |= opcode == Opcode::kTranspose;
-      found.from = before;
-    }
-    return found;
   }
 
   /// Rows of scores against one number each, which is a label or an estimate that nobody stretched on purpose.
   bool is_one_for_row(ValueId wide, ValueId narrow) const {
     if (!compares_alike(site_.kind)) return false;
-    const auto x = shape(wide), y = shape(narrow);
+    const auto x = stretching_.shape(wide), y = stretching_.shape(narrow);
     if (!x || !y || x->size() != y->size() || x->size() < 2) return false;
     const auto classes = pool_.as_constant(x->back());
     if (!classes || *classes < 2 || !pool_.is_constant(y->back(), 1)) return false;
@@ -187,11 +111,120 @@ class BroadcastFinder {
   const Terms& terms_;
   const Analysis& analysis_;
   DimPool& pool_;
-  AxisOrigins& origins_;
+  Stretching stretching_;
   const LossSite& site_;
 };
 
+/// The way back from a number through sums and what is computed of single elements. What lies under an exponential or
+/// in a denominator is a similarity, which programs do compute of all pairs.
+class SumFinder {
+ public:
+  SumFinder(const Terms& terms, AxisOrigins& origins) : terms_(terms), stretching_(terms, origins) {}
+
+  std::optional<LossBroadcast> find(ValueId output) {
+    pending_.emplace_back(output, true);
+    while (!pending_.empty() && seen_.size() < kMaxValues) {
+      const auto [value, linear] = pending_.back();
+      pending_.pop_back();
+      if (terms_.maker(value) == NodeId::kNone || !seen_.emplace(value, linear).second) continue;
+      if (const auto found = visit(terms_.maker(value), linear)) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kMaxValues = 400;
+
+  std::optional<LossBroadcast> visit(NodeId node, bool linear) {
+    const ValueId a = terms_.operand(node, 0), b = terms_.operand(node, 1);
+    const Opcode opcode = terms_.op(node);
+    switch (opcode) {
+      case Opcode::kAdd:
+      case Opcode::kSub:
+      case Opcode::kMax:
+      case Opcode::kMin:
+        if (const auto found = meet(node, a, b, false)) return found;
+        linear &= opcode == Opcode::kAdd || opcode == Opcode::kSub;
+        add(a, linear);
+        add(b, linear);
+        break;
+      case Opcode::kMul:
+      case Opcode::kDiv:
+        if (const auto found = meet(node, a, b, linear)) return found;
+        add(a, linear && keeps_separable(b, a));
+        if (opcode == Opcode::kMul) add(b, linear && keeps_separable(a, b));
+        break;
+      case Opcode::kWhere:
+        if (const auto found = meet(node, a, b, false)) return found;
+        if (const auto found = meet(node, a, terms_.operand(node, 2), false)) return found;
+        add(b, false);
+        add(terms_.operand(node, 2), false);
+        break;
+      case Opcode::kNeg:
+      case Opcode::kReduceMean:
+      case Opcode::kReduceSum:
+        add(a, linear);
+        break;
+      case Opcode::kAbs:
+      case Opcode::kPow:
+      case Opcode::kClip:
+      case Opcode::kSqrt:
+      case Opcode::kLog:
+      case Opcode::kSoftplus:
+      case Opcode::kReduceL1:
+      case Opcode::kReduceL2:
+      case Opcode::kReduceSumSquare:
+        add(a, false);
+        break;
+      default:
+        if (moves_elements(opcode) || opcode == Opcode::kCast)
+          add(a, linear);
+        else if (grows(node))
+          add(a, false);
+        break;
+    }
+    return std::nullopt;
+  }
+
+  /// Times a number, or a factor of its own for each row alone, a sum of products is what it was.
+  bool keeps_separable(ValueId factor, ValueId value) const {
+    return terms_.number(factor) || stretching_.is_stretched(terms_.source(factor), value);
+  }
+
+  /// A function of single elements that large ones do not saturate and that does not explode: a hinge, no kernel.
+  bool grows(NodeId node) const {
+    const ops::OpEntry* entry = terms_.entry(node);
+    const Model& model = terms_.analysis().model();
+    if (entry == nullptr || entry->element() == nullptr || model.operands(model.node(node)).size() != 1) return false;
+    const auto size_at = [&](double x) {
+      const double operands[] = {x};
+      const double size = std::abs(entry->element()({operands, model.attributes(model.node(node))}));
+      return std::isnan(size) ? 0 : size;
+    };
+    constexpr double kLarge = 1e3;
+    const double size = std::max(size_at(kLarge), size_at(-kLarge));
+    return size > 10 && size < kLarge * kLarge * kLarge;
+  }
+
+  void add(ValueId value, bool linear) { pending_.emplace_back(value, linear); }
+
+  std::optional<LossBroadcast> meet(NodeId node, ValueId a, ValueId b, bool is_separable) {
+    const ValueId x = terms_.source(a), y = terms_.source(b);
+    if (!stretching_.are_batches_of_two(x, y, is_separable)) return std::nullopt;
+    return LossBroadcast{node, x, y, true, true};
+  }
+
+  const Terms& terms_;
+  Stretching stretching_;
+  std::vector<std::pair<ValueId, bool>> pending_;
+  std::set<std::pair<ValueId, bool>> seen_;
+};
+
 }  // namespace
+
+std::optional<LossBroadcast> find_broadcast_in_sum(const Terms& terms, AxisOrigins& origins, ValueId output) {
+  return SumFinder(terms, origins).find(output);
+}
 
 std::optional<LossBroadcast> find_broadcast(const Terms& terms, AxisOrigins& origins, const LossSite& site) {
   return BroadcastFinder(terms, origins, site).find();

@@ -56,9 +56,19 @@ bool is_stepwise(Opcode opcode) {
          opcode == Opcode::kArgExtreme || opcode == Opcode::kOneHot;
 }
 
-}  // namespace
+/// What a quantizer makes integers of: the node after it takes the same scale and gives floats again. Training passes
+/// gradients straight through such a pair.
+ValueId quantized(const Terms& terms, ValueId integers) {
+  const NodeId node = terms.maker(integers);
+  const ValueId scale = terms.operand(node, 1);
+  if (node == NodeId::kNone || scale == ValueId::kAbsent || terms.op(node) != Opcode::kOther) return ValueId::kAbsent;
+  const auto restores = [&](NodeId user) {
+    return terms.operand(user, 0) == integers && terms.operand(user, 1) == scale && !terms.makes_integers(user);
+  };
+  return std::ranges::any_of(terms.users(integers), restores) ? terms.operand(node, 0) : ValueId::kAbsent;
+}
 
-GradientWay gradient_way(const Terms& terms, ValueId value) {
+GradientWay follow(const Terms& terms, ValueId value, bool inputs_are_data) {
   const dataflow::Analysis& analysis = terms.analysis();
   const Model& model = analysis.model();
   const Ancestors ancestors(terms);
@@ -71,6 +81,10 @@ GradientWay gradient_way(const Terms& terms, ValueId value) {
     if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
     const NodeId node = terms.maker(at);
     const bool stops = !carries_gradients(analysis, at) || is_stepwise(terms.op(node));
+    if (const ValueId before = stops ? quantized(terms, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
+      pending.push_back(before);
+      continue;
+    }
     if (stops) {
       if (way.stop == NodeId::kNone && node != NodeId::kNone && ancestors.have_weights(at)) way.stop = node;
       continue;
@@ -79,14 +93,23 @@ GradientWay gradient_way(const Terms& terms, ValueId value) {
       way.reaches_weight |= ancestors.is_weight(at);
       const Value& known = model.value(at);
       // What a body or a function gets is not followed to where it comes from.
-      way.reaches_input |= known.initializer == nullptr;
+      const bool is_data = inputs_are_data && known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain;
+      way.reaches_input |= known.initializer == nullptr && !is_data;
       continue;
     }
-    if (seen.size() >= Ancestors::kMaxValues) way.reaches_input = true;
+    // A body reads values around it that are no operands.
+    if (seen.size() >= Ancestors::kMaxValues || has_trait(terms.entry(node), ops::OpTrait::kControlFlow))
+      way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;
     for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
   }
   return way;
 }
+
+}  // namespace
+
+GradientWay gradient_way(const Terms& terms, ValueId value) { return follow(terms, value, false); }
+
+GradientWay gradient_way_of_loss(const Terms& terms, ValueId value) { return follow(terms, value, true); }
 
 }  // namespace tensorlint::losses

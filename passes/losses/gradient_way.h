@@ -12,5 +12,7 @@ struct GradientWay {
   NodeId stop = NodeId::kNone;  ///< the first node that lets no gradient through, with weights before it
 };
 GradientWay gradient_way(const Terms& terms, ValueId value);
+/// The same where `value` is the loss itself: inputs of the main graph are data, and its weights are initializers.
+GradientWay gradient_way_of_loss(const Terms& terms, ValueId value);
 
 }  // namespace tensorlint::losses

@@ -26,7 +26,7 @@ class LowPrecisionAccumulation : public Rule {
       return;
     if (data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape)) return;
     const auto count = summed(call);
-    if (count && check_squares(call, *count, out)) return;
+    if (check_squares(call, summed_at_least(call), out)) return;
     if (call.is(ops::Opcode::kReduceSumSquare)) return;
     const Range& range = data.fact().range;
     if (!count || range.lo > range.hi || !std::isfinite(range.lo) || !std::isfinite(range.hi)) return;
@@ -45,9 +45,9 @@ class LowPrecisionAccumulation : public Rule {
     const std::optional<Operand> squared = squared_operand(call);
     if (!squared || count < kManyElements || !is_free(call.analysis(), squared->value())) return false;
     const double each = std::ceil(std::sqrt(kLargest / static_cast<double>(count)));
-    out.report(call.id(), fmt::format("the sum of {} squares of {} is beyond float16, which ends at 65504, for "
+    out.report(call.id(), fmt::format("the sum of {}{} squares of {} is beyond float16, which ends at 65504, for "
                                       "elements of {}",
-                                      count, squared->name(), each))
+                                      summed(call) ? "" : "at least ", count, squared->name(), each))
         .certainty(ops::Certainty::kMay, fmt::format("every element of {} is {}", squared->name(), each))
         .origin(*squared, Aspect::kDtype)
         .fix("square and sum in float32: cast before the square and back after the root");
@@ -66,9 +66,9 @@ class LowPrecisionAccumulation : public Rule {
     return exponent.lo == 2 && exponent.hi == 2 ? std::optional(square.operand(0)) : std::nullopt;
   }
 
-  /// An input whose elements nobody bounds; nodes that move or cast them may follow.
-  static bool is_free(const dataflow::Analysis& analysis, ValueId value) {
-    constexpr int kLongestChain = 64;
+  /// An input whose elements nobody bounds, or a difference with one; nodes that move or cast them may follow.
+  static bool is_free(const dataflow::Analysis& analysis, ValueId value, int depth = 0) {
+    constexpr int kLongestChain = 64, kMaxDepth = 3;
     for (int step = 0; step < kLongestChain && value != ValueId::kAbsent; ++step) {
       const Value& known = analysis.model().value(value);
       if (known.origin == ValueOrigin::kInput)
@@ -77,10 +77,30 @@ class LowPrecisionAccumulation : public Rule {
       if (known.producer == NodeId::kNone) return false;
       const NodeCall call(analysis, known.producer);
       const ops::Opcode opcode = opcode_of(call.entry());
+      if (opcode == ops::Opcode::kSub && depth < kMaxDepth && call.operand(0).value() != call.operand(1).value())
+        return is_free(analysis, call.operand(0).value(), depth + 1) ||
+               is_free(analysis, call.operand(1).value(), depth + 1);
       if (!moves_elements(opcode) && opcode != ops::Opcode::kCast) return false;
       value = call.operand(0).value();
     }
     return false;
+  }
+
+  /// The same as `summed`, with one element along each axis of an extent that is not a number.
+  static std::int64_t summed_at_least(const NodeCall& call) {
+    FactStore& facts = call.facts();
+    const auto product = [&](ValueId value) {
+      std::int64_t elements = 1;
+      const Fact& fact = call.analysis().fact(value);
+      if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return std::int64_t{0};
+      for (const Dim dim : facts.dims_of(fact.shape))
+        if (const auto extent = facts.dims().as_constant(dim);
+            extent && (*extent <= 0 || __builtin_mul_overflow(elements, *extent, &elements)))
+          return std::int64_t{0};
+      return elements;
+    };
+    const std::int64_t before = product(call.operand(0).value()), after = product(call.result());
+    return before <= 0 || after <= 0 ? 0 : before / after;
   }
 
   static constexpr double kLargest = 65504;

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/losses/terms.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -16,6 +19,7 @@ class LogitsIntoProbabilityLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
+    if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
     const bool logarithms =
         loss.kind == ops::LossKind::kNegativeLogLikelihood || loss.kind == ops::LossKind::kKlDivergence;
     if (loss.evidence == losses::LossEvidence::kMetadata ||
@@ -34,7 +38,82 @@ class LogitsIntoProbabilityLoss : public Rule {
                           : "put a Sigmoid in between, or use binary cross-entropy with logits");
   }
 
+  /// A logarithm of scores is wrong in any loss, known or not: half of them are negative.
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    const Model& model = view.model();
+    if (model.graphs.empty()) return;
+    const losses::Terms terms(analysis);
+    std::set<NodeId> known;
+    for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
+    for (const ValueId output : model.graph(GraphId::kMain).outputs)
+      if (is_one_float(analysis, output))
+        for (const NodeId logarithm : summed_logarithms(terms, output))
+          if (known.insert(logarithm).second) check_logarithm(terms, logarithm, out);
+  }
+
  private:
+  static void check_logarithm(const losses::Terms& terms, NodeId logarithm, Reporter& out) {
+    const dataflow::Analysis& analysis = terms.analysis();
+    ValueId value = terms.operand(logarithm, 0);
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = terms.maker(value);
+      const ops::Opcode opcode = terms.op(node);
+      // A summand that only keeps the logarithm off zero.
+      constexpr double kGuard = 1e-2;
+      const auto is_guard = [&](std::size_t side) {
+        return std::abs(terms.number(terms.operand(node, side)).value_or(1)) <= kGuard;
+      };
+      if (opcode == ops::Opcode::kAdd && (is_guard(0) || is_guard(1)))
+        value = terms.operand(node, is_guard(1) ? 0 : 1);
+      else if (ops::moves_elements(opcode) || opcode == ops::Opcode::kGatherElements)
+        value = terms.operand(node, 0);
+      else
+        break;
+    }
+    const NodeId maker = producer_behind_identities(analysis, value);
+    if (maker == NodeId::kNone || is_clamped(analysis, value)) return;
+    const Operand scores(analysis, value);
+    const bool layer = is_layer(analysis, maker);
+    if (!layer && !is_bounded_below_zero(terms, maker)) return;
+    out.report(logarithm, fmt::format("logarithm of {}, which is the output of {} and may be negative", scores.name(),
+                                      NodeCall(analysis, maker).op_name()))
+        .note_at(maker, layer ? fmt::format("{} is computed here and may have any value", scores.name())
+                              : fmt::format("{} is in {}", scores.name(), scores.fact().range.to_text()))
+        .fix("turn the scores into probabilities first (Softmax, Sigmoid), or use a loss that takes scores");
+  }
+
+  /// A function of one value that reaches well below zero wherever it is bounded, as a hyperbolic tangent does.
+  static bool is_bounded_below_zero(const losses::Terms& terms, NodeId node) {
+    const Model& model = terms.analysis().model();
+    const Range& range = terms.analysis().fact(terms.result(node)).range;
+    return terms.op(node) == ops::Opcode::kOther && model.operands(model.node(node)).size() == 1 &&
+           has_trait(terms.entry(node), ops::OpTrait::kElementwise) && std::isfinite(range.hi) && range.hi > 0 &&
+           range.lo <= -0.5 && std::isfinite(range.lo);
+  }
+
+  /// Targets of a divergence are probabilities, unless it takes the exponential of them.
+  static void check_target(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+    const losses::Terms terms(analysis);
+    const ValueId source = terms.source(loss.target);
+    const auto is_exponential = [&](NodeId node) {
+      return terms.op(node) == ops::Opcode::kExp && terms.source(terms.operand(node, 0)) == source;
+    };
+    if (std::ranges::any_of(loss.nodes, is_exponential) || std::ranges::any_of(terms.users(source), is_exponential))
+      return;
+    const NodeId maker = producer_behind_identities(analysis, loss.target);
+    if (maker == NodeId::kNone) return;
+    const auto normalised = terms.normalised(source);
+    const bool logarithm = normalised && normalised->logarithm;
+    if (!logarithm && (!is_layer(analysis, maker) || is_clamped(analysis, loss.target))) return;
+    const Operand target(analysis, loss.target);
+    out.report(loss.meeting, fmt::format("{} takes probabilities as targets, but {} is the output of {}",
+                                         ops::to_text(loss.kind), target.name(), NodeCall(analysis, maker).op_name()))
+        .note_at(maker, fmt::format("{} is computed here", target.name()))
+        .fix(logarithm ? "use Softmax for the target, or log_target=True" : "put a Softmax in between");
+  }
+
   /// Gemm, MatMul or Conv, perhaps with its bias behind it: any real number may come out.
   static bool is_layer(const dataflow::Analysis& analysis, NodeId node) {
     const NodeCall call(analysis, node);

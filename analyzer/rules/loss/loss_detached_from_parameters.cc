@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
@@ -16,7 +21,10 @@ class LossDetachedFromParameters : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    if (view.losses().empty() || view.liveness().has_broken_links) return;
+    if (view.liveness().has_broken_links) return;
+    if (view.losses().empty() || view.gradient_reach().parameters.empty()) {
+      if (check_named(view, out) || view.losses().empty()) return;
+    }
     const losses::GradientReach& gradients = view.gradient_reach();
     // Losses inside bodies and functions get their operands from somewhere else.
     if (gradients.parameters.empty()) {
@@ -54,6 +62,51 @@ class LossDetachedFromParameters : public Rule {
       out.report(loss->meeting, fmt::format("no gradient of {} reaches a weight through {}", ops::to_text(loss->kind),
                                             Operand(analysis, loss->prediction).name()))
           .note_at(stop, stop_text(analysis, stop));
+  }
+
+  static NodeId product_with_zero(const losses::Terms& terms, ValueId value) {
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = terms.maker(value);
+      const ops::Opcode opcode = terms.op(node);
+      if (opcode == ops::Opcode::kMul)
+        for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+          if (terms.number(terms.operand(node, side)) == 0) return node;
+      if (opcode != ops::Opcode::kMul && opcode != ops::Opcode::kDiv && opcode != ops::Opcode::kCast &&
+          !ops::moves_elements(opcode))
+        return NodeId::kNone;
+      const bool number_first = terms.number(terms.operand(node, 0)).has_value();
+      value = terms.operand(node, number_first ? 1 : 0);
+    }
+    return NodeId::kNone;
+  }
+
+  static bool names_loss(std::string_view name) {
+    std::string lower(name);
+    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    return lower.find("loss") != std::string::npos;
+  }
+
+  /// No known loss, but an output that is called one: an accuracy, a count of errors.
+  static bool check_named(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    const Model& model = view.model();
+    if (model.graphs.empty()) return false;
+    for (const ValueId output : model.graph(GraphId::kMain).outputs) {
+      if (!names_loss(model.name_of(output)) || !is_one_float(analysis, output)) continue;
+      const losses::Terms terms(analysis);
+      if (const NodeId product = product_with_zero(terms, output); product != NodeId::kNone) {
+        out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by 0",
+                                        Operand(analysis, output).name()));
+        return true;
+      }
+      const losses::GradientWay way = losses::gradient_way_of_loss(terms, output);
+      if (!view.losses().empty() || way.stop == NodeId::kNone || way.reaches_weight || way.reaches_input) return false;
+      out.report(way.stop, fmt::format("no gradient of {} reaches a weight", Operand(analysis, output).name()))
+          .note_at(way.stop, stop_text(analysis, way.stop));
+      return true;
+    }
+    return false;
   }
 
   /// "the gradient stops here: `labels` is int64"

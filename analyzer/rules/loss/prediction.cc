@@ -1,6 +1,7 @@
 #include "analyzer/rules/loss/prediction.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tensorlint::rules {
 
@@ -28,6 +29,42 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
     const ops::Opcode opcode = opcode_of(analysis.entry(node));
     return opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin || opcode == ops::Opcode::kMax;
   });
+}
+
+std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss) {
+  const Model& model = terms.analysis().model();
+  std::vector<NodeId> found;
+  std::vector<ValueId> pending{loss};
+  std::set<ValueId> seen;
+  constexpr std::size_t kMaxValues = 400;
+  while (!pending.empty() && seen.size() < kMaxValues) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    const NodeId node = terms.maker(value);
+    if (node == NodeId::kNone || !seen.insert(value).second) continue;
+    const ops::Opcode opcode = terms.op(node);
+    if (opcode == ops::Opcode::kLog) {
+      found.push_back(node);
+      continue;
+    }
+    const bool passes = ops::moves_elements(opcode) || opcode == ops::Opcode::kCast ||
+                        opcode == ops::Opcode::kGatherElements ||
+                        has_trait(terms.entry(node), ops::OpTrait::kReduction) ||
+                        has_trait(terms.entry(node), ops::OpTrait::kElementwise);
+    if (!passes) continue;
+    for (const ValueId operand : model.operands(model.node(node)))
+      if (operand != ValueId::kAbsent) pending.push_back(operand);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+bool is_one_float(const dataflow::Analysis& analysis, ValueId value) {
+  const Fact& fact = analysis.fact(value);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || !fact.dtypes.proves(DTypeSet::floats()))
+    return false;
+  return std::ranges::all_of(analysis.facts().dims_of(fact.shape),
+                             [&](Dim dim) { return analysis.facts().dims().is_constant(dim, 1); });
 }
 
 }  // namespace tensorlint::rules

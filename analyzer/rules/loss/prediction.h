@@ -1,6 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "analyzer/rules/rule.h"
+#include "passes/losses/terms.h"
 
 namespace tensorlint::rules {
 
@@ -10,5 +13,12 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 
 /// A Clip, Min or Max takes the value: what goes on is bounded, whatever the value is. Costs a walk over the nodes.
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
+
+/// The logarithms that a loss sums up: back from it over reductions and elementwise operators, to the first on each
+/// way.
+std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss);
+
+/// Certainly a float tensor of one element, as a loss is.
+bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
 
 }  // namespace tensorlint::rules

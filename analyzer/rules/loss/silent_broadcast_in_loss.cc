@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/rules/casts.h"
+#include "analyzer/rules/loss/prediction.h"
 #include "passes/losses/broadcasts.h"
 
 namespace tensorlint::rules {
@@ -21,7 +22,46 @@ class SilentBroadcastInLoss : public Rule {
     if (const auto found = losses::find_broadcast(terms, origins, loss)) report_broadcast(analysis, loss, *found, out);
   }
 
+  /// What a number sums up is looked at even where no known loss is in it: where none of its losses has the mistake.
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const Model& model = view.model();
+    const dataflow::Analysis& analysis = view.analysis();
+    if (model.graphs.empty() || model.graph(GraphId::kMain).outputs.size() > kMaxOutputs) return;
+    const losses::Terms terms(analysis);
+    losses::AxisOrigins origins(terms);
+    const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
+      return losses::find_broadcast(terms, origins, loss).has_value();
+    });
+    if (known) return;
+    for (const ValueId output : model.graph(GraphId::kMain).outputs) {
+      if (!is_one_float(analysis, output)) continue;
+      const auto found = losses::find_broadcast_in_sum(terms, origins, output);
+      if (!found || analysis.has_failed(found->node)) continue;
+      report_in_sum(analysis, output, *found, out);
+      return;
+    }
+  }
+
  private:
+  /// A training step gives a loss and some metrics.
+  static constexpr std::size_t kMaxOutputs = 16;
+
+  static void report_in_sum(const dataflow::Analysis& analysis, ValueId output, const losses::LossBroadcast& found,
+                            Reporter& out) {
+    const Operand first(analysis, found.first), second(analysis, found.second);
+    const bool first_is_column = has_last_axis_of_one(analysis, first);
+    const Operand &tall = first_is_column ? first : second, &flat = first_is_column ? second : first;
+    out.report(found.node,
+               fmt::format("every element of {} meets every element of {}, and {} sums all these pairs up",
+                           described(analysis, first), described(analysis, second), Operand(analysis, output).name()))
+        .origin(first, Aspect::kShape)
+        .origin(second, Aspect::kShape)
+        .fix(has_last_axis_of_one(analysis, tall)
+                 ? fmt::format("remove the last axis of {} (Squeeze), or add one to {} (Unsqueeze)", tall.name(),
+                               flat.name())
+                 : fmt::format("give {} and {} one shape", first.name(), second.name()));
+  }
+
   static void report_broadcast(const dataflow::Analysis& analysis, const losses::LossSite& loss,
                                const losses::LossBroadcast& found, Reporter& out) {
     const Operand first(analysis, found.first), second(analysis, found.second);

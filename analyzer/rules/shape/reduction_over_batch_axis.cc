@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/losses/axis_origins.h"
 
@@ -31,7 +32,7 @@ class ReductionOverBatchAxis : public Rule {
     std::vector<ValueId> numbers;
     if (!view.model().graphs.empty())
       for (const ValueId output : view.model().graph(GraphId::kMain).outputs)
-        if (is_number(analysis, output)) numbers.push_back(output);
+        if (is_one_float(analysis, output)) numbers.push_back(output);
     if (view.losses().empty() && numbers.empty()) return;
     const Terms terms(analysis);
     losses::AxisOrigins origins(terms);
@@ -60,14 +61,6 @@ class ReductionOverBatchAxis : public Rule {
     return search.analysis.facts().dims_of(fact.shape);
   }
 
-  static bool is_number(const dataflow::Analysis& analysis, ValueId value) {
-    const Fact& fact = analysis.fact(value);
-    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked || !fact.dtypes.proves(DTypeSet::floats()))
-      return false;
-    return std::ranges::all_of(analysis.facts().dims_of(fact.shape),
-                               [&](Dim dim) { return analysis.facts().dims().is_constant(dim, 1); });
-  }
-
   /// The node reduces the batch, and keeps another axis that has more than one element.
   static bool reduces_batch_alone(Search& search, NodeId node) {
     if (node == NodeId::kNone) return false;
@@ -91,9 +84,9 @@ class ReductionOverBatchAxis : public Rule {
   static void check_kept_axes(Search& search, const LossSite& loss, Reporter& out) {
     if (loss.output == ValueId::kAbsent || search.model.value(loss.output).graph != GraphId::kMain) return;
     const auto dims = dims_of(search, loss.output);
-    if (dims.empty() || is_number(search.analysis, loss.output)) return;
+    if (dims.empty() || is_one_float(search.analysis, loss.output)) return;
     const auto& outputs = search.model.graph(GraphId::kMain).outputs;
-    if (std::ranges::any_of(outputs, [&](ValueId output) { return is_number(search.analysis, output); })) return;
+    if (std::ranges::any_of(outputs, [&](ValueId output) { return is_one_float(search.analysis, output); })) return;
     NodeId reduction = NodeId::kNone;
     for (const NodeId node : loss.path) {
       const Opcode opcode = search.terms.op(node);

@@ -31,7 +31,76 @@ class SoftmaxOverBatchAxis : public Rule {
     check_axes(terms, origins, loss, *softmax, out);
   }
 
+  /// Weights of a sum: they have to add up to 1 along the axis that is summed over.
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    if (view.losses().empty()) return;
+    const losses::Terms terms(analysis);
+    losses::AxisOrigins origins(terms);
+    const Model& model = view.model();
+    for (const NodeId id : model.nodes.ids()) {
+      if (model.node(id).graph != GraphId::kMain || terms.op(id) != ops::Opcode::kSoftmax) continue;
+      const auto softmax = terms.normalised(terms.result(id));
+      if (!softmax || softmax->axes != std::vector<std::size_t>{0} ||
+          analysis.taint(softmax->scores).has(Aspect::kShape))
+        continue;
+      const Fact& scores = analysis.fact(softmax->scores);
+      if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked) continue;
+      const auto dims = analysis.facts().dims_of(scores.shape);
+      if (!origins.is_batch(softmax->scores, 0)) continue;
+      if (const NodeId sum = sum_over_another_axis(terms, id, dims, 0); sum != NodeId::kNone)
+        report_weights(analysis, *softmax, sum, dims, out);
+    }
+  }
+
  private:
+  /// The node that sums what the weights multiply, along an axis that they have and are not normalised over, and not
+  /// along axis 0.
+  static NodeId sum_over_another_axis(const losses::Terms& terms, NodeId weights, std::span<const Dim> dims,
+                                      int depth) {
+    const dataflow::Analysis& analysis = terms.analysis();
+    const DimPool& pool = analysis.facts().dims();
+    constexpr int kMaxDepth = 3;
+    for (const NodeId user : terms.users(terms.result(weights))) {
+      const ops::Opcode opcode = terms.op(user);
+      if (depth < kMaxDepth &&
+          (opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kDropout || opcode == ops::Opcode::kCast)) {
+        if (const NodeId sum = sum_over_another_axis(terms, user, dims, depth + 1); sum != NodeId::kNone) return sum;
+        continue;
+      }
+      if (opcode == ops::Opcode::kMatMul && dims.size() >= 3 && terms.operand(user, 0) == terms.result(weights) &&
+          !pool.is_constant(dims.back(), 1))
+        return user;
+      if (opcode != ops::Opcode::kMul) continue;
+      const Fact& product = analysis.fact(terms.result(user));
+      if (product.kind != ValueKind::kTensor || product.shape == ShapeId::kUnranked ||
+          analysis.facts().dims_of(product.shape).size() != dims.size())
+        continue;
+      const auto is_sum = [&](NodeId sum) {
+        const auto axes = terms.op(sum) == ops::Opcode::kReduceSum ? terms.axes_of(sum) : std::nullopt;
+        return axes && axes->size() == 1 && axes->front() != 0 && axes->front() < dims.size() &&
+               !pool.is_constant(dims[axes->front()], 1);
+      };
+      const auto sums = terms.users(terms.result(user));
+      if (sums.size() == 1 && is_sum(sums.front())) return sums.front();
+    }
+    return NodeId::kNone;
+  }
+
+  static void report_weights(const dataflow::Analysis& analysis, const losses::Normalised& softmax, NodeId sum,
+                             std::span<const Dim> dims, Reporter& out) {
+    const NodeCall call(analysis, softmax.node), total(analysis, sum);
+    const bool product = total.is(ops::Opcode::kMatMul);
+    const std::size_t axis =
+        product ? dims.size() - 1 : losses::Terms(analysis).axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
+    out.report(softmax.node,
+               fmt::format("{} normalises {} {} over axis 0, the batch; what it weighs is summed over axis {}",
+                           call.op_name(), Operand(analysis, softmax.scores).name(),
+                           analysis.facts().shape_text(analysis.fact(softmax.scores).shape), axis))
+        .note_at(sum, fmt::format("{} sums over axis {} here", total.op_name(), axis))
+        .fix(fmt::format("normalise over axis {}", axis));
+  }
+
   /// What normalises the prediction: before the loss, or as its first part.
   static std::optional<losses::Normalised> softmax_of(const losses::Terms& terms, const losses::LossSite& loss) {
     const bool is_operator = loss.evidence == losses::LossEvidence::kOperator;

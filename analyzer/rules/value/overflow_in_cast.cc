@@ -14,12 +14,16 @@ class OverflowInCast : public Rule {
               "a cast whose operand lies outside the dtype that it is cast to"}) {}
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
-    return opcode_of(entry) == ops::Opcode::kCast;
+    return opcode_of(entry) == ops::Opcode::kCast || opcode_of(entry) == ops::Opcode::kMul;
   }
 
   /// Only where every element is outside. From floats the result is undefined; from wider integers the upper bits are
   /// dropped, which may be meant.
   void check(const NodeCall& call, Reporter& out) const override {
+    if (call.is(ops::Opcode::kMul)) {
+      check_infinite_factor(call, out);
+      return;
+    }
     const Operand operand = call.operand(0);
     if (!operand.present() || call.result() == ValueId::kAbsent || operand.taint().has(Aspect::kValue) ||
         operand.taint().has(Aspect::kDtype))
@@ -44,6 +48,26 @@ class OverflowInCast : public Rule {
   }
 
  private:
+  /// A number that an exporter has already rounded to infinity: what it multiplies is infinite or NaN from then on.
+  static void check_infinite_factor(const NodeCall& call, Reporter& out) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand factor = call.operand(side), other = call.operand(1 - side);
+      if (!factor.present() || !other.present() || factor.taint().has(Aspect::kValue) ||
+          factor.fact().kind != ValueKind::kTensor || factor.fact().dtypes != DTypeSet(DType::kFloat16))
+        continue;
+      const NodeId maker = call.model().value(factor.value()).producer;
+      if (maker != NodeId::kNone && !NodeCall(call.analysis(), maker).is(ops::Opcode::kConstant)) continue;
+      const Range& range = factor.fact().range;
+      if (range.nan || range.lo != range.hi || !std::isinf(range.lo)) continue;
+      out.report(call.id(), fmt::format("{} is {}infinity: no number in float16 was as large, and products with it are "
+                                        "infinite or NaN",
+                                        factor.name(), range.lo < 0 ? "-" : ""))
+          .origin(factor, Aspect::kValue)
+          .fix("use a number that float16 has: at most 65504");
+      return;
+    }
+  }
+
   /// One number that is finite and infinite in float16: what becomes of it in a mask.
   void check_mask(const NodeCall& call, Reporter& out) const {
     // Halfway between the largest number and the next one; from there on float16 rounds to infinity.

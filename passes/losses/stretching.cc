@@ -1,0 +1,127 @@
+#include "passes/losses/stretching.h"
+
+#include <algorithm>
+
+namespace tensorlint::losses {
+namespace {
+
+/// Nodes in a row that move elements, or compute one of each.
+constexpr int kMaxSteps = 16;
+
+/// Extent 1, or no axis at all: it is stretched where the other one has more.
+std::optional<std::size_t> aligned(std::size_t axis, std::size_t rank, std::size_t result_rank) {
+  const std::size_t missing = result_rank - rank;
+  return axis < missing ? std::nullopt : std::optional(axis - missing);
+}
+
+}  // namespace
+
+std::optional<std::span<const Dim>> Stretching::shape(ValueId value) const {
+  if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return std::nullopt;
+  const Fact& fact = analysis_.fact(value);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return std::nullopt;
+  return analysis_.facts().dims_of(fact.shape);
+}
+
+bool Stretching::are_all_pairs(ValueId a, ValueId b) {
+  const auto x = shape(a), y = shape(b);
+  if (!x || !y) return false;
+  const auto of_x = stretches(*x, *y), of_y = stretches(*y, *x);
+  if (of_x.empty() || of_y.empty()) return false;
+  // One has an axis of extent 1 more than the other one, and is otherwise alike: it was forgotten to be squeezed.
+  const bool vectors = (long_axes(*x) == 1 && long_axes(*y) == 1) || is_column_of(*x, *y) || is_column_of(*y, *x);
+  const auto are_one = [&](std::size_t i, std::size_t j) {
+    const Dim m = (*x)[i], n = (*y)[j];
+    return pool_.equal(m, n) && (!pool_.as_constant(m) || origins_.are_same(a, i, b, j));
+  };
+  const auto are_equal_at_last = [&] {
+    const auto i = last_long(*x), j = last_long(*y);
+    return i && j && pool_.equal((*x)[*i], (*y)[*j]);
+  };
+  const bool same = vectors ? are_equal_at_last() : std::ranges::any_of(of_x, [&](std::size_t i) {
+    return std::ranges::any_of(of_y, [&](std::size_t j) { return are_one(i, j); });
+  });
+  if (!same) return false;
+  const Moved first = moved(a, false), second = moved(b, false);
+  return first.from != second.from && !first.transposed && !second.transposed && !(first.gets_axis && second.gets_axis);
+}
+
+bool Stretching::are_batches_of_two(ValueId a, ValueId b, bool is_separable) {
+  const auto x = shape(a), y = shape(b);
+  if (!x || !y) return false;
+  const auto of_x = stretches(*x, *y), of_y = stretches(*y, *x);
+  const auto has_batch = [&](std::size_t i, std::size_t j) {
+    return pool_.equal((*x)[i], (*y)[j]) && origins_.is_batch(a, i) && origins_.is_batch(b, j);
+  };
+  const bool same = std::ranges::any_of(
+      of_x, [&](std::size_t i) { return std::ranges::any_of(of_y, [&](std::size_t j) { return has_batch(i, j); }); });
+  if (!same) return false;
+  const Moved first = moved(a, true), second = moved(b, true);
+  if (first.from == second.from || first.transposed || second.transposed) return false;
+  return is_separable ? !(first.gets_axis && second.gets_axis) : !first.gets_axis && !second.gets_axis;
+}
+
+bool Stretching::is_stretched(ValueId narrow, ValueId wide) const {
+  const auto x = shape(narrow), y = shape(wide);
+  return x && y && !stretches(*y, *x).empty();
+}
+
+bool Stretching::are_turned(ValueId a, ValueId b) const {
+  const auto x = shape(a), y = shape(b);
+  if (!x || !y || x->size() != y->size() || x->size() < 3) return false;
+  const auto of_x = stretches(*x, *y), of_y = stretches(*y, *x);
+  if (of_x.size() != 1 || of_y.size() != 1 || !pool_.equal((*x)[of_x[0]], (*y)[of_y[0]])) return false;
+  for (std::size_t i = 0; i < x->size(); ++i)
+    if (i != of_x[0] && i != of_y[0] && !pool_.equal((*x)[i], (*y)[i])) return false;
+  const Moved first = moved(a, false), second = moved(b, false);
+  return first.from != second.from && !first.transposed && !second.transposed && !(first.gets_axis && second.gets_axis);
+}
+
+/// Axes of `a` along which `b` is stretched.
+std::vector<std::size_t> Stretching::stretches(std::span<const Dim> a, std::span<const Dim> b) const {
+  const std::size_t rank = std::max(a.size(), b.size());
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (pool_.is_constant(a[i], 1) || pool_.bounds(a[i]).hi <= 1) continue;
+    const auto other = aligned(i + rank - a.size(), b.size(), rank);
+    if (!other || pool_.is_constant(b[*other], 1)) found.push_back(i);
+  }
+  return found;
+}
+
+std::size_t Stretching::long_axes(std::span<const Dim> dims) const {
+  return static_cast<std::size_t>(std::ranges::count_if(dims, [&](Dim dim) { return !pool_.is_constant(dim, 1); }));
+}
+
+bool Stretching::is_column_of(std::span<const Dim> column, std::span<const Dim> row) const {
+  return !row.empty() && column.size() == row.size() + 1 && pool_.is_constant(column.back(), 1) &&
+         std::ranges::equal(row, column.first(row.size()), [&](Dim a, Dim b) { return pool_.equal(a, b); });
+}
+
+/// The last axis that has more than one element.
+std::optional<std::size_t> Stretching::last_long(std::span<const Dim> dims) const {
+  for (std::size_t i = dims.size(); i-- > 0;)
+    if (!pool_.is_constant(dims[i], 1)) return i;
+  return std::nullopt;
+}
+
+/// The value before nodes that only move its elements, or also before those that compute one of each.
+Stretching::Moved Stretching::moved(ValueId value, bool through_elements) const {
+  Moved found{.from = value};
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const NodeId node = terms_.maker(found.from);
+    const Opcode opcode = terms_.op(node);
+    const bool one_of_each = through_elements && has_trait(terms_.entry(node), ops::OpTrait::kElementwise) &&
+                             analysis_.model().operands(analysis_.model().node(node)).size() == 1;
+    if (!moves_elements(opcode) && opcode != Opcode::kCast && !one_of_each) break;
+    const ValueId before = terms_.operand(node, 0);
+    const auto from = shape(before), to = shape(found.from);
+    found.gets_axis |=
+        opcode == Opcode::kUnsqueeze || (opcode == Opcode::kReshape && from && to && to->size() > from->size());
+    found.transposed |= opcode == Opcode::kTranspose;
+    found.from = before;
+  }
+  return found;
+}
+
+}  // namespace tensorlint::losses

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "passes/losses/axis_origins.h"
+
+namespace tensorlint::losses {
+
+/// How two values stretch each other where they meet element by element, and whether a program means it.
+class Stretching {
+ public:
+  Stretching(const Terms& terms, AxisOrigins& origins)
+      : terms_(terms), analysis_(terms.analysis()), pool_(analysis_.facts().dims()), origins_(origins) {}
+
+  /// Nullopt where it is not known, or only assumed.
+  std::optional<std::span<const Dim>> shape(ValueId value) const;
+  /// Both are stretched, along axes that are the same, the batch of the one against the batch of the other, and
+  /// nothing says that it is meant.
+  bool are_all_pairs(ValueId a, ValueId b);
+  /// The same where no loss says what the two are: both have the batch, and no axis is added, turned or shared on the
+  /// way to them. `is_separable`: products that are summed, which is the product of two sums and never worth a matrix;
+  /// there an axis that one of them got is a mistake, too.
+  bool are_batches_of_two(ValueId a, ValueId b, bool is_separable);
+  /// `narrow` has one element along an axis where `wide` has more.
+  bool is_stretched(ValueId narrow, ValueId wide) const;
+  /// [..., T, 1] against [..., 1, T].
+  bool are_turned(ValueId a, ValueId b) const;
+
+ private:
+  struct Moved {
+    ValueId from;
+    bool gets_axis = false, transposed = false;
+  };
+
+  std::vector<std::size_t> stretches(std::span<const Dim> a, std::span<const Dim> b) const;
+  std::size_t long_axes(std::span<const Dim> dims) const;
+  bool is_column_of(std::span<const Dim> column, std::span<const Dim> row) const;
+  std::optional<std::size_t> last_long(std::span<const Dim> dims) const;
+  Moved moved(ValueId value, bool through_elements) const;
+
+  const Terms& terms_;
+  const Analysis& analysis_;
+  DimPool& pool_;
+  AxisOrigins& origins_;
+};
+
+}  // namespace tensorlint::losses
