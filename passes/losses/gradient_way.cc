@@ -63,7 +63,8 @@ ValueId quantized(const Terms& terms, ValueId integers) {
   const ValueId scale = terms.operand(node, 1);
   if (node == NodeId::kNone || scale == ValueId::kAbsent || terms.op(node) != Opcode::kOther) return ValueId::kAbsent;
   const auto restores = [&](NodeId user) {
-    return terms.operand(user, 0) == integers && terms.operand(user, 1) == scale && !terms.makes_integers(user);
+    return terms.result(user) != ValueId::kAbsent && terms.operand(user, 0) == integers &&
+           terms.operand(user, 1) == scale && !terms.makes_integers(user);
   };
   return std::ranges::any_of(terms.users(integers), restores) ? terms.operand(node, 0) : ValueId::kAbsent;
 }

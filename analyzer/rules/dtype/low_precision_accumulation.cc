@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -21,13 +22,13 @@ class LowPrecisionAccumulation : public Rule {
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
-    const Operand data = call.operand(0);
+    const Operand data = half_data(call);
     if (!data.present() || data.fact().kind != ValueKind::kTensor || data.fact().dtypes != DTypeSet(DType::kFloat16))
       return;
     if (data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape)) return;
     const auto count = summed(call);
     if (check_squares(call, summed_at_least(call), out)) return;
-    if (call.is(ops::Opcode::kReduceSumSquare)) return;
+    if (call.is(ops::Opcode::kReduceSumSquare) || data.value() != call.operand(0).value()) return;
     const Range& range = data.fact().range;
     if (!count || range.lo > range.hi || !std::isfinite(range.lo) || !std::isfinite(range.hi)) return;
     const auto terms = static_cast<double>(*count);
@@ -40,6 +41,22 @@ class LowPrecisionAccumulation : public Rule {
   }
 
  private:
+  /// What is summed; an exporter may sum in float32, between two casts: the result is a number of float16 all the same.
+  static Operand half_data(const NodeCall& call) {
+    const Operand data = call.operand(0);
+    if (!data.present() || call.result() == ValueId::kAbsent) return data;
+    const NodeId before = call.model().value(data.value()).producer;
+    const auto users = call.analysis().users(call.result());
+    const auto to_half = [&](NodeId user) {
+      const NodeCall cast(call.analysis(), user);
+      return cast.is(ops::Opcode::kCast) && cast.result() != ValueId::kAbsent &&
+             call.analysis().fact(cast.result()).dtypes == DTypeSet(DType::kFloat16);
+    };
+    if (before == NodeId::kNone || users.empty() || !std::ranges::all_of(users, to_half)) return data;
+    const NodeCall cast(call.analysis(), before);
+    return cast.is(ops::Opcode::kCast) && cast.operand(0).present() ? cast.operand(0) : data;
+  }
+
   /// A sum of squares of what may be anything: with enough of them, moderate numbers overflow.
   static bool check_squares(const NodeCall& call, std::int64_t count, Reporter& out) {
     const std::optional<Operand> squared = squared_operand(call);
@@ -56,7 +73,7 @@ class LowPrecisionAccumulation : public Rule {
 
   static std::optional<Operand> squared_operand(const NodeCall& call) {
     if (call.is(ops::Opcode::kReduceSumSquare)) return call.operand(0);
-    const NodeId producer = call.model().value(call.operand(0).value()).producer;
+    const NodeId producer = call.model().value(half_data(call).value()).producer;
     if (producer == NodeId::kNone) return std::nullopt;
     const NodeCall square(call.analysis(), producer);
     if (square.is(ops::Opcode::kMul) && square.operand(0).value() == square.operand(1).value())

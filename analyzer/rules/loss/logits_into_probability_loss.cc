@@ -20,13 +20,9 @@ class LogitsIntoProbabilityLoss : public Rule {
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
-    const bool logarithms =
-        loss.kind == ops::LossKind::kNegativeLogLikelihood || loss.kind == ops::LossKind::kKlDivergence;
-    if (loss.evidence == losses::LossEvidence::kMetadata ||
-        (!logarithms && loss.kind != ops::LossKind::kBinaryCrossEntropy))
-      return;
-    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
-    if (maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction)) return;
+    const NodeId maker = layer_of(analysis, loss);
+    if (maker == NodeId::kNone) return;
+    const bool logarithms = takes_logarithms(loss.kind);
     const Operand prediction(analysis, loss.prediction);
     const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
     out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
@@ -41,19 +37,35 @@ class LogitsIntoProbabilityLoss : public Rule {
   /// A logarithm of scores is wrong in any loss, known or not: half of them are negative.
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    const Model& model = view.model();
-    if (model.graphs.empty()) return;
+    const std::vector<ValueId> outputs = one_float_outputs(analysis);
+    if (outputs.empty()) return;
     const losses::Terms terms(analysis);
-    std::set<NodeId> known;
-    for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
-    for (const ValueId output : model.graph(GraphId::kMain).outputs)
-      if (is_one_float(analysis, output))
-        for (const NodeId logarithm : summed_logarithms(terms, output))
-          if (known.insert(logarithm).second) check_logarithm(terms, logarithm, out);
+    std::set<NodeId> known, of_losses;
+    for (const losses::LossSite& loss : view.losses()) {
+      of_losses.insert(loss.nodes.begin(), loss.nodes.end());
+      if (layer_of(analysis, loss) != NodeId::kNone) known.insert(loss.nodes.begin(), loss.nodes.end());
+    }
+    for (const ValueId output : outputs)
+      for (const NodeId logarithm : summed_logarithms(terms, output))
+        if (known.insert(logarithm).second) check_logarithm(terms, logarithm, !of_losses.contains(logarithm), out);
   }
 
  private:
-  static void check_logarithm(const losses::Terms& terms, NodeId logarithm, Reporter& out) {
+  static bool takes_logarithms(ops::LossKind kind) {
+    return kind == ops::LossKind::kNegativeLogLikelihood || kind == ops::LossKind::kKlDivergence;
+  }
+
+  /// The layer whose output a loss of probabilities or their logarithms takes as it is; kNone where there is none.
+  static NodeId layer_of(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
+    if (loss.evidence == losses::LossEvidence::kMetadata ||
+        (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy))
+      return NodeId::kNone;
+    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
+    return maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction) ? NodeId::kNone
+                                                                                                         : maker;
+  }
+
+  static void check_logarithm(const losses::Terms& terms, NodeId logarithm, bool takes_bounds, Reporter& out) {
     const dataflow::Analysis& analysis = terms.analysis();
     ValueId value = terms.operand(logarithm, 0);
     constexpr int kMaxSteps = 8;
@@ -76,7 +88,8 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (maker == NodeId::kNone || is_clamped(analysis, value)) return;
     const Operand scores(analysis, value);
     const bool layer = is_layer(analysis, maker);
-    if (!layer && !is_bounded_below_zero(terms, maker)) return;
+    // In a known loss another rule compares the range with what the loss takes.
+    if (!layer && !(takes_bounds && is_bounded_below_zero(terms, value))) return;
     out.report(logarithm, fmt::format("logarithm of {}, which is the output of {} and may be negative", scores.name(),
                                       NodeCall(analysis, maker).op_name()))
         .note_at(maker, layer ? fmt::format("{} is computed here and may have any value", scores.name())
@@ -85,12 +98,13 @@ class LogitsIntoProbabilityLoss : public Rule {
   }
 
   /// A function of one value that reaches well below zero wherever it is bounded, as a hyperbolic tangent does.
-  static bool is_bounded_below_zero(const losses::Terms& terms, NodeId node) {
+  static bool is_bounded_below_zero(const losses::Terms& terms, ValueId value) {
+    const NodeId node = terms.maker(value);
     const Model& model = terms.analysis().model();
-    const Range& range = terms.analysis().fact(terms.result(node)).range;
-    return terms.op(node) == ops::Opcode::kOther && model.operands(model.node(node)).size() == 1 &&
-           has_trait(terms.entry(node), ops::OpTrait::kElementwise) && std::isfinite(range.hi) && range.hi > 0 &&
-           range.lo <= -0.5 && std::isfinite(range.lo);
+    const Range& range = terms.analysis().fact(value).range;
+    return node != NodeId::kNone && terms.op(node) == ops::Opcode::kOther &&
+           model.operands(model.node(node)).size() == 1 && has_trait(terms.entry(node), ops::OpTrait::kElementwise) &&
+           std::isfinite(range.hi) && range.hi > 0 && range.lo <= -0.5 && std::isfinite(range.lo);
   }
 
   /// Targets of a divergence are probabilities, unless it takes the exponential of them.

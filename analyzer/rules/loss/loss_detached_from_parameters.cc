@@ -91,9 +91,8 @@ class LossDetachedFromParameters : public Rule {
   static bool check_named(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
     const Model& model = view.model();
-    if (model.graphs.empty()) return false;
-    for (const ValueId output : model.graph(GraphId::kMain).outputs) {
-      if (!names_loss(model.name_of(output)) || !is_one_float(analysis, output)) continue;
+    for (const ValueId output : one_float_outputs(analysis)) {
+      if (!names_loss(model.name_of(output))) continue;
       const losses::Terms terms(analysis);
       if (const NodeId product = product_with_zero(terms, output); product != NodeId::kNone) {
         out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by 0",

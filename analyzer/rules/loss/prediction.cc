@@ -67,4 +67,15 @@ bool is_one_float(const dataflow::Analysis& analysis, ValueId value) {
                              [&](Dim dim) { return analysis.facts().dims().is_constant(dim, 1); });
 }
 
+std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis) {
+  /// A training step gives a loss and some metrics.
+  constexpr std::size_t kMaxOutputs = 16;
+  const Model& model = analysis.model();
+  std::vector<ValueId> found;
+  if (model.graphs.empty() || model.graph(GraphId::kMain).outputs.size() > kMaxOutputs) return found;
+  for (const ValueId output : model.graph(GraphId::kMain).outputs)
+    if (output != ValueId::kAbsent && is_one_float(analysis, output)) found.push_back(output);
+  return found;
+}
+
 }  // namespace tensorlint::rules

@@ -18,6 +18,9 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
 /// way.
 std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss);
 
+/// The outputs of the main graph that may be a loss: is_one_float.
+std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
+
 /// Certainly a float tensor of one element, as a loss is.
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
 

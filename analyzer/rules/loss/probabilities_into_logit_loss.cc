@@ -49,15 +49,14 @@ class ProbabilitiesIntoLogitLoss : public Rule {
 
   /// Where the loss itself is not known: logarithms of a sigmoid of probabilities.
   void check_model(const ModelView& view, Reporter& out) const override {
-    const Model& model = view.model();
-    if (model.graphs.empty()) return;
+    const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
+    if (outputs.empty()) return;
     const losses::Terms terms(view.analysis());
     std::set<NodeId> known;
     for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
-    for (const ValueId output : model.graph(GraphId::kMain).outputs)
-      if (is_one_float(view.analysis(), output))
-        for (const NodeId logarithm : summed_logarithms(terms, output))
-          if (!known.contains(logarithm)) check_logarithm_of_sigmoid(terms, logarithm, known, out);
+    for (const ValueId output : outputs)
+      for (const NodeId logarithm : summed_logarithms(terms, output))
+        if (!known.contains(logarithm)) check_logarithm_of_sigmoid(terms, logarithm, known, out);
   }
 
  private:

@@ -24,17 +24,16 @@ class SilentBroadcastInLoss : public Rule {
 
   /// What a number sums up is looked at even where no known loss is in it: where none of its losses has the mistake.
   void check_model(const ModelView& view, Reporter& out) const override {
-    const Model& model = view.model();
     const dataflow::Analysis& analysis = view.analysis();
-    if (model.graphs.empty() || model.graph(GraphId::kMain).outputs.size() > kMaxOutputs) return;
+    const std::vector<ValueId> outputs = one_float_outputs(analysis);
+    if (outputs.empty()) return;
     const losses::Terms terms(analysis);
     losses::AxisOrigins origins(terms);
     const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
       return losses::find_broadcast(terms, origins, loss).has_value();
     });
     if (known) return;
-    for (const ValueId output : model.graph(GraphId::kMain).outputs) {
-      if (!is_one_float(analysis, output)) continue;
+    for (const ValueId output : outputs) {
       const auto found = losses::find_broadcast_in_sum(terms, origins, output);
       if (!found || analysis.has_failed(found->node)) continue;
       report_in_sum(analysis, output, *found, out);
@@ -43,9 +42,6 @@ class SilentBroadcastInLoss : public Rule {
   }
 
  private:
-  /// A training step gives a loss and some metrics.
-  static constexpr std::size_t kMaxOutputs = 16;
-
   static void report_in_sum(const dataflow::Analysis& analysis, ValueId output, const losses::LossBroadcast& found,
                             Reporter& out) {
     const Operand first(analysis, found.first), second(analysis, found.second);

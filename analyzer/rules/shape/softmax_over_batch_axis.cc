@@ -71,7 +71,7 @@ class SoftmaxOverBatchAxis : public Rule {
       if (opcode == ops::Opcode::kMatMul && dims.size() >= 3 && terms.operand(user, 0) == terms.result(weights) &&
           !pool.is_constant(dims.back(), 1))
         return user;
-      if (opcode != ops::Opcode::kMul) continue;
+      if (opcode != ops::Opcode::kMul || terms.result(user) == ValueId::kAbsent) continue;
       const Fact& product = analysis.fact(terms.result(user));
       if (product.kind != ValueKind::kTensor || product.shape == ShapeId::kUnranked ||
           analysis.facts().dims_of(product.shape).size() != dims.size())

@@ -1,0 +1,99 @@
+"""Programs written without looking at the rules, exported: their mistakes are found at the marked lines, and correct programs get nothing.
+
+The programs are in `tests/models/programs/*.py`, and what is wrong is marked there. A line is known where the exporter recorded it.
+"""
+
+import json
+import os
+import subprocess
+import unittest
+from collections import Counter
+from pathlib import Path
+
+TOOL = os.environ["TENSORLINT_BINARY"]
+MODELS = Path(__file__).resolve().parents[1] / "models"
+INDEX = json.loads((MODELS / "programs.json").read_text())["models"]
+
+# Mistakes that nothing in the exported graph shows, or that no rule knows.
+MISSED = {
+    "row_against_column": "a transposed row says that all pairs are meant",
+    "logsumexp_zero": "classes that two lists of indices pick",
+    "softmax_of_one_score": "one exporter folds a softmax of one score to 1",
+    "softmax_zero_module": "one exporter makes one loss of it, whatever the axis was",
+    "void_label_255": "one exporter leaves a choice whose elements are not known to be classes",
+    "half_squares_summed": "one exporter casts the sum twice",
+    "triplet_axis_zero": "the same as a squared error by column, which is meant elsewhere",
+    "double_scale": "float64 is what PyTorch promotes to as well",
+    "diffusion_schedule_row": "a matrix of all pairs goes on as features",
+    "gan_labels_above_one": "targets above 1 of a written-out binary cross-entropy",
+    "fake_quantised_scale_zero": "a scale of 0",
+    "conditional_softmax_batch": "the same",
+    "diffusion_snr_weights": "one exporter leaves nothing that says that the weights have the batch",
+    "diffusion_step_too_far": "an index that may be too large, and need not be",
+    "codebook_nearest_of_all": "the same",
+}
+
+
+# True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
+OF_EXPORTS = {"works-only-at-some-sizes"}
+
+
+def checked(files: list[str]) -> dict[str, list[dict]]:
+    """Errors and warnings by file."""
+    paths = {str(MODELS / file): file for file in files}
+    result = subprocess.run([TOOL, "check", "--format", "json", *paths], capture_output=True, text=True, timeout=300, check=False)
+    report = json.loads(result.stdout)
+    found: dict[str, list[dict]] = {file: [] for file in files}
+    for entry in report["inputs"]:
+        if entry["status"] != "checked":
+            raise AssertionError(entry)
+    for finding in report["findings"]:
+        if finding["severity"] != "info" and finding["rule"] not in OF_EXPORTS:
+            found[paths[finding["path"]]].append(finding)
+    return found
+
+
+def is_found(entry: dict, findings: list[dict]) -> bool:
+    """A rule that the mistake asks for, at one of its lines where there are lines."""
+    faults = {int(line): set(rules) for line, rules in entry["faults"].items()}
+    if entry["exporter"].startswith("torchscript"):
+        return any(finding["rule"] in rules for finding in findings for rules in faults.values())
+    return any(finding["rule"] in faults.get(finding["line"], set()) for finding in findings)
+
+
+class ProgramsTest(unittest.TestCase):
+    found: dict[str, list[dict]]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.found = checked([entry["file"] for entry in INDEX])
+
+    def test_mistakes_are_found_at_their_lines(self) -> None:
+        hits: Counter[str] = Counter()
+        total: Counter[str] = Counter()
+        for entry in INDEX:
+            if not entry["faults"]:
+                continue
+            exporter = entry["exporter"].removesuffix("_open")
+            total[exporter] += 1
+            hit = is_found(entry, self.found[entry["file"]])
+            hits[exporter] += hit
+            if entry["program"] not in MISSED:
+                with self.subTest(entry["file"]):
+                    self.assertTrue(hit, [(finding["rule"], finding["line"]) for finding in self.found[entry["file"]]])
+        print("found", {exporter: f"{hits[exporter]} of {count}" for exporter, count in sorted(total.items())})
+        for exporter, count in total.items():
+            self.assertGreaterEqual(hits[exporter], 0.9 * count, exporter)
+
+    def test_correct_programs_get_nothing(self) -> None:
+        for entry in INDEX:
+            if not entry["faults"]:
+                with self.subTest(entry["file"]):
+                    self.assertEqual([(finding["rule"], finding["message"]) for finding in self.found[entry["file"]]], [])
+
+    def test_what_is_missed_is_still_a_program(self) -> None:
+        self.assertLessEqual(set(MISSED), {entry["program"] for entry in INDEX if entry["faults"]})
+
+
+if __name__ == "__main__":
+    unittest.main()

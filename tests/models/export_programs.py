@@ -1,0 +1,165 @@
+"""Exports the programs of `programs/` through both exporters of PyTorch; `programs.json` is the index.
+
+  export_programs.py        needs torch 2.13.0, onnx, onnxscript
+
+Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
+is there is kept: remove it to export it anew. Of the metadata only the frames of the programs themselves are kept, since
+the line of a finding comes from there.
+"""
+import ast
+import contextlib
+import importlib
+import io
+import json
+import logging
+import os
+import re
+import sys
+import warnings
+
+import onnx
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(HERE, "programs")
+SOURCES = "tests/models/programs"
+TRACE = "pkg.torch.onnx.stack_trace"
+sys.path.insert(0, FOLDER)
+import program as programs
+
+
+def files():
+    return sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name != "program.py")
+
+
+def faults(file):
+    """The marked lines of each program: line -> rules."""
+    with open(os.path.join(FOLDER, file + ".py")) as source:
+        text = source.read()
+    lines = text.splitlines()
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            marked = {}
+            for number in range(node.lineno, node.end_lineno + 1):
+                if "# fault:" in lines[number - 1]:
+                    marked[number] = lines[number - 1].split("# fault:")[1].split()
+            found[node.name] = marked
+    return found
+
+
+def python_frames(trace):
+    """Frames of the programs alone, as a reader has them: relative to the repository, without the lines' text."""
+    frames = re.findall(r'File "([^"]*)", line (\d+), in (\w+)', trace)
+    kept = [(os.path.basename(file), line, name) for file, line, name in frames if os.path.dirname(file) == FOLDER]
+    return "\n".join(f'File "{SOURCES}/{file}", line {line}, in {name}' for file, line, name in kept)
+
+
+def nodes_of(graph):
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from nodes_of(attribute.g)
+
+
+def shorten(path):
+    model = onnx.load(path)
+    graphs = [model.graph, *model.functions]
+    for graph in graphs:
+        for node in nodes_of(graph):
+            trace = next((entry.value for entry in node.metadata_props if entry.key == TRACE), "")
+            del node.metadata_props[:]
+            if frames := python_frames(trace):
+                node.metadata_props.add(key=TRACE, value=frames)
+            node.doc_string = ""
+    del model.metadata_props[:]
+    for part in (*model.graph.input, *model.graph.output, *model.graph.initializer, *model.graph.value_info):
+        del part.metadata_props[:]
+    onnx.save(model, path)
+
+
+def export(step, inputs, path, exporter):
+    values = tuple(inputs.values())
+    names = list(inputs)
+    is_open = exporter.endswith("_open")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        if exporter.startswith("dynamo"):
+            batch = torch.export.Dim("batch", min=2, max=4096)
+            shapes = {name: {0: batch} for name in names} if is_open else None
+            torch.onnx.export(step, values, path, dynamo=True, external_data=False, dynamic_shapes=shapes, input_names=names, output_names=["loss"])
+        else:
+            axes = {name: {0: "batch"} for name in names} if is_open else None
+            torch.onnx.export(step, values, path, dynamo=False, input_names=names, output_names=["loss"], dynamic_axes=axes)
+    shorten(path)
+
+
+def exporters_of(number, fixed):
+    """One export by each exporter: of every other program dynamo has the open batch, of the others torchscript."""
+    opened = number % 2
+    return [name + ("_open" if is_open and not fixed else "") for name, is_open in (("dynamo", not opened), ("torchscript", opened))]
+
+
+def in_turn(wanted):
+    """The programs of all files: one of each file after another, a correct one after two with a mistake."""
+    queues = []
+    for file in wanted:
+        torch.manual_seed(0)
+        programs.PROGRAMS.clear()
+        importlib.import_module(file)
+        marked = faults(file)
+        wrong, correct = [], []
+        for number, program in enumerate(programs.PROGRAMS):
+            lines = marked[program[0].__name__]
+            (wrong if lines else correct).append((file, number, lines, *program))
+        order = []
+        while wrong or correct:
+            order += wrong[:2] + correct[:1]
+            wrong, correct = wrong[2:], correct[1:]
+        queues.append(order)
+    for turn in range(max(len(queue) for queue in queues)):
+        yield from (queue[turn] for queue in queues if turn < len(queue))
+
+
+def save(index, path):
+    for part in index.values():
+        part.sort(key=lambda entry: (entry["source"], entry["program"], entry["exporter"]))
+    with open(path, "w") as stored:
+        json.dump(index, stored, indent=1)
+        stored.write("\n")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    index: dict[str, list[dict]] = {"models": [], "unsupported": []}
+    for file, number, marked, function, parts, inputs, fixed, fails, lost in in_turn(files()):
+        name = function.__name__
+        os.makedirs(os.path.join(FOLDER, file), exist_ok=True)
+        step = programs.module(function, parts).eval()
+        if not fails:
+            try:
+                step(*inputs.values())
+            except Exception as error:
+                print(f"{file}.{name} does not run: {error}", flush=True)
+        for exporter in exporters_of(number, fixed):
+            path = f"{file}/{name}_{exporter}.onnx"
+            entry = {"source": file, "program": name, "exporter": exporter}
+            try:
+                if not os.path.exists(os.path.join(FOLDER, path)):
+                    export(step, inputs, os.path.join(FOLDER, path), exporter)
+            except Exception as error:
+                index["unsupported"].append({**entry, "error": type(error).__name__})
+                print("not exported:", path, " ".join(str(error).split())[-300:], flush=True)
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(os.path.join(FOLDER, path))
+                continue
+            is_lost = any(exporter.startswith(other) for other in lost)
+            index["models"].append({**entry, "file": f"programs/{path}", "faults": {} if is_lost else marked})
+        save(index, os.path.join(HERE, "programs.json"))
+    print(len(index["models"]), "models,", len(index["unsupported"]), "not exported")
+
+
+if __name__ == "__main__":
+    main()
