@@ -79,7 +79,7 @@ void Solver::reset(std::span<const GraphId> bodies) {
         if (value != ValueId::kAbsent) set(value, {});
     }
     GraphState& state = this->state(id);
-    state.has_initializers = state.is_committed = false;
+    state.has_initializers = state.is_committed = state.is_forgotten = false;
     body_cache_.forget(id);
   }
   std::sort(graphs.begin(), graphs.end());

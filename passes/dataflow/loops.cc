@@ -176,8 +176,9 @@ std::optional<std::vector<AbstractValue>> Solver::join_iteration(const Loop& loo
     return carried;
   }
   run.before = std::move(next);
-  if (budget_.is_spent() || run.joins > kMaxJoins) return std::vector<AbstractValue>(loop.carried.size());
-  return std::nullopt;
+  if (!budget_.is_spent() && run.joins <= kMaxJoins) return std::nullopt;
+  forget(loop.region.body());
+  return std::vector<AbstractValue>(loop.carried.size());
 }
 
 void Solver::check_condition(NodeId id, const AbstractValue& condition) {

@@ -153,9 +153,38 @@ FactId Solver::without_large_content(FactId id) {
 }
 
 void Solver::give_up(NodeId id, std::string_view reason) {
+  const Node& node = model_.node(id);
   if (!speculative_ && !is_provisional()) out_.reasons_.try_emplace(id, std::string(reason));
-  for (const ValueId result : model_.results(model_.node(id)))
+  for (const Attribute& attribute : model_.attributes(node)) {
+    if (attribute.graph != GraphId::kNone) forget(attribute.graph);
+    for (const GraphId graph : attribute.graphs) forget(graph);
+  }
+  if (const GraphId function = model_.op(node).function; function != GraphId::kNone) forget(function);
+  for (const ValueId result : model_.results(node))
     if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, {}};
+}
+
+void Solver::forget(GraphId graph) {
+  if (speculative_ || is_provisional()) return;
+  std::vector<GraphId> pending{graph};
+  while (!pending.empty()) {
+    const GraphId id = pending.back();
+    pending.pop_back();
+    GraphState& known = state(id);
+    if (std::exchange(known.is_forgotten, true)) continue;
+    known.is_committed = true;  // what other visits show is joined with nothing
+    const auto drop = [&](ValueId value) {
+      if (value != ValueId::kAbsent) out_.value_facts_[value] = FactId::kTop;
+    };
+    std::ranges::for_each(model_.graph(id).inputs, drop);
+    for (const NodeId node : model_.graph(id).nodes) {
+      std::ranges::for_each(model_.results(model_.node(node)), drop);
+      if (const GraphId function = model_.op(model_.node(node)).function; function != GraphId::kNone)
+        pending.push_back(function);
+    }
+    const std::vector<GraphId>& bodies = bodies_[id];
+    pending.insert(pending.end(), bodies.begin(), bodies.end());
+  }
 }
 
 void Solver::record(NodeId id, ops::Violation violation) {

@@ -86,6 +86,7 @@ class Solver {
     bool has_initializers = false;   // their facts are in current_
     bool is_active = false;          // being visited now
     bool is_committed = false;
+    bool is_forgotten = false;            // not all of its visits were followed: of its values nothing is known
     std::optional<bool> reads_iteration;  // of a Loop's body; known since its first visit
   };
 
@@ -136,6 +137,9 @@ class Solver {
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
   void give_up(NodeId id, std::string_view reason);
+  /// Some visit of the graph is not followed: what others showed of its values, and of those in its bodies and in the
+  /// functions that it calls, need not hold in that one.
+  void forget(GraphId graph);
   void record(NodeId id, ops::Violation violation);
   /// What no execution gets past.
   void record(NodeId id, const ops::Constraint& constraint, std::vector<int> operands, ops::Message message) {

@@ -448,6 +448,28 @@ TEST(Solver, UserDeclarationsReplaceInputTypes) {
   EXPECT_EQ(solved.failures(), (Labels{"add: same_type", "add: broadcastable"}));
 }
 
+// Four loops of 16 in a loop of 16, each adding 1 to 600 numbers: more than the budget allows. What the first
+// iterations showed of the inner values need not hold in those that are not followed.
+TEST(Solver, NothingIsKnownInBodiesThatAreNotFollowedToTheEnd) {
+  std::string inner, numbers = "0";
+  for (int i = 1; i < 600; ++i) numbers += fmt::format(", {}", i);
+  for (int i = 0; i < 4; ++i)
+    inner += fmt::format(
+        "    v{} = Loop (trips, , v{}) <body = b{} (int64 i{}, bool c{}, int64[600] s{}) => (bool d{}, int64[600] t{}) "
+        "{{ "
+        "d{} = Identity (c{}) t{} = Add (s{}, one) }}>\n",
+        i + 1, i, i, i, i, i, i, i, i, i, i, i);
+  const Solved solved(
+      fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n"
+                  "g () => (y) <int64 trips = {{16}}, int64 one = {{1}}, int64[600] w = {{{}}}> {{\n"
+                  "  y = Loop (trips, , w) <body = o (int64 i, bool c, int64[600] v0) => (bool d, int64[600] v4) {{\n"
+                  "    d = Identity (c)\n{}  }}>\n}}\n",
+                  numbers, inner));
+  EXPECT_TRUE(solved.failures().empty());
+  for (const std::string_view value : {"t0", "t3", "s3", "y"})
+    EXPECT_TRUE(solved.range(value).hi >= 599 + 16 * 4 * 16) << value << " is " << solved.fact(value);
+}
+
 TEST(Origin, IsNoConditionOrTripCount) {
   const Solved solved(with_header(R"(g (bool flag, int64 trips, bool go, int64 start) => (a, z) {
     a = If (flag) <then_branch = t () => (x) { x = Constant <value_int = 1> () }, else_branch = e () => (y) { y = Constant <value_int = 2> () }>
