@@ -39,6 +39,13 @@ std::int64_t narrow(std::uint8_t byte, unsigned index_in_byte, unsigned bits, bo
   return static_cast<std::int64_t>(value) - (negative ? std::int64_t{1} << bits : 0);
 }
 
+/// The number that the low 8 to 64 bits are.
+std::int64_t low_bits(std::uint64_t word, unsigned bits, bool is_signed) {
+  const unsigned unused = 64 - bits;
+  return is_signed ? static_cast<std::int64_t>(word << unused) >> unused
+                   : static_cast<std::int64_t>(word << unused >> unused);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> Tensor::element_count() const {
@@ -115,9 +122,14 @@ std::optional<std::vector<std::int64_t>> Tensor::integers(std::size_t limit) con
       continue;
     }
     if (elements.size() == *count) return std::nullopt;
-    const auto element = static_cast<std::int64_t>(*word);
+    if (dtype == DType::kBool) {
+      elements.push_back(static_cast<std::int64_t>(*word != 0));
+      continue;
+    }
+    // What a narrower type does not hold is cut to its low bits, as runtimes do.
+    const std::int64_t element = low_bits(*word, bits, is_signed);
     if (dtype == DType::kUint64 && element < 0) return std::nullopt;
-    elements.push_back(dtype == DType::kBool ? static_cast<std::int64_t>(element != 0) : element);
+    elements.push_back(element);
   }
   if (elements.size() != *count) return std::nullopt;
   return elements;

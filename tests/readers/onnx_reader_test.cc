@@ -390,6 +390,21 @@ TEST(OnnxReader, ReadsTypes) {
                        "types nested deeper than 16"));
 }
 
+// ONNX Runtime keeps the low bits, too.
+TEST(OnnxReader, CutsNumbersThatTheirTypeDoesNotHold) {
+  const auto integers = [](std::int32_t dtype, int field, std::uint64_t number) {
+    const Model model =
+        read_initializer(Message().varint(2, static_cast<std::uint64_t>(dtype)).varint(field, number).bytes(8, "w"));
+    return model.value(ValueId{1}).initializer->integers(8);
+  };
+  EXPECT_EQ(integers(3, 5, 200), (std::vector<std::int64_t>{-56}));                           // int8
+  EXPECT_EQ(integers(2, 5, 300), (std::vector<std::int64_t>{44}));                            // uint8
+  EXPECT_EQ(integers(4, 5, 100000), (std::vector<std::int64_t>{34464}));                      // uint16
+  EXPECT_EQ(integers(6, 5, ~std::uint64_t{0}), (std::vector<std::int64_t>{-1}));              // int32
+  EXPECT_EQ(integers(12, 11, (std::uint64_t{1} << 32) + 5), (std::vector<std::int64_t>{5}));  // uint32
+  EXPECT_EQ(integers(9, 5, 2), (std::vector<std::int64_t>{1}));                               // bool
+}
+
 TEST(OnnxReader, ReadsTensorDataInEveryField) {
   const auto tensor_of = [](const Model& model) { return model.value(ValueId{1}).initializer; };
   {
