@@ -80,7 +80,7 @@ std::string instance_key(const dataflow::Analysis& analysis, const dataflow::Nod
 
 }  // namespace
 
-std::vector<std::string> causes_of(const ViolationCase& violation) {
+std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Origins& origins) {
   std::vector<std::string> causes;
   if (!violation.has_node()) return causes;
   const Aspect aspect = violation.at.aspect();
@@ -94,7 +94,7 @@ std::vector<std::string> causes_of(const ViolationCase& violation) {
   const std::string reason =
       aspect == Aspect::kDtype ? dtypes_of(operands) : to_text(violation.at.message, violation.analysis.facts());
   for (const Operand& operand : operands) {
-    const dataflow::Origin origin = dataflow::origin_of(violation.analysis, operand.value(), aspect);
+    const dataflow::Origin origin = origins.of(operand.value(), aspect);
     const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
     const auto id = static_cast<std::uint32_t>(source);
     // A wrong constant fails in many ways; what is computed is to blame where all say the same of it.

@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/origins.h"
 
 namespace tensorlint::rules {
 
 /// Keys that violations of one mistake share: the loss that they are part of, the wrong constant or list that they
 /// read, the value that all of them reject for the same reason.
-std::vector<std::string> causes_of(const ViolationCase& violation);
+std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Origins& origins);
 
 }  // namespace tensorlint::rules

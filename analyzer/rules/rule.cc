@@ -10,6 +10,7 @@
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/causes.h"
 #include "base/escape.h"
+#include "passes/dataflow/origins.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -201,7 +202,7 @@ FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
 FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   if (finding_ == nullptr || !operand.present()) return *this;
   const dataflow::Analysis& analysis = reporter_.analysis();
-  const dataflow::Origin origin = dataflow::origin_of(analysis, operand.value(), aspect);
+  const dataflow::Origin origin = reporter_.shared<dataflow::Origins>().of(operand.value(), aspect);
   const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
@@ -310,6 +311,7 @@ std::vector<findings::Finding> Reporter::take() {
                                           std::make_move_iterator(findings_.end()));
   findings_.clear();
   last_ = nullptr;
+  shared_.clear();  // a model that grows has other facts next time
   return findings;
 }
 
@@ -347,7 +349,7 @@ FindingBuilder Rule::report_violation(const ViolationCase& violation, Reporter& 
   }
   if (violation.at.iteration > 1) finding.note(fmt::format("from iteration {} on", violation.at.iteration));
   for (const NodeId caller : violation.at.calls) finding.note_at(caller, "called from here");
-  for (std::string& cause : causes_of(violation)) finding.cause(std::move(cause));
+  for (std::string& cause : causes_of(violation, out.shared<dataflow::Origins>())) finding.cause(std::move(cause));
   return finding;
 }
 

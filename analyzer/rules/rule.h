@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -187,6 +188,14 @@ class Reporter {
   /// True for the first `limit` calls of a rule: for what takes too long to do for each finding.
   bool is_among_first(std::size_t limit) { return asked_[rule_->code]++ < limit; }
 
+  /// What rules find out of the analysis and share: made by the first that asks, for this check.
+  template <typename T>
+  T& shared() {
+    std::shared_ptr<void>& known = shared_[std::type_index(typeid(T))];
+    if (known == nullptr) known = std::make_shared<T>(analysis_);
+    return *static_cast<T*>(known.get());
+  }
+
   const dataflow::Analysis& analysis() const { return analysis_; }
   findings::LocationResolver& locations() { return places_; }
   std::vector<findings::Finding> take();
@@ -219,6 +228,7 @@ class Reporter {
   bool last_is_omitted_ = false;  // and counted as a finding
   std::size_t omitted_places_ = 0;
   std::set<std::string> causes_;
+  std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 
 /// A model and what the passes found out about it, for one rule. To read a result that the rule does not say that it

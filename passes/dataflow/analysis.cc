@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/graph/region_op.h"
-
 namespace tensorlint::dataflow {
 
 std::string_view Analysis::reason(NodeId node) const {
@@ -52,38 +50,6 @@ std::span<const NodeId> Analysis::users(ValueId value) const {
   }
   const std::size_t index = static_cast<std::size_t>(value);
   return std::span(user_list_).subspan(user_offsets_[index], user_offsets_[index + 1] - user_offsets_[index]);
-}
-
-Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) {
-  const Model& model = analysis.model();
-  const auto same = [&](ValueId a, ValueId b) {
-    const Fact &x = analysis.fact(a), &y = analysis.fact(b);
-    switch (aspect) {
-      case Aspect::kDtype:
-        return x.kind == y.kind && x.dtypes == y.dtypes;
-      case Aspect::kShape:
-        return x.shape == y.shape && x.shape != ShapeId::kUnranked;
-      case Aspect::kValue:
-        return x.range == y.range && x.content == y.content;
-    }
-    return false;
-  };
-  // Each step goes to an operand that has the aspect already; the number of nodes bounds the walk on cyclic graphs.
-  for (std::size_t steps = 0; steps <= model.nodes.size(); ++steps) {
-    const Value& self = model.value(value);
-    if (self.origin != ValueOrigin::kNode) return {value, NodeId::kNone};
-    const Node& node = model.node(self.producer);
-    // A condition or trip count may be alike, and is never what a result comes from.
-    const std::size_t control = region_op(model, node).control_operands;
-    const std::span<const ValueId> operands =
-        model.operands(node).subspan(std::min<std::size_t>(control, node.operand_count));
-    const auto source = std::find_if(operands.begin(), operands.end(), [&](ValueId operand) {
-      return operand != ValueId::kAbsent && same(operand, value);
-    });
-    if (source == operands.end()) return {value, self.producer};
-    value = *source;
-  }
-  return {value, model.value(value).producer};
 }
 
 }  // namespace tensorlint::dataflow

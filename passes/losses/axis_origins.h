@@ -57,4 +57,14 @@ class AxisOrigins {
   std::map<ValueId, Axes> known_;
 };
 
+/// Both, for who keeps them.
+struct LossAxes {
+  explicit LossAxes(const Analysis& analysis) : terms(analysis), origins(terms) {}
+  LossAxes(const LossAxes&) = delete;
+  LossAxes& operator=(const LossAxes&) = delete;
+
+  Terms terms;
+  AxisOrigins origins;
+};
+
 }  // namespace tensorlint::losses

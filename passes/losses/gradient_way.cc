@@ -1,7 +1,7 @@
 #include "passes/losses/gradient_way.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "passes/losses/gradient_reach.h"
@@ -9,46 +9,24 @@
 namespace tensorlint::losses {
 namespace {
 
-/// Of a value that no gradient passes: weights are among what it is computed from.
-class Ancestors {
- public:
-  explicit Ancestors(const Terms& terms) : terms_(terms), model_(terms.analysis().model()) {}
+constexpr std::size_t kMaxValues = 20'000;
 
-  bool have_weights(ValueId value) const {
-    std::vector<ValueId> pending{value};
-    std::set<ValueId> seen;
-    while (!pending.empty() && seen.size() < kMaxValues) {
-      const ValueId at = pending.back();
-      pending.pop_back();
-      if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
-      if (is_weight(at)) return true;
-      if (const NodeId node = terms_.maker(at); node != NodeId::kNone)
-        for (const ValueId operand : model_.operands(model_.node(node))) pending.push_back(operand);
-    }
+bool multiplies(const Terms& terms, NodeId node) {
+  return terms.op(node) == Opcode::kMatMul || terms.op(node) == Opcode::kConv;
+}
+
+bool is_weight(const Terms& terms, ValueId value) {
+  const Value& known = terms.analysis().model().value(value);
+  if (known.initializer == nullptr || known.initializer->element_count().value_or(2) < 2 ||
+      !terms.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
     return false;
-  }
-
-  bool is_weight(ValueId value) const {
-    const Value& known = model_.value(value);
-    if (known.initializer == nullptr || known.initializer->element_count().value_or(2) < 2 ||
-        !terms_.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
-      return false;
-    return std::ranges::any_of(terms_.users(value), [&](NodeId user) {
-      const Opcode opcode = terms_.op(user);
-      if (opcode == Opcode::kTranspose)
-        return std::ranges::any_of(terms_.users(terms_.result(user)), [&](NodeId next) { return multiplies(next); });
-      return multiplies(user) || (opcode == Opcode::kGather && terms_.operand(user, 0) == value);
-    });
-  }
-
-  static constexpr std::size_t kMaxValues = 20'000;
-
- private:
-  bool multiplies(NodeId node) const { return terms_.op(node) == Opcode::kMatMul || terms_.op(node) == Opcode::kConv; }
-
-  const Terms& terms_;
-  const Model& model_;
-};
+  return std::ranges::any_of(terms.users(value), [&](NodeId user) {
+    const Opcode opcode = terms.op(user);
+    if (opcode == Opcode::kTranspose)
+      return std::ranges::any_of(terms.users(terms.result(user)), [&](NodeId next) { return multiplies(terms, next); });
+    return multiplies(terms, user) || (opcode == Opcode::kGather && terms.operand(user, 0) == value);
+  });
+}
 
 /// The derivative is zero wherever there is one: rounding, signs, comparisons.
 bool is_stepwise(Opcode opcode) {
@@ -69,29 +47,55 @@ ValueId quantized(const Terms& terms, ValueId integers) {
   return std::ranges::any_of(terms.users(integers), restores) ? terms.operand(node, 0) : ValueId::kAbsent;
 }
 
-GradientWay follow(const Terms& terms, ValueId value, bool inputs_are_data) {
-  const dataflow::Analysis& analysis = terms.analysis();
-  const Model& model = analysis.model();
-  const Ancestors ancestors(terms);
-  GradientWay way;
-  std::vector<ValueId> pending{value};
-  std::set<ValueId> seen;
+}  // namespace
+
+GradientWays::GradientWays(const Analysis& analysis) : terms_(analysis), seen_(analysis.model().values.size()) {}
+
+bool GradientWays::has_weights_before(ValueId value) {
+  if (!behind_weights_.empty()) return behind_weights_[value];
+  const Model& model = terms_.analysis().model();
+  behind_weights_ = IdVector<ValueId, bool>(model.values.size());
+  std::vector<ValueId> pending;
+  const auto add = [&](ValueId behind) {
+    if (behind == ValueId::kAbsent || behind_weights_[behind]) return;
+    behind_weights_[behind] = true;
+    pending.push_back(behind);
+  };
+  for (const ValueId id : model.values.ids(kFirstValue))
+    if (is_weight(terms_, id)) add(id);
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
-    if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
-    const NodeId node = terms.maker(at);
-    const bool stops = !carries_gradients(analysis, at) || is_stepwise(terms.op(node));
-    if (const ValueId before = stops ? quantized(terms, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
+    for (const NodeId user : terms_.analysis().users(at))
+      for (const ValueId result : model.results(model.node(user))) add(result);
+  }
+  return behind_weights_[value];
+}
+
+GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
+  const dataflow::Analysis& analysis = terms_.analysis();
+  const Model& model = analysis.model();
+  const std::uint32_t walk = ++walks_;
+  std::size_t seen = 0;
+  GradientWay way;
+  std::vector<ValueId> pending{value};
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (at == ValueId::kAbsent || std::exchange(seen_[at], walk) == walk) continue;
+    ++seen;
+    const NodeId node = terms_.maker(at);
+    const bool stops = !carries_gradients(analysis, at) || is_stepwise(terms_.op(node));
+    if (const ValueId before = stops ? quantized(terms_, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
       pending.push_back(before);
       continue;
     }
     if (stops) {
-      if (way.stop == NodeId::kNone && node != NodeId::kNone && ancestors.have_weights(at)) way.stop = node;
+      if (way.stop == NodeId::kNone && node != NodeId::kNone && has_weights_before(at)) way.stop = node;
       continue;
     }
     if (node == NodeId::kNone) {
-      way.reaches_weight |= ancestors.is_weight(at);
+      way.reaches_weight |= is_weight(terms_, at);
       const Value& known = model.value(at);
       // What a body or a function gets is not followed to where it comes from.
       const bool is_data = inputs_are_data && known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain;
@@ -99,18 +103,11 @@ GradientWay follow(const Terms& terms, ValueId value, bool inputs_are_data) {
       continue;
     }
     // A body reads values around it that are no operands.
-    if (seen.size() >= Ancestors::kMaxValues || has_trait(terms.entry(node), ops::OpTrait::kControlFlow))
-      way.reaches_input = true;
+    if (seen >= kMaxValues || has_trait(terms_.entry(node), ops::OpTrait::kControlFlow)) way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;
     for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
   }
   return way;
 }
-
-}  // namespace
-
-GradientWay gradient_way(const Terms& terms, ValueId value) { return follow(terms, value, false); }
-
-GradientWay gradient_way_of_loss(const Terms& terms, ValueId value) { return follow(terms, value, true); }
 
 }  // namespace tensorlint::losses

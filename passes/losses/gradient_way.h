@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+
+#include "base/id_vector.h"
 #include "passes/losses/terms.h"
 
 namespace tensorlint::losses {
@@ -11,8 +14,26 @@ struct GradientWay {
   bool reaches_input = false;   ///< a floating input of the graph, or something that is not followed
   NodeId stop = NodeId::kNone;  ///< the first node that lets no gradient through, with weights before it
 };
-GradientWay gradient_way(const Terms& terms, ValueId value);
-/// The same where `value` is the loss itself: inputs of the main graph are data, and its weights are initializers.
-GradientWay gradient_way_of_loss(const Terms& terms, ValueId value);
+
+/// The ways of one model's gradients.
+class GradientWays {
+ public:
+  explicit GradientWays(const Analysis& analysis);
+
+  GradientWay of(ValueId value) { return follow(value, false); }
+  /// The same where `value` is the loss itself: inputs of the main graph are data, and its weights are initializers.
+  GradientWay of_loss(ValueId value) { return follow(value, true); }
+  const Terms& terms() const { return terms_; }
+
+ private:
+  GradientWay follow(ValueId value, bool inputs_are_data);
+  /// Of a value that no gradient passes: weights are among what it is computed from.
+  bool has_weights_before(ValueId value);
+
+  Terms terms_;
+  IdVector<ValueId, std::uint32_t> seen_;  // the last walk that came there
+  std::uint32_t walks_ = 0;
+  IdVector<ValueId, bool> behind_weights_;  // made on first use
+};
 
 }  // namespace tensorlint::losses

@@ -48,12 +48,11 @@ class LossDetachedFromParameters : public Rule {
   /// gradient through. One that is not is the loss, and the others are metrics.
   static void check_by_use(const ModelView& view, Reporter& out) {
     const dataflow::Analysis& analysis = view.analysis();
-    const losses::Terms terms(analysis);
+    losses::GradientWays& ways = out.shared<losses::GradientWays>();
     std::vector<std::pair<const losses::LossSite*, NodeId>> detached;
     for (const losses::LossSite& loss : view.losses()) {
       if (view.model().node(loss.meeting).graph != GraphId::kMain) return;
-      const losses::GradientWay prediction = losses::gradient_way(terms, loss.prediction),
-                                target = losses::gradient_way(terms, loss.target);
+      const losses::GradientWay prediction = ways.of(loss.prediction), target = ways.of(loss.target);
       const bool cut = prediction.stop != NodeId::kNone && !prediction.reaches_weight && !prediction.reaches_input;
       if (!cut || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
       detached.emplace_back(&loss, prediction.stop);
@@ -93,13 +92,13 @@ class LossDetachedFromParameters : public Rule {
     const Model& model = view.model();
     for (const ValueId output : one_float_outputs(analysis)) {
       if (!names_loss(model.name_of(output))) continue;
-      const losses::Terms terms(analysis);
-      if (const NodeId product = product_with_zero(terms, output); product != NodeId::kNone) {
+      losses::GradientWays& ways = out.shared<losses::GradientWays>();
+      if (const NodeId product = product_with_zero(ways.terms(), output); product != NodeId::kNone) {
         out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by 0",
                                         Operand(analysis, output).name()));
         return true;
       }
-      const losses::GradientWay way = losses::gradient_way_of_loss(terms, output);
+      const losses::GradientWay way = ways.of_loss(output);
       if (!view.losses().empty() || way.stop == NodeId::kNone || way.reaches_weight || way.reaches_input) return false;
       out.report(way.stop, fmt::format("no gradient of {} reaches a weight", Operand(analysis, output).name()))
           .note_at(way.stop, stop_text(analysis, way.stop));

@@ -23,10 +23,8 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  return std::any_of(model.nodes.begin(), model.nodes.end(), [&](const Node& node) {
-    const auto operands = model.operands(node);
-    if (std::find(operands.begin(), operands.end(), value) == operands.end()) return false;
-    const ops::Opcode opcode = opcode_of(analysis.entry(node));
+  return std::ranges::any_of(analysis.users(value), [&](NodeId user) {
+    const ops::Opcode opcode = opcode_of(analysis.entry(model.node(user)));
     return opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin || opcode == ops::Opcode::kMax;
   });
 }

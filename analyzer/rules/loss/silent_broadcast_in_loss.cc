@@ -17,8 +17,7 @@ class SilentBroadcastInLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    const losses::Terms terms(analysis);
-    losses::AxisOrigins origins(terms);
+    auto& [terms, origins] = out.shared<losses::LossAxes>();
     if (const auto found = losses::find_broadcast(terms, origins, loss)) report_broadcast(analysis, loss, *found, out);
   }
 
@@ -27,14 +26,13 @@ class SilentBroadcastInLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    const losses::Terms terms(analysis);
-    losses::AxisOrigins origins(terms);
+    losses::LossAxes& axes = out.shared<losses::LossAxes>();
     const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
-      return losses::find_broadcast(terms, origins, loss).has_value();
+      return losses::find_broadcast(axes.terms, axes.origins, loss).has_value();
     });
     if (known) return;
     for (const ValueId output : outputs) {
-      const auto found = losses::find_broadcast_in_sum(terms, origins, output);
+      const auto found = losses::find_broadcast_in_sum(axes.terms, axes.origins, output);
       if (!found || analysis.has_failed(found->node)) continue;
       report_in_sum(analysis, output, *found, out);
       return;

@@ -34,8 +34,7 @@ class ReductionOverBatchAxis : public Rule {
       for (const ValueId output : view.model().graph(GraphId::kMain).outputs)
         if (is_one_float(analysis, output)) numbers.push_back(output);
     if (view.losses().empty() && numbers.empty()) return;
-    const Terms terms(analysis);
-    losses::AxisOrigins origins(terms);
+    auto& [terms, origins] = out.shared<losses::LossAxes>();
     Search search{terms, analysis, view.model(), origins, {}};
     for (const LossSite& loss : view.losses()) {
       check_kept_axes(search, loss, out);
@@ -270,9 +269,11 @@ class ReductionOverBatchAxis : public Rule {
 
   /// Less its mean over the batch: then the cosine is a correlation, and the norm a standard deviation.
   static bool is_centred(const Search& search, ValueId value) {
-    const NodeId node = search.terms.maker(search.terms.source(value));
-    if (search.terms.op(node) == Opcode::kMul || search.terms.op(node) == Opcode::kPow)  // its square
-      return is_centred(search, search.terms.operand(node, 0));
+    NodeId node = search.terms.maker(search.terms.source(value));
+    for (int step = 0; step < kMaxSteps; ++step) {
+      if (search.terms.op(node) != Opcode::kMul && search.terms.op(node) != Opcode::kPow) break;  // its square
+      node = search.terms.maker(search.terms.source(search.terms.operand(node, 0)));
+    }
     return search.terms.op(node) == Opcode::kSub &&
            search.terms.op_of(search.terms.source(search.terms.operand(node, 1))) == Opcode::kReduceMean;
   }

@@ -24,10 +24,9 @@ class SoftmaxOverBatchAxis : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    const losses::Terms terms(analysis);
+    auto& [terms, origins] = out.shared<losses::LossAxes>();
     const auto softmax = softmax_of(terms, loss);
     if (!softmax || analysis.has_failed(loss.meeting)) return;
-    losses::AxisOrigins origins(terms);
     check_axes(terms, origins, loss, *softmax, out);
   }
 
@@ -35,8 +34,7 @@ class SoftmaxOverBatchAxis : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     if (view.losses().empty()) return;
-    const losses::Terms terms(analysis);
-    losses::AxisOrigins origins(terms);
+    auto& [terms, origins] = out.shared<losses::LossAxes>();
     const Model& model = view.model();
     for (const NodeId id : model.nodes.ids()) {
       if (model.node(id).graph != GraphId::kMain || terms.op(id) != ops::Opcode::kSoftmax) continue;
