@@ -184,6 +184,21 @@ TEST(OperandExtents, ParametersOfProducts) {
             "{2} has shape [7], for A of shape [5, 2, 4] it has to have one element, or one a row");
 }
 
+TEST(OperandExtents, QuantizationPrecision) {
+  const auto quantize = [](std::int64_t precision) {
+    return Op("QuantizeLinear", 23)
+        .in("float32[3]")
+        .in("float32[]")
+        .in("uint8[]")
+        .with("precision", precision)
+        .infer()
+        .failures;
+  };
+  for (const std::int64_t precision : {0, 1, 10, 16}) EXPECT_TRUE(quantize(precision).empty()) << precision;
+  for (const std::int64_t precision : {-1, 2, 8, 99})
+    EXPECT_EQ(quantize(precision), Labels{"quantization_precision"}) << precision;
+}
+
 TEST(OperandExtents, Stft) {
   const auto stft = [](const char* signal, const char* window) {
     Op op("STFT", 17);

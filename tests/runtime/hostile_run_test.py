@@ -56,6 +56,7 @@ BY_FLOAT = [
     ("Scales", 'y = Resize <mode = "cubic", antialias = 1> (x, , g)', "2", "float[2,3] x"),
     ("RoiAlign", "b = Constant <value_ints = [0]> () y = RoiAlign (x, g, b)", "1, 4", "float[1,1,3,3] x"),
     ("MaxRoiPool", "y = MaxRoiPool <pooled_shape = [2, 2]> (x, g)", "1, 5", "float[1,1,3,3] x"),
+    ("DeformConv", "y = DeformConv (x, w, g)", "1, 8, 2, 2", "float[1,1,3,3] x, float[1,1,2,2] w"),
     ("Exp", "y = Exp (g)", "9", "float x"),
     ("Cast", "y = Cast <to = 7> (g)", "9", "float x"),
     ("Range", "z = Constant <value_float = 0.0> () o = Constant <value_float = 1.0> () r = ReduceMax (g) y = Range (z, r, o)", "2", "float x"),
@@ -75,6 +76,7 @@ MISFIT = [
     ("length of the signal", "float[1,0,1] x", "k = Constant <value_int = 2> () y = STFT (x, k)"),
     ("one a row", "uint8[2,0] a, float[2,0] s, uint8 z, uint8[0,3] b, float r", "y = QLinearMatMul (a, s, z, b, r, z, r, z)"),
     ("one a row", "uint8[4,2] a, uint8[2,3] b, uint8[2,1] z", "y = MatMulInteger (a, b, z)"),
+    ("not the number of a floating dtype", "float[3,4] x, float s", "y = QuantizeLinear <precision = 2> (x, s)"),
     ("numbers a step", "float[2,0,4] q, float[2,0,3] d, float[2,2,2,2] p", 'o, y = LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = "gated"> (q, q, q, p, d)'),
 ]
 

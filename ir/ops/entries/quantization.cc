@@ -17,6 +17,9 @@ const Constraint kZeroPointShape{"quantization_zero_point_shape", ConstraintKind
 const Constraint kQuantizationAxis{"quantization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kBlockSize{"quantization_block_size", ConstraintKind::kAttribute, "block_size is not negative"};
 
+const Constraint kQuantizationPrecision{"quantization_precision", ConstraintKind::kAttribute,
+                                        "precision is a floating dtype"};
+
 /// Shape, scale and zero point of both directions: operands are data, scale, zero point.
 void quantization(Inference& in) {
   DimPool& pool = in.dims();
@@ -71,6 +74,11 @@ void set_named_dtype(Inference& in, int result, std::int64_t code) {
 
 void quantize_linear(Inference& in) {
   quantization(in);
+  const std::int64_t precision = in.int_attribute("precision", 0);
+  if (precision != 0 && !(is_known_dtype(precision) && DTypeSet::floats().contains(static_cast<DType>(precision))))
+    in.fail(kQuantizationPrecision, {},
+            {"{} of QuantizeLinear is {}, which is not the number of a floating dtype", AttributeName("precision"),
+             precision});
   // The zero point's dtype, which binds the result's, wins; without one uint8 is the default.
   if (in.has(2)) return;
   const std::int64_t code = in.int_attribute("output_dtype", 0);
@@ -128,7 +136,7 @@ OpEntry quantizer(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kQuantization{
-    quantizer("QuantizeLinear", quantize_linear),
+    quantizer("QuantizeLinear", quantize_linear).constraint(kQuantizationPrecision),
     quantizer("DequantizeLinear", dequantize_linear),
     OpEntry("DynamicQuantizeLinear").infer(dynamic_quantize_linear),
     with_conv_constraints(OpEntry("QLinearConv").infer(qlinear_conv)).constraint(kScaleShape),

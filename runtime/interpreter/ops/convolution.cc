@@ -371,9 +371,10 @@ class DeformedPatches : public Factor {
         const double below = std::floor(at[axis]), share = at[axis] - below;
         const bool upper = ((corner >> axis) & 1U) != 0;
         const double position = upper ? below + 1 : below;
-        if (!(position >= 0 && position < static_cast<double>(windows_.in[axis]))) weight = 0;
-        weight *= upper ? share : 1 - share;
-        index = index * windows_.in[axis] + (weight != 0 ? static_cast<std::int64_t>(position) : 0);
+        // The share of an infinite position is NaN, and so would its product with 0 be.
+        const bool is_inside = position >= 0 && position < static_cast<double>(windows_.in[axis]);
+        weight = is_inside ? weight * (upper ? share : 1 - share) : 0;
+        index = index * windows_.in[axis] + (is_inside ? static_cast<std::int64_t>(position) : 0);
       }
       if (weight != 0) sum += weight * (*operands_.data)[static_cast<std::size_t>(first + index)];
     }
