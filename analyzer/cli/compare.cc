@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -10,6 +8,7 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/cli/other_program.h"
 #include "analyzer/cli/recorder.h"
 #include "analyzer/findings/source_location.h"
 #include "base/escape.h"
@@ -47,36 +46,21 @@ std::string locations_of(const std::string& path, const std::string& source_root
   return text;
 }
 
-/// A file in memory that the program that is started inherits; -1 where there cannot be one.
-int inherited_file(std::string_view text) {
-  const int descriptor = ::memfd_create("locations", 0);
-  while (descriptor >= 0 && !text.empty()) {
-    const ::ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written <= 0) return -1;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return descriptor;
-}
-
-std::vector<std::string> arguments_of(const std::string& path, const std::string& values,
-                                      const CompareOptions& options) {
-  std::vector<std::string> arguments{"compare", fmt::format("--model={}", path)};
-  const auto add = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) arguments.push_back(fmt::format("--{}={}", name, value));
-  };
-  if (is_text_model(path)) arguments.emplace_back("--text=");
-  for (const std::string& input : options.inputs) arguments.push_back(fmt::format("--inputs={}", input));
-  add("against", values);
-  add("contract", options.contract);
-  add("format", options.format);
-  add("output", options.output);
-  add("window", options.window);
-  add("time-limit", options.time_limit);
-  add("threads", options.threads);
-  if (options.is_chained) arguments.emplace_back("--chained=");
-  if (const int locations = inherited_file(locations_of(path, options.source_root)); locations >= 0)
-    arguments.push_back(fmt::format("--locations={}", locations));
-  return arguments;
+int start_comparison(const std::string& path, const std::string& values, const CompareOptions& options) {
+  Arguments arguments({"compare", fmt::format("--model={}", path)});
+  arguments.add_flag("text", is_text_model(path));
+  arguments.add_each("inputs", options.inputs);
+  arguments.add("against", values);
+  arguments.add("contract", options.contract);
+  arguments.add("format", options.format);
+  arguments.add("output", options.output);
+  arguments.add("window", options.window);
+  arguments.add("time-limit", options.time_limit);
+  arguments.add("threads", options.threads);
+  arguments.add_flag("chained", options.is_chained);
+  const Descriptor locations = memory_file(locations_of(path, options.source_root), Inherited::kYes);
+  if (locations.ok()) arguments.add("locations", fmt::format("{}", locations.number()));
+  return start_runtime(arguments.take());
 }
 
 int compare_model(const CompareOptions& options) {
@@ -95,12 +79,12 @@ int compare_model(const CompareOptions& options) {
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
   if (!options.force)
     if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
-  if (!is_live) return start_runtime(arguments_of(path, options.against, options));
+  if (!is_live) return start_comparison(path, options.against, options);
   const Result<int> code =
       with_recorded_values({options.python, path, options.seed, options.inputs}, [&](const std::string& values) {
         CompareOptions given = options;
         given.inputs.clear();  // they are recorded
-        return in_child([&] { return start_runtime(arguments_of(path, values, given)); });
+        return in_child([&] { return start_comparison(path, values, given); });
       });
   return code ? *code : refuse(code.error().message);
 }

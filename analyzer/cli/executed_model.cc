@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/cli/other_program.h"
 #include "base/escape.h"
 #include "base/output.h"
 
@@ -56,9 +57,7 @@ int refuse_errors(const std::string& path, const SettingsOptions& settings) {
 int start_runtime(std::vector<std::string> arguments) {
   const std::string program = fmt::format("{}/{}", own_folder(), kProgram);
   arguments.insert(arguments.begin(), program);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(arguments);
   ::execv(program.c_str(), pointers.data());
   return refuse(
       fmt::format("{} cannot be started: {}; it is installed beside tensorlint", program, std::strerror(errno)));

@@ -1,7 +1,6 @@
 #include "analyzer/cli/recorder.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "analyzer/cli/command.h"
+#include "analyzer/cli/other_program.h"
 #include "base/descriptor.h"
 #include "base/escape.h"
 
@@ -44,24 +44,10 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// A file in memory that is read from its beginning; not ok where there cannot be one.
-Descriptor file_of(std::string_view text) {
-  Descriptor file(::memfd_create("recorder", MFD_CLOEXEC));
-  while (file.ok() && !text.empty()) {
-    const ::ssize_t written = ::write(file.number(), text.data(), text.size());
-    if (written <= 0) return Descriptor();
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (file.ok() && ::lseek(file.number(), 0, SEEK_SET) != 0) return Descriptor();
-  return file;
-}
-
 /// Becomes Python with the recorder as its program.
 int start_python(std::vector<std::string> arguments, const Descriptor& program) {
   if (::dup2(program.number(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kNotStarted;
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(arguments);
   ::execvp(pointers.front(), pointers.data());
   return kNotStarted;
 }
@@ -79,7 +65,7 @@ int in_child(const std::function<int()>& work) {
 
 Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use) {
   const TemporaryFolder folder;
-  const Descriptor program = file_of(recorder_program("record"));
+  const Descriptor program = memory_file(recorder_program("record"), Inherited::kNo);
   if (folder.path().empty() || !program.ok()) return Error{"there is no place for the values to record", {}};
   std::vector<std::string> arguments{options.python, "-", options.model, "--out", folder.path()};
   if (!options.seed.empty()) arguments.insert(arguments.end(), {"--seed", options.seed});

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/cli/other_program.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -21,25 +21,22 @@ struct RunOptions {
 };
 
 std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options) {
-  std::vector<std::string> arguments{fmt::format("--model={}", path)};
-  const auto add = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) arguments.push_back(fmt::format("--{}={}", name, value));
-  };
-  if (is_text_model(path)) arguments.emplace_back("--text=");
-  for (const std::string& input : options.inputs) arguments.push_back(fmt::format("--inputs={}", input));
-  for (const std::string& name : options.dump) arguments.push_back(fmt::format("--dump={}", name));
-  add("expect", options.expect);
-  add("outputs", options.outputs);
-  add("seed", options.seed);
-  add("memory-limit", options.memory_limit);
-  add("time-limit", options.time_limit);
-  add("threads", options.threads);
-  add("rtol", options.rtol);
-  add("atol", options.atol);
-  add("repeat", options.repeat);
-  if (options.check_facts) arguments.emplace_back("--check-facts=");
-  if (options.timings) arguments.emplace_back("--timings=");
-  return arguments;
+  Arguments arguments({fmt::format("--model={}", path)});
+  arguments.add_flag("text", is_text_model(path));
+  arguments.add_each("inputs", options.inputs);
+  arguments.add_each("dump", options.dump);
+  arguments.add("expect", options.expect);
+  arguments.add("outputs", options.outputs);
+  arguments.add("seed", options.seed);
+  arguments.add("memory-limit", options.memory_limit);
+  arguments.add("time-limit", options.time_limit);
+  arguments.add("threads", options.threads);
+  arguments.add("rtol", options.rtol);
+  arguments.add("atol", options.atol);
+  arguments.add("repeat", options.repeat);
+  arguments.add_flag("check-facts", options.check_facts);
+  arguments.add_flag("timings", options.timings);
+  return arguments.take();
 }
 
 int run_model(const RunOptions& options) {
