@@ -69,7 +69,7 @@ std::string shortened(std::string text, std::size_t limit) {
 
 }  // namespace
 
-std::string escape_for_people(std::string_view text, std::size_t limit) {
+std::string escape_for_display(std::string_view text, std::size_t limit) {
   if (is_plain(text)) return shortened(std::string(text), limit);
   // A hostile text may be long: what the shortening drops is not worth escaping.
   const bool huge = text.size() > 16 * limit + 64;
@@ -97,6 +97,6 @@ std::string escape_for_people(std::string_view text, std::size_t limit) {
   return shortened(std::move(escaped), limit);
 }
 
-std::string quoted_for_people(std::string_view name) { return fmt::format("`{}`", escape_for_people(name)); }
+std::string quoted_for_people(std::string_view name) { return fmt::format("`{}`", escape_for_display(name)); }
 
 }  // namespace tensorlint

@@ -12,7 +12,7 @@ inline constexpr std::size_t kShownLength = 200;
 /// `text` as it may reach a terminal, a report or a page: C0 and C1 controls, DEL, direction marks, other invisible
 /// format characters and invalid UTF-8 become visible (`\n`, `\u202e`, `\xff`); more than `limit` bytes are shortened
 /// in the middle. Escaping twice changes nothing.
-std::string escape_for_people(std::string_view text, std::size_t limit = kShownLength);
+std::string escape_for_display(std::string_view text, std::size_t limit = kShownLength);
 
 /// The escaped text between backticks, the way names stand in messages.
 std::string quoted_for_people(std::string_view name);

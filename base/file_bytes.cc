@@ -14,7 +14,7 @@
 #include <limits>
 #include <mutex>
 
-namespace tensorlint::onnx {
+namespace tensorlint {
 
 /// One live mapping, as the signal handler sees it. Guards are reused and never freed: the handler walks the list
 /// without a lock.
@@ -227,4 +227,4 @@ FileBytes::~FileBytes() {
   }
 }
 
-}  // namespace tensorlint::onnx
+}  // namespace tensorlint

@@ -12,7 +12,7 @@
 #include "base/descriptor.h"
 #include "base/result.h"
 
-namespace tensorlint::onnx {
+namespace tensorlint {
 
 /// The bytes of a file that other programs may be writing: read into memory up to 1 MiB, mapped when larger.
 ///
@@ -81,4 +81,4 @@ class ReadAhead {
   std::size_t asked_end_ = 0, window_ = 0;  ///< what was asked for last
 };
 
-}  // namespace tensorlint::onnx
+}  // namespace tensorlint

@@ -14,7 +14,7 @@
 #include <random>
 #include <utility>
 
-namespace tensorlint::cli {
+namespace tensorlint {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{4} << 20;
@@ -112,4 +112,4 @@ bool wants_colour() {
   return ::isatty(STDOUT_FILENO) == 1 && value("TERM") != "dumb";
 }
 
-}  // namespace tensorlint::cli
+}  // namespace tensorlint

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace tensorlint::cli {
+namespace tensorlint {
 
 /// Writes to a temporary file beside `path` and renames it, so that no half-written file is ever seen there. A device
 /// or FIFO that already exists is written to as it is.
@@ -33,4 +33,4 @@ void reserve_standard_streams();
 /// CLICOLOR=0 or TERM=dumb turn them off. NO_COLOR wins over all others.
 bool wants_colour();
 
-}  // namespace tensorlint::cli
+}  // namespace tensorlint

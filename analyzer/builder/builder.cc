@@ -58,12 +58,12 @@ Data Data::raw(DType dtype, std::vector<std::int64_t> dims, std::string bytes) {
 
 std::string Finding::to_text() const {
   std::string text = fmt::format("{}{}: {} [{} {}]\n", lined(place), builder::to_text(severity),
-                                 escape_for_people(message, 2000), code, rule);
-  if (!place.source.empty()) text += fmt::format("    {}\n", escape_for_people(place.source));
-  if (!module.empty()) text += fmt::format("    in module `{}`\n", escape_for_people(module));
+                                 escape_for_display(message, 2000), code, rule);
+  if (!place.source.empty()) text += fmt::format("    {}\n", escape_for_display(place.source));
+  if (!module.empty()) text += fmt::format("    in module `{}`\n", escape_for_display(module));
   for (const Note& note : notes)
-    text += fmt::format("{}note: {}\n", lined(note.place), escape_for_people(note.message, 2000));
-  for (const std::string& fix : fixes) text += fmt::format("fix: {}\n", escape_for_people(fix, 2000));
+    text += fmt::format("{}note: {}\n", lined(note.place), escape_for_display(note.message, 2000));
+  for (const std::string& fix : fixes) text += fmt::format("fix: {}\n", escape_for_display(fix, 2000));
   return text;
 }
 

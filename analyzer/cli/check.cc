@@ -155,7 +155,7 @@ int run_check(const CheckOptions& options) {
       if (std::ranges::none_of(rules::all_rules(),
                                [&](const rules::Rule* rule) { return of.selection.allows(rule->info()); }))
         write_stderr(fmt::format("tensorlint: no rule runs on {}: all selected rules are ignored\n",
-                                 escape_for_people(file.path, 2000)));
+                                 escape_for_display(file.path, 2000)));
     }
     configs.push_back(std::move(*config));
   }

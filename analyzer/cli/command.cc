@@ -25,7 +25,7 @@ Registry& registry() {
 }  // namespace
 
 int refuse(std::string_view message) {
-  write_stderr(fmt::format("tensorlint: {}\n", escape_for_people(message, 2000)));
+  write_stderr(fmt::format("tensorlint: {}\n", escape_for_display(message, 2000)));
   return kExitNotChecked;
 }
 

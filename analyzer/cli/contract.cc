@@ -29,7 +29,7 @@ constexpr std::string_view kFormats[] = {"text", "json"};
 /// Names that a reader may look up again are kept longer than what only people read.
 constexpr std::size_t kIdentifierLength = 1000;
 
-std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
+std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
 struct ContractOptions {
   std::string model, format = "text";
@@ -54,10 +54,10 @@ class ContractReport {
       text += '\n';
       if (requirement.node == NodeId::kNone) continue;
       const Node& node = model_.node(requirement.node);
-      text += fmt::format("    asked for by node `{}` ({})", escape_for_people(model_.label(requirement.node), 200),
-                          escape_for_people(model_.text(model_.op(node).name), 200));
+      text += fmt::format("    asked for by node `{}` ({})", escape_for_display(model_.label(requirement.node), 200),
+                          escape_for_display(model_.text(model_.op(node).name), 200));
       const findings::SourceLocation& place = locations_.of(requirement.node).place;
-      if (place.known()) text += fmt::format(" at {}:{}", escape_for_people(place.file, 2000), place.line);
+      if (place.known()) text += fmt::format(" at {}:{}", escape_for_display(place.file, 2000), place.line);
       text += '\n';
     }
     return text + summary();
@@ -86,7 +86,7 @@ class ContractReport {
   /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522".
   std::string line_of(const Requirement& requirement) const {
     if (requirement.kind == RequirementKind::kRange) {
-      const std::string name = escape_for_people(model_.name_of(requirement.elements_of), 200);
+      const std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
       const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
       if (!requirement.most) return least + name;
       return fmt::format("{}{} < {}", least, name, dim_text(pool_.add(*requirement.most, pool_.constant(1))));
@@ -112,7 +112,7 @@ class ContractReport {
       if (pool_.is_named(symbol)) return std::nullopt;
       return pool_.symbol(axis_name(symbol));
     });
-    return escape_for_people(pool_.to_text(named), kIdentifierLength);
+    return escape_for_display(pool_.to_text(named), kIdentifierLength);
   }
 
   std::string axis_name(Dim symbol) const {

@@ -30,12 +30,12 @@ Result<std::string> errors_of(const std::string& path, const SettingsOptions& op
   std::size_t errors = 0;
   for (const findings::Finding& finding : pipeline->check().findings) {
     if (finding.severity != findings::Severity::kError || ++errors > kShownErrors) continue;
-    text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_people(finding.message, 2000));
+    text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_display(finding.message, 2000));
   }
   if (errors == 0) return text;
   if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
   return text + fmt::format("tensorlint: {} has {} error{}: `tensorlint check` shows where, `--force` runs it anyway",
-                            escape_for_people(path, 2000), errors, errors == 1 ? "" : "s");
+                            escape_for_display(path, 2000), errors, errors == 1 ? "" : "s");
 }
 
 /// The folder of this program.

@@ -6,8 +6,8 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/rules/rule.h"
+#include "base/did_you_mean.h"
 #include "base/output.h"
-#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -20,7 +20,7 @@ int run_explain(const std::string& name) {
     rule = rules::find_rule(code);
   }
   if (rule == nullptr) {
-    const std::string meant = suggestion(name, rules::rule_names().words());
+    const std::string meant = did_you_mean(name, rules::rule_names().words());
     return refuse(
         fmt::format("no rule is called `{}`{}", name, meant.empty() ? "; `tensorlint rules` lists them" : meant));
   }

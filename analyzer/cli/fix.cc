@@ -36,7 +36,7 @@ struct FixOptions {
 constexpr int kMaxRounds = 16;
 constexpr TextOptions kDiffText{.max_elements = 16};
 
-std::string people(std::string_view text) { return escape_for_people(text, 2000); }
+std::string people(std::string_view text) { return escape_for_display(text, 2000); }
 
 /// The lines of a report, each escaped by itself.
 std::string people_lines(std::string_view text) {

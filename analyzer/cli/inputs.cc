@@ -191,7 +191,7 @@ Result<ModelBytes> open_model(const std::string& path) {
     const auto text = std::make_shared<const std::string>(std::move(*read));
     return ModelBytes{.bytes = *text, .is_text = is_text_model(path, *text), .owner = text, .file = nullptr};
   }
-  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path);
   if (!file) return file.error();
   return ModelBytes{.bytes = (*file)->bytes(), .is_text = is_text_model(path), .owner = *file, .file = *file};
 }

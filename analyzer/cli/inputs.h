@@ -51,8 +51,8 @@ Result<pipeline::Pipeline> load(const std::string& path, const pipeline::Options
 struct ModelBytes {
   std::string_view bytes;
   bool is_text = false;
-  std::shared_ptr<const void> owner;            ///< of the bytes
-  std::shared_ptr<const onnx::FileBytes> file;  ///< null for standard input
+  std::shared_ptr<const void> owner;      ///< of the bytes
+  std::shared_ptr<const FileBytes> file;  ///< null for standard input
   /// Views into the bytes.
   Result<Model> read(const std::string& path) const;
 };

@@ -127,7 +127,7 @@ std::vector<char*> with_familiar_words(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tensorlint::cli::reserve_standard_streams();
+  tensorlint::reserve_standard_streams();
   tensorlint::cli::tune_allocator();
   std::signal(SIGXFSZ, SIG_IGN);  // a file above the user's limit is an error of write(), and taken away again
   // Behind `--` stand flags for the compiler, which only C++ inputs need.
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   try {
     return tensorlint::cli::run(argc, with_familiar_words(argc, argv).data());
   } catch (const std::exception& fault) {
-    tensorlint::cli::write_stderr(fmt::format("tensorlint: internal error: {}\n", fault.what()));
+    tensorlint::write_stderr(fmt::format("tensorlint: internal error: {}\n", fault.what()));
     return tensorlint::cli::kExitInternal;
   }
 }

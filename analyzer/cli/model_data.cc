@@ -239,7 +239,7 @@ std::optional<std::string> copy_data_file(const std::string& model, const Data& 
     }
     folder = Descriptor(::openat(folder.number(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.ok())
-      return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is not a folder", escape_for_people(name))
+      return errno == ENOTDIR || errno == ELOOP ? fmt::format("`{}` is not a folder", escape_for_display(name))
                                                 : std::strerror(errno);
   }
   std::string temporary;
@@ -347,8 +347,8 @@ Result<std::string> write_model(const Model& model, std::span<const std::string_
         return Error{fmt::format("cannot copy `{}` to `{}`: {}; nothing is written", data.location,
                                  folder + "/" + data.location, *fault),
                      {}};
-      text +=
-          fmt::format("copied {}, {}\n", escape_for_people(folder + "/" + data.location, 2000), size_text(data.size()));
+      text += fmt::format("copied {}, {}\n", escape_for_display(folder + "/" + data.location, 2000),
+                          size_text(data.size()));
     }
   }
   if (HeldSignals::waiting()) return Error{"interrupted; nothing is written", {}};

@@ -37,7 +37,7 @@ std::string copies_text(const dataflow::Analysis& analysis, const placement::Run
 }
 
 /// Lets go of the pages of a piece of the file; what is not of the file stays.
-void release(const onnx::FileBytes& file, std::string_view piece) {
+void release(const FileBytes& file, std::string_view piece) {
   const std::string_view whole = file.bytes();
   if (std::less_equal<>()(whole.data(), piece.data()) &&
       std::less_equal<>()(piece.data() + piece.size(), whole.data() + whole.size()))
@@ -51,7 +51,7 @@ int run_place(const PlaceOptions& options) {
   if (is_text_model(options.input)) return refuse("placing models in text is not built yet");
   const auto settings = settings_of(options.input, options.settings);
   if (!settings) return refuse(settings.error().message);
-  const auto bytes = onnx::FileBytes::open(options.input);
+  const auto bytes = FileBytes::open(options.input);
   if (!bytes) return refuse(bytes.error().message);
   Result<Model> read = read_onnx_bytes((*bytes)->bytes(), options.input, *bytes);
   if (!read) return refuse(fmt::format("{}: {}", options.input, read.error().message));
@@ -71,7 +71,7 @@ int run_place(const PlaceOptions& options) {
   if (violation != nullptr || !known.placement().violations().empty()) {
     const NodeId node = violation != nullptr ? violation->node : known.placement().violations()[0].node;
     return refuse(fmt::format("{}: node `{}` would fail in the placed model; nothing is written", options.input,
-                              escape_for_people(placed->model().label(node), 200)));
+                              escape_for_display(placed->model().label(node), 200)));
   }
   if (const auto changed = (*bytes)->check_unchanged()) return refuse(changed->message);
 
@@ -87,7 +87,7 @@ int run_place(const PlaceOptions& options) {
                     [&](std::string_view piece) { release(**bytes, piece); });
     if (!copied) return refuse(copied.error().message);
     text += *copied;
-    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_people(options.output, 2000), plan->transfers,
+    text += fmt::format("wrote {} with {} Transfer{}\n", escape_for_display(options.output, 2000), plan->transfers,
                         plan->transfers == 1 ? "" : "s");
   }
   const auto error = write_stdout(text);

@@ -9,11 +9,11 @@
 
 #include "analyzer/cli/placement_file.h"
 #include "analyzer/cli/signature_file.h"
+#include "base/did_you_mean.h"
 #include "base/escape.h"
 #include "base/glob.h"
 #include "base/output.h"
 #include "base/small_file.h"
-#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -94,7 +94,7 @@ Result<Settings> Settings::make(const SettingsOptions& options) {
       if (unknown.empty() && rules::rule_names().matching(word).empty()) unknown = word;
     });
     if (!unknown.empty()) {
-      const std::string meant = suggestion(unknown, rules::rule_names().words());
+      const std::string meant = did_you_mean(unknown, rules::rule_names().words());
       return Error{
           fmt::format("no rule is called `{}`{}", unknown, meant.empty() ? "; `tensorlint rules` lists them" : meant),
           {}};
@@ -181,7 +181,7 @@ void Settings::announce(const config::Config& config) {
   if (options_.quiet || !announced_.insert(config.path).second || announced_.size() > kMaxAnnounced + 1) return;
   write_stderr(announced_.size() > kMaxAnnounced
                    ? std::string("tensorlint: more configuration files are used\n")
-                   : fmt::format("tensorlint: using {}\n", escape_for_people(config.path, 2000)));
+                   : fmt::format("tensorlint: using {}\n", escape_for_display(config.path, 2000)));
 }
 
 InputSettings Settings::of(const std::string& input, const std::shared_ptr<const config::Config>& config) const {
@@ -216,8 +216,11 @@ InputSettings Settings::of(const std::string& input, const std::shared_ptr<const
   for (const auto* ignore : {&file.ignore, &options_.ignore})
     for_each_word(*ignore, [&](std::string_view word) { settings.selection.ignore(word); });
   leave_out(settings.selection);
-  // ONNX requires sorted nodes; onnxruntime sorts them, and its own converter to half precision writes unsorted ones.
-  if (options_.target == "onnx") settings.selection.set_severity("use-before-definition", findings::Severity::kError);
+  // ONNX requires sorted nodes and imported domains; onnxruntime sorts the nodes, which its own converter to half
+  // precision leaves unsorted, and takes its newest version of a domain that it knows.
+  if (options_.target == "onnx")
+    for (const std::string_view rule : {"use-before-definition", "missing-opset-import"})
+      settings.selection.set_severity(rule, findings::Severity::kError);
   for (const auto& [rule, severity] : file.severities) settings.selection.set_severity(rule, severity);
   for (const auto& [glob, suppression] : file.suppressions) {
     if (!matches_path(glob, path)) continue;

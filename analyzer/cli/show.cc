@@ -66,7 +66,7 @@ int run_show(const ShowOptions& options) {
     const Result<std::string> text = show_one(path, options);
     const std::string gap = &path == options.models.data() ? "" : "\n";
     const std::string heading = options.models.size() > 1 && options.format == "text"
-                                    ? fmt::format("{}== {}\n", gap, escape_for_people(path, 2000))
+                                    ? fmt::format("{}== {}\n", gap, escape_for_display(path, 2000))
                                     : "";
     if (!text) {
       code = refuse(text.error().message);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/suggestion.h"
+#include "base/did_you_mean.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -20,9 +20,9 @@ std::string or_help(const std::string& hint, const std::string& help) { return h
 std::string unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
-  return fmt::format(
-      "unknown command `{}`{}", word,
-      or_help(suggestion(word, std::vector<std::string_view>(names.begin(), names.end())), "see `tensorlint --help`"));
+  return fmt::format("unknown command `{}`{}", word,
+                     or_help(did_you_mean(word, std::vector<std::string_view>(names.begin(), names.end())),
+                             "see `tensorlint --help`"));
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
@@ -42,7 +42,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, const
     for (const CLI::Option* each : command.get_options())
       for (const std::string& name : each->get_lnames()) names.push_back("--" + name);
     return fmt::format("{} has no option `{}`{}", parsed.empty() ? "tensorlint" : command.get_name(), option,
-                       or_help(suggestion(option, std::vector<std::string_view>(names.begin(), names.end())), help));
+                       or_help(did_you_mean(option, std::vector<std::string_view>(names.begin(), names.end())), help));
   }
   const std::string said = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && said.starts_with('-')) {

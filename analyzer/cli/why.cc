@@ -8,8 +8,8 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/reports/why.h"
+#include "base/did_you_mean.h"
 #include "base/output.h"
-#include "base/suggestion.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -35,7 +35,7 @@ std::string hint(const Model& model, const std::string& name) {
     if (const std::string_view candidate = model.name_of(static_cast<ValueId>(i));
         candidate.size() <= kLongestCandidate)
       candidates.push_back(candidate);
-  const std::string nearest = suggestion(name, candidates);
+  const std::string nearest = did_you_mean(name, candidates);
   return nearest.empty() ? "; `tensorlint show` lists them" : nearest;
 }
 

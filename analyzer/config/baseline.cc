@@ -77,7 +77,7 @@ void Baseline::add(const std::string& input, std::span<const findings::Finding> 
   auto& entries = inputs_[key(input)];
   const auto add_place = [&entries](const findings::Finding& place) {
     Entry& entry = entries[findings::fingerprint(place)];
-    if (entry.count++ == 0) entry = {std::string(place.rule), escape_for_people(place.message, 500), 1};
+    if (entry.count++ == 0) entry = {std::string(place.rule), escape_for_display(place.message, 500), 1};
   };
   for (const findings::Finding& finding : findings) {
     add_place(finding);

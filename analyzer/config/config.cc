@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "analyzer/config/toml_file.h"
+#include "base/did_you_mean.h"
 #include "base/small_file.h"
-#include "base/suggestion.h"
 
 namespace tensorlint::config {
 namespace {
@@ -43,7 +43,7 @@ class ConfigReader {
   }
 
   Error unknown_key(const toml::key& key, std::span<const std::string_view> known, std::string_view where) const {
-    return wrong(key.source(), fmt::format("unknown key `{}`{}{}", key.str(), where, suggestion(key.str(), known)));
+    return wrong(key.source(), fmt::format("unknown key `{}`{}{}", key.str(), where, did_you_mean(key.str(), known)));
   }
 
   MaybeError read_file(const toml::table& file) {

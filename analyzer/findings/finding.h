@@ -61,7 +61,7 @@ struct DeviceWitness {
   std::vector<std::string> calls;  ///< labels of the calling nodes, outermost first
 };
 
-/// What a rule found. Strings are as they came from the input: whatever prints them escapes (escape_for_people).
+/// What a rule found. Strings are as they came from the input: whatever prints them escapes (escape_for_display).
 struct Finding {
   std::string_view rule;  ///< name; static storage
   std::string_view code;

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/suggestion.h"
+#include "base/did_you_mean.h"
 
 namespace tensorlint::findings {
 
@@ -25,7 +25,7 @@ std::vector<std::string_view> RuleNames::matching(std::string_view pattern) cons
 }
 
 std::string RuleNames::unknown(std::string_view pattern) const {
-  return fmt::format("no rule is called `{}`{}", pattern, suggestion(pattern, words_));
+  return fmt::format("no rule is called `{}`{}", pattern, did_you_mean(pattern, words_));
 }
 
 }  // namespace tensorlint::findings

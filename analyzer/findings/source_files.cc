@@ -92,7 +92,7 @@ const SourceFiles::File* SourceFiles::read(const fs::path& path) {
   if (!is_new) return &file;
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > kMaxFileBytes || size > kMaxBytes - bytes_) return &file;
-  const auto bytes = onnx::FileBytes::open(path.string());
+  const auto bytes = FileBytes::open(path.string());
   if (!bytes || (*bytes)->bytes().size() > kMaxFileBytes) return &file;  // it may have grown since
   file.owner = *bytes;
   file.text = (*bytes)->bytes();

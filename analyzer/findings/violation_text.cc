@@ -42,7 +42,7 @@ class NamesOfNode : public ops::ValueNames {
 
 std::string violation_text(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {
   const NamesOfNode names(analysis.model(), violation.node);
-  return escape_for_people(to_text(violation.message, analysis.facts(), names), kMessageLength);
+  return escape_for_display(to_text(violation.message, analysis.facts(), names), kMessageLength);
 }
 
 std::string witness_text(const dataflow::Analysis& analysis, const dataflow::NodeViolation& violation) {

@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 /// Paths and names that a reader may look up again are kept longer than what only people read.
 constexpr std::size_t kIdentifierLength = 1000;
 
-std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
-std::string prose(std::string_view text) { return escape_for_people(text, 2 * kIdentifierLength); }
+std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
+std::string prose(std::string_view text) { return escape_for_display(text, 2 * kIdentifierLength); }
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(identifier(text)); }
 Json number_or_null(std::uint32_t number) { return number == 0 ? Json() : Json(number); }

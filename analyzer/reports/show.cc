@@ -54,7 +54,7 @@ std::string element_text(const DimPool& dims, Dim element) {
   const auto number = dims.as_constant(element);
   if (number == std::numeric_limits<std::int64_t>::max()) return "INT64_MAX";
   if (number == std::numeric_limits<std::int64_t>::min()) return "INT64_MIN";
-  return escape_for_people(dims.to_text(element));
+  return escape_for_display(dims.to_text(element));
 }
 
 /// The contents of a small tensor: " = {1, N}", of a scalar " = 1"; nothing where they are not known.
@@ -99,7 +99,7 @@ std::string fact_text(const dataflow::Analysis& analysis, ValueId value, ExtentN
   const FactId id = names.name(analysis.fact_id(value));
   const Fact& fact = facts.fact(id);
   const std::string contents = contents_text(facts, fact);
-  return escape_for_people(facts.to_text(id), kMessageLength) + (contents.empty() ? bounds_text(fact) : contents);
+  return escape_for_display(facts.to_text(id), kMessageLength) + (contents.empty() ? bounds_text(fact) : contents);
 }
 
 bool ShowFilter::matches(const Model& model, NodeId id, findings::LocationResolver& locations) const {
@@ -152,7 +152,7 @@ class ShowPrinter {
       if (!filter_.any() || filter_.matches(model_, node, locations_)) nodes.push_back(node);
     if (filter_.any() && nodes.empty()) return;
     fmt::format_to(std::back_inserter(out_), "{}{}\n", out_.empty() ? "" : "\n",
-                   escape_for_people(model_.graph_path(id)));
+                   escape_for_display(model_.graph_path(id)));
     if (!filter_.any()) {
       for (const ValueId value : graph.inputs)
         if (value != ValueId::kAbsent) add_value(value, "  input ");
@@ -163,14 +163,14 @@ class ShowPrinter {
 
   void add_node(NodeId id) {
     const Node& node = model_.node(id);
-    const std::string label = escape_for_people(model_.label(id));
+    const std::string label = escape_for_display(model_.label(id));
     fmt::format_to(
         std::back_inserter(out_), "  {}{}", label,
-        label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_people(model_.text(model_.op(node).name))));
+        label.starts_with('#') ? "" : fmt::format(" ({})", escape_for_display(model_.text(model_.op(node).name))));
     // What is filtered does not show where the operands come from, so they get lines of their own.
     if (!filter_.any()) out_ += operand_names(node);
     if (const std::string_view reason = analysis_.reason(id); !reason.empty())
-      fmt::format_to(std::back_inserter(out_), "  # {}", escape_for_people(reason));
+      fmt::format_to(std::back_inserter(out_), "  # {}", escape_for_display(reason));
     out_ += '\n';
     if (filter_.any()) {
       std::set<ValueId> seen;  // an operand that is used twice is shown once
@@ -185,14 +185,14 @@ class ShowPrinter {
     std::vector<std::string> names;
     const std::span<const ValueId> operands = model_.operands(node);
     for (const ValueId value : operands.first(std::min(operands.size(), kShownOperands)))
-      names.push_back(value == ValueId::kAbsent ? "_" : escape_for_people(model_.name_of(value)));
+      names.push_back(value == ValueId::kAbsent ? "_" : escape_for_display(model_.name_of(value)));
     if (operands.size() > kShownOperands) names.push_back(fmt::format("and {} more", operands.size() - kShownOperands));
     return names.empty() ? "" : fmt::format(" <- {}", fmt::join(names, ", "));
   }
 
   void add_value(ValueId value, std::string_view indent) {
     std::size_t named = names_.symbols().size();
-    fmt::format_to(std::back_inserter(out_), "{}{}: {}", indent, escape_for_people(model_.name_of(value)),
+    fmt::format_to(std::back_inserter(out_), "{}{}: {}", indent, escape_for_display(model_.name_of(value)),
                    fact_text(analysis_, value, names_));
     if (const auto devices = placement_.devices(value); placement_.any_source() && !devices.empty())
       fmt::format_to(std::back_inserter(out_), " on {}", fmt::join(devices, " or "));

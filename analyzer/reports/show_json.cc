@@ -26,7 +26,7 @@ constexpr std::size_t kIdentifierLength = 1000;
 /// known.
 constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
 
-std::string identifier(std::string_view text) { return escape_for_people(text, kIdentifierLength); }
+std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
 Json bound(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
@@ -115,7 +115,7 @@ class FactPrinter {
     const std::string text = dims.to_text(dim);
     if (is_cut_off(text) || text.size() > formula_bytes_) return {};
     formula_bytes_ -= text.size();
-    return escape_for_people(text, 4 * text.size());
+    return escape_for_display(text, 4 * text.size());
   }
 
   static Json dtypes_json(DTypeSet dtypes) {
@@ -268,7 +268,7 @@ class ShowDocument {
     out_.open('[');
     for (const losses::LossSite& loss : sites)
       out_.put({{"kind", ops::to_text(loss.kind)},
-                {"node", identifier(model_.label(loss.meeting))},
+                {"node", identifier(model_.label(loss.anchor))},
                 {"prediction", identifier(model_.name_of(loss.prediction_source))},
                 {"target", identifier(model_.name_of(loss.target_source))}});
     out_.close(']');

@@ -32,9 +32,9 @@ class TextReport {
       add(finding);
     }
     for (const auto& [code, number] : infos)
-      if (number > kShownInfos) line("{} more of {} in {}", number - kShownInfos, code, escape_for_people(input.path));
+      if (number > kShownInfos) line("{} more of {} in {}", number - kShownInfos, code, escape_for_display(input.path));
     if (input.omitted() > 0)
-      line("{} more findings in {} are not shown (--max-findings)", input.omitted(), escape_for_people(input.path));
+      line("{} more findings in {} are not shown (--max-findings)", input.omitted(), escape_for_display(input.path));
     counts_ += input.counts;
     places_ += input.places;
     suppressed_ += input.suppressed;
@@ -47,7 +47,7 @@ class TextReport {
 
   void add_timings(const findings::InputReport& input) {
     line("{}: load {:.1f} ms, infer {:.1f} ms, rules {:.1f} ms, total {:.1f} ms, peak {:.1f} MiB",
-         escape_for_people(input.path), 1e3 * input.seconds.load, 1e3 * input.seconds.infer, 1e3 * input.seconds.rules,
+         escape_for_display(input.path), 1e3 * input.seconds.load, 1e3 * input.seconds.infer, 1e3 * input.seconds.rules,
          1e3 * input.seconds.total, static_cast<double>(input.peak_rss_bytes) / 1048576.0);
   }
 
@@ -100,15 +100,15 @@ class TextReport {
   }
 
   static std::string place_text(const findings::SourceLocation& place) {
-    std::string text = escape_for_people(place.file);
+    std::string text = escape_for_display(place.file);
     if (place.line > 0) text += fmt::format(":{}", place.line);
     if (place.column > 0) text += fmt::format(":{}", place.column);
     return text;
   }
 
   void add_failure(const findings::InputReport& input) {
-    line("{} {}: {}\n", painted("cannot check", colour_of(findings::Severity::kError)), escape_for_people(input.path),
-         escape_for_people(input.error, kMessageLength));
+    line("{} {}: {}\n", painted("cannot check", colour_of(findings::Severity::kError)), escape_for_display(input.path),
+         escape_for_display(input.error, kMessageLength));
   }
 
   void add_source(const findings::SourceLocation& place) {
@@ -117,31 +117,31 @@ class TextReport {
     if (indent == std::string::npos) return;
     const std::string number = fmt::format("{}", place.line);
     line("{} {} {}", painted(fmt::format("{:>5}", number), "2"), painted("|", "2"),
-         escape_for_people(place.source.substr(indent), kSourceLength));
+         escape_for_display(place.source.substr(indent), kSourceLength));
   }
 
   void add(const findings::Finding& finding) {
     const std::string head = fmt::format("{}[{} {}]", findings::to_text(finding.severity), finding.code, finding.rule);
     const bool may = finding.certainty == ops::Certainty::kMay;
     line("{}: {}", painted(head, colour_of(finding.severity)),
-         painted(escape_for_people(finding.message, kMessageLength), "1"));
+         painted(escape_for_display(finding.message, kMessageLength), "1"));
     const std::string node =
-        finding.node.empty() ? fmt::format("graph `{}`", escape_for_people(finding.graph)) : node_text(finding);
+        finding.node.empty() ? fmt::format("graph `{}`", escape_for_display(finding.graph)) : node_text(finding);
     if (finding.place.known()) {
       line("  {} {}", painted("-->", "2"), place_text(finding.place));
       add_source(finding.place);
       const std::string of_model =
-          finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_people(finding.path));
+          finding.place.file == finding.path ? "" : fmt::format(" of {}", escape_for_display(finding.path));
       if (!finding.node.empty() || !finding.graph.empty()) line("   in {}{}", node, of_model);
     } else {
-      line("  {} {}: {}", painted("-->", "2"), escape_for_people(finding.path), node);
+      line("  {} {}: {}", painted("-->", "2"), escape_for_display(finding.path), node);
     }
-    if (!finding.module.empty()) line("   in module `{}`", escape_for_people(finding.module));
+    if (!finding.module.empty()) line("   in module `{}`", escape_for_display(finding.module));
     if (!finding.also.empty()) add_places(finding);
-    if (may && !finding.witness.empty()) line("   when: {}", escape_for_people(finding.witness, kMessageLength));
+    if (may && !finding.witness.empty()) line("   when: {}", escape_for_display(finding.witness, kMessageLength));
     for (const findings::Note& note : finding.notes) add(note, finding.place);
     for (const findings::Fix& fix : finding.fixes)
-      line("   {}: {}{}", painted("fix", "32"), escape_for_people(fix.message, kMessageLength),
+      line("   {}: {}{}", painted("fix", "32"), escape_for_display(fix.message, kMessageLength),
            fix.applicability == findings::Applicability::kSafe ? "" : " (check that this is what you mean)");
     out_ += '\n';
   }
@@ -159,7 +159,7 @@ class TextReport {
     for (const findings::Finding* place : shown) {
       const std::string_view name = !place->node.empty() ? place->node : place->value;
       text += fmt::format("{}`{}`", text.empty() ? "" : ", ",
-                          escape_for_people(name.empty() ? std::string_view(place->graph) : name));
+                          escape_for_display(name.empty() ? std::string_view(place->graph) : name));
       if (place->place.known() && line_of(*place) != line_of(finding))
         text += fmt::format(" ({})", place_text(place->place));
     }
@@ -175,7 +175,7 @@ class TextReport {
       if (!known.insert(without_names(place.message)).second) continue;
       if (known.size() > kShownMessages + 1)
         return line("   and with other messages at more places: see --format json");
-      line("   there: {}", escape_for_people(place.message, kMessageLength));
+      line("   there: {}", escape_for_display(place.message, kMessageLength));
     }
   }
 
@@ -190,18 +190,18 @@ class TextReport {
   }
 
   static std::string node_text(const findings::Finding& finding) {
-    std::string text = fmt::format("node `{}`", escape_for_people(finding.node));
+    std::string text = fmt::format("node `{}`", escape_for_display(finding.node));
     if (!finding.op.empty() && finding.node.find('(') == std::string::npos)
-      text += fmt::format(" ({})", escape_for_people(finding.op));
-    if (finding.graph != "main") text += fmt::format(" of graph `{}`", escape_for_people(finding.graph));
+      text += fmt::format(" ({})", escape_for_display(finding.op));
+    if (finding.graph != "main") text += fmt::format(" of graph `{}`", escape_for_display(finding.graph));
     return text;
   }
 
   /// A note whose line is that of the finding does not show it again.
   void add(const findings::Note& note, const findings::SourceLocation& shown) {
     std::string where;
-    if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_people(note.node));
-    line("   {}: {}{}", painted("note", "36"), escape_for_people(note.message, kMessageLength), where);
+    if (!note.node.empty()) where = fmt::format(" (node `{}`)", escape_for_display(note.node));
+    line("   {}: {}{}", painted("note", "36"), escape_for_display(note.message, kMessageLength), where);
     if (!note.place.known() || (note.place.file == shown.file && note.place.line == shown.line)) return;
     line("     {} {}", painted("-->", "2"), place_text(note.place));
     add_source(note.place);

@@ -26,7 +26,7 @@ constexpr int kMaxLines = 2000;
 constexpr std::size_t kMaxIndent = 60, kMaxSources = 256;
 
 std::string name_of(const Model& model, ValueId value) {
-  return fmt::format("`{}`", escape_for_people(model.name_of(value)));
+  return fmt::format("`{}`", escape_for_display(model.name_of(value)));
 }
 
 /// The value of each body that a control-flow node makes `result` of, or of the function that a node calls.
@@ -61,8 +61,8 @@ std::string_view word_for(const Model& model, ValueId value) {
 }
 
 std::string node_text(const Model& model, NodeId node) {
-  return fmt::format("node `{}` ({})", escape_for_people(model.label(node)),
-                     escape_for_people(model.text(model.op(model.node(node)).name)));
+  return fmt::format("node `{}` ({})", escape_for_display(model.label(node)),
+                     escape_for_display(model.text(model.op(model.node(node)).name)));
 }
 
 /// Where a value came from, in words: "`x`, an input", "`y`, made by node `n` (Op)".
@@ -172,7 +172,7 @@ std::string device_text(const placement::Placement& placement, ValueId value) {
 std::string code_text(const Model& model, const findings::SourceLocation& place) {
   const std::size_t indent = place.source.find_first_not_of(" \t");
   if (indent == std::string::npos || place.file == model.path) return {};
-  return fmt::format("    {} | {}\n", place.line, escape_for_people(std::string_view(place.source).substr(indent)));
+  return fmt::format("    {} | {}\n", place.line, escape_for_display(std::string_view(place.source).substr(indent)));
 }
 
 /// What the names `?1`, `?2`, ... stand for, a line each.
@@ -209,7 +209,7 @@ std::string why_text(const WhySources& from, ValueId value) {
     const Value& self = model.value(current);
     const std::string of = self.graph == GraphId::kMain
                                ? ""
-                               : fmt::format(" of graph `{}`", escape_for_people(model.graph_path(self.graph)));
+                               : fmt::format(" of graph `{}`", escape_for_display(model.graph_path(self.graph)));
     text += fmt::format("{}{} is {}{}\n", name_of(model, current), of, fact_text(analysis, current, names),
                         device_text(from.placement, current));
     const std::string unknown = unknown_lines(analysis, current, current == value);
@@ -227,7 +227,7 @@ std::string why_text(const WhySources& from, ValueId value) {
     const Node& node = model.node(self.producer);
     text += "  made by " + node_text(model, self.producer);
     const findings::SourceLocation& place = places.of(self.producer).place;
-    text += place.known() ? fmt::format(" at {}:{}\n", escape_for_people(place.file), place.line) : "\n";
+    text += place.known() ? fmt::format(" at {}:{}\n", escape_for_display(place.file), place.line) : "\n";
     text += code_text(model, place);
     for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
       text += fmt::format("  it fails: {}\n", findings::violation_text(analysis, violation));
@@ -252,7 +252,7 @@ std::string why_text(const WhySources& from, ValueId value) {
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));
     text += found.node == NodeId::kNone
                 ? fmt::format(", {}\n", word_for(model, found.value))
-                : fmt::format(", made by node `{}`\n", escape_for_people(model.label(found.node)));
+                : fmt::format(", made by node `{}`\n", escape_for_display(model.label(found.node)));
   };
   origin(Aspect::kDtype, "dtype");
   origin(Aspect::kShape, "shape");
@@ -283,7 +283,7 @@ std::string remarks(const dataflow::Analysis& analysis, ValueId value, findings:
   if (self.origin != ValueOrigin::kNode) return fmt::format(", {}", word_for(model, value));
   std::string text = ", made by " + node_text(model, self.producer);
   if (const findings::SourceLocation& place = places.of(self.producer).place; place.known())
-    text += fmt::format(" at {}:{}", escape_for_people(place.file), place.line);
+    text += fmt::format(" at {}:{}", escape_for_display(place.file), place.line);
   for (const dataflow::NodeViolation& violation : violations_of(analysis, self.producer))
     text += fmt::format("; it fails: {}", findings::violation_text(analysis, violation));
   return text;

@@ -1,7 +1,6 @@
 #include "analyzer/rules/call_rules.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -64,30 +63,15 @@ std::vector<findings::Finding> CallRules::check(NodeId id, std::span<const dataf
 }
 
 void CallRules::report_violations(std::span<const dataflow::NodeViolation> violations, const losses::LossSite* loss) {
-  const dataflow::NodeViolation* previous = nullptr;
-  const Rule* previous_rule = nullptr;
+  ViolationReporter reporter(selection_, *reporter_);
   for (const dataflow::NodeViolation& violation : violations) {
     if (const NodeId source = consequences_.source_of(violation); source != NodeId::kNone) continue;
-    const bool is_loss = loss != nullptr && loss->meeting == violation.node;
-    const ViolationCase found{
-        .analysis = analysis_,
-        .at = violation,
-        .loss = is_loss ? loss : nullptr,
-        .loss_metadata = is_loss ? std::string_view() : loss_metadata_of(*locations_, violation.node),
-        .needed_opset = structure::OpsetNeeds::needed_for(analysis_.model(), violation)};
-    const Rule* rule = best_match(found);
-    assert(rule != nullptr && "each kind of constraint has a rule");
-    if (!selection_.runs(rule->info())) continue;
-    if (rule == previous_rule && continues(violation, previous)) {
-      report_continued(found, *reporter_);
-      continue;
-    }
-    reporter_->set_rule(rule->info());
-    rule->report(found, *reporter_);
-    previous = &violation;
-    previous_rule = rule;
-    if (const std::string cause = import_cause(analysis_.model(), violation); !cause.empty())
-      reporter_->last().cause(cause);
+    const bool is_loss = loss != nullptr && loss->anchor == violation.node;
+    reporter.report({.analysis = analysis_,
+                     .at = violation,
+                     .loss = is_loss ? loss : nullptr,
+                     .loss_metadata = is_loss ? std::string_view() : loss_metadata_of(*locations_, violation.node),
+                     .needed_opset = structure::OpsetNeeds::needed_for(analysis_.model(), violation)});
   }
 }
 

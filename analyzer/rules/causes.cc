@@ -85,9 +85,9 @@ std::vector<std::string> causes_of(const ViolationCase& violation, dataflow::Ori
   if (!violation.has_node()) return causes;
   const Aspect aspect = violation.at.aspect();
   const std::string_view label = violation.at.constraint->label;
-  if (violation.loss != nullptr && violation.loss->meeting != NodeId::kNone)
+  if (violation.loss != nullptr && violation.loss->anchor != NodeId::kNone)
     causes.push_back(
-        fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(violation.loss->meeting)));
+        fmt::format("loss {} {}", static_cast<int>(aspect), static_cast<std::uint32_t>(violation.loss->anchor)));
   if (std::string instance = instance_key(violation.analysis, violation.at); !instance.empty())
     causes.push_back(std::move(instance));
   const std::vector<Operand> operands = violation.operands();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <unordered_map>
 #include <utility>
 
@@ -42,8 +41,7 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
   const Contradictions contradictions(analysis);
   Consequences consequences(analysis);
   consequences.follow_all();
-  const dataflow::NodeViolation* previous = nullptr;
-  const Rule* previous_rule = nullptr;
+  ViolationReporter reporter(selection, out);
   for (const dataflow::NodeViolation& violation : analysis.violations()) {
     ViolationCase found{.analysis = analysis,
                         .at = violation,
@@ -51,23 +49,8 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
                         .loss_metadata = {},
                         .needed_opset = opsets.explaining(violation)};
     if (found.loss == nullptr) found.loss_metadata = loss_metadata_of(out.locations(), violation.node);
-    if (contradictions.is_note(violation)) continue;
-    const Rule* rule = best_match(found);
-    assert(rule != nullptr && "each kind of constraint has a rule");
-    if (!selection.runs(rule->info())) continue;
-    if (rule == previous_rule && continues(violation, previous)) {
-      report_continued(found, out);
-      continue;
-    }
-    out.set_rule(rule->info());
-    const std::size_t omitted_before = out.omitted().total();
-    rule->report(found, out);
-    previous = &violation;
-    previous_rule = rule;
-    // A rule that has said the same of another node says nothing.
-    if (!out.last() && out.omitted().total() == omitted_before) continue;
+    if (contradictions.is_note(violation) || !reporter.report(found)) continue;
     if (const std::string cause = contradictions.cause(violation); !cause.empty()) out.last().cause(cause);
-    if (const std::string cause = import_cause(analysis.model(), violation); !cause.empty()) out.last().cause(cause);
     for (const dataflow::NodeViolation* contradiction : contradictions.behind(violation))
       if (FindingBuilder last = out.last())
         last.note_at(contradiction->node, findings::violation_text(analysis, *contradiction));

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/suggestion.h"
+#include "base/did_you_mean.h"
 #include "ir/schema/contrib_schemas.h"
 
 namespace tensorlint::rules {

@@ -97,8 +97,8 @@ void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, std::
       const auto at = std::find(dims.begin(), dims.end(), symbol);
       if (at == dims.end()) continue;
       finding.notes.push_back(
-          {.message = escape_for_people(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
-                                                    quoted_for_people(analysis.model().name_of(input)))),
+          {.message = escape_for_display(fmt::format("{} is axis {} of {}", pool.to_text(symbol), at - dims.begin(),
+                                                     quoted_for_people(analysis.model().name_of(input)))),
            .node = {},
            .place = {}});
       break;

@@ -5,7 +5,7 @@
 namespace tensorlint::rules {
 
 FindingBuilder report_fault(Reporter& out, const StructureFault& fault) {
-  std::string message = escape_for_people(fault.message, 1000);
+  std::string message = escape_for_display(fault.message, 1000);
   const bool has_node = fault.node != NodeId::kNone;
   FindingBuilder finding =
       has_node ? out.report(fault.node, std::move(message)) : out.report_graph(fault.graph, std::move(message));

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
+#include "analyzer/rules/engine.h"
 #include "analyzer/rules/rule.h"
 
 namespace tensorlint::rules {
@@ -13,14 +13,21 @@ const Rule* best_match(const ViolationCase& violation);
 /// What the exporter wrote about a node where it may name a loss.
 std::string_view loss_metadata_of(findings::LocationResolver& locations, NodeId node);
 
-/// Another side of what failed at the node before: of the same aspect, and about the same operands or some of them. A
-/// product whose operands are swapped disagrees in its inner extents and in its batch.
-bool continues(const dataflow::NodeViolation& violation, const dataflow::NodeViolation* previous);
+/// Gives violations, in their order, each to the rule that fits it best.
+class ViolationReporter {
+ public:
+  /// Both outlive this.
+  ViolationReporter(const RuleSelection& selection, Reporter& out) : selection_(selection), out_(out) {}
 
-/// A key that nodes share which are all written for a newer opset than the imported one, or all for an older one.
-std::string import_cause(const Model& model, const dataflow::NodeViolation& violation);
+  /// False where the violation gets no finding of its own: its rule does not run or has said the same of another node,
+  /// or it is another side of the violation before. What it refers to outlives the next call.
+  bool report(const ViolationCase& violation);
 
-/// Adds another side to the finding that was made last.
-void report_continued(const ViolationCase& violation, Reporter& out);
+ private:
+  const RuleSelection& selection_;
+  Reporter& out_;
+  const dataflow::NodeViolation* previous_ = nullptr;
+  const Rule* previous_rule_ = nullptr;
+};
 
 }  // namespace tensorlint::rules

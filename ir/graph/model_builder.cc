@@ -347,18 +347,51 @@ void find_shadowing_names(ModelBuilder& builder, const Model& model) {
 
 }  // namespace
 
+/// The model's own functions by domain, name and overload.
+struct ModelBuilder::FunctionIndex {
+  static std::uint64_t key_of(NameId domain, NameId name, NameId overload) {
+    return table_hash(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name),
+                      static_cast<std::uint64_t>(overload));
+  }
+  GraphId find(const Model& model, NameId domain, NameId name, NameId overload) const {
+    for (std::uint64_t key = key_of(domain, name, overload);; ++key) {
+      const std::uint32_t found = graphs.find(key);
+      if (found == 0) return GraphId::kNone;
+      const Graph& graph = model.graph(static_cast<GraphId>(found));
+      if (graph.domain == domain && graph.name == name && graph.overload == overload)
+        return static_cast<GraphId>(found);
+    }
+  }
+  void add(const Graph& graph, GraphId id) {
+    std::uint64_t key = key_of(graph.domain, graph.name, graph.overload);
+    while (graphs.find(key) != 0) ++key;
+    graphs[key] = number(id);
+  }
+
+  FlatMap graphs;
+};
+
 Model ModelBuilder::finish() {
   if (model_.opset_imports.empty()) model_.opset_imports.emplace_back();
-  const auto resolve = [this](GraphId graph, NameId name) {
-    for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
-      if (const std::uint32_t found = model_.value_index.find(number(at), number(name)))
-        return static_cast<ValueId>(found);
-    const ValueId id = model_.values.next_id();
-    model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
-    model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);
-    return id;
-  };
+  resolve_operands();
+  apply_declarations();
+  resolve_operators(index_functions());
+  find_shadowing_names(*this, model_);
+  return std::move(model_);
+}
 
+/// The value that a name means in a graph: its own, an outer graph's, or an undefined one.
+ValueId ModelBuilder::resolve(GraphId graph, NameId name) {
+  for (GraphId at = graph; at != GraphId::kNone; at = model_.graph(at).parent)
+    if (const std::uint32_t found = model_.value_index.find(number(at), number(name)))
+      return static_cast<ValueId>(found);
+  const ValueId id = model_.values.next_id();
+  model_.values.push_back({.name = name, .graph = graph, .origin = ValueOrigin::kUndefined});
+  model_.value_index.slot(number(graph), number(name)) = static_cast<std::uint32_t>(id);
+  return id;
+}
+
+void ModelBuilder::resolve_operands() {
   model_.operand_list.resize(impl_->operand_names.size());
   for (const Node& node : model_.nodes) {
     for (std::uint32_t i = node.first_operand; i < node.first_operand + node.operand_count; ++i) {
@@ -366,6 +399,9 @@ Model ModelBuilder::finish() {
       model_.operand_list[i] = name == NameId::kEmpty ? ValueId::kAbsent : resolve(node.graph, name);
     }
   }
+}
+
+void ModelBuilder::apply_declarations() {
   for (const auto& [graph, name, type] : impl_->value_infos) {
     const auto found = static_cast<ValueId>(model_.value_index.find(number(graph), number(name)));
     if (found != ValueId::kAbsent && model_.values[found].type == nullptr) model_.values[found].type = type;
@@ -376,7 +412,7 @@ Model ModelBuilder::finish() {
     owner.outputs.push_back(id);
     if (id == ValueId::kAbsent) continue;
     Value& value = model_.values[id];
-    if (value.graph != graph) {  // a subgraph hands out an outer value as it is
+    if (value.graph != graph) {  // a subgraph yields an outer value as it is
       if (type == nullptr) continue;
       owner.outer_output_types.resize(owner.outputs.size());
       owner.outer_output_types.back() = type;
@@ -385,20 +421,10 @@ Model ModelBuilder::finish() {
     value.is_output = true;
     if (type != nullptr && type->kind != TypeKind::kNone && value.origin != ValueOrigin::kInput) value.type = type;
   }
+}
 
-  FlatMap functions;  // hash of (domain, name, overload) -> graph
-  const auto function_key = [](NameId domain, NameId name, NameId overload) {
-    return table_hash(static_cast<std::uint64_t>(domain) << 32 | static_cast<std::uint64_t>(name),
-                      static_cast<std::uint64_t>(overload));
-  };
-  const auto find_function = [&](NameId domain, NameId name, NameId overload) -> std::uint32_t {
-    for (std::uint64_t key = function_key(domain, name, overload);; ++key) {
-      const std::uint32_t found = functions.find(key);
-      if (found == 0) return 0;
-      const Graph& graph = model_.graph(static_cast<GraphId>(found));
-      if (graph.domain == domain && graph.name == name && graph.overload == overload) return found;
-    }
-  };
+ModelBuilder::FunctionIndex ModelBuilder::index_functions() {
+  FunctionIndex functions;
   for (const GraphId id : model_.graphs.ids()) {
     const Graph& graph = model_.graph(id);
     if (graph.kind != GraphKind::kFunction) continue;
@@ -412,32 +438,31 @@ Model ModelBuilder::finish() {
              .graph = id,
              .message = fmt::format("function `{}` imports no opset", model_.graph_path(id)),
              .position = graph.position});
-    if (find_function(graph.domain, graph.name, graph.overload) != 0) {
+    if (functions.find(model_, graph.domain, graph.name, graph.overload) != GraphId::kNone) {
       fault({.kind = StructureFault::Kind::kDuplicateFunction,
              .graph = id,
              .message = fmt::format("function `{}` is defined twice", model_.graph_path(id)),
              .position = graph.position});
       continue;
     }
-    std::uint64_t key = function_key(graph.domain, graph.name, graph.overload);
-    while (functions.find(key) != 0) ++key;
-    functions[key] = number(id);
+    functions.add(graph, id);
   }
+  return functions;
+}
+
+void ModelBuilder::resolve_operators(const FunctionIndex& functions) {
   for (const OperatorId id : model_.operators.ids()) {
     Operator& op = model_.operators[id];
     std::int64_t version = 0;
     for (const OpsetImport& import : model_.opset_imports[impl_->operator_opsets[id]])
       if (import.domain == op.domain) version = import.version;
-    const std::uint32_t function = find_function(op.domain, op.name, op.overload);
-    resolve_operator(model_, op, version, function == 0 ? GraphId::kNone : static_cast<GraphId>(function));
+    resolve_operator(model_, op, version, functions.find(model_, op.domain, op.name, op.overload));
     if (op.function != GraphId::kNone && version == 0)
       fault({.kind = StructureFault::Kind::kMissingOpsetImport,
              .message = fmt::format("domain `{}` of function `{}` is not imported where it is called",
                                     model_.text(op.domain), model_.text(op.name)),
              .position = {}});
   }
-  find_shadowing_names(*this, model_);
-  return std::move(model_);
 }
 
 void resolve_operator(const Model& model, Operator& op, std::int64_t version, GraphId function) {

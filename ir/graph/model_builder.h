@@ -73,6 +73,14 @@ class ModelBuilder {
 
  private:
   struct Impl;
+  struct FunctionIndex;
+
+  ValueId resolve(GraphId graph, NameId name);
+  void resolve_operands();
+  void apply_declarations();
+  FunctionIndex index_functions();
+  void resolve_operators(const FunctionIndex& functions);
+
   Model model_;
   std::unique_ptr<Impl> impl_;
 };

@@ -4,14 +4,17 @@
 
 namespace tensorlint::ops {
 
+Message outside_of_axis(Inference& in, Dim extent, int data, std::size_t axis, bool from_back) {
+  const bool counts_back = from_back && in.dims().as_constant(extent).value_or(0) > 0;
+  const Message lowest = counts_back ? Message("-{}", extent) : Message("0");
+  return Message("outside [{}, {}) of axis {} of {}", lowest, extent, Axis(axis), OperandRef(data));
+}
+
 void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
                    bool from_back) {
   DimPool& pool = in.dims();
   if (!in.has(indices) || extent.is_unknown()) return;
-  const auto legal = [&] {
-    const Message lowest = from_back && pool.as_constant(extent) ? Message("-{}", extent) : Message("0");
-    return Message("outside [{}, {}) of axis {} of {}", lowest, extent, Axis(axis), OperandRef(data));
-  };
+  const auto legal = [&] { return outside_of_axis(in, extent, data, static_cast<std::size_t>(axis), from_back); };
   if (const auto elements = in.elements(indices)) {
     for (std::size_t i = 0; i < elements->size(); ++i) {
       const Dim index = (*elements)[i];

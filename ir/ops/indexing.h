@@ -10,4 +10,7 @@ namespace tensorlint::ops {
 void check_indices(Inference& in, const Constraint& constraint, int indices, Dim extent, int data, int axis,
                    bool from_back = true);
 
+/// The end of a message about an index of that axis: "outside [-extent, extent) of ...".
+Message outside_of_axis(Inference& in, Dim extent, int data, std::size_t axis, bool from_back = true);
+
 }  // namespace tensorlint::ops

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "passes/contract/candidates.h"
-#include "passes/contract/meetings.h"
+#include "passes/contract/demanding_calls.h"
 #include "passes/contract/probing.h"
 #include "passes/contract/working_sizes.h"
 
@@ -133,10 +133,10 @@ class SingleSizeSearch {
 /// False where no call asks for a size. In a model that is small enough whole probes tell: they see more.
 bool may_ask(const Prober& prober) {
   const dataflow::Analysis& analysis = prober.analysis();
-  const std::vector<NodeId> meetings = find_meetings(analysis);
-  if (meetings.empty() || analysis.model().nodes.size() <= kSmallModel) return !meetings.empty();
+  const std::vector<NodeId> calls = find_demanding_calls(analysis);
+  if (calls.empty() || analysis.model().nodes.size() <= kSmallModel) return !calls.empty();
   const Model& model = analysis.model();
-  return std::ranges::any_of(meetings, [&](NodeId id) {
+  return std::ranges::any_of(calls, [&](NodeId id) {
     // What a function asks for its calls show, and of its values only what holds in all calls is known.
     const Node& node = model.node(id);
     if (model.graph(node.graph).kind == GraphKind::kFunction || model.op(node).function != GraphId::kNone) return true;

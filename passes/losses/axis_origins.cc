@@ -36,7 +36,7 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
       continue;
     }
     bool ready = true;
-    const NodeId node = terms_.maker(at);
+    const NodeId node = expressions_.producer(at);
     if (node != NodeId::kNone && known_.size() + pending.size() < kMaxValues) {
       open.insert(at);
       for (const ValueId operand : model.operands(model.node(node))) {
@@ -80,14 +80,15 @@ bool AxisOrigins::is_data(ValueId input) const {
   if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain || known.initializer != nullptr)
     return false;
   const auto weighs = [this](NodeId user, ValueId value) {
-    if (terms_.operand(user, 0) == value) return false;
+    if (expressions_.operand(user, 0) == value) return false;
     // A batch of matrices on the right is what attention averages, or another operand of a product of two.
-    return terms_.op(user) == Opcode::kConv || (terms_.op(user) == Opcode::kMatMul && dims_of(value).size() <= 2);
+    return expressions_.op(user) == Opcode::kConv ||
+           (expressions_.op(user) == Opcode::kMatMul && dims_of(value).size() <= 2);
   };
-  return std::ranges::none_of(terms_.users(input), [&](NodeId user) {
-    if (terms_.op(user) != Opcode::kTranspose) return weighs(user, input);
-    const ValueId turned = terms_.result(user);
-    return std::ranges::any_of(terms_.users(turned), [&](NodeId next) { return weighs(next, turned); });
+  return std::ranges::none_of(expressions_.users(input), [&](NodeId user) {
+    if (expressions_.op(user) != Opcode::kTranspose) return weighs(user, input);
+    const ValueId turned = expressions_.result(user);
+    return std::ranges::any_of(expressions_.users(turned), [&](NodeId next) { return weighs(next, turned); });
   });
 }
 
@@ -111,10 +112,10 @@ AxisOrigins::Axes AxisOrigins::own(ValueId value) const {
 
 AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
   const auto dims = dims_of(value);
-  const NodeId node = terms_.maker(value);
-  if (node == NodeId::kNone || dims.empty() || terms_.result(node) != value) return own(value);
+  const NodeId node = expressions_.producer(value);
+  if (node == NodeId::kNone || dims.empty() || expressions_.result(node) != value) return own(value);
   Axes axes;
-  const Opcode opcode = terms_.op(node);
+  const Opcode opcode = expressions_.op(node);
   switch (opcode) {
     case Opcode::kMatMul:
       axes = product(node, dims);
@@ -125,10 +126,10 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
     case Opcode::kReshape:
     case Opcode::kSqueeze:
     case Opcode::kUnsqueeze:
-      axes = reshaped(terms_.operand(node, 0), value);
+      axes = reshaped(expressions_.operand(node, 0), value);
       break;
     case Opcode::kExpand:
-      axes = stretched(terms_.operand(node, 0), dims);
+      axes = stretched(expressions_.operand(node, 0), dims);
       break;
     case Opcode::kReduceMean:
     case Opcode::kReduceSum:
@@ -155,8 +156,8 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
           merge(axes[i], known_[operand][i]);
       break;
     default:
-      if (const ops::OpEntry* entry = terms_.entry(node); entry != nullptr && entry->loss())
-        axes = known_[terms_.operand(node, 1)];  // a loss of each label
+      if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
+        axes = known_[expressions_.operand(node, 1)];  // a loss of each label
       else
         axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
       break;
@@ -179,7 +180,7 @@ AxisOrigins::Axes AxisOrigins::broadcast(NodeId node, std::span<const Dim> resul
 }
 
 AxisOrigins::Axes AxisOrigins::product(NodeId node, std::span<const Dim> result) {
-  const Axes &a = known_[terms_.operand(node, 0)], &b = known_[terms_.operand(node, 1)];
+  const Axes &a = known_[expressions_.operand(node, 0)], &b = known_[expressions_.operand(node, 1)];
   if (a.empty() || b.empty()) return {};
   Axes axes(result.size());
   const bool turns_a = integer(node, "transA", 0) != 0, turns_b = integer(node, "transB", 0) != 0;
@@ -197,7 +198,7 @@ AxisOrigins::Axes AxisOrigins::product(NodeId node, std::span<const Dim> result)
 }
 
 AxisOrigins::Axes AxisOrigins::transposed(NodeId node) {
-  const Axes& from = known_[terms_.operand(node, 0)];
+  const Axes& from = known_[expressions_.operand(node, 0)];
   const Attribute* order = analysis_.model().attribute(analysis_.model().node(node), "perm");
   Axes axes(from.size());
   if (order != nullptr && order->ints.size() != from.size()) return {};
@@ -255,8 +256,8 @@ AxisOrigins::Axes AxisOrigins::stretched(ValueId from, std::span<const Dim> resu
 }
 
 AxisOrigins::Axes AxisOrigins::reduced(NodeId node, std::size_t rank) {
-  const auto reduced_axes = terms_.axes_of(node);
-  const Axes& from = known_[terms_.operand(node, 0)];
+  const auto reduced_axes = expressions_.axes_of(node);
+  const Axes& from = known_[expressions_.operand(node, 0)];
   if (!reduced_axes) return {};
   if (rank == from.size()) {
     Axes axes = from;
@@ -270,7 +271,7 @@ AxisOrigins::Axes AxisOrigins::reduced(NodeId node, std::size_t rank) {
 }
 
 AxisOrigins::Axes AxisOrigins::gathered(NodeId node) {
-  const Axes &data = known_[terms_.operand(node, 0)], &indices = known_[terms_.operand(node, 1)];
+  const Axes &data = known_[expressions_.operand(node, 0)], &indices = known_[expressions_.operand(node, 1)];
   std::int64_t axis = integer(node, "axis", 0);
   if (axis < 0) axis += static_cast<std::int64_t>(data.size());
   if (axis < 0 || axis >= static_cast<std::int64_t>(data.size())) return {};
@@ -282,7 +283,7 @@ AxisOrigins::Axes AxisOrigins::gathered(NodeId node) {
 }
 
 AxisOrigins::Axes AxisOrigins::gathered_elements(NodeId node) {
-  const Axes &data = known_[terms_.operand(node, 0)], &indices = known_[terms_.operand(node, 1)];
+  const Axes &data = known_[expressions_.operand(node, 0)], &indices = known_[expressions_.operand(node, 1)];
   if (data.size() != indices.size()) return {};
   Axes axes = indices;
   std::int64_t axis = integer(node, "axis", 0);
@@ -295,7 +296,7 @@ AxisOrigins::Axes AxisOrigins::gathered_elements(NodeId node) {
 /// Other operators keep the axes of operand 0 that have the same extent at the same place, as layers and
 /// normalisations do.
 AxisOrigins::Axes AxisOrigins::like(NodeId node, ValueId value) {
-  const ValueId data = terms_.operand(node, 0);
+  const ValueId data = expressions_.operand(node, 0);
   Axes axes = own(value);
   if (data == ValueId::kAbsent) return axes;
   const auto before = dims_of(data), after = dims_of(value);

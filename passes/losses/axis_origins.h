@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::losses {
 
@@ -23,7 +23,7 @@ struct AxisSource {
 /// What is not followed is a source of its own: two axes without a common source may still be the same.
 class AxisOrigins {
  public:
-  explicit AxisOrigins(const Terms& terms) : terms_(terms), analysis_(terms.analysis()) {}
+  explicit AxisOrigins(const Expressions& expressions) : expressions_(expressions), analysis_(expressions.analysis()) {}
 
   using Sources = std::vector<AxisSource>;  ///< sorted; empty: a stretched axis or one of extent 1
   /// One entry per axis; none for a value without a known rank.
@@ -52,18 +52,18 @@ class AxisOrigins {
   bool is_data(ValueId input) const;
   std::int64_t integer(NodeId node, std::string_view attribute, std::int64_t fallback) const;
 
-  const Terms& terms_;
+  const Expressions& expressions_;
   const Analysis& analysis_;
   std::map<ValueId, Axes> known_;
 };
 
 /// Both, for who keeps them.
 struct LossAxes {
-  explicit LossAxes(const Analysis& analysis) : terms(analysis), origins(terms) {}
+  explicit LossAxes(const Analysis& analysis) : expressions(analysis), origins(expressions) {}
   LossAxes(const LossAxes&) = delete;
   LossAxes& operator=(const LossAxes&) = delete;
 
-  Terms terms;
+  Expressions expressions;
   AxisOrigins origins;
 };
 

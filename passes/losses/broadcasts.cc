@@ -16,11 +16,11 @@ constexpr int kMaxSteps = 16;
 
 class BroadcastFinder {
  public:
-  BroadcastFinder(const Terms& terms, AxisOrigins& origins, const LossSite& site)
-      : terms_(terms),
-        analysis_(terms.analysis()),
+  BroadcastFinder(const Expressions& expressions, AxisOrigins& origins, const LossSite& site)
+      : expressions_(expressions),
+        analysis_(expressions.analysis()),
         pool_(analysis_.facts().dims()),
-        stretching_(terms, origins),
+        stretching_(expressions, origins),
         site_(site) {}
 
   std::optional<LossBroadcast> find() {
@@ -29,9 +29,9 @@ class BroadcastFinder {
       for (const auto& [prediction, target] :
            {std::pair(site_.prediction, site_.target), std::pair(site_.prediction_source, site_.target_source)}) {
         if (stretching_.are_all_pairs(prediction, target) || stretching_.are_turned(prediction, target))
-          return LossBroadcast{site_.meeting, prediction, target, true, false};
+          return LossBroadcast{site_.anchor, prediction, target, true, false};
         for (const auto& [wide, narrow] : {std::pair(prediction, target), std::pair(target, prediction)})
-          if (is_one_for_row(wide, narrow)) return LossBroadcast{site_.meeting, wide, narrow, false, false};
+          if (is_one_for_row(wide, narrow)) return LossBroadcast{site_.anchor, wide, narrow, false, false};
       }
     }
     for (const NodeId node : site_.nodes)
@@ -46,18 +46,18 @@ class BroadcastFinder {
   bool is_summed_up() const {
     if (site_.output != ValueId::kAbsent || site_.evidence != LossEvidence::kPattern) return true;
     return std::ranges::any_of(site_.nodes, [&](NodeId node) {
-      return terms_.op(node) == Opcode::kReduceMean || terms_.op(node) == Opcode::kReduceSum;
+      return expressions_.op(node) == Opcode::kReduceMean || expressions_.op(node) == Opcode::kReduceSum;
     });
   }
 
   std::optional<LossBroadcast> find_at(NodeId node) {
-    if (!has_trait(terms_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
+    if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
     const Model& model = analysis_.model();
     const auto operands = model.operands(model.node(node));
     for (std::size_t i = 0; i < operands.size(); ++i)
       for (std::size_t j = i + 1; j < operands.size(); ++j) {
-        const ValueId a = terms_.source(operands[i]), b = terms_.source(operands[j]);
-        if (stretching_.are_all_pairs(a, b)) return LossBroadcast{node, a, b, true, node != site_.meeting};
+        const ValueId a = expressions_.source(operands[i]), b = expressions_.source(operands[j]);
+        if (stretching_.are_all_pairs(a, b)) return LossBroadcast{node, a, b, true, node != site_.anchor};
       }
     return std::nullopt;
   }
@@ -89,26 +89,27 @@ class BroadcastFinder {
   }
 
   bool is_input(ValueId value) const {
-    const Value& known = analysis_.model().value(terms_.source(value));
+    const Value& known = analysis_.model().value(expressions_.source(value));
     return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
   }
 
   /// By a layer, perhaps with elementwise operators after it.
   bool is_computed(ValueId value) const {
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = terms_.maker(value);
-      const Opcode opcode = terms_.op(node);
+      const NodeId node = expressions_.producer(value);
+      const Opcode opcode = expressions_.op(node);
       if (opcode == Opcode::kMatMul || opcode == Opcode::kConv) return true;
       const bool goes_on = opcode == Opcode::kCast || opcode == Opcode::kIdentity || opcode == Opcode::kSoftmax ||
-                           opcode == Opcode::kDropout || has_trait(terms_.entry(node), ops::OpTrait::kElementwise);
+                           opcode == Opcode::kDropout ||
+                           has_trait(expressions_.entry(node), ops::OpTrait::kElementwise);
       if (node == NodeId::kNone) return is_input(value);
       if (!goes_on) return false;
-      value = terms_.operand(node, 0);
+      value = expressions_.operand(node, 0);
     }
     return false;
   }
 
-  const Terms& terms_;
+  const Expressions& expressions_;
   const Analysis& analysis_;
   DimPool& pool_;
   Stretching stretching_;
@@ -119,15 +120,16 @@ class BroadcastFinder {
 /// in a denominator is a similarity, which programs do compute of all pairs.
 class SumFinder {
  public:
-  SumFinder(const Terms& terms, AxisOrigins& origins) : terms_(terms), stretching_(terms, origins) {}
+  SumFinder(const Expressions& expressions, AxisOrigins& origins)
+      : expressions_(expressions), stretching_(expressions, origins) {}
 
   std::optional<LossBroadcast> find(ValueId output) {
     pending_.emplace_back(output, true);
     while (!pending_.empty() && seen_.size() < kMaxValues) {
       const auto [value, linear] = pending_.back();
       pending_.pop_back();
-      if (terms_.maker(value) == NodeId::kNone || !seen_.emplace(value, linear).second) continue;
-      if (const auto found = visit(terms_.maker(value), linear)) return found;
+      if (expressions_.producer(value) == NodeId::kNone || !seen_.emplace(value, linear).second) continue;
+      if (const auto found = visit(expressions_.producer(value), linear)) return found;
     }
     return std::nullopt;
   }
@@ -136,8 +138,8 @@ class SumFinder {
   static constexpr std::size_t kMaxValues = 400;
 
   std::optional<LossBroadcast> visit(NodeId node, bool linear) {
-    const ValueId a = terms_.operand(node, 0), b = terms_.operand(node, 1);
-    const Opcode opcode = terms_.op(node);
+    const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+    const Opcode opcode = expressions_.op(node);
     switch (opcode) {
       case Opcode::kAdd:
       case Opcode::kSub:
@@ -156,9 +158,9 @@ class SumFinder {
         break;
       case Opcode::kWhere:
         if (const auto found = meet(node, a, b, false)) return found;
-        if (const auto found = meet(node, a, terms_.operand(node, 2), false)) return found;
+        if (const auto found = meet(node, a, expressions_.operand(node, 2), false)) return found;
         add(b, false);
-        add(terms_.operand(node, 2), false);
+        add(expressions_.operand(node, 2), false);
         break;
       case Opcode::kNeg:
       case Opcode::kReduceMean:
@@ -188,13 +190,13 @@ class SumFinder {
 
   /// Times a number, or a factor of its own for each row alone, a sum of products is what it was.
   bool keeps_separable(ValueId factor, ValueId value) const {
-    return terms_.number(factor) || stretching_.is_stretched(terms_.source(factor), value);
+    return expressions_.number(factor) || stretching_.is_stretched(expressions_.source(factor), value);
   }
 
   /// A function of single elements that large ones do not saturate and that does not explode: a hinge, no kernel.
   bool grows(NodeId node) const {
-    const ops::OpEntry* entry = terms_.entry(node);
-    const Model& model = terms_.analysis().model();
+    const ops::OpEntry* entry = expressions_.entry(node);
+    const Model& model = expressions_.analysis().model();
     if (entry == nullptr || entry->element() == nullptr || model.operands(model.node(node)).size() != 1) return false;
     const auto size_at = [&](double x) {
       const double operands[] = {x};
@@ -209,12 +211,12 @@ class SumFinder {
   void add(ValueId value, bool linear) { pending_.emplace_back(value, linear); }
 
   std::optional<LossBroadcast> meet(NodeId node, ValueId a, ValueId b, bool is_separable) {
-    const ValueId x = terms_.source(a), y = terms_.source(b);
+    const ValueId x = expressions_.source(a), y = expressions_.source(b);
     if (!stretching_.are_batches_of_two(x, y, is_separable)) return std::nullopt;
     return LossBroadcast{node, x, y, true, true};
   }
 
-  const Terms& terms_;
+  const Expressions& expressions_;
   Stretching stretching_;
   std::vector<std::pair<ValueId, bool>> pending_;
   std::set<std::pair<ValueId, bool>> seen_;
@@ -222,12 +224,14 @@ class SumFinder {
 
 }  // namespace
 
-std::optional<LossBroadcast> find_broadcast_in_sum(const Terms& terms, AxisOrigins& origins, ValueId output) {
-  return SumFinder(terms, origins).find(output);
+std::optional<LossBroadcast> find_broadcast_in_sum(const Expressions& expressions, AxisOrigins& origins,
+                                                   ValueId output) {
+  return SumFinder(expressions, origins).find(output);
 }
 
-std::optional<LossBroadcast> find_broadcast(const Terms& terms, AxisOrigins& origins, const LossSite& site) {
-  return BroadcastFinder(terms, origins, site).find();
+std::optional<LossBroadcast> find_broadcast(const Expressions& expressions, AxisOrigins& origins,
+                                            const LossSite& site) {
+  return BroadcastFinder(expressions, origins, site).find();
 }
 
 }  // namespace tensorlint::losses

@@ -19,10 +19,11 @@ struct LossBroadcast {
 
 /// The first one in a loss, if it has one. All pairs of one value's elements, of two values that are both turned or
 /// given an axis for it, and one number for a whole row where an axis is added on purpose are what a program means.
-std::optional<LossBroadcast> find_broadcast(const Terms& terms, AxisOrigins& origins, const LossSite& site);
+std::optional<LossBroadcast> find_broadcast(const Expressions& expressions, AxisOrigins& origins, const LossSite& site);
 
 /// The same in what an output sums up, whether or not it is a loss that is known: two values that both have the batch
 /// meet as [N, 1] and [N], in a place that is not a similarity of pairs.
-std::optional<LossBroadcast> find_broadcast_in_sum(const Terms& terms, AxisOrigins& origins, ValueId output);
+std::optional<LossBroadcast> find_broadcast_in_sum(const Expressions& expressions, AxisOrigins& origins,
+                                                   ValueId output);
 
 }  // namespace tensorlint::losses

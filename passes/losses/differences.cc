@@ -2,24 +2,24 @@
 #include <cstddef>
 #include <string_view>
 
-#include "passes/losses/finder.h"
+#include "passes/losses/loss_pattern_matcher.h"
 
 namespace tensorlint::losses {
 
 /// Losses of a - b: squared, absolute, Huber's, log-cosh.
-void Finder::add_difference(NodeId difference) {
-  const ValueId a = terms_.operand(difference, 0), b = terms_.operand(difference, 1),
-                result = terms_.result(difference);
+void LossPatternMatcher::add_difference(NodeId difference) {
+  const ValueId a = expressions_.operand(difference, 0), b = expressions_.operand(difference, 1),
+                result = expressions_.result(difference);
   if (a == ValueId::kAbsent || b == ValueId::kAbsent || a == b || result == ValueId::kAbsent) return;
   // A value less its own mean: a variance.
   if (is_mean_of(a, b) || is_mean_of(b, a)) return;
-  for (const NodeId next : terms_.users(result)) {
-    const ValueId distance = terms_.result(next);
+  for (const NodeId next : expressions_.users(result)) {
+    const ValueId distance = expressions_.result(next);
     NodeId twin = NodeId::kNone;
     LossKind kind = LossKind::kMse;
     bool certain = false;
     Nodes nodes{next};
-    switch (terms_.op(next)) {
+    switch (expressions_.op(next)) {
       case Opcode::kAbs:
         kind = LossKind::kL1;
         if (append_huber(distance, result, nodes)) {
@@ -28,7 +28,8 @@ void Finder::add_difference(NodeId difference) {
         }
         break;
       case Opcode::kPow:
-        if (terms_.operand(next, 0) != result || !terms_.is_number(terms_.operand(next, 1), 2)) continue;
+        if (expressions_.operand(next, 0) != result || !expressions_.is_number(expressions_.operand(next, 1), 2))
+          continue;
         break;
       case Opcode::kMul:
         twin = same_difference(next, difference);
@@ -38,7 +39,8 @@ void Finder::add_difference(NodeId difference) {
         break;
       case Opcode::kCosh:
         kind = LossKind::kLogCosh;
-        if (const auto users = terms_.users(distance); users.size() == 1 && terms_.op(users[0]) == Opcode::kLog) {
+        if (const auto users = expressions_.users(distance);
+            users.size() == 1 && expressions_.op(users[0]) == Opcode::kLog) {
           nodes.push_back(users[0]);
           certain = true;
         }
@@ -60,34 +62,38 @@ void Finder::add_difference(NodeId difference) {
   }
 }
 
-bool Finder::is_mean_of(ValueId mean, ValueId value) const {
-  return terms_.op_of(mean) == Opcode::kReduceMean && terms_.operand(terms_.maker(mean), 0) == value;
+bool LossPatternMatcher::is_mean_of(ValueId mean, ValueId value) const {
+  return expressions_.op_of(mean) == Opcode::kReduceMean &&
+         expressions_.operand(expressions_.producer(mean), 0) == value;
 }
 
 /// The other difference that a product multiplies `difference` with: itself, or one of the same operands.
-NodeId Finder::same_difference(NodeId product, NodeId difference) const {
-  const NodeId a = terms_.maker(terms_.operand(product, 0)), b = terms_.maker(terms_.operand(product, 1));
+NodeId LossPatternMatcher::same_difference(NodeId product, NodeId difference) const {
+  const NodeId a = expressions_.producer(expressions_.operand(product, 0)),
+               b = expressions_.producer(expressions_.operand(product, 1));
   const NodeId other = a == difference ? b : a;
   if (other == difference) return difference;
   // Each of them may cast for itself.
   const auto same = [&](std::size_t i) {
-    return terms_.source(terms_.operand(other, i)) == terms_.source(terms_.operand(difference, i));
+    return expressions_.source(expressions_.operand(other, i)) ==
+           expressions_.source(expressions_.operand(difference, i));
   };
-  return terms_.op(other) == Opcode::kSub && same(0) && same(1) ? other : NodeId::kNone;
+  return expressions_.op(other) == Opcode::kSub && same(0) && same(1) ? other : NodeId::kNone;
 }
 
 /// Both operands stretched to the shape of their sum, as one exporter writes mse_loss. The sum is part of it.
-bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
+bool LossPatternMatcher::append_broadcast(NodeId difference, Nodes& nodes) const {
   NodeId sum = NodeId::kNone;
   Nodes found;
   for (std::size_t i = 0; i < 2; ++i) {
-    ValueId operand = terms_.operand(difference, i);
-    if (terms_.op_of(operand) == Opcode::kCast) operand = terms_.operand(terms_.maker(operand), 0);
-    const NodeId expand = terms_.maker(operand);
-    if (terms_.op(expand) != Opcode::kExpand) return false;
-    const NodeId shape = terms_.maker(terms_.operand(expand, 1));
-    const NodeId shaped = terms_.maker(terms_.operand(shape, 0));
-    if (terms_.op(shape) != Opcode::kShape || terms_.op(shaped) != Opcode::kAdd || (i == 1 && shaped != sum))
+    ValueId operand = expressions_.operand(difference, i);
+    if (expressions_.op_of(operand) == Opcode::kCast) operand = expressions_.operand(expressions_.producer(operand), 0);
+    const NodeId expand = expressions_.producer(operand);
+    if (expressions_.op(expand) != Opcode::kExpand) return false;
+    const NodeId shape = expressions_.producer(expressions_.operand(expand, 1));
+    const NodeId shaped = expressions_.producer(expressions_.operand(shape, 0));
+    if (expressions_.op(shape) != Opcode::kShape || expressions_.op(shaped) != Opcode::kAdd ||
+        (i == 1 && shaped != sum))
       return false;
     sum = shaped;
     found.insert(found.end(), {expand, shaped});
@@ -97,13 +103,14 @@ bool Finder::append_broadcast(NodeId difference, Nodes& nodes) const {
 }
 
 /// Where(|d| < delta, c * d^2, c * (|d| - c)), `size` being |d|.
-bool Finder::append_huber(ValueId size, ValueId difference, Nodes& nodes) const {
-  for (const NodeId compare : terms_.users(size)) {
-    if (terms_.op(compare) != Opcode::kCompare) continue;
-    for (const NodeId select : terms_.users(terms_.result(compare))) {
-      if (terms_.op(select) != Opcode::kWhere || terms_.operand(select, 0) != terms_.result(compare)) continue;
-      const std::vector<ValueId> a = terms_.factors(terms_.operand(select, 1)),
-                                 b = terms_.factors(terms_.operand(select, 2));
+bool LossPatternMatcher::append_huber(ValueId size, ValueId difference, Nodes& nodes) const {
+  for (const NodeId compare : expressions_.users(size)) {
+    if (expressions_.op(compare) != Opcode::kCompare) continue;
+    for (const NodeId select : expressions_.users(expressions_.result(compare))) {
+      if (expressions_.op(select) != Opcode::kWhere || expressions_.operand(select, 0) != expressions_.result(compare))
+        continue;
+      const std::vector<ValueId> a = expressions_.factors(expressions_.operand(select, 1)),
+                                 b = expressions_.factors(expressions_.operand(select, 2));
       if (!(is_square(a, size, difference) && is_line(b, size)) &&
           !(is_square(b, size, difference) && is_line(a, size)))
         continue;
@@ -116,48 +123,50 @@ bool Finder::append_huber(ValueId size, ValueId difference, Nodes& nodes) const 
   return false;
 }
 
-bool Finder::is_square(std::span<const ValueId> factors, ValueId size, ValueId difference) const {
+bool LossPatternMatcher::is_square(std::span<const ValueId> factors, ValueId size, ValueId difference) const {
   int power = 0;
   for (const ValueId factor : factors) {
-    const NodeId node = terms_.maker(factor);
+    const NodeId node = expressions_.producer(factor);
     if (factor == size || factor == difference) ++power;
-    const ValueId base = terms_.operand(node, 0);
-    if (terms_.op(node) == Opcode::kPow && (base == size || base == difference) &&
-        terms_.is_number(terms_.operand(node, 1), 2))
+    const ValueId base = expressions_.operand(node, 0);
+    if (expressions_.op(node) == Opcode::kPow && (base == size || base == difference) &&
+        expressions_.is_number(expressions_.operand(node, 1), 2))
       power += 2;
   }
   return power == 2;
 }
 
-bool Finder::is_line(std::span<const ValueId> factors, ValueId size) const {
+bool LossPatternMatcher::is_line(std::span<const ValueId> factors, ValueId size) const {
   return std::any_of(factors.begin(), factors.end(), [&](ValueId factor) {
-    const NodeId node = terms_.maker(factor);
-    return terms_.op(node) == Opcode::kSub && terms_.operand(node, 0) == size && terms_.number(terms_.operand(node, 1));
+    const NodeId node = expressions_.producer(factor);
+    return expressions_.op(node) == Opcode::kSub && expressions_.operand(node, 0) == size &&
+           expressions_.number(expressions_.operand(node, 1));
   });
 }
 
 /// Appends what reduces `value` to a scalar, with weights, a sign or a mean over rows on the way.
-bool Finder::append_reduction(ValueId value, Nodes& nodes) const {
+bool LossPatternMatcher::append_reduction(ValueId value, Nodes& nodes) const {
   std::vector<std::pair<ValueId, int>> pending{{value, 0}};
   for (std::size_t i = 0; i < pending.size() && pending.size() < 64; ++i) {
     const auto [at, depth] = pending[i];
-    for (const NodeId user : terms_.users(at)) {
-      const Opcode kind = terms_.op(user);
+    for (const NodeId user : expressions_.users(at)) {
+      const Opcode kind = expressions_.op(user);
       const bool reduces = kind == Opcode::kReduceMean || kind == Opcode::kReduceSum;
-      if (reduces && terms_.operand(user, 0) == at && reduces_to_scalar(user)) {
+      if (reduces && expressions_.operand(user, 0) == at && reduces_to_scalar(user)) {
         nodes.push_back(user);
         return true;
       }
       const bool passes =
           reduces || kind == Opcode::kMul || kind == Opcode::kNeg || kind == Opcode::kSqueeze || kind == Opcode::kDiv;
-      if (passes && depth + 1 < kMaxTail && !keeps_axes(user)) pending.emplace_back(terms_.result(user), depth + 1);
+      if (passes && depth + 1 < kMaxTail && !keeps_axes(user))
+        pending.emplace_back(expressions_.result(user), depth + 1);
     }
   }
   return false;
 }
 
 /// Every axis is reduced: there are no axes, or they are empty and that means all, or they name each.
-bool Finder::reduces_to_scalar(NodeId id) const {
+bool LossPatternMatcher::reduces_to_scalar(NodeId id) const {
   const Node& node = model_.node(id);
   if (model_.attribute(node, "axes") != nullptr) return false;
   const Attribute* noop = model_.attribute(node, "noop_with_empty_axes");
@@ -172,15 +181,15 @@ bool Finder::reduces_to_scalar(NodeId id) const {
 }
 
 /// A reduction that leaves its axes: a statistic to be broadcast again, not a loss by rows.
-bool Finder::keeps_axes(NodeId id) const {
-  const Opcode kind = terms_.op(id);
+bool LossPatternMatcher::keeps_axes(NodeId id) const {
+  const Opcode kind = expressions_.op(id);
   if (kind != Opcode::kReduceMean && kind != Opcode::kReduceSum) return false;
   const Attribute* keep = model_.attribute(model_.node(id), "keepdims");
   return keep == nullptr || keep->i != 0;
 }
 
 /// What the exporter wrote about a node says that it is part of such a loss.
-bool Finder::is_named(NodeId node, LossKind kind) {
+bool LossPatternMatcher::is_named(NodeId node, LossKind kind) {
   if (model_.provenance == nullptr) return false;
   constexpr std::string_view kScope = "namespace", kHierarchy = "pkg.torch.onnx.class_hierarchy";
   if (!mentions_losses_)
@@ -192,11 +201,11 @@ bool Finder::is_named(NodeId node, LossKind kind) {
 }
 
 /// The model hands the distance out, between what its parameters compute and an input: a loss without reduction.
-bool Finder::is_result_of_model(ValueId distance, ValueId a, ValueId b) {
+bool LossPatternMatcher::is_result_of_model(ValueId distance, ValueId a, ValueId b) {
   const Value& value = model_.value(distance);
   if (!value.is_output || value.graph != GraphId::kMain) return false;
   const auto [prediction, target] = parameters_.tell_apart(a, b);
-  const Value& compared = model_.value(terms_.source(target));
+  const Value& compared = model_.value(expressions_.source(target));
   return parameters_.reach(prediction) && compared.origin == ValueOrigin::kInput && compared.graph == GraphId::kMain;
 }
 

@@ -22,7 +22,7 @@ struct Formula::Scope {
   std::vector<std::uint32_t> arguments;
 };
 
-Formula::Formula(const Terms& terms, ValueId root) : terms_(terms) {
+Formula::Formula(const Expressions& expressions, ValueId root) : expressions_(expressions) {
   if (build(root, nullptr, 0) == kNoPart || !complete_) {
     complete_ = false;
     parts_.clear();
@@ -61,13 +61,13 @@ std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
       return index < scope->arguments.size() ? scope->arguments[index] : kNoPart;
     }
   }
-  Part part{.value = value, .node = terms_.maker(value)};
-  if (const auto number = terms_.number(value)) {
+  Part part{.value = value, .node = expressions_.producer(value)};
+  if (const auto number = expressions_.number(value)) {
     part.kind = PartKind::kConstant;
     part.constant = *number;
     return add(std::move(part), scope);
   }
-  if (depth < kMaxDepth && part.node != NodeId::kNone && !terms_.normalised(value)) {
+  if (depth < kMaxDepth && part.node != NodeId::kNone && !expressions_.normalised(value)) {
     if (const std::uint32_t call = build_call(part.node, scope, depth); call != kNoPart || !complete_) return call;
     if (!read_node(part.node, scope, depth, part)) part.operands.clear();
     if (!complete_) return kNoPart;
@@ -79,17 +79,17 @@ std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
 
 /// The result of a call of a function with one result, all of whose nodes are part of the formula.
 std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
-  const Graph* function = terms_.called_function(node);
+  const Graph* function = expressions_.called_function(node);
   if (function == nullptr || function->outputs.size() != 1) return kNoPart;
   const auto count = parts_.size();
   Scope inner{function, {}};
-  const Model& model = terms_.analysis().model();
+  const Model& model = expressions_.analysis().model();
   for (const ValueId operand : model.operands(model.node(node)))
     inner.arguments.push_back(build(operand, scope, depth + 1));
   if (!complete_) return kNoPart;
   const std::uint32_t result = build(function->outputs[0], &inner, depth + 1);
   if (complete_ && result != kNoPart) {
-    Part part{.kind = PartKind::kSame, .value = terms_.result(node), .node = node, .operands = {result}};
+    Part part{.kind = PartKind::kSame, .value = expressions_.result(node), .node = node, .operands = {result}};
     return add(std::move(part), scope);
   }
   // The body is more than arithmetic: the call is a leaf.
@@ -103,15 +103,15 @@ std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
 
 /// False where the node is not part of a formula.
 bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) {
-  const Model& model = terms_.analysis().model();
+  const Model& model = expressions_.analysis().model();
   const auto operands = model.operands(model.node(node));
   const OpSchema* const schema = model.op(model.node(node)).schema;
   if (schema == nullptr || operands.size() < schema->min_inputs) return false;
-  const Opcode opcode = terms_.op(node);
-  const ops::OpEntry* entry = terms_.entry(node);
+  const Opcode opcode = expressions_.op(node);
+  const ops::OpEntry* entry = expressions_.entry(node);
   if (is_copy(opcode)) {
     // To an integer the fraction is cut off; what that is compared with is the integer.
-    if (opcode == Opcode::kCast && terms_.makes_integers(node)) return false;
+    if (opcode == Opcode::kCast && expressions_.makes_integers(node)) return false;
     part.kind = PartKind::kSame;
   } else if (entry != nullptr && entry->element() != nullptr) {
     part.kind = PartKind::kElement;

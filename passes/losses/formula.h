@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/element.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::losses {
 
@@ -26,7 +26,7 @@ class Formula {
   };
   static constexpr std::uint32_t kNoPart = 0xffff'ffffU;
 
-  Formula(const Terms& terms, ValueId root);
+  Formula(const Expressions& expressions, ValueId root);
 
   /// False for a formula that is too large to be read; it has no parts then.
   bool is_complete() const { return complete_; }
@@ -54,7 +54,7 @@ class Formula {
 
   static constexpr std::size_t kMaxParts = 48;  // ancestors_ are bits of one number
 
-  const Terms& terms_;
+  const Expressions& expressions_;
   std::vector<Part> parts_;
   std::vector<std::uint64_t> ancestors_;
   bool complete_ = true;

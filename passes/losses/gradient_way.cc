@@ -11,20 +11,21 @@ namespace {
 
 constexpr std::size_t kMaxValues = 20'000;
 
-bool multiplies(const Terms& terms, NodeId node) {
-  return terms.op(node) == Opcode::kMatMul || terms.op(node) == Opcode::kConv;
+bool multiplies(const Expressions& expressions, NodeId node) {
+  return expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv;
 }
 
-bool is_weight(const Terms& terms, ValueId value) {
-  const Value& known = terms.analysis().model().value(value);
+bool is_weight(const Expressions& expressions, ValueId value) {
+  const Value& known = expressions.analysis().model().value(value);
   if (known.initializer == nullptr || known.initializer->element_count().value_or(2) < 2 ||
-      !terms.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
+      !expressions.analysis().fact(value).dtypes.proves(DTypeSet::floats()))
     return false;
-  return std::ranges::any_of(terms.users(value), [&](NodeId user) {
-    const Opcode opcode = terms.op(user);
+  return std::ranges::any_of(expressions.users(value), [&](NodeId user) {
+    const Opcode opcode = expressions.op(user);
     if (opcode == Opcode::kTranspose)
-      return std::ranges::any_of(terms.users(terms.result(user)), [&](NodeId next) { return multiplies(terms, next); });
-    return multiplies(terms, user) || (opcode == Opcode::kGather && terms.operand(user, 0) == value);
+      return std::ranges::any_of(expressions.users(expressions.result(user)),
+                                 [&](NodeId next) { return multiplies(expressions, next); });
+    return multiplies(expressions, user) || (opcode == Opcode::kGather && expressions.operand(user, 0) == value);
   });
 }
 
@@ -36,24 +37,25 @@ bool is_stepwise(Opcode opcode) {
 
 /// What a quantizer makes integers of: the node after it takes the same scale and gives floats again. Training passes
 /// gradients straight through such a pair.
-ValueId quantized(const Terms& terms, ValueId integers) {
-  const NodeId node = terms.maker(integers);
-  const ValueId scale = terms.operand(node, 1);
-  if (node == NodeId::kNone || scale == ValueId::kAbsent || terms.op(node) != Opcode::kOther) return ValueId::kAbsent;
+ValueId quantized(const Expressions& expressions, ValueId integers) {
+  const NodeId node = expressions.producer(integers);
+  const ValueId scale = expressions.operand(node, 1);
+  if (node == NodeId::kNone || scale == ValueId::kAbsent || expressions.op(node) != Opcode::kOther)
+    return ValueId::kAbsent;
   const auto restores = [&](NodeId user) {
-    return terms.result(user) != ValueId::kAbsent && terms.operand(user, 0) == integers &&
-           terms.operand(user, 1) == scale && !terms.makes_integers(user);
+    return expressions.result(user) != ValueId::kAbsent && expressions.operand(user, 0) == integers &&
+           expressions.operand(user, 1) == scale && !expressions.makes_integers(user);
   };
-  return std::ranges::any_of(terms.users(integers), restores) ? terms.operand(node, 0) : ValueId::kAbsent;
+  return std::ranges::any_of(expressions.users(integers), restores) ? expressions.operand(node, 0) : ValueId::kAbsent;
 }
 
 }  // namespace
 
-GradientWays::GradientWays(const Analysis& analysis) : terms_(analysis), seen_(analysis.model().values.size()) {}
+GradientWays::GradientWays(const Analysis& analysis) : expressions_(analysis), seen_(analysis.model().values.size()) {}
 
 bool GradientWays::has_weights_before(ValueId value) {
   if (!behind_weights_.empty()) return behind_weights_[value];
-  const Model& model = terms_.analysis().model();
+  const Model& model = expressions_.analysis().model();
   behind_weights_ = IdVector<ValueId, bool>(model.values.size());
   std::vector<ValueId> pending;
   const auto add = [&](ValueId behind) {
@@ -62,18 +64,18 @@ bool GradientWays::has_weights_before(ValueId value) {
     pending.push_back(behind);
   };
   for (const ValueId id : model.values.ids(kFirstValue))
-    if (is_weight(terms_, id)) add(id);
+    if (is_weight(expressions_, id)) add(id);
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
-    for (const NodeId user : terms_.analysis().users(at))
+    for (const NodeId user : expressions_.analysis().users(at))
       for (const ValueId result : model.results(model.node(user))) add(result);
   }
   return behind_weights_[value];
 }
 
 GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
-  const dataflow::Analysis& analysis = terms_.analysis();
+  const dataflow::Analysis& analysis = expressions_.analysis();
   const Model& model = analysis.model();
   const std::uint32_t walk = ++walks_;
   std::size_t seen = 0;
@@ -84,9 +86,9 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
     pending.pop_back();
     if (at == ValueId::kAbsent || std::exchange(seen_[at], walk) == walk) continue;
     ++seen;
-    const NodeId node = terms_.maker(at);
-    const bool stops = !carries_gradients(analysis, at) || is_stepwise(terms_.op(node));
-    if (const ValueId before = stops ? quantized(terms_, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
+    const NodeId node = expressions_.producer(at);
+    const bool stops = !carries_gradients(analysis, at) || is_stepwise(expressions_.op(node));
+    if (const ValueId before = stops ? quantized(expressions_, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
       pending.push_back(before);
       continue;
     }
@@ -95,7 +97,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
       continue;
     }
     if (node == NodeId::kNone) {
-      way.reaches_weight |= is_weight(terms_, at);
+      way.reaches_weight |= is_weight(expressions_, at);
       const Value& known = model.value(at);
       // What a body or a function gets is not followed to where it comes from.
       const bool is_data = inputs_are_data && known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain;
@@ -103,7 +105,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
       continue;
     }
     // A body reads values around it that are no operands.
-    if (seen >= kMaxValues || has_trait(terms_.entry(node), ops::OpTrait::kControlFlow)) way.reaches_input = true;
+    if (seen >= kMaxValues || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow)) way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;
     for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
   }

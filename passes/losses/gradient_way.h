@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/id_vector.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::losses {
 
@@ -23,14 +23,14 @@ class GradientWays {
   GradientWay of(ValueId value) { return follow(value, false); }
   /// The same where `value` is the loss itself: inputs of the main graph are data, and its weights are initializers.
   GradientWay of_loss(ValueId value) { return follow(value, true); }
-  const Terms& terms() const { return terms_; }
+  const Expressions& expressions() const { return expressions_; }
 
  private:
   GradientWay follow(ValueId value, bool inputs_are_data);
   /// Of a value that no gradient passes: weights are among what it is computed from.
   bool has_weights_before(ValueId value);
 
-  Terms terms_;
+  Expressions expressions_;
   IdVector<ValueId, std::uint32_t> seen_;  // the last walk that came there
   std::uint32_t walks_ = 0;
   IdVector<ValueId, bool> behind_weights_;  // made on first use

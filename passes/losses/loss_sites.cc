@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "passes/losses/finder.h"
+#include "passes/losses/loss_pattern_matcher.h"
 
 namespace tensorlint::losses {
 
@@ -24,9 +24,9 @@ CalledGraphs called_graphs(const Model& model) {
 
 }  // namespace
 
-std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return Finder(analysis).find(); }
+std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return LossPatternMatcher(analysis).find(); }
 
-std::vector<LossSite> Finder::find() {
+std::vector<LossSite> LossPatternMatcher::find() {
   const CalledGraphs is_called = called_graphs(model_);
   for (const NodeId id : model_.nodes.ids()) {
     const Node& node = model_.node(id);
@@ -35,7 +35,7 @@ std::vector<LossSite> Finder::find() {
       add_operator(id, *entry);
       continue;
     }
-    switch (terms_.op(id)) {
+    switch (expressions_.op(id)) {
       case Opcode::kSub:
         if (!add_cross_entropy_of_two(id) && !add_divergence(id)) add_difference(id);
         break;
@@ -51,35 +51,35 @@ std::vector<LossSite> Finder::find() {
     }
   }
   add_summed(is_called);
-  std::ranges::stable_sort(sites_, {}, &LossSite::meeting);
+  std::ranges::stable_sort(sites_, {}, &LossSite::anchor);
   return std::move(sites_);
 }
 
-void Finder::add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId prediction, ValueId target,
-                 Nodes nodes) {
-  if (meeting == NodeId::kNone || prediction == ValueId::kAbsent || target == ValueId::kAbsent) return;
-  nodes.push_back(meeting);
+void LossPatternMatcher::add(LossKind kind, LossEvidence evidence, NodeId anchor, ValueId prediction, ValueId target,
+                             Nodes nodes) {
+  if (anchor == NodeId::kNone || prediction == ValueId::kAbsent || target == ValueId::kAbsent) return;
+  nodes.push_back(anchor);
   std::erase(nodes, NodeId::kNone);
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   sites_.push_back({.kind = kind,
                     .evidence = evidence,
-                    .meeting = meeting,
+                    .anchor = anchor,
                     .prediction = prediction,
                     .target = target,
-                    .prediction_source = terms_.source(prediction),
-                    .target_source = terms_.source(target),
+                    .prediction_source = expressions_.source(prediction),
+                    .target_source = expressions_.source(target),
                     .nodes = std::move(nodes),
                     .output = ValueId::kAbsent,
                     .path = {}});
 }
 
-void Finder::add_operator(NodeId id, const ops::OpEntry& entry) {
+void LossPatternMatcher::add_operator(NodeId id, const ops::OpEntry& entry) {
   const OpSchema* schema = model_.op(model_.node(id)).schema;
   if (schema == nullptr) schema = find_any_version(entry.domain(), entry.name());  // the opset lacks the operator
   const auto operand = [&](ops::OperandRole role) {
     const int index = schema == nullptr ? -1 : ops::operand_with(*schema, entry, role);
-    return index < 0 ? ValueId::kAbsent : terms_.operand(id, static_cast<std::size_t>(index));
+    return index < 0 ? ValueId::kAbsent : expressions_.operand(id, static_cast<std::size_t>(index));
   };
   add(*entry.loss(), LossEvidence::kOperator, id, operand(ops::OperandRole::kPrediction),
       operand(ops::OperandRole::kTarget), {});

@@ -25,13 +25,13 @@ enum class LossEvidence : std::uint8_t {
 struct LossSite {
   LossKind kind;
   LossEvidence evidence;
-  NodeId meeting = NodeId::kNone;  ///< the node at which prediction and target meet
-  /// Operands of the loss; in a written-out loss the meeting may use what is computed from them. Where a pattern is
+  NodeId anchor = NodeId::kNone;  ///< the node at which prediction and target meet
+  /// Operands of the loss; in a written-out loss the anchor may use what is computed from them. Where a pattern is
   /// symmetric, the one that parameters go into is the prediction.
   ValueId prediction = ValueId::kAbsent, target = ValueId::kAbsent;
   /// The same behind casts and stretching: what the program hands to the loss.
   ValueId prediction_source = ValueId::kAbsent, target_source = ValueId::kAbsent;
-  std::vector<NodeId> nodes;  ///< sorted; `meeting` is one of them
+  std::vector<NodeId> nodes;  ///< sorted; `anchor` is one of them
   /// The output of the graph that sums it up, and the nodes between, from the output on; kAbsent where none is known
   /// to.
   ValueId output = ValueId::kAbsent;

@@ -109,12 +109,12 @@ std::optional<std::size_t> Stretching::last_long(std::span<const Dim> dims) cons
 Stretching::Moved Stretching::moved(ValueId value, bool through_elements) const {
   Moved found{.from = value};
   for (int step = 0; step < kMaxSteps; ++step) {
-    const NodeId node = terms_.maker(found.from);
-    const Opcode opcode = terms_.op(node);
-    const bool one_of_each = through_elements && has_trait(terms_.entry(node), ops::OpTrait::kElementwise) &&
+    const NodeId node = expressions_.producer(found.from);
+    const Opcode opcode = expressions_.op(node);
+    const bool one_of_each = through_elements && has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) &&
                              analysis_.model().operands(analysis_.model().node(node)).size() == 1;
     if (!moves_elements(opcode) && opcode != Opcode::kCast && !one_of_each) break;
-    const ValueId before = terms_.operand(node, 0);
+    const ValueId before = expressions_.operand(node, 0);
     const auto from = shape(before), to = shape(found.from);
     found.gets_axis |=
         opcode == Opcode::kUnsqueeze || (opcode == Opcode::kReshape && from && to && to->size() > from->size());

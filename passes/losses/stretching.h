@@ -12,8 +12,11 @@ namespace tensorlint::losses {
 /// How two values stretch each other where they meet element by element, and whether a program means it.
 class Stretching {
  public:
-  Stretching(const Terms& terms, AxisOrigins& origins)
-      : terms_(terms), analysis_(terms.analysis()), pool_(analysis_.facts().dims()), origins_(origins) {}
+  Stretching(const Expressions& expressions, AxisOrigins& origins)
+      : expressions_(expressions),
+        analysis_(expressions.analysis()),
+        pool_(analysis_.facts().dims()),
+        origins_(origins) {}
 
   /// Nullopt where it is not known, or only assumed.
   std::optional<std::span<const Dim>> shape(ValueId value) const;
@@ -41,7 +44,7 @@ class Stretching {
   std::optional<std::size_t> last_long(std::span<const Dim> dims) const;
   Moved moved(ValueId value, bool through_elements) const;
 
-  const Terms& terms_;
+  const Expressions& expressions_;
   const Analysis& analysis_;
   DimPool& pool_;
   AxisOrigins& origins_;

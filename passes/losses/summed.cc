@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "passes/losses/finder.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/known_losses.h"
+#include "passes/losses/loss_pattern_matcher.h"
 
 namespace tensorlint::losses {
 namespace {
@@ -25,7 +25,7 @@ bool is_norm(Opcode opcode) {
 }  // namespace
 
 /// The way back from one output of a graph to what it sums up.
-struct Finder::SumWalk {
+struct LossPatternMatcher::SumWalk {
   ValueId output = ValueId::kAbsent;
   Nodes path;  ///< the nodes between the output and the value that is looked at
   int left = 0;
@@ -35,7 +35,7 @@ struct Finder::SumWalk {
   std::set<std::pair<ValueId, Outer>> seen;
 };
 
-double Finder::apply(Outer outer, double value) {
+double LossPatternMatcher::apply(Outer outer, double value) {
   switch (outer) {
     case Outer::kNone:
       return value;
@@ -48,7 +48,7 @@ double Finder::apply(Outer outer, double value) {
 }
 
 /// Losses by what they compute: the terms that outputs sum up.
-void Finder::add_summed(const CalledGraphs& is_called) {
+void LossPatternMatcher::add_summed(const CalledGraphs& is_called) {
   for (const GraphId id : model_.graphs.ids()) {
     const Graph& graph = model_.graph(id);
     if (graph.kind == GraphKind::kSubgraph || !is_called[id]) continue;
@@ -61,12 +61,12 @@ void Finder::add_summed(const CalledGraphs& is_called) {
   // What such a formula computes is known, and it is not what it looks like.
   std::erase_if(sites_, [&](const LossSite& site) {
     return site.evidence == LossEvidence::kPattern && site.output == ValueId::kAbsent &&
-           (site.kind == LossKind::kMse || site.kind == LossKind::kL1) && unexplained_.contains(site.meeting);
+           (site.kind == LossKind::kMse || site.kind == LossKind::kL1) && unexplained_.contains(site.anchor);
   });
 }
 
 /// One element, as far as it is known.
-bool Finder::is_scalar(ValueId value) const {
+bool LossPatternMatcher::is_scalar(ValueId value) const {
   const Fact& fact = analysis_.fact(value);
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return true;
   const auto dims = analysis_.facts().dims_of(fact.shape);
@@ -74,22 +74,22 @@ bool Finder::is_scalar(ValueId value) const {
 }
 
 /// Looks at what makes `value`: a term of a loss, or what terms are summed, weighed, selected or averaged by.
-void Finder::go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced) {
-  const NodeId node = terms_.maker(value);
+void LossPatternMatcher::go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced) {
+  const NodeId node = expressions_.producer(value);
   if (node == NodeId::kNone || walk.left-- <= 0 || steps_left_-- <= 0 || !walk.seen.emplace(value, outer).second)
     return;
-  if (const ops::OpEntry* entry = terms_.entry(node); entry != nullptr && entry->loss()) {
+  if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss()) {
     reach_site(walk, node);
     return;
   }
   if (reduced && walk.entangled == 0 && add_term(walk, value, outer)) return;
   walk.path.push_back(node);
-  const Opcode opcode = terms_.op(node);
-  const auto operand = [&](std::size_t index) { return terms_.operand(node, index); };
+  const Opcode opcode = expressions_.op(node);
+  const auto operand = [&](std::size_t index) { return expressions_.operand(node, index); };
   switch (opcode) {
     case Opcode::kReduceMean:
     case Opcode::kReduceSum: {
-      const auto axes = terms_.axes_of(node);
+      const auto axes = expressions_.axes_of(node);
       go_back(walk, operand(0), outer, reduced || !axes || !axes->empty());
       break;
     }
@@ -153,8 +153,8 @@ void Finder::go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced) {
 }
 
 /// One factor of a product, or what is divided; times 0 it is nothing.
-void Finder::go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Outer outer, bool reduced) {
-  const std::optional<double> scale = terms_.number(other);
+void LossPatternMatcher::go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Outer outer, bool reduced) {
+  const std::optional<double> scale = expressions_.number(other);
   if (scale == 0) return;
   const bool turns = scale.value_or(1) < 0;
   walk.negative ^= turns;
@@ -163,9 +163,9 @@ void Finder::go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Oute
 }
 
 /// Both are computed from one value that is not a constant.
-bool Finder::share_leaves(ValueId a, ValueId b) const {
+bool LossPatternMatcher::share_leaves(ValueId a, ValueId b) const {
   if (a == b) return true;
-  const Formula x(terms_, a), y(terms_, b);
+  const Formula x(expressions_, a), y(expressions_, b);
   if (!x.is_complete() || !y.is_complete()) return false;
   return std::ranges::any_of(x.parts(), [&](const Formula::Part& part) {
     return part.kind == Formula::PartKind::kLeaf &&
@@ -174,18 +174,18 @@ bool Finder::share_leaves(ValueId a, ValueId b) const {
 }
 
 /// The loss that is one operator: what comes of it is known now.
-void Finder::reach_site(const SumWalk& walk, NodeId meeting) {
+void LossPatternMatcher::reach_site(const SumWalk& walk, NodeId anchor) {
   for (LossSite& site : sites_) {
-    if (site.meeting != meeting || site.output != ValueId::kAbsent) continue;
+    if (site.anchor != anchor || site.output != ValueId::kAbsent) continue;
     site.output = walk.output;
     site.path = walk.path;
   }
 }
 
-bool Finder::add_term(const SumWalk& walk, ValueId value, Outer outer) {
+bool LossPatternMatcher::add_term(const SumWalk& walk, ValueId value, Outer outer) {
   if (is_scalar(value) && analysis_.fact(value).shape != ShapeId::kUnranked) return false;
   if (tries_left_ <= 0) return false;
-  const Formula formula(terms_, value);
+  const Formula formula(expressions_, value);
   if (!formula.is_complete()) return false;
   if (add_pair(walk, formula, outer) || (outer == Outer::kNone && add_log_probability(walk, formula))) return true;
   for (const Formula::Part& part : formula.parts())
@@ -194,7 +194,7 @@ bool Finder::add_term(const SumWalk& walk, ValueId value, Outer outer) {
 }
 
 /// A function of two values, whatever else it is weighed by.
-bool Finder::add_pair(const SumWalk& walk, const Formula& formula, Outer outer) {
+bool LossPatternMatcher::add_pair(const SumWalk& walk, const Formula& formula, Outer outer) {
   const auto parts = formula.parts();
   struct Pair {
     std::size_t a, b;
@@ -235,22 +235,22 @@ bool Finder::add_pair(const SumWalk& walk, const Formula& formula, Outer outer) 
 }
 
 /// A mean or another reduction of the value: their difference is a deviation.
-bool Finder::is_statistic_of(ValueId statistic, ValueId value) const {
+bool LossPatternMatcher::is_statistic_of(ValueId statistic, ValueId value) const {
   bool reduced = false;
   for (int i = 0; i < kMaxTail; ++i) {
     if (statistic == value) return reduced;
-    const NodeId node = terms_.maker(statistic);
-    const bool reduces = has_trait(terms_.entry(node), ops::OpTrait::kReduction);
-    if (!reduces && !moves_elements(terms_.op(node)) && terms_.op(node) != Opcode::kCast) return false;
+    const NodeId node = expressions_.producer(statistic);
+    const bool reduces = has_trait(expressions_.entry(node), ops::OpTrait::kReduction);
+    if (!reduces && !moves_elements(expressions_.op(node)) && expressions_.op(node) != Opcode::kCast) return false;
     reduced |= reduces;
-    statistic = terms_.operand(node, 0);
+    statistic = expressions_.operand(node, 0);
   }
   return false;
 }
 
 /// Neither is computed from the other, the root is computed from both, and from nothing else that either is computed
 /// from.
-bool Finder::is_pair(const Formula& formula, std::size_t a, std::size_t b) const {
+bool LossPatternMatcher::is_pair(const Formula& formula, std::size_t a, std::size_t b) const {
   const auto parts = formula.parts();
   const std::size_t root = parts.size() - 1;
   const auto is_constant = [&](std::size_t part) { return parts[part].kind == Formula::PartKind::kConstant; };
@@ -271,34 +271,34 @@ bool Finder::is_pair(const Formula& formula, std::size_t a, std::size_t b) const
   return true;
 }
 
-void Finder::add_evaluated(const SumWalk& walk, const Formula& formula, LossKind kind, std::size_t prediction,
-                           std::size_t target) {
+void LossPatternMatcher::add_evaluated(const SumWalk& walk, const Formula& formula, LossKind kind,
+                                       std::size_t prediction, std::size_t target) {
   const auto parts = formula.parts();
-  NodeId meeting = NodeId::kNone;
+  NodeId anchor = NodeId::kNone;
   Nodes nodes;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool of_prediction = formula.depends(i, prediction) && i != prediction,
                of_target = formula.depends(i, target) && i != target;
     if (parts[i].node == NodeId::kNone || (!of_prediction && !of_target)) continue;
     nodes.push_back(parts[i].node);
-    if (!of_prediction || !of_target || meeting != NodeId::kNone || parts[i].operands.size() < 2) continue;
-    meeting = parts[i].node;
+    if (!of_prediction || !of_target || anchor != NodeId::kNone || parts[i].operands.size() < 2) continue;
+    anchor = parts[i].node;
     // As the program writes them, where the loss does not say which is which.
     const std::uint32_t first = parts[i].operands[0];
     const bool swapped = first != Formula::kNoPart && formula.depends(first, target);
     if (is_symmetric(kind) && swapped && parts[target].kind != Formula::PartKind::kConstant)
       std::swap(prediction, target);
   }
-  if (meeting == NodeId::kNone) meeting = parts.back().node;
+  if (anchor == NodeId::kNone) anchor = parts.back().node;
   for (const NodeId node : walk.path)
-    if (const Opcode opcode = terms_.op(node);
+    if (const Opcode opcode = expressions_.op(node);
         opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum || is_norm(opcode))
       nodes.push_back(node);
   ValueId first = parts[prediction].value, second = parts[target].value;
   if (is_symmetric(kind)) std::tie(first, second) = parameters_.tell_apart(first, second);
   bool known = false;
   for (LossSite& site : sites_) {
-    if (!std::ranges::binary_search(site.nodes, meeting) && std::ranges::find(nodes, site.meeting) == nodes.end())
+    if (!std::ranges::binary_search(site.nodes, anchor) && std::ranges::find(nodes, site.anchor) == nodes.end())
       continue;
     known = true;
     if (site.output != ValueId::kAbsent) continue;
@@ -311,36 +311,36 @@ void Finder::add_evaluated(const SumWalk& walk, const Formula& formula, LossKind
     site.nodes.erase(std::unique(site.nodes.begin(), site.nodes.end()), site.nodes.end());
   }
   if (known) return;
-  add(kind, LossEvidence::kFormula, meeting, first, second, std::move(nodes));
-  if (sites_.empty() || sites_.back().meeting != meeting) return;
+  add(kind, LossEvidence::kFormula, anchor, first, second, std::move(nodes));
+  if (sites_.empty() || sites_.back().anchor != anchor) return;
   sites_.back().output = walk.output;
   sites_.back().path = walk.path;
 }
 
-bool Finder::is_symmetric(LossKind kind) {
+bool LossPatternMatcher::is_symmetric(LossKind kind) {
   return kind == LossKind::kMse || kind == LossKind::kL1 || kind == LossKind::kHuber || kind == LossKind::kLogCosh;
 }
 
 /// Where `weight` is 0, `part` does not count.
-bool Finder::is_weighed_by(const Formula& formula, std::size_t part, std::size_t weight) {
+bool LossPatternMatcher::is_weighed_by(const Formula& formula, std::size_t part, std::size_t weight) {
   const Formula::Assignment low[] = {{part, 0.31}, {weight, 0}}, high[] = {{part, 0.77}, {weight, 0}};
   return std::abs(formula.evaluate(low, 0) - formula.evaluate(high, 0)) < 1e-9;
 }
 
 /// A function of log-probabilities: gathered at class indices, or times probabilities.
-bool Finder::add_log_probability(const SumWalk& walk, const Formula& formula) {
+bool LossPatternMatcher::add_log_probability(const SumWalk& walk, const Formula& formula) {
   const auto parts = formula.parts();
   const std::vector<double> constants = formula.constants();
   for (std::size_t i = 0; i + 1 < parts.size() || i == 0; ++i) {
     if (parts[i].value == ValueId::kAbsent || parts[i].kind != Formula::PartKind::kLeaf) continue;
-    const NodeId selection = terms_.maker(parts[i].value);
-    const bool gathered = terms_.op(selection) == Opcode::kGatherElements;
-    const ValueId values = gathered ? terms_.operand(selection, 0) : parts[i].value;
-    auto normalised = terms_.normalised(terms_.source(values));
+    const NodeId selection = expressions_.producer(parts[i].value);
+    const bool gathered = expressions_.op(selection) == Opcode::kGatherElements;
+    const ValueId values = gathered ? expressions_.operand(selection, 0) : parts[i].value;
+    auto normalised = expressions_.normalised(expressions_.source(values));
     NodeId logarithm = NodeId::kNone;
-    if (!normalised && gathered && terms_.op_of(terms_.source(values)) == Opcode::kLog) {
-      logarithm = terms_.maker(terms_.source(values));
-      normalised = terms_.normalised(terms_.operand(logarithm, 0));
+    if (!normalised && gathered && expressions_.op_of(expressions_.source(values)) == Opcode::kLog) {
+      logarithm = expressions_.producer(expressions_.source(values));
+      normalised = expressions_.normalised(expressions_.operand(logarithm, 0));
       if (normalised) normalised->logarithm = true;
     }
     if (!normalised) continue;
@@ -361,29 +361,30 @@ bool Finder::add_log_probability(const SumWalk& walk, const Formula& formula) {
           !formula.depends(k, i))
         other = k;
     if (!gathered && (other == parts.size() || !is_weighed_by(formula, i, other))) continue;
-    const ValueId target = gathered ? index_source(terms_.operand(selection, 1)) : parts[other].value;
+    const ValueId target = gathered ? index_source(expressions_.operand(selection, 1)) : parts[other].value;
     // p * log(p): an entropy.
-    if (const auto weights = terms_.normalised(terms_.source(target)); weights && weights->scores == normalised->scores)
+    if (const auto weights = expressions_.normalised(expressions_.source(target));
+        weights && weights->scores == normalised->scores)
       return false;
     Nodes nodes{normalised->node};
     if (logarithm != NodeId::kNone) nodes.push_back(logarithm);
-    NodeId meeting = gathered ? selection : NodeId::kNone;
+    NodeId anchor = gathered ? selection : NodeId::kNone;
     for (std::size_t k = 0; k < parts.size(); ++k) {
       if (k == i || parts[k].node == NodeId::kNone || !formula.depends(k, i)) continue;
       nodes.push_back(parts[k].node);
-      if (meeting == NodeId::kNone && formula.depends(k, other)) meeting = parts[k].node;
+      if (anchor == NodeId::kNone && formula.depends(k, other)) anchor = parts[k].node;
     }
-    if (std::ranges::any_of(sites_, [&](const LossSite& site) { return site.meeting == meeting; })) {
+    if (std::ranges::any_of(sites_, [&](const LossSite& site) { return site.anchor == anchor; })) {
       for (LossSite& site : sites_) {
-        if (site.meeting != meeting || site.output != ValueId::kAbsent) continue;
+        if (site.anchor != anchor || site.output != ValueId::kAbsent) continue;
         site.output = walk.output;
         site.path = walk.path;
         if (site.evidence != LossEvidence::kOperator) site.kind = *kind;
       }
       return true;
     }
-    add(*kind, LossEvidence::kFormula, meeting, normalised->scores, target, std::move(nodes));
-    if (!sites_.empty() && sites_.back().meeting == meeting) {
+    add(*kind, LossEvidence::kFormula, anchor, normalised->scores, target, std::move(nodes));
+    if (!sites_.empty() && sites_.back().anchor == anchor) {
       sites_.back().output = walk.output;
       sites_.back().path = walk.path;
     }

@@ -40,7 +40,7 @@ Bdd BddStore::and_(Bdd a, Bdd b) {
   if (a == kTrue || a == b) return b;
   if (b == kTrue) return a;
   if (a.id > b.id) std::swap(a, b);
-  return map2(kBoth, a, b, [](std::uint32_t x, std::uint32_t y) { return x & y; });
+  return map2(kAnd, a, b, [](std::uint32_t x, std::uint32_t y) { return x & y; });
 }
 
 Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
@@ -48,13 +48,13 @@ Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
   if (condition == kFalse) return no;
   if (yes == kTrue && no == kFalse) return condition;
   if (full_) return kFalse;
-  auto& memo = choose_memo_[std::uint64_t{yes.id} << 32 | no.id];
+  auto& memo = ite_memo_[std::uint64_t{yes.id} << 32 | no.id];
   if (const auto known = memo.find(condition.id); known != memo.end()) return known->second;
   const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});
   const Bdd low = ite(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
   const Bdd high = ite(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
   const Bdd result = make(top, low, high);
-  choose_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
+  ite_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
   ++remembered_;
   return result;
 }

@@ -104,7 +104,7 @@ class BddStore {
     std::size_t operator()(const Node& node) const;
     std::size_t operator()(const Key& key) const { return (*this)(Node{key.operation, key.a, key.b}); }
   };
-  static constexpr std::uint32_t kBoth = 0;  // the keys of map() begin at 16
+  static constexpr std::uint32_t kAnd = 0;  // the keys of map() begin at 16
 
   Bdd intern(Node node);
   Bdd make(std::uint32_t variable, Bdd low, Bdd high) {
@@ -126,7 +126,7 @@ class BddStore {
   std::vector<Bdd> leaves_;  // by value, kFalse where there is none yet
   std::unordered_map<Node, std::uint32_t, Hash> ids_;
   std::unordered_map<Key, Bdd, Hash> memo_;
-  std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Bdd>> choose_memo_;
+  std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Bdd>> ite_memo_;
 };
 
 }  // namespace tensorlint::placement

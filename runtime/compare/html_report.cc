@@ -19,7 +19,7 @@ constexpr double kWidth = 860, kHeight = 220, kMargin = 40;
 /// Text of strangers as text of a page.
 std::string text_of(std::string_view text) {
   std::string result;
-  for (const char each : escape_for_people(text, 500)) {
+  for (const char each : escape_for_display(text, 500)) {
     switch (each) {
       case '&':
         result += "&amp;";

@@ -31,7 +31,7 @@ Result<std::vector<std::string>> files_of(const std::string& folder) {
 
 /// The name in an onnx.TensorProto.
 Result<std::string> name_in(const std::string& path) {
-  const auto file = onnx::FileBytes::open(path);
+  const auto file = FileBytes::open(path);
   if (!file) return Error{fmt::format("{}: {}", path, file.error().message), {}};
   const Result<Model> model = read_tensor_message((*file)->bytes(), path);
   if (!model) return Error{fmt::format("{}: {}", path, model.error().message), {}};

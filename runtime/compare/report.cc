@@ -33,17 +33,17 @@ bool number_in(std::string_view field, Number& to) {
 std::string_view op_of(const Model& model, NodeId node) { return model.text(model.op(model.node(node)).name); }
 
 std::string node_text(const Model& model, NodeId node) {
-  return fmt::format("{} ({})", quoted_for_people(model.label(node)), escape_for_people(op_of(model, node)));
+  return fmt::format("{} ({})", quoted_for_people(model.label(node)), escape_for_display(op_of(model, node)));
 }
 
 std::string location_text(const ReportedModel& reported, NodeId node) {
   const auto found = reported.locations.find(node);
   if (found == reported.locations.end()) return {};
   const SourceLine& at = found->second;
-  std::string text = fmt::format("  --> {}:{}", escape_for_people(at.file), at.line);
+  std::string text = fmt::format("  --> {}:{}", escape_for_display(at.file), at.line);
   if (at.column > 0) text += fmt::format(":{}", at.column);
   text += '\n';
-  if (!at.source.empty()) text += fmt::format("   {:>5} | {}\n", at.line, escape_for_people(at.source));
+  if (!at.source.empty()) text += fmt::format("   {:>5} | {}\n", at.line, escape_for_display(at.source));
   return text;
 }
 
@@ -156,7 +156,7 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
                         results.size(), results.size() == 1 ? "" : "s", node_text(model, results.front()->node));
   for (const Skipped& skipped : comparison.skipped)
     text += fmt::format("not compared: node {}: {}\n", node_text(model, skipped.node),
-                        escape_for_people(skipped.reason, 500));
+                        escape_for_display(skipped.reason, 500));
   text += fmt::format("{} compared values:", comparison.results.size());
   bool is_first = true;
   for (std::size_t i = 0; i < counts.size(); ++i) {

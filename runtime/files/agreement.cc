@@ -69,8 +69,8 @@ std::string tensor_disagreement(const HostTensor& value, const HostTensor& expec
   if (value.dtype() == DType::kString) {
     for (std::size_t i = 0; i < value.size(); ++i)
       if (value.strings()[i] != expected.strings()[i])
-        return fmt::format("element {} is \"{}\" instead of \"{}\"", i, escape_for_people(value.strings()[i], 60),
-                           escape_for_people(expected.strings()[i], 60));
+        return fmt::format("element {} is \"{}\" instead of \"{}\"", i, escape_for_display(value.strings()[i], 60),
+                           escape_for_display(expected.strings()[i], 60));
     return {};
   }
   const auto differences_of = value.dtype() == DType::kInt64    ? integer_differences<std::int64_t>
@@ -84,7 +84,7 @@ std::string tensor_disagreement(const HostTensor& value, const HostTensor& expec
 }
 
 std::string element_text(const HostTensor& tensor, std::size_t index) {
-  if (tensor.dtype() == DType::kString) return fmt::format("\"{}\"", escape_for_people(tensor.strings()[index], 60));
+  if (tensor.dtype() == DType::kString) return fmt::format("\"{}\"", escape_for_display(tensor.strings()[index], 60));
   if (parts_of(tensor.dtype()) == 2)
     return fmt::format("{}{:+}j", part_at(tensor, 2 * index), part_at(tensor, 2 * index + 1));
   if (tensor.dtype() == DType::kBool) return integer_at(tensor, index) != 0 ? "true" : "false";

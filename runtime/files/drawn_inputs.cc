@@ -35,7 +35,7 @@ class Random {
 };
 
 std::string name_of(const Model& model, ValueId id) {
-  return fmt::format("`{}`", escape_for_people(model.name_of(id), 200));
+  return fmt::format("`{}`", escape_for_display(model.name_of(id), 200));
 }
 
 /// A negative extent says nothing: exporters write -1 for an axis of any length.
@@ -80,7 +80,7 @@ std::string type_text(const Model& model, const TypeDecl& type) {
   for (const DimDecl& dim : type.dims)
     dims.push_back(is_fixed(dim)                ? fmt::format("{}", dim.extent)
                    : dim.name == NameId::kEmpty ? "?"
-                                                : escape_for_people(model.text(dim.name), 60));
+                                                : escape_for_display(model.text(dim.name), 60));
   const std::string_view dtype =
       is_known_dtype(type.element_code) ? to_text(static_cast<DType>(type.element_code)) : "an unknown dtype";
   return fmt::format("{}[{}]", dtype, type.ranked ? fmt::format("{}", fmt::join(dims, ", ")) : "...");

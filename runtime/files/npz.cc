@@ -139,7 +139,7 @@ std::string inflated(std::string_view packed, std::size_t size) {
 }  // namespace
 
 Result<NpzFile> NpzFile::open(const std::string& path) {
-  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path);
   if (!file) return Error{fmt::format("{}: {}", path, file.error().message), {}};
   NpzFile result;
   result.file_ = *file;

@@ -35,7 +35,7 @@ class NpzFile {
  private:
   std::string_view packed_bytes(const Member& member) const;
 
-  std::shared_ptr<const onnx::FileBytes> file_;
+  std::shared_ptr<const FileBytes> file_;
   std::vector<Member> members_;
 };
 

@@ -159,7 +159,7 @@ Result<HostTensor> read_npy(std::string_view bytes, Memory& memory) {
 }
 
 Result<HostValue> read_value_file(const std::string& path, const TypeDecl* declared, Memory& memory) {
-  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path);
   if (!file) return Error{fmt::format("{}: {}", path, file.error().message), {}};
   const std::string_view bytes = (*file)->bytes();
   try {

@@ -61,8 +61,8 @@ void FactCheck::hold(NodeId node, std::span<const HostValue> results) {
     if (!is_as_declared(model.value(names[r]).type, results[r], names_)) {
       contradiction_ = names[r];
     } else if (!contains(analysis_.facts(), analysis_.fact_id(names[r]), results[r], why)) {
-      outside_.push_back(fmt::format("`{}` of node `{}`: {}", escape_for_people(model.name_of(names[r]), 200),
-                                     escape_for_people(model.label(node), 200), why));
+      outside_.push_back(fmt::format("`{}` of node `{}`: {}", escape_for_display(model.name_of(names[r]), 200),
+                                     escape_for_display(model.label(node), 200), why));
     }
   }
 }

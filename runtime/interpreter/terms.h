@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluation.h"
-#include "runtime/values/offsets.h"
+#include "runtime/values/movement.h"
 
 // How many elements operators sum into one (Rounding::Terms), for several families.
 
@@ -18,7 +19,8 @@ inline double terms_of_reduction(Evaluation& e) {
 
 /// The extent of operand 0 along the axis that operand 1 names.
 inline double terms_along_axis(Evaluation& e) {
-  return static_cast<double>(around(e.operand(0).extents(), e.integer(1)).extent);
+  const HostTensor& data = e.operand(0);
+  return static_cast<double>(split_at(data.extents(), from_front(e.integer(1), data.rank())).extent);
 }
 
 inline double terms_of_variadic(Evaluation& e) { return static_cast<double>(e.operand_count()); }

@@ -35,7 +35,7 @@ struct CompareArguments {
 };
 
 int refuse(std::string_view message) {
-  cli::write_stderr(fmt::format("tensorlint compare: {}\n", message));
+  write_stderr(fmt::format("tensorlint compare: {}\n", message));
   return kRefused;
 }
 
@@ -79,9 +79,9 @@ Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
 /// A contract that comes with the program, or a file.
 Result<compare::Contract> contract_of(const std::string& name) {
   std::string_view text = compare::contract_text(name.empty() ? "onnxruntime-cpu" : name);
-  std::shared_ptr<const onnx::FileBytes> file;
+  std::shared_ptr<const FileBytes> file;
   if (text.empty()) {
-    const auto opened = onnx::FileBytes::open(name);
+    const auto opened = FileBytes::open(name);
     if (!opened) return Error{fmt::format("the contract {}: {}", quoted_for_people(name), opened.error().message), {}};
     file = *opened;
     text = file->bytes();
@@ -139,7 +139,7 @@ int compare_model(const CompareArguments& arguments) {
   const std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
                            : arguments.format == "html" ? compare::html_report(*comparison, reported)
                                                         : compare::text_report(*comparison, reported);
-  const auto failed = arguments.output.empty() ? cli::write_stdout(text) : cli::write_file(arguments.output, text);
+  const auto failed = arguments.output.empty() ? write_stdout(text) : write_file(arguments.output, text);
   if (failed) return refuse(failed->message);
   return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;
 }

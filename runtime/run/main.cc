@@ -42,11 +42,11 @@ namespace {
 constexpr std::size_t kShownElements = 64;
 
 int refuse(std::string_view message) {
-  cli::write_stderr(fmt::format("tensorlint run: {}\n", message));
+  write_stderr(fmt::format("tensorlint run: {}\n", message));
   return kRefused;
 }
 
-std::string shown(std::string_view name) { return fmt::format("`{}`", escape_for_people(name, 200)); }
+std::string shown(std::string_view name) { return fmt::format("`{}`", escape_for_display(name, 200)); }
 
 /// Compares with `output_I` of a folder; how many outputs differ, or why that cannot be told.
 Result<std::size_t> compare_outputs(const Model& model, const RunArguments& arguments,
@@ -62,7 +62,7 @@ Result<std::size_t> compare_outputs(const Model& model, const RunArguments& argu
     const std::string wrong = disagreement(outputs[i], *expected, {arguments.rtol, arguments.atol});
     if (wrong.empty()) continue;
     ++differing;
-    cli::write_stderr(fmt::format("output {}: {}\n", shown(model.name_of(main.outputs[i])), wrong));
+    write_stderr(fmt::format("output {}: {}\n", shown(model.name_of(main.outputs[i])), wrong));
   }
   if (compared == 0) return Error{fmt::format("`{}` has no file output_0.pb or output_0.npy", arguments.expect), {}};
   return differing;
@@ -74,8 +74,8 @@ std::optional<Error> write_outputs(const Model& model, const std::string& folder
   if (error) return Error{fmt::format("`{}` cannot be made: {}", folder, error.message()), {}};
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (auto failed = cli::write_file(fmt::format("{}/output_{}.pb", folder, i),
-                                      value_message(outputs[i], model.name_of(main.outputs[i]))))
+    if (auto failed = write_file(fmt::format("{}/output_{}.pb", folder, i),
+                                 value_message(outputs[i], model.name_of(main.outputs[i]))))
       return failed;
   return std::nullopt;
 }
@@ -105,7 +105,7 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   std::string text = "operator                    calls    seconds\n";
   for (const auto& [name, timing] : sorted)
-    text += fmt::format("{:<24} {:>8} {:>10.6f}\n", escape_for_people(name, 60), timing.calls, timing.seconds);
+    text += fmt::format("{:<24} {:>8} {:>10.6f}\n", escape_for_display(name, 60), timing.calls, timing.seconds);
   return text + fmt::format("run: {:.6f} s, processor {:.6f} s; peak memory of tensors: {} bytes\n", time.wall,
                             time.processor, memory.peak());
 }
@@ -178,8 +178,8 @@ int run_model(const RunArguments& arguments) {
   std::string text;
   for (const std::string& line : dumped) text += line;
   if (!outputs) {
-    if (!text.empty()) (void)cli::write_stdout(text);
-    return refuse(fmt::format("{}: {}", arguments.model, escape_for_people(outputs.error().message, 2000)));
+    if (!text.empty()) (void)write_stdout(text);
+    return refuse(fmt::format("{}: {}", arguments.model, escape_for_display(outputs.error().message, 2000)));
   }
   if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty()) {
     const Graph& main = model.graph(GraphId::kMain);
@@ -198,7 +198,7 @@ int run_model(const RunArguments& arguments) {
   }
   if (arguments.timings) text += timings_text(interpreter.timings(), time, memory);
   if (facts) text += facts_text(model, *facts);
-  if (const auto failed = cli::write_stdout(text)) return refuse(failed->message);
+  if (const auto failed = write_stdout(text)) return refuse(failed->message);
   if (facts && !facts->outside().empty()) return kInternal;
   return differing == 0 ? kDone : kDiffers;
 }
@@ -208,7 +208,7 @@ int run_model(const RunArguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace tensorlint;
-  cli::reserve_standard_streams();
+  reserve_standard_streams();
   runtime::keep_memory();
   try {
     if (argc > 1 && std::string_view(argv[1]) == "compare") return runtime::run_compare({argv + 2, argv + argc});
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return runtime::refuse("the system has no memory left");
   } catch (const std::exception& fault) {
-    cli::write_stderr(fmt::format("tensorlint run: internal error: {}\n", fault.what()));
+    write_stderr(fmt::format("tensorlint run: internal error: {}\n", fault.what()));
     return runtime::kInternal;
   }
 }

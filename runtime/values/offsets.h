@@ -46,17 +46,4 @@ class Offsets {
   bool is_empty_ = false;
 };
 
-/// A tensor around one axis: [outer, extent, inner].
-struct AroundAxis {
-  std::size_t outer = 1, extent = 1, inner = 1;
-};
-
-inline AroundAxis around(std::span<const std::int64_t> extents, std::int64_t axis) {
-  AroundAxis result;
-  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(extents.size()) : axis);
-  for (std::size_t i = 0; i < extents.size(); ++i)
-    (i < at ? result.outer : i > at ? result.inner : result.extent) *= static_cast<std::size_t>(extents[i]);
-  return result;
-}
-
 }  // namespace tensorlint::runtime

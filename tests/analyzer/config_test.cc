@@ -13,8 +13,8 @@
 #include "analyzer/config/baseline.h"
 #include "analyzer/findings/fingerprint.h"
 #include "analyzer/rules/engine.h"
+#include "base/did_you_mean.h"
 #include "base/glob.h"
-#include "base/suggestion.h"
 
 namespace tensorlint {
 namespace {
@@ -132,8 +132,8 @@ TEST(Glob, OfPathsKeepsFoldersApart) {
 
 TEST(Suggestion, NamesTheNearest) {
   constexpr std::string_view kWords[] = {"select", "ignore", "severity"};
-  EXPECT_EQ(suggestion("igonre", kWords), "; did you mean `ignore`?");
-  EXPECT_EQ(suggestion("baseline", kWords), "");
+  EXPECT_EQ(did_you_mean("igonre", kWords), "; did you mean `ignore`?");
+  EXPECT_EQ(did_you_mean("baseline", kWords), "");
 }
 
 TEST_F(ConfigTest, ReadsEveryKey) {

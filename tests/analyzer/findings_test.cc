@@ -37,22 +37,22 @@ TEST(Escape, MakesWhatCannotBeSeenVisible) {
       {"", ""},
   };
   for (const auto& [raw, escaped] : cases) {
-    EXPECT_EQ(escape_for_people(raw), escaped);
-    EXPECT_EQ(escape_for_people(escape_for_people(raw)), escaped);
+    EXPECT_EQ(escape_for_display(raw), escaped);
+    EXPECT_EQ(escape_for_display(escape_for_display(raw)), escaped);
   }
 }
 
 TEST(Escape, ShortensInTheMiddleBetweenCharacters) {
   const std::string long_name(1000, 'a');
-  const std::string shown = escape_for_people(long_name + "_end");
+  const std::string shown = escape_for_display(long_name + "_end");
   EXPECT_LE(shown.size(), kShownLength);
   EXPECT_TRUE(shown.ends_with("_end"));
   EXPECT_NE(shown.find("…"), std::string::npos);
   std::string wide;
   for (int i = 0; i < 300; ++i) wide += "\xe6\x97\xa5";
-  EXPECT_EQ(escape_for_people(escape_for_people(wide)), escape_for_people(wide));
-  EXPECT_EQ(escape_for_people(wide).find("\\x"), std::string::npos);
-  EXPECT_LE(escape_for_people(std::string(10'000'000, '\x01')).size(), kShownLength);
+  EXPECT_EQ(escape_for_display(escape_for_display(wide)), escape_for_display(wide));
+  EXPECT_EQ(escape_for_display(wide).find("\\x"), std::string::npos);
+  EXPECT_LE(escape_for_display(std::string(10'000'000, '\x01')).size(), kShownLength);
 }
 
 TEST(LocationResolver, TakesTheInnermostFrameOfTheUsersOwnCode) {

@@ -243,6 +243,13 @@ class PlacesTest(unittest.TestCase):
         onnx.checker.check_model(self.folder / "sorted.onnx", full_check=True)
         self.assertEqual(self.check("sorted.onnx")["findings"], [])
 
+    def test_a_domain_that_is_not_imported(self):
+        for operator, severity in [("ai.onnx.ml.Normalizer", "warning"), ("com.microsoft.Gelu", "warning"), ("ai.onnx.preview.training.Momentum", "error"), ("own.Op", "error")]:
+            path = self.write("m.onnxtxt", f'<ir_version: 10, opset_import: ["" : 21]>\ng (float[N] x) => (y)\n{{\n  y = {operator} (x)\n}}\n')
+            for arguments, expected in [([], severity), (["--target", "onnx"], "error")]:
+                found = [finding["severity"] for finding in self.check(path, *arguments)["findings"] if finding["rule"] == "missing-opset-import"]
+                self.assertEqual(found, [expected], (operator, arguments))
+
     def test_a_large_graph_in_random_order(self):
         nodes = [helper.make_node("Add", [f"v{i - 1}" if i else "x", f"v{i // 2}" if i > 1 else "x"], [f"v{i}"]) for i in range(30000)]
         random.Random(5).shuffle(nodes)

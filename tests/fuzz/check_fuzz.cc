@@ -18,7 +18,7 @@ void require_clean(std::string_view report) {
   while (!report.empty()) {
     const std::size_t end = std::min(report.find('\n'), report.size());
     const std::string_view line = report.substr(0, end);
-    require(escape_for_people(line, line.size()) == line, "a report has no control characters");
+    require(escape_for_display(line, line.size()) == line, "a report has no control characters");
     report.remove_prefix(std::min(end + 1, report.size()));
   }
 }

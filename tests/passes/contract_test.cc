@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/contract/meetings.h"
+#include "passes/contract/demanding_calls.h"
 #include "passes/contract/single_sizes.h"
 #include "passes/contract/working_sizes.h"
 #include "tests/passes/solved.h"
@@ -110,7 +110,7 @@ TEST(Meetings, WhatHandsItsExtentsOnMeetsNothing) {
   y = ReduceSum (b)
   s = Shape (x)
 })"));
-  EXPECT_TRUE(find_meetings(solved.analysis()).empty());
+  EXPECT_TRUE(find_demanding_calls(solved.analysis()).empty());
 }
 
 TEST(Meetings, OneOfEqualCallsIsEnough) {
@@ -118,7 +118,7 @@ TEST(Meetings, OneOfEqualCallsIsEnough) {
   [first] y = Add (x, m)
   [second] z = Add (x, m)
 })"));
-  const std::vector<NodeId> meetings = find_meetings(solved.analysis());
+  const std::vector<NodeId> meetings = find_demanding_calls(solved.analysis());
   ASSERT_EQ(meetings.size(), 1U);
   const Prober prober(solved.analysis(), {});
   EXPECT_TRUE(fails_alone(prober, meetings[0], {13}));

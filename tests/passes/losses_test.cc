@@ -32,9 +32,9 @@ std::string losses_of(std::string_view text) {
     std::string nodes;
     for (const NodeId node : site.nodes)
       nodes += (nodes.empty() ? "" : " ") + std::string(name(model->results(model->node(node))[0]));
-    found += fmt::format("{}{} at {}: {}, {} of [{}]", found.empty() ? "" : "; ", to_text(site.kind),
-                         name(model->results(model->node(site.meeting))[0]), name(site.prediction), name(site.target),
-                         nodes);
+    found +=
+        fmt::format("{}{} at {}: {}, {} of [{}]", found.empty() ? "" : "; ", to_text(site.kind),
+                    name(model->results(model->node(site.anchor))[0]), name(site.prediction), name(site.target), nodes);
     if (site.prediction != site.prediction_source || site.target != site.target_source)
       found += fmt::format(" from {}, {}", name(site.prediction_source), name(site.target_source));
     if (site.evidence == LossEvidence::kMetadata) found += " by metadata";

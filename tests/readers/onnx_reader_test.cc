@@ -832,12 +832,12 @@ TEST(FileBytes, ReadsOrMapsAndNoticesChanges) {
   const std::string content(10'000, 'a');
   const std::string path = folder.write("file", content);
   for (const std::uint64_t limit : {std::uint64_t{1} << 20, std::uint64_t{0}}) {
-    const auto file = onnx::FileBytes::open(path, limit);
+    const auto file = FileBytes::open(path, limit);
     ASSERT_TRUE(file.ok());
     EXPECT_EQ((*file)->bytes(), content);
     EXPECT_FALSE((*file)->check_unchanged());
   }
-  const auto mapped = onnx::FileBytes::open(path, 0);
+  const auto mapped = FileBytes::open(path, 0);
   ASSERT_TRUE(mapped.ok());
   std::ofstream(path, std::ios::binary | std::ios::app) << "more";
   const auto changed = (*mapped)->check_unchanged();
@@ -852,7 +852,7 @@ TEST(FileBytes, SurvivesAFileCutUnderItsMapping) {
   const std::string path = folder.write("file", content);
   for (int round = 0; round < 3; ++round) {
     folder.write("file", content);
-    const auto file = onnx::FileBytes::open(path, 0);
+    const auto file = FileBytes::open(path, 0);
     ASSERT_TRUE(file.ok());
     ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(page)), 0);
     std::size_t letters = 0;

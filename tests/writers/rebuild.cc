@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   std::size_t equal = 0, literally = 0;
   for (const fs::path& path : paths) {
     const auto differs = [&](std::string_view why) { fmt::print("{}: {}\n", path.string(), why); };
-    const auto file = tensorlint::onnx::FileBytes::open(path.string());
+    const auto file = tensorlint::FileBytes::open(path.string());
     if (!file) {
       differs(file.error().message);
       continue;

@@ -22,11 +22,11 @@ class IntegerOperandsInLoss : public Rule {
 
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    if (loss.meeting == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
+    if (loss.anchor == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
         !computes_integers(analysis, loss))
       return;
     const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
-    out.report(loss.meeting,
+    out.report(loss.anchor,
                fmt::format("{} of {} and {}, both {}: it needs floating-point operands", ops::to_text(loss.kind),
                            prediction.name(), target.name(), prediction.fact().dtypes.to_text()))
         .origin(prediction, Aspect::kDtype)

@@ -25,7 +25,7 @@ class IntegerTargetInRegressionLoss : public Rule {
     const NodeId cast = conversion_of_its_own(analysis, loss);
     if (cast == NodeId::kNone) return;
     const Operand target(analysis, loss.target_source), prediction(analysis, loss.prediction);
-    out.report(findings::Severity::kInfo, loss.meeting,
+    out.report(findings::Severity::kInfo, loss.anchor,
                fmt::format("{} compares {} values with the {} target {}: the framework converts it, some versions and "
                            "devices refuse it",
                            ops::to_text(loss.kind), prediction.fact().dtypes.to_text(), target.fact().dtypes.to_text(),

@@ -8,8 +8,8 @@
 
 #include "analyzer/rules/graph/moved_attributes.h"
 #include "analyzer/rules/structure_faults.h"
+#include "base/did_you_mean.h"
 #include "base/escape.h"
-#include "base/suggestion.h"
 #include "ir/schema/schema.h"
 
 namespace tensorlint::rules {
@@ -36,7 +36,7 @@ class BadAttribute : public Rule {
     }
     std::vector<std::string_view> known;
     for (const FormalAttribute& attribute : schema->attributes) known.push_back(attribute.name);
-    report_violation(violation, violation.message() + suggestion(*name, known), out);
+    report_violation(violation, violation.message() + did_you_mean(*name, known), out);
   }
 
   static bool is_unknown(const ViolationCase& violation) {

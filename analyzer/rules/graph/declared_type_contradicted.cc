@@ -16,7 +16,7 @@ std::string declared_text(const Model& model, const TypeDecl& type) {
   for (const DimDecl& dim : type.dims)
     dims.push_back(dim.has_extent               ? std::to_string(dim.extent)
                    : dim.name == NameId::kEmpty ? "?"
-                                                : escape_for_people(model.text(dim.name), 64));
+                                                : escape_for_display(model.text(dim.name), 64));
   return fmt::format("[{}]", fmt::join(dims, ", "));
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "base/did_you_mean.h"
 #include "base/escape.h"
-#include "base/suggestion.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -106,7 +106,7 @@ class UndefinedValue : public Rule {
       while (from != GraphId::kNone && from != model.value(other).graph) from = model.graph(from).parent;
       if (from != GraphId::kNone) candidates.push_back(candidate);
     }
-    return escape_for_people(suggestion(name, candidates));
+    return escape_for_display(did_you_mean(name, candidates));
   }
 
   static bool is_undefined(const Model& model, ValueId value) {

@@ -5,8 +5,8 @@
 
 #include "analyzer/rules/misspelt_operator.h"
 #include "analyzer/rules/rule.h"
+#include "base/did_you_mean.h"
 #include "base/escape.h"
-#include "base/suggestion.h"
 #include "ir/schema/schema.h"
 
 namespace tensorlint::rules {
@@ -55,7 +55,7 @@ class UnknownOperator : public Rule {
     std::vector<std::string_view> known;
     for (const OpSchema& schema : all_schemas())
       if (schema.domain == domain && (known.empty() || known.back() != schema.name)) known.push_back(schema.name);
-    return suggestion(escape_for_people(name), known);
+    return did_you_mean(escape_for_display(name), known);
   }
 };
 

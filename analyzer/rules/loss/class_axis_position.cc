@@ -8,7 +8,7 @@
 
 #include "analyzer/rules/rule.h"
 #include "ir/graph/new_nodes.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -24,22 +24,22 @@ class ClassAxisPosition : public Rule {
 
   /// Rows of classes that a view has cut out of several axes.
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    if (!ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.meeting)) return;
-    const losses::Terms terms(analysis);
-    const NodeId scores = view_of(terms, loss.prediction), labels = view_of(terms, loss.target);
+    if (!ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.anchor)) return;
+    const losses::Expressions expressions(analysis);
+    const NodeId scores = view_of(expressions, loss.prediction), labels = view_of(expressions, loss.target);
     if (scores == NodeId::kNone) return;
-    if (mixes_axes(terms, scores)) {
-      const Operand before(analysis, terms.operand(scores, 0)), after(analysis, terms.result(scores));
+    if (mixes_axes(expressions, scores)) {
+      const Operand before(analysis, expressions.operand(scores, 0)), after(analysis, expressions.result(scores));
       out.report(findings::Severity::kWarning, scores,
                  fmt::format("each row of {} {} is cut out of several axes of {} {}: {} takes it for the classes of "
                              "one sample",
                              after.name(), analysis.facts().shape_text(after.fact().shape), before.name(),
                              analysis.facts().shape_text(before.fact().shape), ops::to_text(loss.kind)))
-          .note_at(loss.meeting, "the loss is computed here")
+          .note_at(loss.anchor, "the loss is computed here")
           .fix(fmt::format("move the classes of {} to the last axis before it is reshaped", before.name()));
-    } else if (labels != NodeId::kNone && are_in_another_order(terms, scores, labels)) {
-      const Operand a(analysis, terms.operand(scores, 0)), b(analysis, terms.operand(labels, 0));
-      out.report(findings::Severity::kWarning, loss.meeting,
+    } else if (labels != NodeId::kNone && are_in_another_order(expressions, scores, labels)) {
+      const Operand a(analysis, expressions.operand(scores, 0)), b(analysis, expressions.operand(labels, 0));
+      out.report(findings::Severity::kWarning, loss.anchor,
                  fmt::format("{} {} and {} {} are flattened in another order: scores meet the labels of other samples",
                              a.name(), analysis.facts().shape_text(a.fact().shape), b.name(),
                              analysis.facts().shape_text(b.fact().shape)))
@@ -76,8 +76,8 @@ class ClassAxisPosition : public Rule {
  private:
   using Extents = std::vector<std::int64_t>;  ///< -1: not a number
 
-  static std::optional<Extents> extents(const losses::Terms& terms, ValueId value) {
-    const dataflow::Analysis& analysis = terms.analysis();
+  static std::optional<Extents> extents(const losses::Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
     if (value == ValueId::kAbsent || analysis.taint(value).has(Aspect::kShape)) return std::nullopt;
     const Fact& fact = analysis.fact(value);
     if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return std::nullopt;
@@ -88,23 +88,24 @@ class ClassAxisPosition : public Rule {
   }
 
   /// The Reshape that makes the value, before elementwise operators and copies.
-  static NodeId view_of(const losses::Terms& terms, ValueId value) {
+  static NodeId view_of(const losses::Expressions& expressions, ValueId value) {
     constexpr int kMaxSteps = 6;
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = terms.maker(value);
-      const ops::Opcode opcode = terms.op(node);
+      const NodeId node = expressions.producer(value);
+      const ops::Opcode opcode = expressions.op(node);
       if (opcode == ops::Opcode::kReshape) return node;
       if (opcode != ops::Opcode::kCast && opcode != ops::Opcode::kIdentity && opcode != ops::Opcode::kLogSoftmax &&
           opcode != ops::Opcode::kSoftmax && opcode != ops::Opcode::kLog)
         return NodeId::kNone;
-      value = terms.operand(node, 0);
+      value = expressions.operand(node, 0);
     }
     return NodeId::kNone;
   }
 
   /// [..., A, B] to [-1, C], where C neither splits B nor is a whole number of B that divides A * B.
-  static bool mixes_axes(const losses::Terms& terms, NodeId view) {
-    const auto before = extents(terms, terms.operand(view, 0)), after = extents(terms, terms.result(view));
+  static bool mixes_axes(const losses::Expressions& expressions, NodeId view) {
+    const auto before = extents(expressions, expressions.operand(view, 0)),
+               after = extents(expressions, expressions.result(view));
     if (!before || !after || before->size() < 3 || after->size() != 2 || after->back() < 2) return false;
     const std::int64_t classes = after->back();
     std::int64_t inner = 1;
@@ -119,9 +120,11 @@ class ClassAxisPosition : public Rule {
   }
 
   /// [A, B, C] to [-1, C] against [B, A] to [-1].
-  static bool are_in_another_order(const losses::Terms& terms, NodeId scores, NodeId labels) {
-    const auto a = extents(terms, terms.operand(scores, 0)), b = extents(terms, terms.operand(labels, 0));
-    const auto flat = extents(terms, terms.result(scores)), flat_labels = extents(terms, terms.result(labels));
+  static bool are_in_another_order(const losses::Expressions& expressions, NodeId scores, NodeId labels) {
+    const auto a = extents(expressions, expressions.operand(scores, 0)),
+               b = extents(expressions, expressions.operand(labels, 0));
+    const auto flat = extents(expressions, expressions.result(scores)),
+               flat_labels = extents(expressions, expressions.result(labels));
     return a && b && flat && flat_labels && a->size() == 3 && b->size() == 2 && flat->size() == 2 &&
            flat_labels->size() == 1 && a->back() == flat->back() && (*a)[0] == (*b)[1] && (*a)[1] == (*b)[0] &&
            (*a)[0] > 1 && (*a)[1] > 1 && (*a)[0] != (*a)[1];

@@ -6,7 +6,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -20,15 +20,15 @@ class LogitsIntoProbabilityLoss : public Rule {
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
-    const NodeId maker = layer_of(analysis, loss);
-    if (maker == NodeId::kNone) return;
+    const NodeId producer = layer_of(analysis, loss);
+    if (producer == NodeId::kNone) return;
     const bool logarithms = takes_logarithms(loss.kind);
     const Operand prediction(analysis, loss.prediction);
     const bool indices = loss.kind == ops::LossKind::kNegativeLogLikelihood;
-    out.report(loss.meeting, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
-                                         logarithms ? "logarithms of probabilities" : "probabilities",
-                                         prediction.name(), NodeCall(analysis, maker).op_name()))
-        .note_at(maker, fmt::format("{} is computed here and may have any value", prediction.name()))
+    out.report(loss.anchor, fmt::format("{} takes {}, but {} is the output of {}", ops::to_text(loss.kind),
+                                        logarithms ? "logarithms of probabilities" : "probabilities", prediction.name(),
+                                        NodeCall(analysis, producer).op_name()))
+        .note_at(producer, fmt::format("{} is computed here and may have any value", prediction.name()))
         .fix(indices      ? "put a LogSoftmax over axis 1 in between, or use cross-entropy"
              : logarithms ? "put a LogSoftmax in between"
                           : "put a Sigmoid in between, or use binary cross-entropy with logits");
@@ -39,15 +39,16 @@ class LogitsIntoProbabilityLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    const losses::Terms terms(analysis);
+    const losses::Expressions expressions(analysis);
     std::set<NodeId> known, of_losses;
     for (const losses::LossSite& loss : view.losses()) {
       of_losses.insert(loss.nodes.begin(), loss.nodes.end());
       if (layer_of(analysis, loss) != NodeId::kNone) known.insert(loss.nodes.begin(), loss.nodes.end());
     }
     for (const ValueId output : outputs)
-      for (const NodeId logarithm : summed_logarithms(terms, output))
-        if (known.insert(logarithm).second) check_logarithm(terms, logarithm, !of_losses.contains(logarithm), out);
+      for (const NodeId logarithm : summed_logarithms(expressions, output))
+        if (known.insert(logarithm).second)
+          check_logarithm(expressions, logarithm, !of_losses.contains(logarithm), out);
   }
 
  private:
@@ -60,71 +61,75 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (loss.evidence == losses::LossEvidence::kMetadata ||
         (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy))
       return NodeId::kNone;
-    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
-    return maker == NodeId::kNone || !is_layer(analysis, maker) || is_clamped(analysis, loss.prediction) ? NodeId::kNone
-                                                                                                         : maker;
+    const NodeId producer = producer_behind_identities(analysis, loss.prediction);
+    return producer == NodeId::kNone || !is_layer(analysis, producer) || is_clamped(analysis, loss.prediction)
+               ? NodeId::kNone
+               : producer;
   }
 
-  static void check_logarithm(const losses::Terms& terms, NodeId logarithm, bool takes_bounds, Reporter& out) {
-    const dataflow::Analysis& analysis = terms.analysis();
-    ValueId value = terms.operand(logarithm, 0);
+  static void check_logarithm(const losses::Expressions& expressions, NodeId logarithm, bool takes_bounds,
+                              Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId value = expressions.operand(logarithm, 0);
     constexpr int kMaxSteps = 8;
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = terms.maker(value);
-      const ops::Opcode opcode = terms.op(node);
+      const NodeId node = expressions.producer(value);
+      const ops::Opcode opcode = expressions.op(node);
       // A summand that only keeps the logarithm off zero.
       constexpr double kGuard = 1e-2;
       const auto is_guard = [&](std::size_t side) {
-        return std::abs(terms.number(terms.operand(node, side)).value_or(1)) <= kGuard;
+        return std::abs(expressions.number(expressions.operand(node, side)).value_or(1)) <= kGuard;
       };
       if (opcode == ops::Opcode::kAdd && (is_guard(0) || is_guard(1)))
-        value = terms.operand(node, is_guard(1) ? 0 : 1);
+        value = expressions.operand(node, is_guard(1) ? 0 : 1);
       else if (ops::moves_elements(opcode) || opcode == ops::Opcode::kGatherElements)
-        value = terms.operand(node, 0);
+        value = expressions.operand(node, 0);
       else
         break;
     }
-    const NodeId maker = producer_behind_identities(analysis, value);
-    if (maker == NodeId::kNone || is_clamped(analysis, value)) return;
+    const NodeId producer = producer_behind_identities(analysis, value);
+    if (producer == NodeId::kNone || is_clamped(analysis, value)) return;
     const Operand scores(analysis, value);
-    const bool layer = is_layer(analysis, maker);
+    const bool layer = is_layer(analysis, producer);
     // In a known loss another rule compares the range with what the loss takes.
-    if (!layer && !(takes_bounds && is_bounded_below_zero(terms, value))) return;
+    if (!layer && !(takes_bounds && is_bounded_below_zero(expressions, value))) return;
     out.report(logarithm, fmt::format("logarithm of {}, which is the output of {} and may be negative", scores.name(),
-                                      NodeCall(analysis, maker).op_name()))
-        .note_at(maker, layer ? fmt::format("{} is computed here and may have any value", scores.name())
-                              : fmt::format("{} is in {}", scores.name(), scores.fact().range.to_text()))
+                                      NodeCall(analysis, producer).op_name()))
+        .note_at(producer, layer ? fmt::format("{} is computed here and may have any value", scores.name())
+                                 : fmt::format("{} is in {}", scores.name(), scores.fact().range.to_text()))
         .fix("turn the scores into probabilities first (Softmax, Sigmoid), or use a loss that takes scores");
   }
 
   /// A function of one value that reaches well below zero wherever it is bounded, as a hyperbolic tangent does.
-  static bool is_bounded_below_zero(const losses::Terms& terms, ValueId value) {
-    const NodeId node = terms.maker(value);
-    const Model& model = terms.analysis().model();
-    const Range& range = terms.analysis().fact(value).range;
-    return node != NodeId::kNone && terms.op(node) == ops::Opcode::kOther &&
-           model.operands(model.node(node)).size() == 1 && has_trait(terms.entry(node), ops::OpTrait::kElementwise) &&
-           std::isfinite(range.hi) && range.hi > 0 && range.lo <= -0.5 && std::isfinite(range.lo);
+  static bool is_bounded_below_zero(const losses::Expressions& expressions, ValueId value) {
+    const NodeId node = expressions.producer(value);
+    const Model& model = expressions.analysis().model();
+    const Range& range = expressions.analysis().fact(value).range;
+    return node != NodeId::kNone && expressions.op(node) == ops::Opcode::kOther &&
+           model.operands(model.node(node)).size() == 1 &&
+           has_trait(expressions.entry(node), ops::OpTrait::kElementwise) && std::isfinite(range.hi) && range.hi > 0 &&
+           range.lo <= -0.5 && std::isfinite(range.lo);
   }
 
   /// Targets of a divergence are probabilities, unless it takes the exponential of them.
   static void check_target(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
-    const losses::Terms terms(analysis);
-    const ValueId source = terms.source(loss.target);
+    const losses::Expressions expressions(analysis);
+    const ValueId source = expressions.source(loss.target);
     const auto is_exponential = [&](NodeId node) {
-      return terms.op(node) == ops::Opcode::kExp && terms.source(terms.operand(node, 0)) == source;
+      return expressions.op(node) == ops::Opcode::kExp && expressions.source(expressions.operand(node, 0)) == source;
     };
-    if (std::ranges::any_of(loss.nodes, is_exponential) || std::ranges::any_of(terms.users(source), is_exponential))
+    if (std::ranges::any_of(loss.nodes, is_exponential) ||
+        std::ranges::any_of(expressions.users(source), is_exponential))
       return;
-    const NodeId maker = producer_behind_identities(analysis, loss.target);
-    if (maker == NodeId::kNone) return;
-    const auto normalised = terms.normalised(source);
+    const NodeId producer = producer_behind_identities(analysis, loss.target);
+    if (producer == NodeId::kNone) return;
+    const auto normalised = expressions.normalised(source);
     const bool logarithm = normalised && normalised->logarithm;
-    if (!logarithm && (!is_layer(analysis, maker) || is_clamped(analysis, loss.target))) return;
+    if (!logarithm && (!is_layer(analysis, producer) || is_clamped(analysis, loss.target))) return;
     const Operand target(analysis, loss.target);
-    out.report(loss.meeting, fmt::format("{} takes probabilities as targets, but {} is the output of {}",
-                                         ops::to_text(loss.kind), target.name(), NodeCall(analysis, maker).op_name()))
-        .note_at(maker, fmt::format("{} is computed here", target.name()))
+    out.report(loss.anchor, fmt::format("{} takes probabilities as targets, but {} is the output of {}",
+                                        ops::to_text(loss.kind), target.name(), NodeCall(analysis, producer).op_name()))
+        .note_at(producer, fmt::format("{} is computed here", target.name()))
         .fix(logarithm ? "use Softmax for the target, or log_target=True" : "put a Softmax in between");
   }
 
@@ -136,8 +141,8 @@ class LogitsIntoProbabilityLoss : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand product = call.operand(side), bias = call.operand(1 - side);
       if (!product.present() || !bias.present() || !is_parameter(analysis, bias.value())) continue;
-      const NodeId maker = producer_behind_identities(analysis, product.value());
-      if (maker != NodeId::kNone && is_product_with_weights(NodeCall(analysis, maker))) return true;
+      const NodeId producer = producer_behind_identities(analysis, product.value());
+      if (producer != NodeId::kNone && is_product_with_weights(NodeCall(analysis, producer))) return true;
     }
     return false;
   }
@@ -149,9 +154,9 @@ class LogitsIntoProbabilityLoss : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       if (!call.operand(side).present()) continue;
       ValueId value = call.operand(side).value();
-      const NodeId maker = producer_behind_identities(call.analysis(), value);
-      if (maker != NodeId::kNone && NodeCall(call.analysis(), maker).is(ops::Opcode::kTranspose))
-        value = NodeCall(call.analysis(), maker).operand(0).value();
+      const NodeId producer = producer_behind_identities(call.analysis(), value);
+      if (producer != NodeId::kNone && NodeCall(call.analysis(), producer).is(ops::Opcode::kTranspose))
+        value = NodeCall(call.analysis(), producer).operand(0).value();
       if (value != ValueId::kAbsent &&
           (is_parameter(call.analysis(), value) || (side == 1 && is_weight_input(call, value))) &&
           call.analysis().fact(value).range.lo < 0)

@@ -32,12 +32,12 @@ class LossDetachedFromParameters : public Rule {
       return;
     }
     for (const losses::LossSite& loss : view.losses()) {
-      if (view.model().node(loss.meeting).graph != GraphId::kMain || gradients.reaches(loss.prediction) ||
+      if (view.model().node(loss.anchor).graph != GraphId::kMain || gradients.reaches(loss.prediction) ||
           gradients.reaches(loss.target))
         continue;
       const Operand prediction(analysis, loss.prediction);
-      FindingBuilder finding = out.report(loss.meeting, fmt::format("no gradient of {} reaches a parameter through {}",
-                                                                    ops::to_text(loss.kind), prediction.name()));
+      FindingBuilder finding = out.report(loss.anchor, fmt::format("no gradient of {} reaches a parameter through {}",
+                                                                   ops::to_text(loss.kind), prediction.name()));
       if (const NodeId cut = losses::where_gradients_stop(analysis, loss.prediction); cut != NodeId::kNone)
         finding.note_at(cut, stop_text(analysis, cut));
     }
@@ -51,31 +51,31 @@ class LossDetachedFromParameters : public Rule {
     losses::GradientWays& ways = out.shared<losses::GradientWays>();
     std::vector<std::pair<const losses::LossSite*, NodeId>> detached;
     for (const losses::LossSite& loss : view.losses()) {
-      if (view.model().node(loss.meeting).graph != GraphId::kMain) return;
+      if (view.model().node(loss.anchor).graph != GraphId::kMain) return;
       const losses::GradientWay prediction = ways.of(loss.prediction), target = ways.of(loss.target);
       const bool cut = prediction.stop != NodeId::kNone && !prediction.reaches_weight && !prediction.reaches_input;
       if (!cut || target.reaches_weight || analysis.taint(loss.prediction).has(Aspect::kDtype)) return;
       detached.emplace_back(&loss, prediction.stop);
     }
     for (const auto& [loss, stop] : detached)
-      out.report(loss->meeting, fmt::format("no gradient of {} reaches a weight through {}", ops::to_text(loss->kind),
-                                            Operand(analysis, loss->prediction).name()))
+      out.report(loss->anchor, fmt::format("no gradient of {} reaches a weight through {}", ops::to_text(loss->kind),
+                                           Operand(analysis, loss->prediction).name()))
           .note_at(stop, stop_text(analysis, stop));
   }
 
-  static NodeId product_with_zero(const losses::Terms& terms, ValueId value) {
+  static NodeId product_with_zero(const losses::Expressions& expressions, ValueId value) {
     constexpr int kMaxSteps = 8;
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = terms.maker(value);
-      const ops::Opcode opcode = terms.op(node);
+      const NodeId node = expressions.producer(value);
+      const ops::Opcode opcode = expressions.op(node);
       if (opcode == ops::Opcode::kMul)
         for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-          if (terms.number(terms.operand(node, side)) == 0) return node;
+          if (expressions.number(expressions.operand(node, side)) == 0) return node;
       if (opcode != ops::Opcode::kMul && opcode != ops::Opcode::kDiv && opcode != ops::Opcode::kCast &&
           !ops::moves_elements(opcode))
         return NodeId::kNone;
-      const bool number_first = terms.number(terms.operand(node, 0)).has_value();
-      value = terms.operand(node, number_first ? 1 : 0);
+      const bool number_first = expressions.number(expressions.operand(node, 0)).has_value();
+      value = expressions.operand(node, number_first ? 1 : 0);
     }
     return NodeId::kNone;
   }
@@ -93,7 +93,7 @@ class LossDetachedFromParameters : public Rule {
     for (const ValueId output : one_float_outputs(analysis)) {
       if (!names_loss(model.name_of(output))) continue;
       losses::GradientWays& ways = out.shared<losses::GradientWays>();
-      if (const NodeId product = product_with_zero(ways.terms(), output); product != NodeId::kNone) {
+      if (const NodeId product = product_with_zero(ways.expressions(), output); product != NodeId::kNone) {
         out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by 0",
                                         Operand(analysis, output).name()));
         return true;

@@ -29,8 +29,8 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   });
 }
 
-std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss) {
-  const Model& model = terms.analysis().model();
+std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, ValueId loss) {
+  const Model& model = expressions.analysis().model();
   std::vector<NodeId> found;
   std::vector<ValueId> pending{loss};
   std::set<ValueId> seen;
@@ -38,17 +38,17 @@ std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss) 
   while (!pending.empty() && seen.size() < kMaxValues) {
     const ValueId value = pending.back();
     pending.pop_back();
-    const NodeId node = terms.maker(value);
+    const NodeId node = expressions.producer(value);
     if (node == NodeId::kNone || !seen.insert(value).second) continue;
-    const ops::Opcode opcode = terms.op(node);
+    const ops::Opcode opcode = expressions.op(node);
     if (opcode == ops::Opcode::kLog) {
       found.push_back(node);
       continue;
     }
     const bool passes = ops::moves_elements(opcode) || opcode == ops::Opcode::kCast ||
                         opcode == ops::Opcode::kGatherElements ||
-                        has_trait(terms.entry(node), ops::OpTrait::kReduction) ||
-                        has_trait(terms.entry(node), ops::OpTrait::kElementwise);
+                        has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
+                        has_trait(expressions.entry(node), ops::OpTrait::kElementwise);
     if (!passes) continue;
     for (const ValueId operand : model.operands(model.node(node)))
       if (operand != ValueId::kAbsent) pending.push_back(operand);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
 
@@ -16,7 +16,7 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
 
 /// The logarithms that a loss sums up: back from it over reductions and elementwise operators, to the first on each
 /// way.
-std::vector<NodeId> summed_logarithms(const losses::Terms& terms, ValueId loss);
+std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, ValueId loss);
 
 /// The outputs of the main graph that may be a loss: is_one_float.
 std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);

@@ -6,7 +6,7 @@
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -19,28 +19,29 @@ class ProbabilitiesIntoLogitLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    const losses::Terms terms(analysis);
-    check_twice(terms, loss, loss.target, out);
+    const losses::Expressions expressions(analysis);
+    check_twice(expressions, loss, loss.target, out);
     switch (loss.kind) {
       case ops::LossKind::kNegativeLogLikelihood:
-        if (loss.evidence == losses::LossEvidence::kOperator) check_logarithms(terms, loss, out);
+        if (loss.evidence == losses::LossEvidence::kOperator) check_logarithms(expressions, loss, out);
         break;
       case ops::LossKind::kKlDivergence:
-        check_logarithms(terms, loss, out);
-        check_twice(terms, loss, loss.prediction, out);
+        check_logarithms(expressions, loss, out);
+        check_twice(expressions, loss, loss.prediction, out);
         break;
       case ops::LossKind::kCrossEntropy:
       case ops::LossKind::kFocal:
-        check_scores(terms, loss, loss.prediction, "softmax", out);
+        check_scores(expressions, loss, loss.prediction, "softmax", out);
         break;
       case ops::LossKind::kBinaryCrossEntropyWithLogits:
-        check_scores(terms, loss, loss.prediction, "a sigmoid", out);
+        check_scores(expressions, loss, loss.prediction, "a sigmoid", out);
         break;
       case ops::LossKind::kBinaryCrossEntropy:
       case ops::LossKind::kBinaryFocal:
         // A loss of probabilities with a separate Sigmoid node before it.
-        if (terms.op_of(loss.prediction) == ops::Opcode::kSigmoid)
-          check_scores(terms, loss, terms.operand(terms.maker(loss.prediction), 0), "a sigmoid", out);
+        if (expressions.op_of(loss.prediction) == ops::Opcode::kSigmoid)
+          check_scores(expressions, loss, expressions.operand(expressions.producer(loss.prediction), 0), "a sigmoid",
+                       out);
         break;
       default:
         break;
@@ -51,44 +52,46 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
     if (outputs.empty()) return;
-    const losses::Terms terms(view.analysis());
+    const losses::Expressions expressions(view.analysis());
     std::set<NodeId> known;
     for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
     for (const ValueId output : outputs)
-      for (const NodeId logarithm : summed_logarithms(terms, output))
-        if (!known.contains(logarithm)) check_logarithm_of_sigmoid(terms, logarithm, known, out);
+      for (const NodeId logarithm : summed_logarithms(expressions, output))
+        if (!known.contains(logarithm)) check_logarithm_of_sigmoid(expressions, logarithm, known, out);
   }
 
  private:
-  static void check_logarithm_of_sigmoid(const losses::Terms& terms, NodeId logarithm, std::set<NodeId>& known,
-                                         Reporter& out) {
-    const auto term = terms.log_term(terms.result(logarithm));
+  static void check_logarithm_of_sigmoid(const losses::Expressions& expressions, NodeId logarithm,
+                                         std::set<NodeId>& known, Reporter& out) {
+    const auto term = expressions.log_term(expressions.result(logarithm));
     if (!term || term->logit == ValueId::kAbsent || term->argument == ValueId::kAbsent) return;
-    const NodeId first = normalising_node(terms, term->logit), second = terms.maker(term->argument);
+    const NodeId first = normalising_node(expressions, term->logit), second = expressions.producer(term->argument);
     if (first == NodeId::kNone || !known.insert(second).second) return;
-    const NodeCall call(terms.analysis(), second), before(terms.analysis(), first);
-    out.report(second, fmt::format("{} is applied to {}, which {} has already turned into probabilities",
-                                   call.op_name(), Operand(terms.analysis(), term->logit).name(), before.op_name()))
-        .note_at(first, fmt::format("{} becomes probabilities here", Operand(terms.analysis(), before.result()).name()))
+    const NodeCall call(expressions.analysis(), second), before(expressions.analysis(), first);
+    out.report(second,
+               fmt::format("{} is applied to {}, which {} has already turned into probabilities", call.op_name(),
+                           Operand(expressions.analysis(), term->logit).name(), before.op_name()))
+        .note_at(first,
+                 fmt::format("{} becomes probabilities here", Operand(expressions.analysis(), before.result()).name()))
         .fix("normalise once");
   }
 
-  static void check_scores(const losses::Terms& terms, const losses::LossSite& loss, ValueId scores,
+  static void check_scores(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId scores,
                            std::string_view normaliser, Reporter& out) {
-    const dataflow::Analysis& analysis = terms.analysis();
-    const NodeId source = normalising_node(terms, scores);
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const NodeId source = normalising_node(expressions, scores);
     if (source == NodeId::kNone) {
-      check_sign(terms, loss, scores, normaliser, out);
+      check_sign(expressions, loss, scores, normaliser, out);
       return;
     }
     const NodeCall call(analysis, source);
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
-    const auto softmax = terms.normalised(call.result());
+    const auto softmax = expressions.normalised(call.result());
     if (!call.is(ops::Opcode::kSigmoid) && (!softmax || softmax->logarithm)) return;
     const ValueId before = softmax ? softmax->scores : call.operand(0).value();
     const Operand prediction(analysis, scores);
-    out.report(loss.meeting, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
-                                         ops::to_text(loss.kind), normaliser, prediction.name(), call.op_name()))
+    out.report(loss.anchor, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
+                                        ops::to_text(loss.kind), normaliser, prediction.name(), call.op_name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
         .fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()), findings::Applicability::kUnsafe,
              scores == loss.prediction && call.operand(0).value() == before ? hand_over(analysis, loss, call)
@@ -97,26 +100,27 @@ class ProbabilitiesIntoLogitLoss : public Rule {
 
   /// Scores that a hinge has just cut off at zero: no class gets a probability below the one of a score of 0, and what
   /// was cut off has no gradient.
-  static void check_sign(const losses::Terms& terms, const losses::LossSite& loss, ValueId scores,
+  static void check_sign(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId scores,
                          std::string_view normaliser, Reporter& out) {
-    const dataflow::Analysis& analysis = terms.analysis();
+    const dataflow::Analysis& analysis = expressions.analysis();
     ValueId value = scores;
     constexpr int kMaxViews = 8;
     for (int step = 0; step < kMaxViews; ++step) {
-      const ops::Opcode opcode = terms.op_of(value);
+      const ops::Opcode opcode = expressions.op_of(value);
       if (!ops::moves_elements(opcode) && opcode != ops::Opcode::kCast && opcode != ops::Opcode::kDropout) break;
-      value = terms.operand(terms.maker(value), 0);
+      value = expressions.operand(expressions.producer(value), 0);
     }
-    const NodeId node = terms.maker(value);
-    const ValueId before = terms.operand(node, 0);
-    const ops::Opcode opcode = terms.op(node);
-    const bool hinge = opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMax ||
-                       (opcode == ops::Opcode::kOther && has_trait(terms.entry(node), ops::OpTrait::kElementwise));
+    const NodeId node = expressions.producer(value);
+    const ValueId before = expressions.operand(node, 0);
+    const ops::Opcode opcode = expressions.op(node);
+    const bool hinge =
+        opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMax ||
+        (opcode == ops::Opcode::kOther && has_trait(expressions.entry(node), ops::OpTrait::kElementwise));
     if (!hinge || before == ValueId::kAbsent || analysis.taint(value).has(Aspect::kValue)) return;
     const Range &after = analysis.fact(value).range, &given = analysis.fact(before).range;
     if (after.lo != 0 || !std::isinf(after.hi) || given.lo >= 0) return;
     const NodeCall call(analysis, node);
-    out.report(loss.meeting,
+    out.report(loss.anchor,
                fmt::format("{} applies {} to {}, which {} keeps from being negative", ops::to_text(loss.kind),
                            normaliser, Operand(analysis, scores).name(), call.op_name()))
         .note_at(node, "negative scores become 0 here, and get no gradient")
@@ -124,29 +128,31 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   }
 
   /// One side of the loss is normalised, and what it is normalised from were probabilities already.
-  static void check_twice(const losses::Terms& terms, const losses::LossSite& loss, ValueId side, Reporter& out) {
-    const auto second = terms.normalised(terms.source(side));
+  static void check_twice(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId side,
+                          Reporter& out) {
+    const auto second = expressions.normalised(expressions.source(side));
     if (!second) return;
-    const NodeId first = normalising_node(terms, second->scores);
-    if (first == NodeId::kNone || !NodeCall(terms.analysis(), first).is(ops::Opcode::kSoftmax)) return;
-    const NodeCall call(terms.analysis(), second->node), before(terms.analysis(), first);
+    const NodeId first = normalising_node(expressions, second->scores);
+    if (first == NodeId::kNone || !NodeCall(expressions.analysis(), first).is(ops::Opcode::kSoftmax)) return;
+    const NodeCall call(expressions.analysis(), second->node), before(expressions.analysis(), first);
     out.report(second->node,
                fmt::format("{} is applied to {}, which {} has already turned into probabilities", call.op_name(),
-                           Operand(terms.analysis(), second->scores).name(), before.op_name()))
-        .note_at(first, fmt::format("{} becomes probabilities here", Operand(terms.analysis(), before.result()).name()))
-        .note_at(loss.meeting, fmt::format("{} gets the result here", ops::to_text(loss.kind)))
+                           Operand(expressions.analysis(), second->scores).name(), before.op_name()))
+        .note_at(first,
+                 fmt::format("{} becomes probabilities here", Operand(expressions.analysis(), before.result()).name()))
+        .note_at(loss.anchor, fmt::format("{} gets the result here", ops::to_text(loss.kind)))
         .fix("normalise once");
   }
 
   /// Without the logarithm the loss is minus the probability of the right class: bounded, and flat where the model is
   /// wrong.
-  static void check_logarithms(const losses::Terms& terms, const losses::LossSite& loss, Reporter& out) {
-    const dataflow::Analysis& analysis = terms.analysis();
-    const NodeId source = normalising_node(terms, loss.prediction);
+  static void check_logarithms(const losses::Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const NodeId source = normalising_node(expressions, loss.prediction);
     if (source == NodeId::kNone || !NodeCall(analysis, source).is(ops::Opcode::kSoftmax)) return;
     const NodeCall call(analysis, source);
-    out.report(loss.meeting, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
-                                         ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+    out.report(loss.anchor, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
+                                        ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
         .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
         .fix("use LogSoftmax instead of Softmax");
   }
@@ -155,47 +161,48 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   static std::vector<GraphEdit> hand_over(const dataflow::Analysis& analysis, const losses::LossSite& loss,
                                           const NodeCall& normaliser) {
     const Model& model = analysis.model();
-    if (normaliser.result() != loss.prediction || model.node(loss.meeting).graph != normaliser.node().graph) return {};
+    if (normaliser.result() != loss.prediction || model.node(loss.anchor).graph != normaliser.node().graph) return {};
     std::vector<GraphEdit> edits;
-    const std::span<const ValueId> operands = model.operands(model.node(loss.meeting));
+    const std::span<const ValueId> operands = model.operands(model.node(loss.anchor));
     for (std::uint32_t i = 0; i < operands.size(); ++i)
       if (operands[i] == loss.prediction)
-        edits.push_back(SetOperand{loss.meeting, i, std::string(model.name_of(normaliser.operand(0).value()))});
-    if (!edits.empty()) remove_with_last_reader(analysis, normaliser.id(), loss.meeting, edits);
+        edits.push_back(SetOperand{loss.anchor, i, std::string(model.name_of(normaliser.operand(0).value()))});
+    if (!edits.empty()) remove_with_last_reader(analysis, normaliser.id(), loss.anchor, edits);
     return edits;
   }
 
   /// The node that normalises what the value is a mean of: others may move its elements, drop some, clip or scale them
   /// or average them with other probabilities.
-  static NodeId normalising_node(const losses::Terms& terms, ValueId value) {
+  static NodeId normalising_node(const losses::Expressions& expressions, ValueId value) {
     int left = kMaxSteps;
-    return normalising_node(terms, value, left);
+    return normalising_node(expressions, value, left);
   }
 
-  static NodeId normalising_node(const losses::Terms& terms, ValueId value, int& left) {
+  static NodeId normalising_node(const losses::Expressions& expressions, ValueId value, int& left) {
     while (left-- > 0 && value != ValueId::kAbsent) {
-      const NodeId node = terms.maker(value);
+      const NodeId node = expressions.producer(value);
       if (node == NodeId::kNone) return NodeId::kNone;
-      const ops::Opcode opcode = terms.op(node);
+      const ops::Opcode opcode = expressions.op(node);
       const auto is_scale = [&](std::size_t side) {
-        const double scale = terms.number(terms.operand(node, side)).value_or(0);
+        const double scale = expressions.number(expressions.operand(node, side)).value_or(0);
         return scale >= 1 / kMaxScale && scale <= kMaxScale;
       };
       if (opcode == ops::Opcode::kAdd) {
-        const NodeId first = normalising_node(terms, terms.operand(node, 0), left);
-        return first == NodeId::kNone || normalising_node(terms, terms.operand(node, 1), left) == NodeId::kNone
+        const NodeId first = normalising_node(expressions, expressions.operand(node, 0), left);
+        return first == NodeId::kNone ||
+                       normalising_node(expressions, expressions.operand(node, 1), left) == NodeId::kNone
                    ? NodeId::kNone
                    : first;
       }
       if (opcode == ops::Opcode::kMul && is_scale(0)) {
-        value = terms.operand(node, 1);
+        value = expressions.operand(node, 1);
         continue;
       }
       const bool scales = (opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) && is_scale(1);
       const bool passes = scales || moves_elements(opcode) || opcode == ops::Opcode::kCast ||
                           opcode == ops::Opcode::kDropout || opcode == ops::Opcode::kClip;
-      if (!passes) return opcode == ops::Opcode::kSigmoid || terms.normalised(value) ? node : NodeId::kNone;
-      value = terms.operand(node, 0);
+      if (!passes) return opcode == ops::Opcode::kSigmoid || expressions.normalised(value) ? node : NodeId::kNone;
+      value = expressions.operand(node, 0);
     }
     return NodeId::kNone;
   }

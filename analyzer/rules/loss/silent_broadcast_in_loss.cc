@@ -17,8 +17,9 @@ class SilentBroadcastInLoss : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    auto& [terms, origins] = out.shared<losses::LossAxes>();
-    if (const auto found = losses::find_broadcast(terms, origins, loss)) report_broadcast(analysis, loss, *found, out);
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    if (const auto found = losses::find_broadcast(expressions, origins, loss))
+      report_broadcast(analysis, loss, *found, out);
   }
 
   /// What a number sums up is looked at even where no known loss is in it: where none of its losses has the mistake.
@@ -28,11 +29,11 @@ class SilentBroadcastInLoss : public Rule {
     if (outputs.empty()) return;
     losses::LossAxes& axes = out.shared<losses::LossAxes>();
     const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
-      return losses::find_broadcast(axes.terms, axes.origins, loss).has_value();
+      return losses::find_broadcast(axes.expressions, axes.origins, loss).has_value();
     });
     if (known) return;
     for (const ValueId output : outputs) {
-      const auto found = losses::find_broadcast_in_sum(axes.terms, axes.origins, output);
+      const auto found = losses::find_broadcast_in_sum(axes.expressions, axes.origins, output);
       if (!found || analysis.has_failed(found->node)) continue;
       report_in_sum(analysis, output, *found, out);
       return;
@@ -82,7 +83,7 @@ class SilentBroadcastInLoss : public Rule {
                                   flat.name())
                     : fmt::format("give {} and {} one shape", first.name(), second.name()),
              findings::Applicability::kUnsafe,
-             takes_edit ? insert_squeeze_of_last_axis(analysis.model(), loss.meeting, tall.value())
+             takes_edit ? insert_squeeze_of_last_axis(analysis.model(), loss.anchor, tall.value())
                         : std::vector<GraphEdit>{});
   }
 

@@ -13,7 +13,7 @@ class InvalidDeviceConfiguration : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     for (const placement::PlacementProblem& problem : view.placement().problems()) {
-      const std::string message = escape_for_people(problem.message, 1000);
+      const std::string message = escape_for_display(problem.message, 1000);
       if (problem.node != NodeId::kNone) {
         out.report(problem.node, message);
       } else if (problem.value != ValueId::kAbsent) {

@@ -123,9 +123,9 @@ class Proposal {
       edits.push_back(std::move(edit));
     for (const std::uint32_t operand : move.operands) edits.push_back(SetOperand{node_, operand, made});
     const std::string what = fmt::format("move {} to {}", quoted_for_people(from), target_);
-    return before == node_
-               ? what
-               : fmt::format("{} before `{}`, which does not change it", what, escape_for_people(model_.label(before)));
+    return before == node_ ? what
+                           : fmt::format("{} before `{}`, which does not change it", what,
+                                         escape_for_display(model_.label(before)));
   }
 
   const Model& model_;

@@ -17,7 +17,7 @@ std::string name_of(const Model& model, ValueId value) { return quoted_for_peopl
 std::string side_text(const Model& model, const placement::PlacementViolation& violation, ValueId value,
                       const std::string& device) {
   if (value != ValueId::kAbsent) return fmt::format("{} is on {}", name_of(model, value), device);
-  return fmt::format("`{}` runs on {}", escape_for_people(model.label(violation.node)), device);
+  return fmt::format("`{}` runs on {}", escape_for_display(model.label(violation.node)), device);
 }
 
 std::string message_of(const Model& model, const placement::PlacementViolation& violation) {

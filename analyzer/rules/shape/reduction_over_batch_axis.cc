@@ -12,8 +12,8 @@
 namespace tensorlint::rules {
 namespace {
 
+using losses::Expressions;
 using losses::LossSite;
-using losses::Terms;
 using ops::Opcode;
 
 /// Nodes in a row that are looked through on the way to a reduction.
@@ -29,13 +29,10 @@ class ReductionOverBatchAxis : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    std::vector<ValueId> numbers;
-    if (!view.model().graphs.empty())
-      for (const ValueId output : view.model().graph(GraphId::kMain).outputs)
-        if (is_one_float(analysis, output)) numbers.push_back(output);
+    const std::vector<ValueId> numbers = one_float_outputs(analysis);
     if (view.losses().empty() && numbers.empty()) return;
-    auto& [terms, origins] = out.shared<losses::LossAxes>();
-    Search search{terms, analysis, view.model(), origins, {}};
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    Search search{expressions, analysis, view.model(), origins, {}};
     for (const LossSite& loss : view.losses()) {
       check_kept_axes(search, loss, out);
       check_operand(search, loss, loss.prediction, loss.target, out);
@@ -47,7 +44,7 @@ class ReductionOverBatchAxis : public Rule {
 
  private:
   struct Search {
-    const Terms& terms;
+    const Expressions& expressions;
     const dataflow::Analysis& analysis;
     const Model& model;
     losses::AxisOrigins& origins;
@@ -63,9 +60,9 @@ class ReductionOverBatchAxis : public Rule {
   /// The node reduces the batch, and keeps another axis that has more than one element.
   static bool reduces_batch_alone(Search& search, NodeId node) {
     if (node == NodeId::kNone) return false;
-    const auto axes = search.terms.axes_of(node);
+    const auto axes = search.expressions.axes_of(node);
     if (!axes || axes->size() != 1) return false;
-    const ValueId data = search.terms.operand(node, 0);
+    const ValueId data = search.expressions.operand(node, 0);
     const auto dims = dims_of(search, data);
     const DimPool& pool = search.analysis.facts().dims();
     if (dims.size() < 2 || !search.origins.is_batch(data, axes->front())) return false;
@@ -88,7 +85,7 @@ class ReductionOverBatchAxis : public Rule {
     if (std::ranges::any_of(outputs, [&](ValueId output) { return is_one_float(search.analysis, output); })) return;
     NodeId reduction = NodeId::kNone;
     for (const NodeId node : loss.path) {
-      const Opcode opcode = search.terms.op(node);
+      const Opcode opcode = search.expressions.op(node);
       if (opcode != Opcode::kReduceMean && opcode != Opcode::kReduceSum && !is_norm(opcode)) continue;
       if (!reduces_batch_alone(search, node)) return;
       reduction = node;
@@ -98,7 +95,7 @@ class ReductionOverBatchAxis : public Rule {
     out.report(reduction, fmt::format("{} reduces the batch alone: {} {} has one number per element of the other axes",
                                       call.op_name(), Operand(search.analysis, loss.output).name(),
                                       search.analysis.facts().shape_text(search.analysis.fact(loss.output).shape)))
-        .note_at(loss.meeting, fmt::format("{} is computed here", ops::to_text(loss.kind)))
+        .note_at(loss.anchor, fmt::format("{} is computed here", ops::to_text(loss.kind)))
         .fix("reduce all axes, so that the loss is one number");
   }
 
@@ -115,26 +112,27 @@ class ReductionOverBatchAxis : public Rule {
   static void check_operand(Search& search, const LossSite& loss, ValueId value, ValueId other, Reporter& out) {
     const bool lost = !has_batch(search, value) && has_batch(search, other) && !dims_of(search, value).empty();
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = search.terms.maker(value);
+      const NodeId node = search.expressions.producer(value);
       if (node == NodeId::kNone) return;
-      const Opcode opcode = search.terms.op(node);
+      const Opcode opcode = search.expressions.op(node);
       if (lost && is_average(opcode) && reduces_batch_alone(search, node)) {
         report_operand(search, loss, node, out);
         return;
       }
       if (opcode == Opcode::kDiv) {
-        if (const NodeId norm = norm_over_batch(search, search.terms.operand(node, 1));
-            norm != NodeId::kNone && search.terms.operand(norm, 0) == search.terms.operand(node, 0) &&
-            !is_centred(search, search.terms.operand(node, 0))) {
+        if (const NodeId norm = norm_over_batch(search, search.expressions.operand(node, 1));
+            norm != NodeId::kNone && search.expressions.operand(norm, 0) == search.expressions.operand(node, 0) &&
+            !is_centred(search, search.expressions.operand(node, 0))) {
           report_operand(search, loss, norm, out);
           return;
         }
       }
       const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kMatMul ||
                           opcode == Opcode::kConv || opcode == Opcode::kSoftmax || opcode == Opcode::kLogSoftmax ||
-                          opcode == Opcode::kDropout || has_trait(search.terms.entry(node), ops::OpTrait::kElementwise);
+                          opcode == Opcode::kDropout ||
+                          has_trait(search.expressions.entry(node), ops::OpTrait::kElementwise);
       if (!passes) return;
-      value = search.terms.operand(node, 0);
+      value = search.expressions.operand(node, 0);
     }
   }
 
@@ -148,9 +146,10 @@ class ReductionOverBatchAxis : public Rule {
   static void report_operand(Search& search, const LossSite& loss, NodeId node, Reporter& out) {
     if (!search.reported.insert(node).second) return;
     const NodeCall call(search.analysis, node);
-    out.report(node, fmt::format("{} reduces axis {} of {}, the batch, in front of {}", call.op_name(),
-                                 search.terms.axes_of(node)->front(), call.operand(0).name(), ops::to_text(loss.kind)))
-        .note_at(loss.meeting, fmt::format("{} is computed here", ops::to_text(loss.kind)))
+    out.report(node,
+               fmt::format("{} reduces axis {} of {}, the batch, in front of {}", call.op_name(),
+                           search.expressions.axes_of(node)->front(), call.operand(0).name(), ops::to_text(loss.kind)))
+        .note_at(loss.anchor, fmt::format("{} is computed here", ops::to_text(loss.kind)))
         .fix("reduce the axis of the features instead");
   }
 
@@ -159,14 +158,14 @@ class ReductionOverBatchAxis : public Rule {
     if (!ops::takes_class_indices(loss.kind)) return;
     ValueId value = loss.target;
     for (int step = 0; step < kMaxSteps; ++step) {
-      const NodeId node = search.terms.maker(value);
-      const Opcode opcode = search.terms.op(node);
+      const NodeId node = search.expressions.producer(value);
+      const Opcode opcode = search.expressions.op(node);
       if (opcode == Opcode::kArgExtreme) {
         if (reduces_batch_alone(search, node)) report_operand(search, loss, node, out);
         return;
       }
       if (!moves_elements(opcode) && opcode != Opcode::kCast) return;
-      value = search.terms.operand(node, 0);
+      value = search.expressions.operand(node, 0);
     }
   }
 
@@ -179,10 +178,10 @@ class ReductionOverBatchAxis : public Rule {
     while (!pending.empty() && seen.size() < kMaxValues) {
       const ValueId value = pending.back();
       pending.pop_back();
-      const NodeId node = search.terms.maker(value);
+      const NodeId node = search.expressions.producer(value);
       if (node == NodeId::kNone || !seen.insert(value).second) continue;
-      const Opcode opcode = search.terms.op(node);
-      if (opcode == Opcode::kReduceSum && is_product_of_two(search, search.terms.operand(node, 0)) &&
+      const Opcode opcode = search.expressions.op(node);
+      if (opcode == Opcode::kReduceSum && is_product_of_two(search, search.expressions.operand(node, 0)) &&
           reduces_batch_alone(search, node)) {
         report_similarity(search, node, divisions, out);
         continue;
@@ -190,7 +189,7 @@ class ReductionOverBatchAxis : public Rule {
       if (opcode == Opcode::kDiv) divisions.push_back(node);
       const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kReduceMean ||
                           opcode == Opcode::kReduceSum ||
-                          has_trait(search.terms.entry(node), ops::OpTrait::kElementwise);
+                          has_trait(search.expressions.entry(node), ops::OpTrait::kElementwise);
       if (!passes) continue;
       for (const ValueId operand : search.model.operands(search.model.node(node)))
         if (operand != ValueId::kAbsent) pending.push_back(operand);
@@ -198,31 +197,35 @@ class ReductionOverBatchAxis : public Rule {
   }
 
   static bool is_product_of_two(const Search& search, ValueId value) {
-    const NodeId node = search.terms.maker(value);
-    return search.terms.op(node) == Opcode::kMul &&
-           search.terms.source(search.terms.operand(node, 0)) != search.terms.source(search.terms.operand(node, 1)) &&
-           !search.terms.number(search.terms.operand(node, 0)) && !search.terms.number(search.terms.operand(node, 1));
+    const NodeId node = search.expressions.producer(value);
+    return search.expressions.op(node) == Opcode::kMul &&
+           search.expressions.source(search.expressions.operand(node, 0)) !=
+               search.expressions.source(search.expressions.operand(node, 1)) &&
+           !search.expressions.number(search.expressions.operand(node, 0)) &&
+           !search.expressions.number(search.expressions.operand(node, 1));
   }
 
   static void report_similarity(Search& search, NodeId sum, std::span<const NodeId> divisions, Reporter& out) {
-    const NodeId product = search.terms.maker(search.terms.operand(sum, 0));
+    const NodeId product = search.expressions.producer(search.expressions.operand(sum, 0));
     NodeId norm = NodeId::kNone;
     for (std::size_t i = 0; i < 2 && norm == NodeId::kNone; ++i) {
-      const NodeId factor = search.terms.maker(search.terms.operand(product, i));
-      if (search.terms.op(factor) == Opcode::kDiv) norm = norm_over_batch(search, search.terms.operand(factor, 1));
+      const NodeId factor = search.expressions.producer(search.expressions.operand(product, i));
+      if (search.expressions.op(factor) == Opcode::kDiv)
+        norm = norm_over_batch(search, search.expressions.operand(factor, 1));
     }
     for (const NodeId division : divisions) {
       if (norm != NodeId::kNone) break;
-      const ValueId above = search.terms.operand(division, 0);
-      if (above == search.terms.result(sum)) norm = norm_over_batch(search, search.terms.operand(division, 1));
+      const ValueId above = search.expressions.operand(division, 0);
+      if (above == search.expressions.result(sum))
+        norm = norm_over_batch(search, search.expressions.operand(division, 1));
     }
-    if (norm == NodeId::kNone || is_centred(search, search.terms.operand(norm, 0)) ||
+    if (norm == NodeId::kNone || is_centred(search, search.expressions.operand(norm, 0)) ||
         !search.reported.insert(sum).second)
       return;
-    const ValueId data = search.terms.operand(sum, 0);
+    const ValueId data = search.expressions.operand(sum, 0);
     out.report(sum, fmt::format("the cosine similarity {} is taken over axis {} of {}, the batch",
-                                Operand(search.analysis, search.terms.result(sum)).name(),
-                                search.terms.axes_of(sum)->front(),
+                                Operand(search.analysis, search.expressions.result(sum)).name(),
+                                search.expressions.axes_of(sum)->front(),
                                 search.analysis.facts().shape_text(search.analysis.fact(data).shape)))
         .note_at(norm, "the norm is taken over the batch too")
         .fix("take it over the axis of the features: dim=1, or dim=-1");
@@ -232,17 +235,17 @@ class ReductionOverBatchAxis : public Rule {
   static NodeId norm_over_batch(Search& search, ValueId value) {
     std::vector<ValueId> pending{value};
     for (std::size_t i = 0; i < pending.size() && pending.size() < 32; ++i) {
-      const NodeId node = search.terms.maker(pending[i]);
-      switch (search.terms.op(node)) {
+      const NodeId node = search.expressions.producer(pending[i]);
+      switch (search.expressions.op(node)) {
         case Opcode::kReduceL2:
           if (reduces_batch_alone(search, node)) return node;
           break;
         case Opcode::kReduceSum: {
-          const NodeId square = search.terms.maker(search.terms.operand(node, 0));
-          const bool squares =
-              (search.terms.op(square) == Opcode::kMul &&
-               search.terms.operand(square, 0) == search.terms.operand(square, 1)) ||
-              (search.terms.op(square) == Opcode::kPow && search.terms.is_number(search.terms.operand(square, 1), 2));
+          const NodeId square = search.expressions.producer(search.expressions.operand(node, 0));
+          const bool squares = (search.expressions.op(square) == Opcode::kMul &&
+                                search.expressions.operand(square, 0) == search.expressions.operand(square, 1)) ||
+                               (search.expressions.op(square) == Opcode::kPow &&
+                                search.expressions.is_number(search.expressions.operand(square, 1), 2));
           if (squares && reduces_batch_alone(search, node)) return node;
           break;
         }
@@ -252,13 +255,13 @@ class ReductionOverBatchAxis : public Rule {
         case Opcode::kSqueeze:
         case Opcode::kUnsqueeze:
         case Opcode::kPow:
-          pending.push_back(search.terms.operand(node, 0));
+          pending.push_back(search.expressions.operand(node, 0));
           break;
         case Opcode::kMul:
         case Opcode::kMax:
         case Opcode::kAdd:
-          pending.push_back(search.terms.operand(node, 0));
-          pending.push_back(search.terms.operand(node, 1));
+          pending.push_back(search.expressions.operand(node, 0));
+          pending.push_back(search.expressions.operand(node, 1));
           break;
         default:
           break;
@@ -269,13 +272,15 @@ class ReductionOverBatchAxis : public Rule {
 
   /// Less its mean over the batch: then the cosine is a correlation, and the norm a standard deviation.
   static bool is_centred(const Search& search, ValueId value) {
-    NodeId node = search.terms.maker(search.terms.source(value));
+    NodeId node = search.expressions.producer(search.expressions.source(value));
     for (int step = 0; step < kMaxSteps; ++step) {
-      if (search.terms.op(node) != Opcode::kMul && search.terms.op(node) != Opcode::kPow) break;  // its square
-      node = search.terms.maker(search.terms.source(search.terms.operand(node, 0)));
+      if (search.expressions.op(node) != Opcode::kMul && search.expressions.op(node) != Opcode::kPow)
+        break;  // its square
+      node = search.expressions.producer(search.expressions.source(search.expressions.operand(node, 0)));
     }
-    return search.terms.op(node) == Opcode::kSub &&
-           search.terms.op_of(search.terms.source(search.terms.operand(node, 1))) == Opcode::kReduceMean;
+    return search.expressions.op(node) == Opcode::kSub &&
+           search.expressions.op_of(search.expressions.source(search.expressions.operand(node, 1))) ==
+               Opcode::kReduceMean;
   }
 };
 

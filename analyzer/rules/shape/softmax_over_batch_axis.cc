@@ -24,21 +24,21 @@ class SoftmaxOverBatchAxis : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    auto& [terms, origins] = out.shared<losses::LossAxes>();
-    const auto softmax = softmax_of(terms, loss);
-    if (!softmax || analysis.has_failed(loss.meeting)) return;
-    check_axes(terms, origins, loss, *softmax, out);
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    const auto softmax = softmax_of(expressions, loss);
+    if (!softmax || analysis.has_failed(loss.anchor)) return;
+    check_axes(expressions, origins, loss, *softmax, out);
   }
 
   /// Weights of a sum: they have to add up to 1 along the axis that is summed over.
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     if (view.losses().empty()) return;
-    auto& [terms, origins] = out.shared<losses::LossAxes>();
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
     const Model& model = view.model();
     for (const NodeId id : model.nodes.ids()) {
-      if (model.node(id).graph != GraphId::kMain || terms.op(id) != ops::Opcode::kSoftmax) continue;
-      const auto softmax = terms.normalised(terms.result(id));
+      if (model.node(id).graph != GraphId::kMain || expressions.op(id) != ops::Opcode::kSoftmax) continue;
+      const auto softmax = expressions.normalised(expressions.result(id));
       if (!softmax || softmax->axes != std::vector<std::size_t>{0} ||
           analysis.taint(softmax->scores).has(Aspect::kShape))
         continue;
@@ -46,7 +46,7 @@ class SoftmaxOverBatchAxis : public Rule {
       if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked) continue;
       const auto dims = analysis.facts().dims_of(scores.shape);
       if (!origins.is_batch(softmax->scores, 0)) continue;
-      if (const NodeId sum = sum_over_another_axis(terms, id, dims, 0); sum != NodeId::kNone)
+      if (const NodeId sum = sum_over_another_axis(expressions, id, dims, 0); sum != NodeId::kNone)
         report_weights(analysis, *softmax, sum, dims, out);
     }
   }
@@ -54,32 +54,33 @@ class SoftmaxOverBatchAxis : public Rule {
  private:
   /// The node that sums what the weights multiply, along an axis that they have and are not normalised over, and not
   /// along axis 0.
-  static NodeId sum_over_another_axis(const losses::Terms& terms, NodeId weights, std::span<const Dim> dims,
+  static NodeId sum_over_another_axis(const losses::Expressions& expressions, NodeId weights, std::span<const Dim> dims,
                                       int depth) {
-    const dataflow::Analysis& analysis = terms.analysis();
+    const dataflow::Analysis& analysis = expressions.analysis();
     const DimPool& pool = analysis.facts().dims();
     constexpr int kMaxDepth = 3;
-    for (const NodeId user : terms.users(terms.result(weights))) {
-      const ops::Opcode opcode = terms.op(user);
+    for (const NodeId user : expressions.users(expressions.result(weights))) {
+      const ops::Opcode opcode = expressions.op(user);
       if (depth < kMaxDepth &&
           (opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kDropout || opcode == ops::Opcode::kCast)) {
-        if (const NodeId sum = sum_over_another_axis(terms, user, dims, depth + 1); sum != NodeId::kNone) return sum;
+        if (const NodeId sum = sum_over_another_axis(expressions, user, dims, depth + 1); sum != NodeId::kNone)
+          return sum;
         continue;
       }
-      if (opcode == ops::Opcode::kMatMul && dims.size() >= 3 && terms.operand(user, 0) == terms.result(weights) &&
-          !pool.is_constant(dims.back(), 1))
+      if (opcode == ops::Opcode::kMatMul && dims.size() >= 3 &&
+          expressions.operand(user, 0) == expressions.result(weights) && !pool.is_constant(dims.back(), 1))
         return user;
-      if (opcode != ops::Opcode::kMul || terms.result(user) == ValueId::kAbsent) continue;
-      const Fact& product = analysis.fact(terms.result(user));
+      if (opcode != ops::Opcode::kMul || expressions.result(user) == ValueId::kAbsent) continue;
+      const Fact& product = analysis.fact(expressions.result(user));
       if (product.kind != ValueKind::kTensor || product.shape == ShapeId::kUnranked ||
           analysis.facts().dims_of(product.shape).size() != dims.size())
         continue;
       const auto is_sum = [&](NodeId sum) {
-        const auto axes = terms.op(sum) == ops::Opcode::kReduceSum ? terms.axes_of(sum) : std::nullopt;
+        const auto axes = expressions.op(sum) == ops::Opcode::kReduceSum ? expressions.axes_of(sum) : std::nullopt;
         return axes && axes->size() == 1 && axes->front() != 0 && axes->front() < dims.size() &&
                !pool.is_constant(dims[axes->front()], 1);
       };
-      const auto sums = terms.users(terms.result(user));
+      const auto sums = expressions.users(expressions.result(user));
       if (sums.size() == 1 && is_sum(sums.front())) return sums.front();
     }
     return NodeId::kNone;
@@ -90,7 +91,8 @@ class SoftmaxOverBatchAxis : public Rule {
     const NodeCall call(analysis, softmax.node), total(analysis, sum);
     const bool product = total.is(ops::Opcode::kMatMul);
     const std::size_t axis =
-        product ? dims.size() - 1 : losses::Terms(analysis).axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
+        product ? dims.size() - 1
+                : losses::Expressions(analysis).axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
     out.report(softmax.node,
                fmt::format("{} normalises {} {} over axis 0, the batch; what it weighs is summed over axis {}",
                            call.op_name(), Operand(analysis, softmax.scores).name(),
@@ -100,21 +102,23 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 
   /// What normalises the prediction: before the loss, or as its first part.
-  static std::optional<losses::Normalised> softmax_of(const losses::Terms& terms, const losses::LossSite& loss) {
+  static std::optional<losses::Normalised> softmax_of(const losses::Expressions& expressions,
+                                                      const losses::LossSite& loss) {
     const bool is_operator = loss.evidence == losses::LossEvidence::kOperator;
     if (is_operator || !ops::takes_class_indices(loss.kind)) {
       if (is_operator && loss.kind == ops::LossKind::kCrossEntropy) return std::nullopt;
       ValueId value = loss.prediction;
-      for (int step = 0; step < kMaxSteps && is_copy(terms.op_of(value)); ++step)
-        value = terms.operand(terms.maker(value), 0);
-      auto found = terms.normalised(value);
+      for (int step = 0; step < kMaxSteps && is_copy(expressions.op_of(value)); ++step)
+        value = expressions.operand(expressions.producer(value), 0);
+      auto found = expressions.normalised(value);
       // The logarithm of probabilities, in front of a loss of logarithms.
-      if (!found && terms.op_of(value) == ops::Opcode::kLog)
-        found = terms.normalised(terms.operand(terms.maker(value), 0));
+      if (!found && expressions.op_of(value) == ops::Opcode::kLog)
+        found = expressions.normalised(expressions.operand(expressions.producer(value), 0));
       return found;
     }
     for (const NodeId node : loss.nodes)
-      if (auto found = terms.normalised(terms.result(node)); found && found->scores == loss.prediction) return found;
+      if (auto found = expressions.normalised(expressions.result(node)); found && found->scores == loss.prediction)
+        return found;
     return std::nullopt;
   }
 
@@ -122,9 +126,9 @@ class SoftmaxOverBatchAxis : public Rule {
     return keeps_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kExpand;
   }
 
-  static void check_axes(const losses::Terms& terms, losses::AxisOrigins& origins, const losses::LossSite& loss,
-                         const losses::Normalised& softmax, Reporter& out) {
-    const dataflow::Analysis& analysis = terms.analysis();
+  static void check_axes(const losses::Expressions& expressions, losses::AxisOrigins& origins,
+                         const losses::LossSite& loss, const losses::Normalised& softmax, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
     const Fact& scores = analysis.fact(softmax.scores);
     if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked || softmax.axes.empty() ||
         analysis.taint(softmax.scores).has(Aspect::kShape))
@@ -138,11 +142,11 @@ class SoftmaxOverBatchAxis : public Rule {
     if (single) {
       out.report(softmax.node, fmt::format("{} normalises {} {} over an axis of extent 1: every probability is 1",
                                            call.op_name(), of.name(), analysis.facts().shape_text(scores.shape)))
-          .note_at(loss.meeting, fmt::format("{} compares them here", ops::to_text(loss.kind)))
+          .note_at(loss.anchor, fmt::format("{} compares them here", ops::to_text(loss.kind)))
           .fix("use Sigmoid for a single score");
       return;
     }
-    const auto classes = class_axis(terms, loss, softmax);
+    const auto classes = class_axis(expressions, loss, softmax);
     const bool normalises_classes = !classes || std::ranges::find(softmax.axes, *classes) != softmax.axes.end();
     if (normalises_classes && !takes_in_batch(origins, dims, softmax, pool)) return;
     const bool first = softmax.axes.front() == 0;
@@ -164,9 +168,9 @@ class SoftmaxOverBatchAxis : public Rule {
       edits.emplace_back(SetAttribute{
           softmax.node, {.name = "axis", .kind = AttributeKind::kInt, .i = static_cast<std::int64_t>(right)}});
     if (classes) {
-      finding.note_at(loss.meeting, fmt::format("the loss takes its classes from axis {} here", *classes));
+      finding.note_at(loss.anchor, fmt::format("the loss takes its classes from axis {} here", *classes));
     } else {
-      finding.note_at(loss.meeting, "the loss compares the probabilities here");
+      finding.note_at(loss.anchor, "the loss compares the probabilities here");
     }
     finding.fix(classes || dims.size() == 2 ? fmt::format("normalise over axis {}", right)
                                             : std::string("normalise over the axis of the classes"),
@@ -174,7 +178,7 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 
   /// Where the loss has its classes: along axis 1 of an operator, along the axis that is gathered from.
-  static std::optional<std::size_t> class_axis(const losses::Terms& terms, const losses::LossSite& loss,
+  static std::optional<std::size_t> class_axis(const losses::Expressions& expressions, const losses::LossSite& loss,
                                                const losses::Normalised& softmax) {
     if (loss.evidence == losses::LossEvidence::kOperator && ops::takes_class_indices(loss.kind)) {
       // Behind a view the axes are other ones.
@@ -182,18 +186,18 @@ class SoftmaxOverBatchAxis : public Rule {
       const auto keeps_axes = [&](ops::Opcode opcode) {
         return opcode == ops::Opcode::kIdentity || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kLog;
       };
-      for (int step = 0; step < kMaxSteps && keeps_axes(terms.op_of(value)); ++step)
-        value = terms.operand(terms.maker(value), 0);
-      if (terms.maker(value) != softmax.node) return std::nullopt;
-      const Fact& scores = terms.analysis().fact(softmax.scores);
+      for (int step = 0; step < kMaxSteps && keeps_axes(expressions.op_of(value)); ++step)
+        value = expressions.operand(expressions.producer(value), 0);
+      if (expressions.producer(value) != softmax.node) return std::nullopt;
+      const Fact& scores = expressions.analysis().fact(softmax.scores);
       // A loss of PyTorch takes a single row of scores, too.
-      return terms.analysis().facts().dims_of(scores.shape).size() == 1 ? 0 : 1;
+      return expressions.analysis().facts().dims_of(scores.shape).size() == 1 ? 0 : 1;
     }
-    if (terms.op(loss.meeting) != ops::Opcode::kGatherElements) return std::nullopt;
-    const Model& model = terms.analysis().model();
-    const Attribute* axis = model.attribute(model.node(loss.meeting), "axis");
-    const auto rank =
-        static_cast<std::int64_t>(terms.analysis().facts().dims_of(terms.analysis().fact(softmax.scores).shape).size());
+    if (expressions.op(loss.anchor) != ops::Opcode::kGatherElements) return std::nullopt;
+    const Model& model = expressions.analysis().model();
+    const Attribute* axis = model.attribute(model.node(loss.anchor), "axis");
+    const auto rank = static_cast<std::int64_t>(
+        expressions.analysis().facts().dims_of(expressions.analysis().fact(softmax.scores).shape).size());
     std::int64_t at = axis == nullptr ? 0 : axis->i;
     if (at < 0) at += rank;
     return at < 0 || at >= rank ? std::nullopt : std::optional(static_cast<std::size_t>(at));

@@ -55,8 +55,8 @@ class OverflowInCast : public Rule {
       if (!factor.present() || !other.present() || factor.taint().has(Aspect::kValue) ||
           factor.fact().kind != ValueKind::kTensor || factor.fact().dtypes != DTypeSet(DType::kFloat16))
         continue;
-      const NodeId maker = call.model().value(factor.value()).producer;
-      if (maker != NodeId::kNone && !NodeCall(call.analysis(), maker).is(ops::Opcode::kConstant)) continue;
+      const NodeId producer = call.model().value(factor.value()).producer;
+      if (producer != NodeId::kNone && !NodeCall(call.analysis(), producer).is(ops::Opcode::kConstant)) continue;
       const Range& range = factor.fact().range;
       if (range.nan || range.lo != range.hi || !std::isinf(range.lo)) continue;
       out.report(call.id(), fmt::format("{} is {}infinity: no number in float16 was as large, and products with it are "

@@ -24,25 +24,25 @@ class ProbabilityOutOfRange : public Rule {
     const Range& range = prediction.fact().range;
     if (range.lo > range.hi || (range.lo >= 0 && range.hi <= 1) || is_clamped(analysis, loss.prediction)) return;
     if (range.hi < 0 || range.lo > 1) {
-      out.report(loss.meeting, fmt::format("{} takes probabilities, {} lies in {}", ops::to_text(loss.kind),
-                                           prediction.name(), range.to_text()))
+      out.report(loss.anchor, fmt::format("{} takes probabilities, {} lies in {}", ops::to_text(loss.kind),
+                                          prediction.name(), range.to_text()))
           .origin(prediction, Aspect::kValue);
       return;
     }
-    const NodeId maker = producer_behind_identities(analysis, loss.prediction);
-    if (maker == NodeId::kNone) return;
-    const NodeCall call(analysis, maker);
+    const NodeId producer = producer_behind_identities(analysis, loss.prediction);
+    if (producer == NodeId::kNone) return;
+    const NodeCall call(analysis, producer);
     // Tanh of what is never negative gives probabilities.
     const bool keeps_sign = call.has(ops::OpTrait::kKeepsSign) && call.operand(0).fact().range.lo < 0;
     const bool below = range.lo < 0 && (call.is(ops::Opcode::kLogSoftmax) || keeps_sign);
     const bool above = range.hi > 1 && call.has(ops::OpTrait::kUnboundedAbove);
     if (!below && !above) return;
-    out.report(findings::Severity::kWarning, loss.meeting,
+    out.report(findings::Severity::kWarning, loss.anchor,
                fmt::format("{} takes probabilities, {} comes from {}, which also gives values {}",
                            ops::to_text(loss.kind), prediction.name(), call.op_name(), below ? "below 0" : "above 1"))
         .certainty(ops::Certainty::kMay,
                    fmt::format("{} has {} among its elements", prediction.name(), below ? "-0.5" : "1.5"))
-        .note_at(maker, fmt::format("{} is computed here", prediction.name()))
+        .note_at(producer, fmt::format("{} is computed here", prediction.name()))
         .fix("use a Sigmoid");
   }
 };

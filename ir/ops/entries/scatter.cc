@@ -89,8 +89,7 @@ void check_tuples(Inference& in, const Constraint& constraint, std::span<const D
                below = pool.bounds(pool.add(index, extent)).hi < 0;
     if (!above && !below) continue;
     in.fail(constraint, {1, 0},
-            {"index {} of {} is outside [-{}, {}) of axis {} of {}", Index(index), OperandRef(1), extent, extent,
-             Axis(axis), OperandRef(0)});
+            {"index {} of {} is {}", Index(index), OperandRef(1), outside_of_axis(in, extent, 0, axis)});
     return;
   }
 }

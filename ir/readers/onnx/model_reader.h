@@ -121,8 +121,16 @@ class Reader {
 
   // ---- tensors.cc
 
+  /// What a tensor's typed fields give besides Tensor::typed.
+  struct TypedData {
+    std::vector<char> pieces;        ///< data given in several pieces, joined as if packed
+    std::uint32_t second_field = 0;  ///< a field of another type, which no tensor may have too
+  };
+
   const Tensor* tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
   const SparseTensor* sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata = nullptr);
+  void typed_data(Cursor& fields, Tensor& self, TypedData& data);
+  void report_tensor_fault(const Tensor& self, const TypedData& data, bool is_segment, GraphId graph, NodeId node);
 
   std::string_view file_;
   const char* start_;

@@ -13,7 +13,7 @@ namespace tensorlint {
 namespace {
 
 Result<Model> read_bytes(std::string_view bytes, std::string path, std::shared_ptr<const void> owner,
-                         const onnx::FileBytes* mapping) {
+                         const FileBytes* mapping) {
   if (bytes.empty()) return Error{fmt::format("`{}` is empty", path), {}};
   if (const std::string format = foreign_format(bytes); !format.empty())
     return Error{fmt::format("not an ONNX model: the file is {}", format), {}};
@@ -34,7 +34,7 @@ Result<Model> read_onnx_bytes(std::string_view bytes, std::string path, std::sha
 }
 
 Result<Model> read_onnx_file(const std::string& path) {
-  Result<std::shared_ptr<const onnx::FileBytes>> file = onnx::FileBytes::open(path);
+  Result<std::shared_ptr<const FileBytes>> file = FileBytes::open(path);
   if (!file) return file.error();
   (*file)->read_page_by_page();
   Result<Model> model = read_bytes((*file)->bytes(), path, *file, file->get());

@@ -40,8 +40,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   self.byte_length = length_of(message);
   tensor_dims_.clear();
   tensor_strings_.clear();
-  std::vector<char> pieces;  // data given in several pieces, joined as if packed
-  std::uint32_t second_field = 0;
+  TypedData data;
   bool is_segment = false;
   const bool amid_weights = is_amid_weights(message);
   Cursor fields = cursor(message);
@@ -64,37 +63,9 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
       case wire::kTensorInt32Data:
       case wire::kTensorInt64Data:
       case wire::kTensorDoubleData:
-      case wire::kTensorUint64Data: {
-        std::string_view piece;
-        bool is_packed = fields.type() == WireType::length_delimited;
-        if (is_packed) {
-          piece = fields.view("TensorProto.data");
-          check_packed(fields, field, piece);
-          budget_.take_back(piece.size());
-        } else {
-          fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
-                        : field == wire::kTensorDoubleData ? WireType::fixed64
-                                                           : WireType::varint,
-                        "TensorProto.data");
-          piece = fields.scalar_bytes();
-        }
-        if (piece.empty()) break;
-        const TypedField typed = typed_field_of(field);
-        if (self.typed_field != TypedField::kNone && self.typed_field != typed) {
-          second_field = field;
-          break;
-        }
-        if (self.typed_field == TypedField::kNone) {
-          self.typed_field = typed;
-          if (is_packed) {
-            self.typed = piece;
-            break;
-          }
-        }
-        if (pieces.empty()) pieces.assign(self.typed.begin(), self.typed.end());
-        pieces.insert(pieces.end(), piece.begin(), piece.end());
+      case wire::kTensorUint64Data:
+        typed_data(fields, self, data);
         break;
-      }
       case wire::kTensorStringData:
         tensor_strings_.push_back(fields.view("TensorProto.string_data"));
         budget_.charge(kStringCost);
@@ -130,7 +101,7 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
         break;
     }
   }
-  if (!pieces.empty()) self.typed = builder_.copy({pieces.data(), pieces.size()});
+  if (!data.pieces.empty()) self.typed = builder_.copy({data.pieces.data(), data.pieces.size()});
   budget_.charge(8 * tensor_dims_.size());
   self.dims = builder_.keep_ints(tensor_dims_);
   self.strings = builder_.keep_strings(tensor_strings_);
@@ -144,14 +115,52 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
   if (amid_weights && self.raw.size() <= kKeptContents) self.raw = apart(self.raw);
   if (amid_weights && self.typed.size() <= kKeptContents) self.typed = apart(self.typed);
 
+  report_tensor_fault(self, data, is_segment, graph, node);
+  return &self;
+}
+
+void Reader::typed_data(Cursor& fields, Tensor& self, TypedData& data) {
+  const std::uint32_t field = fields.field();
+  std::string_view piece;
+  const bool is_packed = fields.type() == WireType::length_delimited;
+  if (is_packed) {
+    piece = fields.view("TensorProto.data");
+    check_packed(fields, field, piece);
+    budget_.take_back(piece.size());
+  } else {
+    fields.expect(field == wire::kTensorFloatData    ? WireType::fixed32
+                  : field == wire::kTensorDoubleData ? WireType::fixed64
+                                                     : WireType::varint,
+                  "TensorProto.data");
+    piece = fields.scalar_bytes();
+  }
+  if (piece.empty()) return;
+  const TypedField typed = typed_field_of(field);
+  if (self.typed_field != TypedField::kNone && self.typed_field != typed) {
+    data.second_field = field;
+    return;
+  }
+  if (self.typed_field == TypedField::kNone) {
+    self.typed_field = typed;
+    if (is_packed) {
+      self.typed = piece;
+      return;
+    }
+  }
+  if (data.pieces.empty()) data.pieces.assign(self.typed.begin(), self.typed.end());
+  data.pieces.insert(data.pieces.end(), piece.begin(), piece.end());
+}
+
+void Reader::report_tensor_fault(const Tensor& self, const TypedData& data, bool is_segment, GraphId graph,
+                                 NodeId node) {
+  if (!builder_.keeps_faults(graph)) return;
   const std::string_view name = model().text(self.name);
   std::optional<std::string> problem;
-  if (!builder_.keeps_faults(graph)) return &self;
   if (is_segment) {
     problem = fmt::format("tensor `{}` is stored in segments, which nothing supports", name);
-  } else if (second_field != 0) {
+  } else if (data.second_field != 0) {
     problem = fmt::format("tensor `{}` has two data fields: TensorProto fields {} and {}", name,
-                          wire::number_of(self.typed_field), second_field);
+                          wire::number_of(self.typed_field), data.second_field);
   } else {
     problem = tensor_fault(self, name);
   }
@@ -162,7 +171,6 @@ const Tensor* Reader::tensor(std::string_view message, GraphId graph, NodeId nod
            .tensor = &self,
            .message = *std::move(problem),
            .position = self.position});
-  return &self;
 }
 
 const SparseTensor* Reader::sparse_tensor(std::string_view message, GraphId graph, NodeId node, bool* has_metadata) {

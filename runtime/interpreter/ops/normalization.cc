@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/values/codec.h"
@@ -331,7 +332,7 @@ void lp_normalization(Evaluation& e) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
   if (data.size() == 0) return;
-  const AroundAxis shape = around(data.extents(), e.in().int_attribute("axis", -1));
+  const AxisSplit shape = split_at(data.extents(), axis_attribute(e, -1, data.rank()));
   const bool squares = e.in().int_attribute("p", 2) == 2;
   std::array<double, kRow> row, norms;
   for (std::size_t o = 0; o < shape.outer; ++o) {

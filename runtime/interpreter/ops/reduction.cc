@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "ir/ops/contents.h"
+#include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/interpreter/terms.h"
 #include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
 #include "runtime/values/offsets.h"
 
 namespace tensorlint::runtime {
@@ -338,7 +340,7 @@ template <typename Value, typename Better>
 void arg_extreme_as(Evaluation& e, const Better& better) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
-  const AroundAxis shape = around(data.extents(), e.in().int_attribute("axis", 0));
+  const AxisSplit shape = split_at(data.extents(), axis_attribute(e, 0, data.rank()));
   if (shape.extent == 0 && result.size() > 0) e.fail("the axis to search has no elements");
   std::array<Value, kRow> row, best;
   std::int64_t* const where = result.as_mutable<std::int64_t>().data();
@@ -388,7 +390,7 @@ template <typename Fold, typename Value>
 void cumulate(Evaluation& e) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
-  const AroundAxis shape = around(data.extents(), e.integer(1));
+  const AxisSplit shape = split_at(data.extents(), from_front(e.integer(1), data.rank()));
   const bool exclusive = e.in().int_attribute("exclusive", 0) != 0, reverse = e.in().int_attribute("reverse", 0) != 0;
   std::array<Value, kRow> row, running, out;
   const std::size_t step = shape.inner == 1 ? 1 : std::min(kRow, shape.inner);

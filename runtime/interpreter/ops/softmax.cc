@@ -5,25 +5,24 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/element_functions.h"
 #include "runtime/interpreter/ops/function_loops.h"
 #include "runtime/values/codec.h"
-#include "runtime/values/offsets.h"
+#include "runtime/values/movement.h"
 
 namespace tensorlint::runtime {
 namespace {
 
-AroundAxis normalised(Evaluation& e) {
+AxisSplit normalised(Evaluation& e) {
   const Extents& extents = e.operand(0).extents();
   if (extents.empty()) return {};
-  const auto rank = static_cast<std::int64_t>(extents.size());
-  if (e.opset() >= 13) return around(extents, e.in().int_attribute("axis", -1));
-  std::int64_t axis = e.in().int_attribute("axis", 1);
-  if (axis < 0) axis += rank;
-  AroundAxis shape;
-  for (std::int64_t i = 0; i < rank; ++i)
-    (i < axis ? shape.outer : shape.extent) *= static_cast<std::size_t>(extents[static_cast<std::size_t>(i)]);
+  if (e.opset() >= 13) return split_at(extents, axis_attribute(e, -1, extents.size()));
+  const std::size_t axis = axis_attribute(e, 1, extents.size());
+  AxisSplit shape;
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    (i < axis ? shape.outer : shape.extent) *= static_cast<std::size_t>(extents[i]);
   return shape;
 }
 
@@ -33,7 +32,7 @@ void for_each_block(Evaluation& e, const Normalise& normalise) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result_over({0});
   if (data.size() == 0) return;
-  const AroundAxis shape = normalised(e);
+  const AxisSplit shape = normalised(e);
   // About 256 KiB, so that a block stays in the second cache.
   const std::size_t lanes =
       std::clamp<std::size_t>((std::size_t{1} << 15) / shape.extent, 1, std::min(kRow, shape.inner));

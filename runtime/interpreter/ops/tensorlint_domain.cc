@@ -8,7 +8,7 @@
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/elementwise.h"
 #include "runtime/values/codec.h"
-#include "runtime/values/offsets.h"
+#include "runtime/values/movement.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -131,7 +131,7 @@ class Classes {
  public:
   explicit Classes(Evaluation& e, bool takes_logits)
       : scores_(e.operand(0)),
-        around_(around(scores_.extents(), scores_.rank() == 1 ? 0 : 1)),
+        around_(split_at(scores_.extents(), scores_.rank() == 1 ? 0 : 1)),
         weights_(e.has(2) ? e.numbers(2) : std::vector<double>(around_.extent, 1.0)),
         row_(around_.extent),
         takes_logits_(takes_logits) {}
@@ -157,7 +157,7 @@ class Classes {
 
  private:
   const HostTensor& scores_;
-  AroundAxis around_;
+  AxisSplit around_;
   std::vector<double> weights_, row_;
   bool takes_logits_;
 };

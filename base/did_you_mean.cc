@@ -1,4 +1,4 @@
-#include "base/suggestion.h"
+#include "base/did_you_mean.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   std::string_view best;
   // A third of the letters wrong is no typing error any more; of two letters any other two are near.

@@ -1,4 +1,4 @@
-#include "passes/contract/meetings.h"
+#include "passes/contract/demanding_calls.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,9 +34,9 @@ FactId with_sizes(const Prober& prober, FactStore& facts, FactId id, const Sizes
   return facts.intern(fact);
 }
 
-class Meetings {
+class DemandingCalls {
  public:
-  explicit Meetings(const dataflow::Analysis& analysis)
+  explicit DemandingCalls(const dataflow::Analysis& analysis)
       : analysis_(analysis), model_(analysis.model()), facts_(analysis.facts()) {}
 
   std::vector<NodeId> find() {
@@ -116,7 +116,7 @@ class Meetings {
 
 }  // namespace
 
-std::vector<NodeId> find_meetings(const dataflow::Analysis& analysis) { return Meetings(analysis).find(); }
+std::vector<NodeId> find_demanding_calls(const dataflow::Analysis& analysis) { return DemandingCalls(analysis).find(); }
 
 bool fails_alone(const Prober& prober, NodeId id, const Sizes& sizes) {
   const dataflow::Analysis& analysis = prober.analysis();

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "passes/dataflow/analysis.h"
+#include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/loss_sites.h"
 #include "passes/losses/parameters.h"
-#include "passes/losses/terms.h"
 
 namespace tensorlint::losses {
 
@@ -20,10 +20,10 @@ using CalledGraphs = IdVector<GraphId, bool>;
 
 /// Finds the losses of a model. Private to this folder: users call `find_losses`. What each loss is known by stands in
 /// a file of its own.
-class Finder {
+class LossPatternMatcher {
  public:
-  explicit Finder(const dataflow::Analysis& analysis)
-      : analysis_(analysis), model_(analysis.model()), terms_(analysis), parameters_(analysis) {}
+  explicit LossPatternMatcher(const dataflow::Analysis& analysis)
+      : analysis_(analysis), model_(analysis.model()), expressions_(analysis), parameters_(analysis) {}
 
   std::vector<LossSite> find();
   /// The loss that one call is.
@@ -35,13 +35,13 @@ class Finder {
   /// How far behind a distance its reduction may stand: weights, means over rows, a root, a scale.
   static constexpr int kMaxTail = 5;
 
-  void add(LossKind kind, LossEvidence evidence, NodeId meeting, ValueId prediction, ValueId target, Nodes nodes);
+  void add(LossKind kind, LossEvidence evidence, NodeId anchor, ValueId prediction, ValueId target, Nodes nodes);
   void add_operator(NodeId id, const ops::OpEntry& entry);
   void append_makers(std::span<const ValueId> values, Nodes& nodes) const {
-    for (const ValueId value : values) nodes.push_back(terms_.maker(value));
+    for (const ValueId value : values) nodes.push_back(expressions_.producer(value));
   }
   /// What makes an operand of the loss is no part of it.
-  void drop_maker(ValueId value, Nodes& nodes) const { std::erase(nodes, terms_.maker(value)); }
+  void drop_producer(ValueId value, Nodes& nodes) const { std::erase(nodes, expressions_.producer(value)); }
 
   // ---- binary_cross_entropy.cc
 
@@ -90,7 +90,7 @@ class Finder {
   void go_back(SumWalk& walk, ValueId value, Outer outer, bool reduced);
   void go_back_to_factor(SumWalk& walk, ValueId value, ValueId other, Outer outer, bool reduced);
   bool share_leaves(ValueId a, ValueId b) const;
-  void reach_site(const SumWalk& walk, NodeId meeting);
+  void reach_site(const SumWalk& walk, NodeId anchor);
   bool add_term(const SumWalk& walk, ValueId value, Outer outer);
   bool add_pair(const SumWalk& walk, const Formula& formula, Outer outer);
   bool is_statistic_of(ValueId statistic, ValueId value) const;
@@ -105,7 +105,7 @@ class Finder {
 
   const dataflow::Analysis& analysis_;
   const Model& model_;
-  const Terms terms_;
+  const Expressions expressions_;
   Parameters parameters_;
   std::vector<LossSite> sites_;
   std::optional<bool> mentions_losses_;

@@ -1,4 +1,4 @@
-#include "passes/losses/terms.h"
+#include "passes/losses/expressions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,8 @@ bool is_looked_through(Opcode op) { return op == Opcode::kCast || op == Opcode::
 
 }  // namespace
 
-Terms::Terms(const Analysis& analysis) : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
+Expressions::Expressions(const Analysis& analysis)
+    : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
   for (const OperatorId id : ops_.ids())
     if (model_.operators[id].function == GraphId::kNone) ops_[id] = opcode_of(analysis.entry(id));
   // Bodies are read with the operators known; a function of functions is none of ours.
@@ -29,20 +30,20 @@ Terms::Terms(const Analysis& analysis) : analysis_(analysis), model_(analysis.mo
   for (const auto& [id, op] : functions) ops_[id] = op;
 }
 
-Opcode Terms::classify_function(GraphId function) const {
+Opcode Expressions::classify_function(GraphId function) const {
   const Graph& graph = model_.graph(function);
   if (graph.outputs.size() != 1 || graph.inputs.empty() || graph.inputs.size() > 2) return Opcode::kOther;
   const ValueId output = graph.outputs[0], input = graph.inputs[0];
   if (graph.inputs.size() == 2) {
     // Both operands are told apart by the caller; here the second one is under the logarithm.
-    NodeId node = maker(output);
-    for (int i = 0; i < kMaxSteps && op(node) == Opcode::kWhere; ++i) node = maker(operand(node, 2));
+    NodeId node = producer(output);
+    for (int i = 0; i < kMaxSteps && op(node) == Opcode::kWhere; ++i) node = producer(operand(node, 2));
     const ValueId log = operand(node, 1);
     const bool product = op(node) == Opcode::kMul && operand(node, 0) == input && op_of(log) == Opcode::kLog;
-    return product && operand(maker(log), 0) == graph.inputs[1] ? Opcode::kXlogy : Opcode::kOther;
+    return product && operand(producer(log), 0) == graph.inputs[1] ? Opcode::kXlogy : Opcode::kOther;
   }
   if (op_of(output) != Opcode::kLog) return Opcode::kOther;
-  const NodeId inner = maker(operand(maker(output), 0));
+  const NodeId inner = producer(operand(producer(output), 0));
   if (op(inner) == Opcode::kSigmoid && operand(inner, 0) == input) return Opcode::kLogSigmoid;
   const bool sum = op(inner) == Opcode::kAdd;
   if (sum && operand(inner, 0) == input && is_number(operand(inner, 1), 1)) return Opcode::kLog1p;
@@ -50,40 +51,40 @@ Opcode Terms::classify_function(GraphId function) const {
   return Opcode::kOther;
 }
 
-ValueId Terms::operand(NodeId node, std::size_t index) const {
+ValueId Expressions::operand(NodeId node, std::size_t index) const {
   if (node == NodeId::kNone) return ValueId::kAbsent;
   const auto operands = model_.operands(model_.node(node));
   return index < operands.size() ? operands[index] : ValueId::kAbsent;
 }
 
-ValueId Terms::result(NodeId node) const {
+ValueId Expressions::result(NodeId node) const {
   const auto results = model_.results(model_.node(node));
   return results.empty() ? ValueId::kAbsent : results[0];
 }
 
-std::span<const NodeId> Terms::users(ValueId value) const {
+std::span<const NodeId> Expressions::users(ValueId value) const {
   if (value == ValueId::kAbsent) return {};
   const std::span<const NodeId> all = analysis_.users(value);
   return all.first(std::min(all.size(), kMaxUsers));
 }
 
-ValueId Terms::source(ValueId value) const {
+ValueId Expressions::source(ValueId value) const {
   for (int i = 0; i < kMaxSteps && is_looked_through(op_of(value)); ++i) {
-    const ValueId before = operand(maker(value), 0);
+    const ValueId before = operand(producer(value), 0);
     if (before == ValueId::kAbsent) return value;
     value = before;
   }
   return value;
 }
 
-const Tensor* Terms::constant(ValueId value) const {
+const Tensor* Expressions::constant(ValueId value) const {
   for (int i = 0; i < kMaxSteps; ++i) {
-    const Opcode made_by = op_of(value);
-    if (!is_looked_through(made_by) && !keeps_elements(made_by)) break;
-    value = operand(maker(value), 0);
+    const Opcode op = op_of(value);
+    if (!is_looked_through(op) && !keeps_elements(op)) break;
+    value = operand(producer(value), 0);
   }
   if (value == ValueId::kAbsent) return nullptr;
-  const NodeId node = maker(value);
+  const NodeId node = producer(value);
   if (op(node) == Opcode::kConstant) {
     const Attribute* tensor = model_.attribute(model_.node(node), "value");
     return tensor != nullptr ? tensor->tensor : nullptr;
@@ -91,10 +92,10 @@ const Tensor* Terms::constant(ValueId value) const {
   return node == NodeId::kNone ? model_.value(value).initializer : nullptr;
 }
 
-std::optional<double> Terms::number(ValueId value) const {
+std::optional<double> Expressions::number(ValueId value) const {
   if (value == ValueId::kAbsent) return std::nullopt;
   const ValueId unstretched = source(value);
-  if (op_of(unstretched) == Opcode::kFill) return filled_with(maker(unstretched));
+  if (op_of(unstretched) == Opcode::kFill) return filled_with(producer(unstretched));
   if (const Tensor* tensor = constant(value)) {
     if (const auto floats = tensor->floats(1); floats && floats->size() == 1) return floats->front();
     if (const auto integers = tensor->integers(1); integers && integers->size() == 1)
@@ -109,31 +110,31 @@ std::optional<double> Terms::number(ValueId value) const {
   return constant ? std::optional(static_cast<double>(*constant)) : std::nullopt;
 }
 
-bool Terms::is_constant_of_rank_one(ValueId value) const {
+bool Expressions::is_constant_of_rank_one(ValueId value) const {
   const Tensor* tensor = constant(value);
   return tensor != nullptr && tensor->dims.size() == 1 && tensor->dims[0] == 1;
 }
 
-ValueId Terms::complement(ValueId value) const {
-  const NodeId node = maker(value);
+ValueId Expressions::complement(ValueId value) const {
+  const NodeId node = producer(value);
   const ValueId a = operand(node, 0), b = operand(node, 1);
   if (op(node) == Opcode::kSub) {
     if (is_number(a, 1)) return b;
     return is_number(b, 1) ? a : ValueId::kAbsent;
   }
   if (op(node) != Opcode::kAdd) return ValueId::kAbsent;
-  if (op_of(a) == Opcode::kNeg && is_number(b, 1)) return operand(maker(a), 0);
-  return op_of(b) == Opcode::kNeg && is_number(a, 1) ? operand(maker(b), 0) : ValueId::kAbsent;
+  if (op_of(a) == Opcode::kNeg && is_number(b, 1)) return operand(producer(a), 0);
+  return op_of(b) == Opcode::kNeg && is_number(a, 1) ? operand(producer(b), 0) : ValueId::kAbsent;
 }
 
-std::optional<LogTerm> Terms::log_term(ValueId value) const {
+std::optional<LogTerm> Expressions::log_term(ValueId value) const {
   const auto of_probability = [this](ValueId probability, bool complement) {
-    const ValueId logit = op_of(probability) == Opcode::kSigmoid ? operand(maker(probability), 0) : ValueId::kAbsent;
+    const ValueId logit = op_of(probability) == Opcode::kSigmoid ? operand(producer(probability), 0) : ValueId::kAbsent;
     return LogTerm{probability, logit, complement};
   };
   // Clamped, so that log(0) is a number.
   for (int i = 0; i < 2; ++i) {
-    const NodeId node = maker(value);
+    const NodeId node = producer(value);
     if (op(node) == Opcode::kClip) value = operand(node, 0);
     if (op(node) == Opcode::kMax) {
       if (number(operand(node, 1)))
@@ -142,17 +143,17 @@ std::optional<LogTerm> Terms::log_term(ValueId value) const {
         value = operand(node, 1);
     }
   }
-  const NodeId node = maker(value);
+  const NodeId node = producer(value);
   const ValueId inside = operand(node, 0);
   switch (op(node)) {
     case Opcode::kLogSigmoid:
       return LogTerm{ValueId::kAbsent, inside, false};
     case Opcode::kLog1p:
       if (op_of(inside) != Opcode::kNeg) return std::nullopt;
-      return of_probability(operand(maker(inside), 0), true);
+      return of_probability(operand(producer(inside), 0), true);
     case Opcode::kSoftplus:  // log(sigmoid(x)) = -softplus(-x)
       if (op_of(inside) != Opcode::kNeg) return std::nullopt;
-      return LogTerm{ValueId::kAbsent, operand(maker(inside), 0), false};
+      return LogTerm{ValueId::kAbsent, operand(producer(inside), 0), false};
     case Opcode::kLog:
       break;
     default:
@@ -161,7 +162,7 @@ std::optional<LogTerm> Terms::log_term(ValueId value) const {
   ValueId probability = inside;
   if (const ValueId other = complement(probability); other != ValueId::kAbsent) return of_probability(other, true);
   // Kept from zero by a clamp or a small summand, perhaps behind the complement.
-  const NodeId guard = maker(probability);
+  const NodeId guard = producer(probability);
   if (op(guard) == Opcode::kClip) probability = operand(guard, 0);
   constexpr double kSmall = 0.1;  // programs write 1e-12 to 1e-3
   const auto is_small = [this](ValueId summand) { return std::abs(number(summand).value_or(1)) <= kSmall; };
@@ -171,20 +172,20 @@ std::optional<LogTerm> Terms::log_term(ValueId value) const {
   return of_probability(probability, false);
 }
 
-ValueId Terms::times_own_log(ValueId value) const {
-  for (int i = 0; i < kMaxSteps && op_of(value) == Opcode::kWhere; ++i) value = operand(maker(value), 2);
-  const NodeId node = maker(value);
+ValueId Expressions::times_own_log(ValueId value) const {
+  for (int i = 0; i < kMaxSteps && op_of(value) == Opcode::kWhere; ++i) value = operand(producer(value), 2);
+  const NodeId node = producer(value);
   const ValueId a = operand(node, 0), b = operand(node, 1);
   if (op(node) == Opcode::kXlogy) return a == b ? a : ValueId::kAbsent;
   if (op(node) != Opcode::kMul) return ValueId::kAbsent;
-  if (op_of(b) == Opcode::kLog && operand(maker(b), 0) == a) return a;
-  return op_of(a) == Opcode::kLog && operand(maker(a), 0) == b ? b : ValueId::kAbsent;
+  if (op_of(b) == Opcode::kLog && operand(producer(b), 0) == a) return a;
+  return op_of(a) == Opcode::kLog && operand(producer(a), 0) == b ? b : ValueId::kAbsent;
 }
 
-std::vector<ValueId> Terms::factors(ValueId product) const {
+std::vector<ValueId> Expressions::factors(ValueId product) const {
   std::vector<ValueId> found{product};
   for (std::size_t i = 0; i < found.size() && found.size() < kMaxFactors; ++i) {
-    const NodeId node = maker(found[i]);
+    const NodeId node = producer(found[i]);
     const Opcode kind = op(node);
     if (kind == Opcode::kMul || kind == Opcode::kDiv || kind == Opcode::kNeg) found.push_back(operand(node, 0));
     if (kind == Opcode::kMul) found.push_back(operand(node, 1));
@@ -192,19 +193,19 @@ std::vector<ValueId> Terms::factors(ValueId product) const {
   return found;
 }
 
-const Graph* Terms::called_function(NodeId node) const {
+const Graph* Expressions::called_function(NodeId node) const {
   if (node == NodeId::kNone) return nullptr;
   const GraphId function = model_.op(model_.node(node)).function;
   return function == GraphId::kNone ? nullptr : &model_.graph(function);
 }
 
-bool Terms::makes_integers(NodeId node) const {
+bool Expressions::makes_integers(NodeId node) const {
   const Fact& fact = analysis_.fact(result(node));
   return fact.kind == ValueKind::kTensor && fact.dtypes.proves(DTypeSet::integers() | DType::kBool);
 }
 
 /// Without the attribute ConstantOfShape fills with zeros.
-std::optional<double> Terms::filled_with(NodeId node) const {
+std::optional<double> Expressions::filled_with(NodeId node) const {
   const Attribute* value = model_.attribute(model_.node(node), "value");
   if (value == nullptr) return 0;
   if (value->tensor == nullptr) return std::nullopt;
@@ -214,7 +215,7 @@ std::optional<double> Terms::filled_with(NodeId node) const {
   return std::nullopt;
 }
 
-std::optional<std::vector<std::size_t>> Terms::axes_of(NodeId node) const {
+std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const {
   const Fact& data = analysis_.fact(operand(node, 0));
   if (data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(analysis_.facts().dims_of(data.shape).size());
@@ -257,8 +258,8 @@ std::optional<std::vector<std::size_t>> Terms::axes_of(NodeId node) const {
   return found;
 }
 
-std::optional<Normalised> Terms::normalised(ValueId value) const {
-  const NodeId node = maker(value);
+std::optional<Normalised> Expressions::normalised(ValueId value) const {
+  const NodeId node = producer(value);
   switch (op(node)) {
     case Opcode::kSoftmax:
     case Opcode::kLogSoftmax:
@@ -273,7 +274,7 @@ std::optional<Normalised> Terms::normalised(ValueId value) const {
 }
 
 /// e^x over the sum of e^x, or x less the logarithm of that sum.
-std::optional<Normalised> Terms::written_out(NodeId node) const {
+std::optional<Normalised> Expressions::written_out(NodeId node) const {
   const bool divides = op(node) == Opcode::kDiv;
   const ValueId above = operand(node, 0);
   ValueId below = source(operand(node, 1));
@@ -281,29 +282,29 @@ std::optional<Normalised> Terms::written_out(NodeId node) const {
   if (divides) {
     if (op_of(above) != Opcode::kExp || summed_exponentials(below, sum) != above) return std::nullopt;
   } else if (op_of(below) == Opcode::kReduceLogSumExp) {
-    sum = maker(below);
+    sum = producer(below);
     if (operand(sum, 0) != above) return std::nullopt;
   } else {
-    for (int i = 0; i < kMaxSteps && keeps_elements(op_of(below)); ++i) below = operand(maker(below), 0);
+    for (int i = 0; i < kMaxSteps && keeps_elements(op_of(below)); ++i) below = operand(producer(below), 0);
     if (op_of(below) != Opcode::kLog) return std::nullopt;
-    const ValueId exponentials = summed_exponentials(operand(maker(below), 0), sum);
-    if (exponentials == ValueId::kAbsent || operand(maker(exponentials), 0) != above) return std::nullopt;
+    const ValueId exponentials = summed_exponentials(operand(producer(below), 0), sum);
+    if (exponentials == ValueId::kAbsent || operand(producer(exponentials), 0) != above) return std::nullopt;
   }
   const auto axes = axes_of(sum);
-  const ValueId scores = divides ? operand(maker(above), 0) : above;
+  const ValueId scores = divides ? operand(producer(above), 0) : above;
   // Less the largest score of the row, which changes nothing but the size of the numbers.
-  const NodeId shift = maker(scores);
+  const NodeId shift = producer(scores);
   const bool shifted = op(shift) == Opcode::kSub && op_of(source(operand(shift, 1))) == Opcode::kReduceMax &&
-                       operand(maker(source(operand(shift, 1))), 0) == operand(shift, 0);
+                       operand(producer(source(operand(shift, 1))), 0) == operand(shift, 0);
   return Normalised{node, shifted ? operand(shift, 0) : scores, !divides, axes.value_or(std::vector<std::size_t>{})};
 }
 
 /// What is summed to `value`, where that is made by Exp; `sum` becomes the node.
-ValueId Terms::summed_exponentials(ValueId value, NodeId& sum) const {
+ValueId Expressions::summed_exponentials(ValueId value, NodeId& sum) const {
   for (int i = 0; i < kMaxSteps && (keeps_elements(op_of(value)) || op_of(value) == Opcode::kExpand); ++i)
-    value = operand(maker(value), 0);
+    value = operand(producer(value), 0);
   if (op_of(value) != Opcode::kReduceSum) return ValueId::kAbsent;
-  sum = maker(value);
+  sum = producer(value);
   const ValueId exponentials = operand(sum, 0);
   return op_of(exponentials) == Opcode::kExp ? exponentials : ValueId::kAbsent;
 }

@@ -32,15 +32,17 @@ struct Normalised {
 
 /// Reads a graph as formulas. Looks at operators and constants only, so that it sees the same formula where facts are
 /// missing because a node of it fails. Every question costs a bounded number of steps.
-class Terms {
+class Expressions {
  public:
-  explicit Terms(const dataflow::Analysis& analysis);
+  explicit Expressions(const dataflow::Analysis& analysis);
 
   const Analysis& analysis() const { return analysis_; }
   Opcode op(NodeId node) const { return node == NodeId::kNone ? Opcode::kOther : ops_[model_.node(node).op]; }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
-  NodeId maker(ValueId value) const { return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer; }
-  Opcode op_of(ValueId value) const { return op(maker(value)); }
+  NodeId producer(ValueId value) const {
+    return value == ValueId::kAbsent ? NodeId::kNone : model_.value(value).producer;
+  }
+  Opcode op_of(ValueId value) const { return op(producer(value)); }
   /// Null for kNone and for operators without one.
   const ops::OpEntry* entry(NodeId node) const {
     return node == NodeId::kNone ? nullptr : analysis_.entry(model_.node(node));
