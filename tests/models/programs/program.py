@@ -1,6 +1,7 @@
 """What a program is made of: a step that takes parts and inputs and returns the loss, and where its mistake stands.
 
 A line that ends in `# fault: RULE...` holds the mistake: one of these rules has to be reported at one of the marked lines.
+`no-rule` marks a mistake that no rule covers.
 A program without such a line is correct, however odd it looks, and gets no error and no warning.
 """
 import torch
