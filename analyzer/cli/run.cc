@@ -27,6 +27,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   arguments.add_each("dump", options.dump);
   arguments.add("expect", options.expect);
   arguments.add("outputs", options.outputs);
+  arguments.add("device", options.device == "cpu" ? std::string() : options.device);
   arguments.add("seed", options.seed);
   arguments.add("memory-limit", options.memory_limit);
   arguments.add("time-limit", options.time_limit);
@@ -40,8 +41,6 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
 }
 
 int run_model(const RunOptions& options) {
-  if (options.device != "cpu")
-    return refuse(fmt::format("--device {} is not built yet: models run on the cpu", options.device));
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
   if (!options.force)
@@ -69,7 +68,8 @@ class Run : public Command {
     options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
     options.text("--repeat", options_.repeat, "N", "run N times, and show and time the last run (default: 1)");
-    options.text("--device", options_.device, "NAME", "cpu (default)");
+    options.text("--device", options_.device, "NAME",
+                 "cpu (default), cuda:N or emulated:N: with its kernels where it has them");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
   }

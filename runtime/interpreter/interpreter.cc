@@ -18,6 +18,7 @@ Interpreter::~Interpreter() = default;
 
 Result<std::vector<HostValue>> Interpreter::run(std::vector<HostValue> inputs) { return impl_->run(std::move(inputs)); }
 void Interpreter::hold(ValueId value, HostValue held) { impl_->hold(value, std::move(held)); }
+Result<HostValue> Interpreter::held(ValueId value) { return impl_->held(value); }
 Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpose) {
   return impl_->evaluate_alone(node, purpose);
 }
@@ -68,6 +69,12 @@ Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Pu
   Result<std::vector<HostValue>> results = guarded([&] { return compute(node, {}); });
   purpose_ = Purpose::kValue;  // where no evaluator was called
   return results;
+}
+
+Result<HostValue> Interpreter::Impl::held(ValueId value) {
+  auto values = guarded([&] { return std::vector{read(value)}; });
+  if (!values) return values.error();
+  return std::move(values->front());
 }
 
 Result<double> Interpreter::Impl::terms(NodeId node) {

@@ -50,6 +50,8 @@ class Interpreter {
   /// What a node that reads `value` gets; absent: nothing, and of a constant again what the model says. Values that
   /// bodies capture are held like operands.
   void hold(ValueId value, HostValue held);
+  /// What is held of `value`: what the model says of a constant, else what `hold` was given last. Errors: nothing.
+  Result<HostValue> held(ValueId value);
   /// Computes a node from what is held. `purpose`: kAmplitude of a node whose evaluator knows it alone.
   Result<std::vector<HostValue>> evaluate(NodeId node, Purpose purpose = Purpose::kValue);
 

@@ -78,6 +78,7 @@ class Interpreter::Impl {
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
   std::map<std::string, Timing> timings() const;
   void hold(ValueId value, HostValue held) { slot(value) = std::move(held); }
+  Result<HostValue> held(ValueId value);
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
   Result<double> terms(NodeId node);
 

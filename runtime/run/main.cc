@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@
 #include "ir/text/model_reader.h"
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/executor.h"
 #include "runtime/files/agreement.h"
 #include "runtime/files/value_file.h"
 #include "runtime/interpreter/fact_check.h"
@@ -110,6 +113,33 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
                             time.processor, memory.peak());
 }
 
+/// Where each node ran and why, and what was copied.
+std::string places_text(const Model& model, const Executor& executor, const Device& device, RunTime time,
+                        const Memory& memory) {
+  const ExecutionPlan& plan = executor.plan();
+  std::map<NodeId, double> seconds;
+  for (std::size_t at = 0; at < plan.steps.size(); ++at) seconds[plan.steps[at].node] = executor.seconds()[at];
+  std::string text = "where           seconds  node: why there\n";
+  for (const NodePlace& place : plan.places) {
+    const std::string_view op = model.text(model.op(model.node(place.node)).name);
+    const auto took = seconds.find(place.node);
+    text +=
+        fmt::format("{:<12} {:>10}  {} ({}): {}\n",
+                    place.kind == NodePlace::Kind::kInterpreter ? "interpreter"
+                    : place.kind == NodePlace::Kind::kKernel    ? std::string_view(device.name())
+                                                                : "not run",
+                    took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), shown(model.label(place.node)),
+                    escape_for_display(op, 60), escape_for_display(place.reason, 300));
+  }
+  const ExecutionPlan::Copies copies = executor.copies();
+  text += fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); peak memory there: {} bytes\n",
+                      copies.in, device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.device_peak);
+  if (device.name().starts_with("emulated"))
+    text += "emulated: these are times of the emulator on this processor, not of a GPU\n";
+  return text + fmt::format("run: {:.6f} s, processor {:.6f} s; peak memory of tensors: {} bytes\n", time.wall,
+                            time.processor, memory.peak());
+}
+
 std::string facts_text(const Model& model, const FactCheck& facts) {
   std::string text;
   for (const std::string& line : facts.outside()) text += fmt::format("outside its fact: {}\n", line);
@@ -141,6 +171,12 @@ int run_model(const RunArguments& arguments) {
   const Model& model = *read;
   if (const std::string name = unknown_dump(model, arguments.dump); !name.empty())
     return refuse(fmt::format("no node of the model computes {}, which --dump names", shown(name)));
+  std::unique_ptr<Device> device;
+  if (!arguments.device.empty()) {
+    Result<std::unique_ptr<Device>> opened = Device::open(arguments.device, arguments.memory_limit);
+    if (!opened) return refuse(opened.error().message);
+    device = *std::move(opened);
+  }
   Memory memory(arguments.memory_limit);
   Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
   if (!inputs) return refuse(inputs.error().message);
@@ -166,12 +202,14 @@ int run_model(const RunArguments& arguments) {
   };
   Interpreter interpreter(model, memory,
                           {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
+  std::optional<Executor> executor;
+  if (device != nullptr) executor.emplace(model, memory, *device, arguments.seed.value_or(0));
   RunTime time;
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
   for (std::uint64_t left = arguments.repeat; left > 0; --left) {
     *outputs = {};
     const RunTime start{seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_PROCESS_CPUTIME_ID)};
-    outputs = interpreter.run(*inputs);
+    outputs = executor ? executor->run(*inputs) : interpreter.run(*inputs);
     time = {seconds_of(CLOCK_MONOTONIC) - start.wall, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start.processor};
     if (!outputs) break;
   }
@@ -196,7 +234,9 @@ int run_model(const RunArguments& arguments) {
     differing = *compared;
     if (differing == 0) text += "all outputs agree\n";
   }
-  if (arguments.timings) text += timings_text(interpreter.timings(), time, memory);
+  if (arguments.timings)
+    text += executor ? places_text(model, *executor, *device, time, memory)
+                     : timings_text(interpreter.timings(), time, memory);
   if (facts) text += facts_text(model, *facts);
   if (const auto failed = write_stdout(text)) return refuse(failed->message);
   if (facts && !facts->outside().empty()) return kInternal;

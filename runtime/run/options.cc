@@ -22,6 +22,7 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "dump") return to.dump.emplace_back(value), true;
   if (name == "expect") return to.expect = value, true;
   if (name == "outputs") return to.outputs = value, true;
+  if (name == "device") return to.device = value, !value.empty();
   if (name == "seed") return read_number(value, to.seed.emplace());
   if (name == "memory-limit") return read_number(value, to.memory_limit);
   if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
@@ -47,6 +48,8 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
   for (const double tolerance : {result.rtol, result.atol})
     if (!(tolerance >= 0 && std::isfinite(tolerance)))
       return Error{fmt::format("a tolerance has to be a number of at least 0, not {}", tolerance), {}};
+  if (!result.device.empty() && (result.check_facts || !result.dump.empty()))
+    return Error{"--check-facts and --dump need every value on the host: they run on the cpu, without --device", {}};
   if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
   return result;
 }

@@ -15,6 +15,7 @@ struct RunArguments {
   bool is_text = false;
   std::vector<std::string> inputs, dump;  ///< inputs: folders and NAME=FILE
   std::string expect, outputs;            ///< folders; empty: not given
+  std::string device;                     ///< empty: the interpreter alone
   std::optional<std::uint64_t> seed;
   std::uint64_t memory_limit = std::uint64_t{4} << 30;  ///< bytes
   double time_limit = 0;                                ///< seconds; 0: none

@@ -41,14 +41,16 @@ FOLDERS = {
     "builder": "analyzer/builder",
     "values": "runtime/values",
     "interpreter": "runtime/interpreter",
+    "device": "runtime/device",
+    "executor": "runtime/executor",
     "evaluators": "runtime/interpreter/ops",
     "value_files": "runtime/files",
     "compare": "runtime/compare",
 }
 # They see all rooms.
 TOP = ("analyzer/cli", "analyzer/builder", "ir/ops/tools", "runtime/run")
-# Shared by readers and writers, and by nobody else.
-SHARED = {"ir/protobuf": ("onnx", "onnx_writer")}
+# For the rooms named here, and for nobody else. kernels/ builds alone, and what runs on devices speaks its requests.
+SHARED = {"ir/protobuf": ("onnx", "onnx_writer"), "kernels": ("device", "executor")}
 
 ROOM_CALL = re.compile(r"tensorlint_room\((\w+)([^)]*)\)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
@@ -107,7 +109,7 @@ def faults(links: dict[str, set[str]]) -> list[str]:
                 shared = [rooms for folder, rooms in SHARED.items() if included.startswith(folder)]
                 if shared:
                     if room not in shared[0]:
-                        found.append(f"{name}: includes {included}, which is for readers and writers")
+                        found.append(f"{name}: includes {included}, which is for {', '.join(shared[0])} alone")
                     continue
                 if not (ROOT / included).exists():
                     continue

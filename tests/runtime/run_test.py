@@ -200,7 +200,6 @@ class RunTest(unittest.TestCase):
         model = self.model(AFFINE)
         result = self.run_model(model, "--seed", "1", "--dump", "t", "--dump", "tt")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "tensorlint run: no node of the model computes `tt`, which --dump names\n"))
-        self.assertIn("--device cuda:0 is not built yet", self.run_model(model, "--device", "cuda:0").stderr)
         self.assertIn("`--seed=abc` cannot be understood", self.run_model(model, "--seed", "abc").stderr)
         unknown = self.model('<ir_version: 10, opset_import: ["": 21, "own": 1]>\ng (float[2] x) => (float[2] y) { y = own.Score (x) }\n', "u.onnxtxt")
         self.assertIn("(Score): the operator is not known", self.run_model(unknown, "--seed", "1").stderr)

@@ -1,0 +1,108 @@
+#include "runtime/device/device.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/values/memory.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+struct DeviceName {
+  std::string kind;
+  int index = 0;
+};
+
+/// "cuda:0": a kind that there is, and a number.
+std::optional<DeviceName> parse(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  DeviceName parsed{.kind = std::string(name.substr(0, colon))};
+  const std::string_view number = name.substr(colon + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.index);
+  const bool known = parsed.kind == "cuda" || parsed.kind == "emulated";
+  if (!known || error != std::errc() || end != number.data() + number.size() || parsed.index < 0) return std::nullopt;
+  return parsed;
+}
+
+/// Beside the program, or where installations have libraries. Empty where neither has it.
+std::string plugin_path(const std::string& file) {
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (unknown) return {};
+  for (const std::filesystem::path& folder : {program.parent_path(), program.parent_path() / "../lib"})
+    if (std::filesystem::exists(folder / file, unknown)) return folder / file;
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::open(std::string_view name, std::uint64_t memory_limit) {
+  const std::optional<DeviceName> parsed = parse(name);
+  if (!parsed) return Error{fmt::format("`{}` is not a device: cpu, cuda:N or emulated:N", name), {}};
+  const std::string file = fmt::format("libtensorlint_{}.so", parsed->kind);
+  const std::string path = plugin_path(file);
+  if (path.empty())
+    return Error{fmt::format("{} needs {}, which is not installed beside this program", name, file), {}};
+  // Never closed: kernels register themselves with the CUDA runtime, and threads of it may outlive a device.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Error{fmt::format("{}: {} cannot be loaded: {}", name, file, ::dlerror()), {}};
+  auto* const function = reinterpret_cast<tensorlint_device_v1_function*>(::dlsym(library, "tensorlint_device_v1"));
+  const tensorlint_device_table_v1* const table = function == nullptr ? nullptr : function();
+  if (table == nullptr || table->version != 1 || table->request_bytes != tensorlint_request_bytes())
+    return Error{fmt::format("{}: {} is of another version of tensorlint", name, file), {}};
+  std::array<char, 256> error{};
+  tensorlint_device* const handle = table->open(parsed->index, memory_limit, error.data(), error.size());
+  if (handle == nullptr) return Error{fmt::format("{}: {}", name, error.data()), {}};
+  return std::unique_ptr<Device>(new Device(std::string(name), memory_limit, table, handle));
+}
+
+Device::~Device() { table_->close(handle_); }
+
+DeviceBlock::~DeviceBlock() {
+  if (data_ != nullptr) device_->table_->release(device_->handle_, data_);
+}
+
+void Device::check(int status) const {
+  if (status != 0) throw RunFault{fmt::format("{}: {}", name_, table_->error(handle_))};
+}
+
+DeviceBlock Device::allocate(std::size_t bytes) {
+  void* const data = table_->allocate(handle_, bytes);
+  check(data == nullptr ? 1 : 0);
+  return {this, data, bytes};
+}
+
+void Device::copy_in(const DeviceBlock& to, const void* from, std::size_t bytes) {
+  check(table_->copy_in(handle_, to.data(), from, bytes));
+}
+
+void Device::copy_out(void* to, const DeviceBlock& from, std::size_t bytes) {
+  check(table_->copy_out(handle_, to, from.data(), bytes));
+}
+
+void Device::synchronize() { check(table_->synchronize(handle_)); }
+
+void Device::reduce(const kernels::Reduction& request, const void* input, void* result) {
+  check(table_->reduce(handle_, &request, input, result));
+}
+
+void Device::pointwise_loss(const kernels::PointwiseLoss& request) { check(table_->pointwise_loss(handle_, &request)); }
+
+void Device::class_loss(const kernels::ClassLoss& request) { check(table_->class_loss(handle_, &request)); }
+
+void Device::softmax(const kernels::Softmax& request) { check(table_->softmax(handle_, &request)); }
+
+bool Device::fail_at(std::uint64_t call) {
+  if (table_->fail_at == nullptr) return false;
+  table_->fail_at(handle_, call);
+  return true;
+}
+
+}  // namespace tensorlint::runtime

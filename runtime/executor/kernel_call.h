@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/types/dtype.h"
+#include "ir/types/ids.h"
+#include "kernels/loss/loss.h"
+#include "kernels/reduction/reduction.h"
+#include "runtime/values/host_tensor.h"
+
+namespace tensorlint::runtime {
+
+/// What a kernel reads. It gets the value as it is, from wherever it lies, or, where more is said, what the host makes
+/// of it before it is copied.
+struct CallOperand {
+  ValueId value = ValueId::kAbsent;  ///< kAbsent: nothing, or with `is_number` one element, which is `offset`
+  bool is_number = false;
+  double scale = 1, offset = 0;      ///< each element times `scale` plus `offset`; of floating dtypes
+  std::int64_t counts_from_end = 0;  ///< indices of so many classes: those below zero count from the end
+
+  bool is_given() const { return value != ValueId::kAbsent || is_number; }
+  bool is_prepared() const { return is_number || scale != 1 || offset != 0 || counts_from_end != 0; }
+};
+
+struct ReductionCall {
+  kernels::ReductionKind kind = kernels::ReductionKind::kSum;
+  kernels::Dtype dtype = kernels::Dtype::kFloat32, result_dtype = kernels::Dtype::kFloat32;
+  Extents extents;
+  std::vector<int> axes;
+  bool last_of_equals = false;
+};
+
+/// Nodes that one kernel computes at once. Requests hold all but pointers.
+struct KernelCall {
+  std::string kernel;           ///< "pointwise_loss squared mean"
+  NodeId node = NodeId::kNone;  ///< makes the result
+  ValueId result = ValueId::kAbsent;
+  DType dtype = DType::kUndefined;  ///< of the result
+  Extents extents;
+  std::vector<NodeId> nodes;   ///< sorted; those it stands for, `node` too
+  std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
+  /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
+  /// labels or probabilities, weight.
+  std::vector<CallOperand> operands;
+  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax> request;
+};
+
+/// The element type of kernels; false where they have none.
+bool kernel_dtype(DType dtype, kernels::Dtype& to);
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,210 @@
+#include "runtime/executor/kernel_matcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tensorlint::runtime {
+namespace {
+
+/// Reductions and changes of shape that are looked at after a loss.
+constexpr int kMaxTail = 8;
+/// Nodes that one call may stand for, and those beside it that may go unused.
+constexpr std::size_t kMaxNodes = 512;
+
+void sort_unique(std::vector<NodeId>& nodes) {
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+}  // namespace
+
+bool kernel_dtype(DType dtype, kernels::Dtype& to) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return to = kernels::Dtype::kFloat64, true;
+    case DType::kFloat32:
+      return to = kernels::Dtype::kFloat32, true;
+    case DType::kFloat16:
+      return to = kernels::Dtype::kFloat16, true;
+    case DType::kBFloat16:
+      return to = kernels::Dtype::kBFloat16, true;
+    case DType::kInt8:
+      return to = kernels::Dtype::kInt8, true;
+    case DType::kInt16:
+      return to = kernels::Dtype::kInt16, true;
+    case DType::kInt32:
+      return to = kernels::Dtype::kInt32, true;
+    case DType::kInt64:
+      return to = kernels::Dtype::kInt64, true;
+    case DType::kUint8:
+      return to = kernels::Dtype::kUInt8, true;
+    case DType::kBool:
+      return to = kernels::Dtype::kBool, true;
+    default:
+      return false;
+  }
+}
+
+KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers)
+    : analysis_(analysis),
+      model_(analysis.model()),
+      readers_(readers),
+      expressions_(analysis),
+      taken_(model_.nodes.size()) {}
+
+std::map<NodeId, KernelCall> KernelMatcher::find() {
+  // Losses first: what they are written out with has kernels of its own.
+  for (const losses::LossSite& site : losses::find_losses(analysis_)) {
+    if (site.anchor == NodeId::kNone || model_.node(site.anchor).graph != GraphId::kMain) continue;
+    if (site.evidence == losses::LossEvidence::kOperator) {
+      add_operator(site.anchor);
+    } else {
+      add_classes(site);
+      add_pointwise(site);
+    }
+  }
+  for (const NodeId node : model_.graph(GraphId::kMain).nodes)
+    if (!is_taken(node)) add_operator(node);
+  return std::move(calls_);
+}
+
+std::string_view KernelMatcher::reason(NodeId node) const {
+  const auto found = reasons_.find(node);
+  return found == reasons_.end() ? std::string_view() : found->second;
+}
+
+void KernelMatcher::leave(NodeId node, std::string reason) { reasons_[node] = std::move(reason); }
+
+std::optional<DType> KernelMatcher::dtype(ValueId value) const {
+  if (value == ValueId::kAbsent) return std::nullopt;
+  const Fact& fact = analysis_.fact(value);
+  return fact.kind == ValueKind::kTensor ? fact.dtypes.single() : std::nullopt;
+}
+
+std::optional<Extents> KernelMatcher::extents(ValueId value) const {
+  if (value == ValueId::kAbsent) return std::nullopt;
+  const Fact& fact = analysis_.fact(value);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return std::nullopt;
+  Extents known;
+  std::int64_t elements = 1;
+  for (const Dim dim : analysis_.facts().dims_of(fact.shape)) {
+    const auto extent = analysis_.facts().dims().as_constant(dim);
+    if (!extent || *extent < 0 || known.size() == kMaxAxes) return std::nullopt;
+    known.push_back(*extent);
+    // More than memory has: the interpreter refuses it in its own words. 0 elsewhere does not make it less.
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(*extent, 1), &elements) || elements > INT64_MAX / 64)
+      return std::nullopt;
+  }
+  return known;
+}
+
+std::int64_t KernelMatcher::count(std::span<const std::int64_t> extents) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : extents) elements *= extent;
+  return elements;
+}
+
+std::optional<kernels::Dtype> KernelMatcher::loss_dtype(DType dtype) {
+  kernels::Dtype found{};
+  if (!kernel_dtype(dtype, found) || found > kernels::Dtype::kBFloat16) return std::nullopt;
+  return found;
+}
+
+std::optional<std::int64_t> KernelMatcher::period(const Extents& part, const Extents& whole) {
+  std::size_t first = 0;
+  while (first < part.size() && part[first] == 1) ++first;
+  const std::size_t axes = part.size() - first;
+  if (axes > whole.size()) return std::nullopt;
+  for (std::size_t i = 0; i < axes; ++i)
+    if (part[first + i] != whole[whole.size() - axes + i]) return std::nullopt;
+  return std::max<std::int64_t>(count(part), 1);
+}
+
+std::vector<KernelMatcher::Tail> KernelMatcher::tails(ValueId value) const {
+  std::vector<Tail> found{{.result = value, .nodes = {}}};
+  const std::optional<DType> kept = dtype(value);
+  for (int i = 0; i < kMaxTail; ++i) {
+    Tail tail = found.back();
+    const auto readers = readers_.of(tail.result);
+    if (readers.size() != 1 || readers_.is_output(tail.result)) break;
+    const NodeId node = readers.front();
+    const Opcode opcode = expressions_.op(node);
+    if (expressions_.operand(node, 0) != tail.result || model_.results(model_.node(node)).size() != 1) break;
+    if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
+      const auto axes = expressions_.axes_of(node);
+      const auto before = extents(tail.result);
+      if (!axes || axes->empty() || !before) break;
+      tail.is_reduced = true;
+      if (opcode == Opcode::kReduceMean)
+        for (const std::size_t axis : *axes)
+          if (__builtin_mul_overflow(tail.divisor, (*before)[axis], &tail.divisor)) return found;
+    } else if (opcode == Opcode::kNeg) {
+      tail.is_negated = !tail.is_negated;
+    } else if (!ops::keeps_elements(opcode)) {
+      break;
+    }
+    tail.result = expressions_.result(node);
+    if (tail.result == ValueId::kAbsent || dtype(tail.result) != kept || !extents(tail.result)) break;
+    tail.nodes.push_back(node);
+    found.push_back(std::move(tail));
+  }
+  return found;
+}
+
+bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands, const std::set<NodeId>& formula,
+                               KernelCall& call) {
+  // All that the result is made of, back to the operands.
+  std::set<NodeId> behind;
+  Nodes pending{expressions_.producer(result)};
+  while (!pending.empty()) {
+    const NodeId node = pending.back();
+    pending.pop_back();
+    if (node == NodeId::kNone || is_taken(node) || behind.contains(node)) continue;
+    if (behind.size() == kMaxNodes) break;  // the rest is computed as it was, and perhaps nobody reads it
+    behind.insert(node);
+    const auto read = [&](ValueId value) {
+      if (value != ValueId::kAbsent && std::ranges::find(operands, value) == operands.end())
+        pending.push_back(expressions_.producer(value));
+    };
+    for (const ValueId operand : model_.operands(model_.node(node))) read(operand);
+    for (const ValueId captured : readers_.captured(node)) read(captured);
+  }
+  // Less what others need.
+  const auto is_needed = [&](NodeId node) {
+    return std::ranges::any_of(model_.results(model_.node(node)), [&](ValueId value) {
+      if (value == ValueId::kAbsent || value == result) return false;
+      return readers_.is_output(value) ||
+             std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !behind.contains(reader); });
+    });
+  };
+  const Nodes latest_first(behind.rbegin(), behind.rend());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const NodeId node : latest_first)
+      if (behind.contains(node) && is_needed(node)) changed = behind.erase(node) > 0;
+  }
+  for (const NodeId node : formula)
+    if (!behind.contains(node)) return false;
+  call.nodes.assign(formula.begin(), formula.end());
+  sort_unique(call.nodes);
+  for (const NodeId node : behind)
+    if (!formula.contains(node)) call.unused.push_back(node);
+  return true;
+}
+
+bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula) {
+  const auto type = dtype(call.result);
+  const auto shape = extents(call.result);
+  if (!type || !shape || !take_nodes(call.result, operands, formula, call)) return false;
+  call.dtype = *type;
+  call.extents = *shape;
+  call.node = expressions_.producer(call.result);
+  for (const Nodes* const nodes : {&call.nodes, &call.unused})
+    for (const NodeId node : *nodes) taken_[node] = true;
+  calls_.emplace(call.node, std::move(call));
+  return true;
+}
+
+}  // namespace tensorlint::runtime

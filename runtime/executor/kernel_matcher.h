@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/dataflow/analysis.h"
+#include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
+#include "passes/losses/loss_sites.h"
+#include "runtime/executor/kernel_call.h"
+#include "runtime/executor/readers.h"
+
+namespace tensorlint::runtime {
+
+/// Which nodes of the main graph a kernel computes, and why the others are left to the interpreter. Facts of `analysis`
+/// are those of one run: a value whose extents they leave open is not for kernels.
+///   kernel_matcher.cc     the order of trials, and what a call may stand for
+///   operator_calls.cc     one operator, one kernel
+///   pointwise_calls.cc    losses of elements, by what they compute
+///   class_calls.cc        losses over classes that exporters write out
+class KernelMatcher {
+ public:
+  KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers);
+
+  /// No node is in two of them. By `KernelCall::node`.
+  std::map<NodeId, KernelCall> find();
+  /// Why a node was left to the interpreter; empty where there is nothing to say but that its operator has no kernel.
+  std::string_view reason(NodeId node) const;
+
+ private:
+  using Opcode = ops::Opcode;
+  using Nodes = std::vector<NodeId>;
+
+  // ---- facts
+
+  std::optional<DType> dtype(ValueId value) const;
+  std::optional<Extents> extents(ValueId value) const;
+  static std::int64_t count(std::span<const std::int64_t> extents);
+  /// The dtype is one of those that losses are computed in.
+  static std::optional<kernels::Dtype> loss_dtype(DType dtype);
+  /// Every `period`-th element of what has the extents `whole` meets the same element of what has `part`.
+  static std::optional<std::int64_t> period(const Extents& part, const Extents& whole);
+
+  // ---- what a call stands for
+
+  /// Takes what makes `results` of `operands` into the call: nodes of the formula, and others of which nothing else is
+  /// made. False where one of the former has another reader, or computes in another dtype than `dtype`.
+  bool take_nodes(ValueId result, std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
+  bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
+  bool is_taken(NodeId node) const { return taken_[node]; }
+  void leave(NodeId node, std::string reason);
+
+  /// What comes after elements or rows that a kernel sums up.
+  struct Tail {
+    ValueId result = ValueId::kAbsent;
+    Nodes nodes;
+    bool is_reduced = false;
+    bool is_negated = false;
+    std::int64_t divisor = 1;  ///< the counts that were averaged over
+  };
+  /// All ends that sums, means, negations and changes of shape after `value` have, nearest first; `value` itself is the
+  /// first one.
+  std::vector<Tail> tails(ValueId value) const;
+
+  // ---- operator_calls.cc
+
+  void add_operator(NodeId node);
+  void add_reduction(NodeId node, kernels::ReductionKind kind);
+  void add_softmax(NodeId node, bool logarithmic);
+  void add_class_operator(NodeId node, bool from_scores);
+
+  // ---- pointwise_calls.cc
+
+  struct Pair;
+  void add_pointwise(const losses::LossSite& site);
+  bool add_elements(ValueId elements);
+  bool add_pair(const losses::Formula& formula, ValueId elements, std::size_t prediction, std::size_t target);
+  bool add_call(ValueId elements, const Pair& pair, const std::set<NodeId>& formula);
+
+  // ---- class_calls.cc
+
+  void add_classes(const losses::LossSite& site);
+  bool add_gathered(NodeId gather);
+  bool add_probabilities(NodeId product);
+  struct ClassAxes {
+    std::int64_t rows = 1, classes = 1, inner = 1;
+  };
+  static ClassAxes split(std::span<const std::int64_t> extents, std::size_t axis);
+
+  const dataflow::Analysis& analysis_;
+  const Model& model_;
+  const Readers& readers_;
+  const losses::Expressions expressions_;
+  IdVector<NodeId, bool> taken_;
+  std::map<NodeId, KernelCall> calls_;
+  std::map<NodeId, std::string> reasons_;
+  int tries_left_ = 20'000;  ///< pairs of values that are held against a loss
+};
+
+}  // namespace tensorlint::runtime

@@ -1,0 +1,154 @@
+"""`tensorlint run --device emulated:0`: each exported loss reaches our kernels, with the interpreter's results; what it says without a device."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+TOOL = os.environ["TENSORLINT_BINARY"]
+RUNNER = Path(TOOL).with_name("tensorlint-run")
+MODELS = Path(__file__).resolve().parents[1] / "models"
+LOSSES = json.loads((MODELS / "losses.json").read_text())
+
+# What each loss of the corpus is for the kernels. Losses without a kernel of their own are summed by one.
+KERNELS = {
+    "mse": "pointwise_loss squared",
+    "mse_long": "pointwise_loss squared",
+    "mse_functional": "pointwise_loss squared",
+    "l1": "pointwise_loss absolute",
+    "smooth_l1": "pointwise_loss smooth_l1",
+    "smooth_l1_long": "pointwise_loss smooth_l1",
+    "smooth_l1_beta": "pointwise_loss smooth_l1",
+    "huber": "pointwise_loss smooth_l1",
+    "huber_delta": "pointwise_loss huber",
+    "bce": "pointwise_loss binary",
+    "bce_weight": "pointwise_loss binary",
+    "bce_logits": "pointwise_loss binary_logits",
+    "bce_logits_pos": "pointwise_loss binary_logits",
+    "kl_div": "pointwise_loss kl_divergence",
+    "kl_div_log": "pointwise_loss kl_divergence_log",
+    "cross_entropy": "class_loss cross_entropy",
+    "cross_entropy_ignore": "class_loss cross_entropy",
+    "cross_entropy_weight": "class_loss cross_entropy",
+    "nll": "class_loss cross_entropy",
+    "nll_weight": "class_loss cross_entropy",
+    "hand_bce": "pointwise_loss binary_logits",
+    "hand_ce_gather": "class_loss cross_entropy",
+    "hand_ce_one_hot": "class_loss cross_entropy_probabilities",
+    "hand_kl": "pointwise_loss kl_divergence_log",
+    "hand_l1": "pointwise_loss absolute",
+    "hand_log_cosh": "reduce mean",
+    "hand_mse_mul": "pointwise_loss squared",
+    "hand_mse_pow": "pointwise_loss squared",
+    "hand_mse_rows": "pointwise_loss squared",
+    "hand_mse_square": "pointwise_loss squared",
+    "hand_mse_swapped": "pointwise_loss squared",
+    "hand_rmse": "pointwise_loss squared",
+}
+# ONNX has no cross-entropy with probabilities: what exporters write for it does not run anywhere.
+NOT_RUN = {"cross_entropy_prob"}
+AVERAGING = {"mean": "mean", "sum": "sum", "none": "none", "batchmean": "sum"}
+
+
+def execute(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(RUNNER), *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+class ExportedLosses(unittest.TestCase):
+    folder: tempfile.TemporaryDirectory[str]
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory()
+        root = Path(cls.folder.name)
+        np.save(root / "features.npy", np.array(LOSSES["features"], np.float32).reshape(5, 4))
+        for i, target in enumerate(LOSSES["targets"]):
+            np.save(root / f"target_{i}.npy", np.array(target["values"]).reshape(target["shape"]).astype(target["dtype"]))
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.folder.cleanup()
+
+    def run_on_both(self, entry: dict) -> str:
+        """Empty, or what is wrong."""
+        root = Path(self.folder.name)
+        name = Path(entry["file"]).stem
+        model = [f"--model={MODELS / entry['file']}", f"--inputs=features={root / 'features.npy'}", f"--inputs=target={root / 'target_{}.npy'.format(entry['target_input'])}"]
+        recorded = root / name
+        host = execute(*model, f"--outputs={recorded}")
+        device = execute(*model, "--device=emulated:0", f"--expect={recorded}", "--rtol=2e-6", "--atol=2e-7", "--timings=")
+        if entry["loss"] in NOT_RUN:
+            return "" if host.returncode == device.returncode == 2 and host.stderr == device.stderr else f"{host.stderr} {device.stderr}"
+        if host.returncode != 0 or device.returncode != 0:
+            return host.stderr + device.stderr
+        kernels = re.findall(r"^emulated:0 .*?\): (?!part of)(.*)$", device.stdout, re.MULTILINE)
+        expected = KERNELS[entry["loss"]]
+        if entry["loss"].startswith("hand_mse_rows") or entry["loss"] == "hand_kl":
+            expected += ", batch mean"
+        elif expected.startswith("pointwise"):
+            expected += f", {AVERAGING[entry['reduction']]}"
+        if not any(kernel == expected or kernel.startswith(expected + ",") for kernel in kernels):
+            return f"kernels are {kernels}, not {expected}\n{device.stdout}"
+        return ""
+
+    def test_every_exported_loss_reaches_a_kernel(self) -> None:
+        entries = LOSSES["models"]
+        self.assertEqual({entry["loss"] for entry in entries}, set(KERNELS) | NOT_RUN)
+        with ThreadPoolExecutor(2) as pool:
+            for entry, wrong in zip(entries, pool.map(self.run_on_both, entries), strict=True):
+                with self.subTest(entry["file"]):
+                    self.assertEqual(wrong, "")
+
+
+class DeviceOption(unittest.TestCase):
+    def run_loss(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(
+                '<ir_version: 10, opset_import: ["": 21]>\ng (float[6, 3] x, float[6, 3] t) => (float y) {\n'
+                " d = Sub (x, t)\n s = Mul (d, d)\n [loss] y = ReduceMean <keepdims = 0> (s)\n}\n"
+            )
+            return subprocess.run([TOOL, "run", str(path), "--seed", "1", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    def test_timings_say_where_and_why(self) -> None:
+        result = self.run_loss("--device", "emulated:0", "--timings")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = re.sub(r"\d+\.\d+(?= )", "T", result.stdout)
+        self.assertIn("emulated:0               `#0(Sub)` (Sub): part of `loss`\n", text)
+        self.assertRegex(text, r"emulated:0   +T  `loss` \(ReduceMean\): pointwise_loss squared, mean\n")
+        self.assertIn("copies, as planned: 2 to emulated:0 (144 bytes), 1 from it (4 bytes); peak memory there: 148 bytes\n", text)
+        self.assertIn("emulated: these are times of the emulator", text)
+        self.assertEqual(result.stdout.splitlines()[0], self.run_loss("--device", "emulated:1", "--repeat", "2").stdout.splitlines()[0])
+
+    def test_refusals(self) -> None:
+        for arguments, message in (
+            (["--device", "gpu"], "`gpu` is not a device: cpu, cuda:N or emulated:N"),
+            (["--device", "cuda:x"], "`cuda:x` is not a device"),
+            (["--device", "emulated:9"], "emulated:9: there are 2 emulated devices"),
+            (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),
+            (["--device", "emulated:0", "--check-facts"], "they run on the cpu, without --device"),
+            (["--device", "emulated:0", "--memory-limit", "147"], "bytes"),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.run_loss(*arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(message, result.stderr)
+        self.assertEqual(self.run_loss("--device", "cpu").returncode, 0)
+
+    def test_without_a_gpu_cuda_says_so(self) -> None:
+        if Path("/dev/nvidiactl").exists():
+            self.skipTest("there is a driver")
+        result = self.run_loss("--device", "cuda:0")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertTrue(result.stderr.startswith("tensorlint run: cuda:0"), result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,352 @@
+// Models on the emulated device: what reaches kernels and what does not, what is copied, and what happens when the
+// device refuses. The emulator has no place under the sanitizers: there this is skipped.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ir/text/reader.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/executor.h"
+#include "runtime/files/agreement.h"
+#include "runtime/files/drawn_inputs.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+constexpr std::uint64_t kMemory = std::uint64_t{64} << 20;
+constexpr std::string_view kHead = "<ir_version: 10, opset_import: [\"\": 21]>\n";
+
+class Executing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Device>> opened = Device::open("emulated:0", kMemory);
+#ifdef __SANITIZE_ADDRESS__
+    if (!opened) GTEST_SKIP() << opened.error().message;
+#endif
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    device_ = *std::move(opened);
+  }
+
+  /// Runs the model on drawn inputs on the device and in the interpreter; the results agree. Gives where its nodes ran:
+  /// by the name of the first result the kernel, "part of ..", "unused", or "host: " and the reason.
+  std::map<std::string, std::string> places(std::string_view graph, double tolerance = 2e-6) {
+    const Result<Model> model = read_onnx_text(fmt::format("{}{}", kHead, graph), "m.onnxtxt");
+    EXPECT_TRUE(model.ok()) << model.error().message;
+    if (!model) return {};
+    Memory memory(kMemory);
+    std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
+    EXPECT_FALSE(draw_inputs(*model, 3, memory, inputs));
+    const auto expected = Interpreter(*model, memory).run(inputs);
+    Executor executor(*model, memory, *device_);
+    const auto outputs = executor.run(inputs);
+    EXPECT_TRUE(expected.ok()) << expected.error().message;
+    EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+    if (!expected || !outputs) return {};
+    for (std::size_t i = 0; i < outputs->size(); ++i)
+      EXPECT_EQ(disagreement((*outputs)[i], (*expected)[i], {tolerance, tolerance}), "") << graph;
+    // As planned, and nothing is left.
+    EXPECT_EQ(executor.copies(), executor.plan().copies());
+    EXPECT_EQ(device_->counts().live_blocks, 0U);
+    copies_ = executor.copies();
+    peak_ = executor.plan().device_peak;
+    std::map<std::string, std::string> places;
+    for (const NodePlace& place : executor.plan().places) {
+      const auto results = model->results(model->node(place.node));
+      const std::string name = results.empty() ? "" : std::string(model->name_of(results[0]));
+      places[name] = place.kind == NodePlace::Kind::kKernel        ? place.reason
+                     : place.kind == NodePlace::Kind::kInterpreter ? "host: " + place.reason
+                                                                   : "unused";
+    }
+    return places;
+  }
+
+  std::unique_ptr<Device> device_;
+  ExecutionPlan::Copies copies_;
+  std::uint64_t peak_ = 0;
+};
+
+TEST_F(Executing, LossIsOneKernelAndTwoCopiesIn) {
+  const auto where = places(
+      "g (float[7, 5] x, float[7, 5] t) => (float y) {\n"
+      " d = Sub (x, t)\n s = Mul (d, d)\n y = ReduceMean <keepdims = 0> (s)\n}");
+  EXPECT_EQ(where.at("y"), "pointwise_loss squared, mean");
+  EXPECT_EQ(where.at("d"), "part of `#2(ReduceMean)`");
+  EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 2, .bytes_in = 2 * 7 * 5 * 4, .out = 1, .bytes_out = 4}));
+  EXPECT_EQ(peak_, 2U * 7 * 5 * 4 + 4);
+}
+
+TEST_F(Executing, InnerValueWithAnotherReaderStays) {
+  // Its square root needs the squares: a kernel gives these, and another one their mean.
+  const auto where = places(
+      "g (float[7, 5] x, float[7, 5] t) => (float y, float[7, 5] r) {\n"
+      " d = Sub (x, t)\n s = Mul (d, d)\n r = Sqrt (s)\n y = ReduceMean <keepdims = 0> (s)\n}");
+  EXPECT_EQ(where.at("s"), "pointwise_loss squared, none");
+  EXPECT_EQ(where.at("d"), "part of `#1(Mul)`");
+  EXPECT_EQ(where.at("y"), "reduce mean");
+  // As an output of the model, and as what a body reads.
+  EXPECT_EQ(places("g (float[3] x, float[3] t) => (float[3] s, float y) {\n"
+                   " d = Sub (x, t)\n s = Mul (d, d)\n y = ReduceSum <keepdims = 0> (s)\n}")
+                .at("y"),
+            "reduce sum");
+  EXPECT_EQ(places("g (float[3] x, float[3] t, bool c) => (float y, float[3] z) {\n"
+                   " d = Sub (x, t)\n s = Mul (d, d)\n y = ReduceSum <keepdims = 0> (s)\n"
+                   " z = If (c) <then_branch = a () => (float[3] p) { p = Neg (s) },"
+                   " else_branch = b () => (float[3] q) { q = Identity (d) }>\n}")
+                .at("y"),
+            "reduce sum");
+}
+
+TEST_F(Executing, WhatLooksLikeALossIsNotOne) {
+  // A cube, a stretched target, rounding on the way, and a factor that is not one.
+  EXPECT_EQ(places("g (float[7, 5] x, float[7, 5] t) => (float y) {\n d = Sub (x, t)\n s = Mul (d, d)\n"
+                   " c = Mul (s, d)\n y = ReduceMean <keepdims = 0> (c)\n}",
+                   1e-5)
+                .at("y"),
+            "reduce mean");
+  EXPECT_EQ(places("g (float[7, 5] x, float[7, 1] t) => (float y) {\n d = Sub (x, t)\n s = Mul (d, d)\n"
+                   " y = ReduceMean <keepdims = 0> (s)\n}")
+                .at("y"),
+            "reduce mean");
+  EXPECT_EQ(places("g (float[7, 5] x, float[7, 5] t) => (float y) {\n d = Sub (x, t)\n h = Cast <to = 10> (d)\n"
+                   " f = Cast <to = 1> (h)\n s = Mul (f, f)\n y = ReduceMean <keepdims = 0> (s)\n}")
+                .at("d")
+                .substr(0, 4),
+            "host");
+}
+
+TEST_F(Executing, WeightsScalesAndSigns) {
+  const std::string_view head = "g (float[4, 3] x, float[4, 3] t, float[3] w) => (y) {\n";
+  const auto with = [&](std::string_view body) { return places(fmt::format("{}{}\n}}", head, body)); };
+  EXPECT_EQ(with(" d = Sub (x, t)\n s = Mul (d, d)\n v = Mul (s, w)\n y = ReduceSum <keepdims = 0> (v)").at("y"),
+            "pointwise_loss squared, sum");
+  // Times -0.5, which the kernel takes as a weight of one element.
+  const auto where = with(
+      " d = Sub (t, x)\n a = Abs (d)\n h = Constant <value = float {0.5}> ()\n s = Mul (a, h)\n"
+      " m = ReduceMean <keepdims = 0> (s)\n n = Identity (w)\n y = Neg (m)");
+  EXPECT_EQ(where.at("y"), "pointwise_loss absolute, mean");
+  EXPECT_EQ(where.at("h"), "unused");
+  EXPECT_EQ(copies_.in, 3U);
+  // Summed over classes and averaged over rows.
+  EXPECT_EQ(with(" d = Sub (x, t)\n s = Mul (d, d)\n one = Constant <value = int64[1] {1}> ()\n"
+                 " r = ReduceSum <keepdims = 0> (s, one)\n y = ReduceMean <keepdims = 0> (r)")
+                .at("y"),
+            "pointwise_loss squared, batch mean");
+}
+
+TEST_F(Executing, EveryDtypeOfLosses) {
+  for (const auto& [name, tolerance] :
+       {std::pair("double", 1e-12), std::pair("float", 2e-6), std::pair("float16", 2e-3), std::pair("bfloat16", 2e-2)})
+    EXPECT_EQ(places(fmt::format("g ({0}[9, 4] x, {0}[9, 4] t) => (y) {{\n d = Sub (x, t)\n s = Mul (d, d)\n"
+                                 " y = ReduceMean <keepdims = 0> (s)\n}}",
+                                 name),
+                     tolerance)
+                  .at("y"),
+              "pointwise_loss squared, mean")
+        << name;
+}
+
+TEST_F(Executing, ReductionsOfAllKindsAndWhatHasNone) {
+  const std::pair<std::string_view, std::string_view> kinds[] = {
+      {"ReduceSum", "reduce sum"},
+      {"ReduceMean", "reduce mean"},
+      {"ReduceMax", "reduce max"},
+      {"ReduceMin", "reduce min"},
+      {"ReduceProd", "reduce product"},
+      {"ReduceL1", "reduce l1"},
+      {"ReduceL2", "reduce l2"},
+      {"ReduceSumSquare", "reduce sum of squares"},
+      {"ReduceLogSumExp", "reduce log sum exp"},
+  };
+  for (const auto& [op, kernel] : kinds) {
+    EXPECT_EQ(places(fmt::format("g (float[3, 4, 5] x) => (y) {{\n a = Constant <value = int64[2] {{0, -1}}> ()\n"
+                                 " y = {} (x, a)\n}}",
+                                 op))
+                  .at("y"),
+              kernel);
+    EXPECT_EQ(places(fmt::format("g (float[3, 4, 5] x) => (y) {{ y = {} <keepdims = 0> (x) }}", op), 1e-5).at("y"),
+              kernel);
+  }
+  EXPECT_EQ(places("g (int32[6, 9] x) => (y) { y = ReduceMax (x) }").at("y"), "reduce max");
+  EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = ArgMax <axis = -1, keepdims = 0> (x) }").at("y"), "reduce argmax");
+  EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = ArgMin <axis = 0> (x) }").at("y"), "reduce argmin");
+  EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = Softmax <axis = 0> (x) }").at("y"), "softmax");
+  EXPECT_EQ(places("g (float[6, 9] x) => (y) { y = LogSoftmax (x) }").at("y"), "softmax logarithmic");
+  EXPECT_EQ(places("g (int32[6, 9] x) => (y) { y = ReduceMean (x) }").at("y"), "host: there is no kernel for int32");
+  EXPECT_EQ(
+      places("g (float[3, 2] x, int64[1] a) => (float[3, 1] y) {\n z = Sub (a, a)\n y = ReduceSum (x, z)\n}").at("y"),
+      "host: its axes are not known before the run");
+  EXPECT_EQ(
+      places("g (float[6, 9] x) => (y) {\n n = NonZero (x)\n f = Cast <to = 1> (n)\n y = ReduceMax (f)\n}").at("y"),
+      "host: its extents are not known before the run");
+  EXPECT_EQ(places("g (float[2, 3] x) => (y) {\n s = Shape (x)\n y = ReduceProd (s)\n}").at("y"),
+            "host: its elements are known before the run");
+}
+
+TEST_F(Executing, ValuesStayOnTheDeviceBetweenKernels) {
+  const auto where =
+      places("g (float[5, 6] x) => (y) {\n p = Softmax (x)\n m = ReduceMax <keepdims = 0> (p)\n y = Neg (m)\n}");
+  EXPECT_EQ(where.at("p"), "softmax");
+  EXPECT_EQ(where.at("m"), "reduce max");
+  EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 1, .bytes_in = 120, .out = 1, .bytes_out = 4}));
+  EXPECT_EQ(peak_, 240U);
+  // Read on both sides: copied back once, and not in again.
+  (void)places(
+      "g (float[5, 6] x) => (y, z) {\n p = Softmax (x)\n q = Neg (p)\n m = ReduceMax <keepdims = 0> (p)\n"
+      " r = Abs (p)\n y = Add (q, r)\n z = Add (m, m)\n}");
+  EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 1, .bytes_in = 120, .out = 2, .bytes_out = 124}));
+}
+
+TEST_F(Executing, BodiesReadWhatKernelsMake) {
+  EXPECT_EQ(
+      places("g (float[3, 4] x, bool c) => (y) {\n m = ReduceMax (x)\n"
+             " y = If (c) <then_branch = a () => (p) { p = Neg (m) }, else_branch = b () => (q) { q = Abs (m) }>\n}")
+          .at("m"),
+      "reduce max");
+}
+
+TEST_F(Executing, ExtentsOfNothing) {
+  EXPECT_EQ(places("g (float[0, 5] x, float[0, 5] t) => (float y) {\n d = Sub (x, t)\n s = Mul (d, d)\n"
+                   " y = ReduceMean <keepdims = 0> (s)\n}")
+                .at("y"),
+            "pointwise_loss squared, mean");
+  (void)places("g (float[0, 5] x) => (y) { y = Softmax (x) }");
+  (void)places("g (float[0, 5] x) => (y) { y = ReduceSum (x) }");
+}
+
+TEST_F(Executing, LabelsOutsideOfTheClassesAreAnError) {
+  const Result<Model> model = read_onnx_text(
+      fmt::format("{}g (float[3, 4] x, int64[3] t) => (y) {{ [loss] y = SoftmaxCrossEntropyLoss (x, t) }}", kHead),
+      "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Memory memory(kMemory);
+  std::vector<HostValue> inputs(2);
+  ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
+  HostTensor labels(DType::kInt64, {3}, memory);
+  labels.as_mutable<std::int64_t>()[0] = 1;
+  labels.as_mutable<std::int64_t>()[1] = 4;
+  labels.as_mutable<std::int64_t>()[2] = -7;
+  inputs[1] = HostValue(std::move(labels));
+  Executor executor(*model, memory, *device_);
+  const auto outputs = executor.run(inputs);
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(
+      outputs.error().message,
+      "node `loss` (SoftmaxCrossEntropyLoss): 2 labels lie outside of the 4 classes, the first one at position 1");
+  EXPECT_EQ(device_->counts().live_blocks, 0U);
+}
+
+TEST_F(Executing, EveryCallThatFailsNamesTheNodeAndLeavesNothing) {
+  const Result<Model> model = read_onnx_text(
+      fmt::format("{}g (float[6, 4] x, float[6, 4] t, int64[6] l) => (a, b, c, e) {{\n"
+                  " [difference] d = Sub (x, t)\n [square] s = Mul (d, d)\n"
+                  " [loss] a = ReduceMean <keepdims = 0> (s)\n [classes] b = SoftmaxCrossEntropyLoss (x, l)\n"
+                  " [soft] p = Softmax (x)\n [most] c = ReduceMax (p)\n [turned] e = Neg (p)\n}}",
+                  kHead),
+      "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Memory memory(kMemory);
+  std::vector<HostValue> inputs(3);
+  ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
+  HostTensor labels(DType::kInt64, {6}, memory);
+  for (std::int64_t i = 0; i < 6; ++i) labels.as_mutable<std::int64_t>()[static_cast<std::size_t>(i)] = i % 4;
+  inputs[2] = HostValue(std::move(labels));
+  Executor executor(*model, memory, *device_);
+  const std::uint64_t first = device_->counts().calls;
+  const auto expected = executor.run(inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const std::uint64_t calls = device_->counts().calls - first;
+  EXPECT_GT(calls, 12U);
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    ASSERT_TRUE(device_->fail_at(call));
+    const auto outputs = executor.run(inputs);
+    ASSERT_FALSE(outputs.ok()) << call;
+    EXPECT_NE(outputs.error().message.find("emulated:0: "), std::string::npos) << outputs.error().message;
+    EXPECT_NE(outputs.error().message.find("made to fail"), std::string::npos) << outputs.error().message;
+    const bool names =
+        outputs.error().message.starts_with("node `") || outputs.error().message.starts_with("the output `");
+    EXPECT_TRUE(names) << outputs.error().message;
+    EXPECT_EQ(device_->counts().live_blocks, 0U) << call;
+    EXPECT_EQ(device_->counts().live_bytes, 0U) << call;
+  }
+  // The device is as it was, and the host holds what it held.
+  const std::uint64_t held = memory.live();
+  auto again = executor.run(inputs);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  for (std::size_t i = 0; i < again->size(); ++i) EXPECT_EQ(disagreement((*again)[i], (*expected)[i], {0, 0}), "");
+  again->clear();
+  EXPECT_EQ(memory.live(), held);
+}
+
+TEST_F(Executing, MemoryOfTheDeviceIsLimited) {
+  device_.reset();
+  Result<std::unique_ptr<Device>> small = Device::open("emulated:1", 1000);
+  ASSERT_TRUE(small.ok()) << small.error().message;
+  const Result<Model> model =
+      read_onnx_text(fmt::format("{}g (float[30, 20] x) => (y) {{ [sum] y = ReduceSum (x) }}", kHead), "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Memory memory(kMemory);
+  std::vector<HostValue> inputs(1);
+  ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
+  Executor executor(*model, memory, **small);
+  const auto outputs = executor.run(inputs);
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().message,
+            "node `sum` (ReduceSum): emulated:1: 2404 bytes of the device are needed and the limit is 1000");
+  EXPECT_EQ((*small)->counts().calls, 0U);
+}
+
+TEST_F(Executing, ExtentsThatNoMemoryHasAreRefusedBeforeTheDeviceIsAsked) {
+  // 2^62 elements, and a product beyond 2^64.
+  for (const std::string_view extents : {"int64[1] {4611686018427387904}", "int64[2] {4294967296, 4294967299}"}) {
+    const Result<Model> model = read_onnx_text(
+        fmt::format("{}g () => (y) {{\n n = Constant <value = {}> ()\n x = ConstantOfShape (n)\n y = ReduceSum (x)\n}}",
+                    kHead, extents),
+        "m");
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    Memory memory(kMemory);
+    const std::uint64_t before = device_->counts().calls;
+    Executor executor(*model, memory, *device_);
+    EXPECT_FALSE(executor.run({}).ok());
+    EXPECT_EQ(device_->counts().calls, before);
+  }
+}
+
+TEST(Devices, NamesThatAreNone) {
+  for (const std::string_view name :
+       {"", "cpu", "gpu:0", "cuda", "cuda:", "cuda:x", "emulated:-1", "emulated:0 ", "../x:0"}) {
+    const auto opened = Device::open(name, kMemory);
+    ASSERT_FALSE(opened.ok()) << name;
+    EXPECT_NE(opened.error().message.find("is not a device"), std::string::npos) << opened.error().message;
+  }
+  const auto cuda = Device::open("cuda:0", kMemory);
+  if (!cuda) {
+    EXPECT_TRUE(cuda.error().message.starts_with("cuda:0")) << cuda.error().message;
+  }
+}
+
+TEST_F(Executing, ThereAreTwoDevicesAndABlockBelongsToOne) {
+  EXPECT_FALSE(Device::open("emulated:2", kMemory).ok());
+  Result<std::unique_ptr<Device>> other = Device::open("emulated:1", kMemory);
+  ASSERT_TRUE(other.ok());
+  const DeviceBlock block = (*other)->allocate(64);
+  const float data[16] = {};
+  EXPECT_THROW(device_->copy_in(block, data, 64), RunFault);
+  float read[16];
+  EXPECT_THROW((*other)->copy_out(read, block, 64), RunFault);  // never written
+  (*other)->copy_in(block, data, 64);
+  EXPECT_THROW((*other)->copy_in(block, data, 68), RunFault);  // more than it has
+  (*other)->copy_out(read, block, 64);
+}
+
+TEST_F(Executing, TheHostCannotReachDeviceMemory) {
+  const DeviceBlock block = device_->allocate(64);
+  EXPECT_DEATH(static_cast<volatile char*>(block.data())[0] = 1, "");
+}
+
+}  // namespace
+}  // namespace tensorlint::runtime
