@@ -17,7 +17,7 @@ namespace tensorlint::cli {
 namespace {
 
 struct CompareOptions {
-  std::string model, against, contract, format = "text", output, source_root;
+  std::string model, against, contract, format = "text", output, reproduce, source_root;
   std::vector<std::string> inputs;
   std::string python = "python3", seed, window, time_limit, threads;  ///< empty: not given
   bool is_isolated = false, is_chained = false, force = false;
@@ -32,12 +32,10 @@ std::string field(std::string text) {
 }
 
 /// Where the nodes were written, a line each: `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`.
-std::string locations_of(const std::string& path, const std::string& source_root) {
-  const Result<Model> model = load_model(path);
-  if (!model) return {};
-  findings::LocationResolver locations(*model, source_root);
+std::string locations_of(const Model& model, const std::string& source_root) {
+  findings::LocationResolver locations(model, source_root);
   std::string text;
-  for (const NodeId node : model->graph(GraphId::kMain).nodes) {
+  for (const NodeId node : model.graph(GraphId::kMain).nodes) {
     const findings::SourceLocation& place = locations.of(node).place;
     if (place.known())
       text += fmt::format("{}\t{}\t{}\t{}\t{}\n", static_cast<std::uint32_t>(node), field(place.file), place.line,
@@ -46,7 +44,8 @@ std::string locations_of(const std::string& path, const std::string& source_root
   return text;
 }
 
-int start_comparison(const std::string& path, const std::string& values, const CompareOptions& options) {
+int start_comparison(const std::string& path, const std::string& values, std::string_view locations,
+                     const CompareOptions& options) {
   Arguments arguments({"compare", fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
   arguments.add_each("inputs", options.inputs);
@@ -54,12 +53,13 @@ int start_comparison(const std::string& path, const std::string& values, const C
   arguments.add("contract", options.contract);
   arguments.add("format", options.format);
   arguments.add("output", options.output);
+  arguments.add("reproduce", options.reproduce);
   arguments.add("window", options.window);
   arguments.add("time-limit", options.time_limit);
   arguments.add("threads", options.threads);
   arguments.add_flag("chained", options.is_chained);
-  const Descriptor locations = memory_file(locations_of(path, options.source_root), Inherited::kYes);
-  if (locations.ok()) arguments.add("locations", fmt::format("{}", locations.number()));
+  const Descriptor lines = memory_file(locations, Inherited::kYes);
+  if (lines.ok()) arguments.add("locations", fmt::format("{}", lines.number()));
   return start_runtime(arguments.take());
 }
 
@@ -77,14 +77,19 @@ int compare_model(const CompareOptions& options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
-  if (!options.force)
-    if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
-  if (!is_live) return start_comparison(path, options.against, options);
+  std::string locations;
+  const auto locate = [&](const Model& model) { locations = locations_of(model, options.source_root); };
+  if (options.force) {
+    if (const Result<Model> model = load_model(path)) locate(*model);
+  } else if (const int refused = refuse_errors(path, options.settings, locate); refused != kExitClean) {
+    return refused;
+  }
+  if (!is_live) return start_comparison(path, options.against, locations, options);
   const Result<int> code =
       with_recorded_values({options.python, path, options.seed, options.inputs}, [&](const std::string& values) {
         CompareOptions given = options;
         given.inputs.clear();  // they are recorded
-        return in_child([&] { return start_comparison(path, values, given); });
+        return in_child([&] { return start_comparison(path, values, locations, given); });
       });
   return code ? *code : refuse(code.error().message);
 }
@@ -109,6 +114,8 @@ class Compare : public Command {
     options.text("--window", options_.window, "BYTES", "of all tensors that are in memory (default: 4294967296)");
     options.text("--format", options_.format, "text|json|html", "of the report (default: text)");
     options.text("-o,--output", options_.output, "FILE", "write the report there");
+    options.text("--reproduce", options_.reproduce, "DIR",
+                 "write the node of the first bug there as a model by itself, with its inputs");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which it is stopped (default: none)");
     options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
     options.text("--source-root", options_.source_root, "DIR", "where the program is that made the model");

@@ -21,7 +21,8 @@ constexpr std::string_view kProgram = "tensorlint-run";
 constexpr std::size_t kShownErrors = 5;
 
 /// Why a model is not run: its errors, the first few of them; empty where it has none.
-Result<std::string> errors_of(const std::string& path, const SettingsOptions& options) {
+Result<std::string> errors_of(const std::string& path, const SettingsOptions& options,
+                              const std::function<void(const Model&)>& use) {
   const auto settings = settings_of(path, options);
   if (!settings) return settings.error();
   Result<pipeline::Pipeline> pipeline = load(path, *settings, options.declarations);
@@ -32,7 +33,10 @@ Result<std::string> errors_of(const std::string& path, const SettingsOptions& op
     if (finding.severity != findings::Severity::kError || ++errors > kShownErrors) continue;
     text += fmt::format("error[{} {}]: {}\n", finding.code, finding.rule, escape_for_display(finding.message, 2000));
   }
-  if (errors == 0) return text;
+  if (errors == 0) {
+    if (use) use(pipeline->model());
+    return text;
+  }
   if (errors > kShownErrors) text += fmt::format("and {} more\n", errors - kShownErrors);
   return text + fmt::format("tensorlint: {} has {} error{}: `tensorlint check` shows where, `--force` runs it anyway",
                             escape_for_display(path, 2000), errors, errors == 1 ? "" : "s");
@@ -46,8 +50,9 @@ std::string own_folder() {
 
 }  // namespace
 
-int refuse_errors(const std::string& path, const SettingsOptions& settings) {
-  const Result<std::string> errors = errors_of(path, settings);
+int refuse_errors(const std::string& path, const SettingsOptions& settings,
+                  const std::function<void(const Model&)>& use) {
+  const Result<std::string> errors = errors_of(path, settings, use);
   if (!errors) return refuse(errors.error().message);
   if (errors->empty()) return kExitClean;
   write_stderr(*errors + "\n");

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "analyzer/cli/options.h"
 #include "analyzer/cli/settings.h"
+#include "ir/graph/model.h"
 
 namespace tensorlint::cli {
 
 /// Models with errors are not executed: says the first few and returns kExitNotChecked; kExitClean where there are
-/// none.
-int refuse_errors(const std::string& path, const SettingsOptions& settings);
+/// none. Then `use` sees the model.
+int refuse_errors(const std::string& path, const SettingsOptions& settings,
+                  const std::function<void(const Model&)>& use = nullptr);
 
 /// Becomes the program that executes, which is installed beside this one. Returns only where that fails, with the exit
 /// code.

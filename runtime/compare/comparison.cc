@@ -44,6 +44,14 @@ std::vector<std::int64_t> index_of(std::size_t element, std::span<const std::int
   return index;
 }
 
+/// Whether the extents that a declaration fixes are these.
+bool agrees(const runtime::Extents& extents, const TypeDecl* declared) {
+  if (declared == nullptr || !declared->ranked) return true;
+  return std::ranges::equal(extents, declared->dims, [](std::int64_t extent, const DimDecl& dim) {
+    return !dim.has_extent || dim.extent == extent;
+  });
+}
+
 /// Walks the nodes, with what is known of the values that later ones read.
 class Walk {
  public:
@@ -94,6 +102,10 @@ class Walk {
     if (declared.origin == ValueOrigin::kInput && recorded_.has(value)) {
       Result<HostTensor> tensor = recorded_.read(value, dtypes_[value], memory_);
       if (!tensor) return tensor.error();
+      if (!agrees(tensor->extents(), declared.type))
+        return Error{fmt::format("the input {} is recorded as [{}], which is not the shape that the model declares",
+                                 quoted_for_people(model_.name_of(value)), fmt::join(tensor->extents(), ", ")),
+                     {}};
       known_[value] = {HostValue(*std::move(tensor)), {}};
     } else if (declared.initializer != nullptr) {
       known_[value] = {HostValue(load_constant(*declared.initializer, model_.path, storage_, memory_)), {}};
@@ -123,13 +135,14 @@ class Walk {
         options_.is_chained || std::ranges::any_of(names, [&](ValueId value) { return !recorded_.has(value); });
     Result<std::vector<Expected>> expected = reference_.expect(node, inputs, {.keeps_replicas = keeps});
     if (!expected) return give_up(node, expected.error().message);
+    const bool is_random = !expected->empty() && expected->front().is_random, had_bug = has_bug_;
+    if (is_random) comparison_.skipped.push_back({node, "it draws random numbers"});
     for (std::size_t r = 0; r < names.size() && r < expected->size(); ++r) {
       if (names[r] == ValueId::kAbsent || (*expected)[r].value.is_absent()) continue;
       if (auto error = take(node, names[r], r, (*expected)[r], inputs, before)) return error;
     }
-    if (!options_.is_chained && before.empty() && !expected->empty() && !expected->front().is_random)
-      remember_unrounded(node, *expected, inputs);
-    return std::nullopt;
+    if (!options_.is_chained && before.empty() && !is_random) remember_unrounded(node, *expected, inputs);
+    return has_bug_ && !had_bug && options_.keeps_reproduction ? reproduce(node, *expected, inputs) : std::nullopt;
   }
 
   /// The node is left out; later ones read what is recorded of it.
@@ -165,15 +178,15 @@ class Walk {
             {}};
       if (!is_real(mine) && mine != DType::kString) {
         comparison_.skipped.push_back({node, "complex numbers are not compared"});
-      } else if (expected.is_random) {
-        comparison_.skipped.push_back({node, "it draws random numbers"});
-      } else if (other->extents() == extents) {
+      } else if (!expected.is_random && other->extents() == extents) {
         judge(node, value, r, expected, *other, inputs, before);
       }
       if (!options_.is_chained || expected.is_random) {
         known_[value] = {HostValue(*std::move(other)), {}};
         return std::nullopt;
       }
+    } else if (expected.is_random) {
+      return std::nullopt;  // what the engine drew is not known
     } else {
       std::vector<NodeId>& chain = unrecorded_[value];
       chain = before;
@@ -214,6 +227,24 @@ class Walk {
     if (result.test.verdict == Verdict::kBug) result.cause = guess_cause(*judged, other, result.test, memory_);
     result.worst_index = index_of(result.test.worst, other.extents());
     comparison_.results.push_back(std::move(result));
+  }
+
+  /// Keeps what makes a model of the node alone.
+  std::optional<Error> reproduce(NodeId node, const std::vector<Expected>& expected,
+                                 const NodeReference::Inputs& inputs) {
+    Reproduction& kept = comparison_.reproduction.emplace();
+    kept.node = node;
+    for (const auto& [id, estimate] : inputs) kept.read[id] = as_declared(estimate.value, dtypes_[id], memory_);
+    const std::span<const ValueId> names = model_.results(model_.node(node));
+    for (std::size_t r = 0; r < names.size() && r < expected.size(); ++r) {
+      if (names[r] == ValueId::kAbsent || expected[r].value.is_absent()) continue;
+      kept.expected[names[r]] = as_declared(expected[r].value, dtypes_[names[r]], memory_);
+      if (!recorded_.has(names[r])) continue;
+      Result<HostTensor> other = recorded_.read(names[r], dtypes_[names[r]], memory_);
+      if (!other) return other.error();
+      kept.recorded[names[r]] = HostValue(*std::move(other));
+    }
+    return std::nullopt;
   }
 
   std::vector<SampledElement> sample_of(const Expected& expected, const HostTensor& other) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,16 +37,24 @@ struct Skipped {
   std::string reason;
 };
 
+/// The node of the first bug: what it read, what it should have given, and what was recorded of that.
+struct Reproduction {
+  NodeId node = NodeId::kNone;
+  std::map<ValueId, runtime::HostValue> read{}, expected{}, recorded{};
+};
+
 struct Comparison {
-  std::vector<NodeResult> results;  ///< in topological order
-  std::vector<Skipped> skipped;     ///< the same
-  std::size_t first = 0;            ///< index of the first bug; results.size(): none
+  std::vector<NodeResult> results;             ///< in topological order
+  std::vector<Skipped> skipped;                ///< the same
+  std::size_t first = 0;                       ///< index of the first bug; results.size(): none
+  std::optional<Reproduction> reproduction{};  ///< if the options ask for it and there is a bug
 
   Verdict verdict() const;
 };
 
 struct CompareOptions {
   bool is_chained = false;  ///< each node reads what the reference computed, not what was recorded
+  bool keeps_reproduction = false;
   std::uint64_t seed = 0;
 };
 

@@ -29,15 +29,6 @@ HostValue widened(const HostValue& value, runtime::Memory& memory) {
   return runtime::to_float64(value.tensor(), memory);
 }
 
-/// The value as the model declares it, rounded where it was computed wide.
-HostValue declared(const HostValue& value, DType dtype, runtime::Memory& memory) {
-  if (!value.is_tensor() || value.dtype() != DType::kFloat64 || !is_narrow(dtype)) return value;
-  const HostTensor& wide = value.tensor();
-  HostTensor narrow(dtype, wide.extents(), memory);
-  runtime::store(narrow, 0, wide.size(), wide.as<double>().data(), false);
-  return narrow;
-}
-
 HostValue magnitude(const HostValue& value, runtime::Memory& memory) {
   if (!value.is_tensor() || !runtime::is_float(value.dtype())) return value;
   const HostTensor wide = runtime::to_float64(value.tensor(), memory);
@@ -54,9 +45,28 @@ double steps_of(double terms, bool in_any_order) {
   return in_any_order ? terms : std::min(terms, 4 * std::sqrt(terms));
 }
 
+/// How much larger amplitudes are than the values, by their root mean squares; 1 at least.
+double cancellation_of(const HostTensor& amplitudes, const HostTensor& values) {
+  const auto squares = [](const HostTensor& tensor) {
+    double sum = 0;
+    for (const double x : tensor.as<double>()) sum += x * x;
+    return sum;
+  };
+  const double share = std::sqrt(squares(amplitudes) / squares(values));
+  return share >= 1 ? share : 1;
+}
+
 constexpr double kFurtherSteps = 8;  ///< of a composite operator beside its sums: functions, scales, offsets
 
 }  // namespace
+
+HostValue as_declared(const HostValue& value, DType dtype, runtime::Memory& memory) {
+  if (!value.is_tensor() || value.dtype() != DType::kFloat64 || !is_narrow(dtype)) return value;
+  const HostTensor& wide = value.tensor();
+  HostTensor narrow(dtype, wide.extents(), memory);
+  runtime::store(narrow, 0, wide.size(), wide.as<double>().data(), false);
+  return narrow;
+}
 
 NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
                              const IdVector<ValueId, DType>& dtypes)
@@ -122,9 +132,9 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
                               static_cast<std::uint64_t>(form.replica));
       const DType dtype = value.dtype();
       value = shaken(value, form.shaken, tiny, seed, memory_);
-      if (!form.is_wide) value = declared(value, dtype, memory_);
+      if (!form.is_wide) value = as_declared(value, dtype, memory_);
     }
-    value = form.is_wide ? widened(value, memory_) : declared(value, dtypes_[id], memory_);
+    value = form.is_wide ? widened(value, memory_) : as_declared(value, dtypes_[id], memory_);
     interpreter_.hold(id, form.is_magnitude ? magnitude(value, memory_) : std::move(value));
   }
 }
@@ -191,7 +201,11 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
       }
     }
     const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
-    result.systematic = is_one_rounding ? 0 : 2 * (std::sqrt(terms) + kFurtherSteps) * roundoff;
+    // Elements that share a sum share its error: that of a variance, which cancellation enlarges, or of small terms
+    // that sums in one order lose.
+    const bool may_cancel = rounding.kind == Rounding::Kind::kComposite && !scale.is_absent();
+    const double cancellation = may_cancel ? cancellation_of(scale, wide) : 1;
+    result.systematic = is_one_rounding ? 0 : 2 * (steps + kFurtherSteps) * roundoff * cancellation;
     if (options.accumulates_in) result.systematic = 4 * roundoff;  // a guess has to fit better than a promise
     if (rounding.kind == Rounding::Kind::kFunction) result.systematic = 2 * (function.ulps + 1) * roundoff;
   }
@@ -263,12 +277,13 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
       values = interpreter_.evaluate(node);
     }
     if (!values) return values.error();
+    const bool is_random = interpreter_.drew_random();
     std::vector<Expected> results(values->size());
     const std::span<const ValueId> names = model_.results(model_.node(node));
     DType dtype = DType::kUndefined;
     for (std::size_t r = 0; r < results.size(); ++r) {
       results[r].value = std::move((*values)[r]);
-      results[r].is_random = rounding.kind == Rounding::Kind::kRandom;
+      results[r].is_random = is_random;
       results[r].is_rounded = !form.is_wide && rounding.kind != Rounding::Kind::kExact;
       if (dtype == DType::kUndefined && runtime::is_float(dtypes_[names[r]])) dtype = dtypes_[names[r]];
     }

@@ -36,9 +36,12 @@ struct Expected {
   runtime::HostTensor spread;  ///< float64: standard deviation of the replicas
   bool is_chosen = false;      ///< replicas have other shapes: elements decide about them
   double systematic = 0;       ///< relative error that all elements may share
-  bool is_random = false;
+  bool is_random = false;      ///< the node draws: its results say nothing about another engine's
   std::vector<runtime::HostValue> replicas;
 };
+
+/// The value as the model declares it, rounded where it was computed in float64.
+runtime::HostValue as_declared(const runtime::HostValue& value, DType dtype, runtime::Memory& memory);
 
 /// How nodes are computed and how far their results may be off.
 struct ReferenceOptions {

@@ -100,6 +100,8 @@ HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
   Extents extents = numpy_shape(entry(header, "'shape'"));
   const std::size_t width = element_bytes(type.dtype), count = element_count(extents);
   if (data.size() / width < count) throw RunFault{"the file ends before its elements do"};
+  if (data.size() != count * width)
+    throw RunFault{fmt::format("the file has {} more bytes than elements take", data.size() - count * width)};
   HostTensor tensor(type.dtype, extents, memory);
   if (count != 0) std::memcpy(tensor.mutable_raw(), data.data(), count * width);
   if (type.swapped) {

@@ -44,6 +44,9 @@ class Evaluation {
   Memory& memory() { return memory_; }
   /// Of random numbers where the node has no seed of its own: another one in each call of a run.
   std::uint64_t seed() const { return seed_; }
+  /// The results are drawn, whatever the seed is: no two engines agree on them.
+  void mark_random() { is_random_ = true; }
+  bool is_random() const { return is_random_; }
 
   void set_purpose(Purpose purpose) { purpose_ = purpose; }
   /// The results are to be amplitudes; of an evaluator that says that it gives them (Rounding::with_amplitude).
@@ -110,6 +113,7 @@ class Evaluation {
   RunGraph run_graph_;
   std::uint64_t seed_;
   Purpose purpose_ = Purpose::kValue;
+  bool is_random_ = false;
   mutable std::uint64_t numbers_ = 0;  ///< bytes of operands as numbers
 };
 

@@ -22,6 +22,7 @@ Result<HostValue> Interpreter::held(ValueId value) { return impl_->held(value); 
 Result<std::vector<HostValue>> Interpreter::evaluate(NodeId node, Purpose purpose) {
   return impl_->evaluate_alone(node, purpose);
 }
+bool Interpreter::drew_random() const { return impl_->is_random(); }
 Result<double> Interpreter::terms(NodeId node) { return impl_->terms(node); }
 std::map<std::string, Interpreter::Timing> Interpreter::timings() const { return impl_->timings(); }
 
@@ -65,6 +66,7 @@ Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inp
 
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
+  is_random_ = false;
   work_->begin();
   Result<std::vector<HostValue>> results = guarded([&] { return compute(node, {}); });
   purpose_ = Purpose::kValue;  // where no evaluator was called

@@ -55,6 +55,10 @@ class Interpreter {
   /// Computes a node from what is held. `purpose`: kAmplitude of a node whose evaluator knows it alone.
   Result<std::vector<HostValue>> evaluate(NodeId node, Purpose purpose = Purpose::kValue);
 
+  /// The last `evaluate` drew random numbers, in the node or in what it runs: a training Dropout does, one that only
+  /// infers does not.
+  bool drew_random() const;
+
   /// How many elements or products a node sums into one, from what is held; 0 where its evaluator does not say.
   Result<double> terms(NodeId node);
 

@@ -81,6 +81,7 @@ class Interpreter::Impl {
   Result<HostValue> held(ValueId value);
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
   Result<double> terms(NodeId node);
+  bool is_random() const { return is_random_; }
 
   /// A graph's outputs for its inputs. Throws RunFault.
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs);
@@ -148,6 +149,7 @@ class Interpreter::Impl {
   IdVector<OperatorId, Timing> timings_;
   double terms_ = 0;
   Purpose purpose_ = Purpose::kValue;  ///< of the next call of an evaluator
+  bool is_random_ = false;             ///< numbers were drawn since a node was evaluated alone
   int depth_ = 0;                      ///< of graphs, functions and expansions in each other
 };
 

@@ -193,6 +193,7 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   }
   if (work_->is_limited()) work_->take(work_of(evaluation));
   if (!allocates_empty(evaluation, inferred)) evaluator->function()(evaluation);
+  is_random_ |= evaluation.is_random();
   return results;
 }
 
@@ -255,7 +256,10 @@ std::vector<HostValue> Interpreter::Impl::expand(NodeId id, const Application& c
   std::vector<Attribute> attributes(call.attributes.begin(), call.attributes.end());
   std::deque<std::vector<std::int64_t>> lists;
   append_defaults(*call.schema, attributes, lists);
-  return expansion.impl->call_function(static_cast<GraphId>(1), operands, attributes);
+  expansion.impl->is_random_ = false;
+  std::vector<HostValue> results = expansion.impl->call_function(static_cast<GraphId>(1), operands, attributes);
+  is_random_ |= expansion.impl->is_random_;
+  return results;
 }
 
 }  // namespace tensorlint::runtime

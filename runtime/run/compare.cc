@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -18,6 +19,7 @@
 #include "ir/text/reader.h"
 #include "runtime/compare/comparison.h"
 #include "runtime/compare/report.h"
+#include "runtime/compare/reproduction.h"
 #include "runtime/run/inputs.h"
 #include "runtime/run/process.h"
 #include "runtime/values/parallel.h"
@@ -26,7 +28,7 @@ namespace tensorlint::runtime {
 namespace {
 
 struct CompareArguments {
-  std::string model, against, contract, format = "text", output, locations;
+  std::string model, against, contract, format = "text", output, locations, reproduce;
   bool is_text = false, is_chained = false;
   InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
   std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
@@ -54,6 +56,7 @@ bool set(CompareArguments& to, std::string_view name, const std::string& value) 
   if (name == "contract") return to.contract = value, true;
   if (name == "format") return to.format = value, value == "text" || value == "json" || value == "html";
   if (name == "output") return to.output = value, true;
+  if (name == "reproduce") return to.reproduce = value, true;
   if (name == "chained") return to.is_chained = true;
   if (name == "window") return read_number(value, to.window) && to.window > 0;
   if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
@@ -113,7 +116,11 @@ int compare_model(const CompareArguments& arguments) {
   start_clock(arguments.time_limit);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
   limit_process(arguments.window);
-  const Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
+  if (std::error_code ignored; !arguments.reproduce.empty() && std::filesystem::exists(arguments.reproduce, ignored) &&
+                               !std::filesystem::is_empty(arguments.reproduce, ignored))
+    return refuse(
+        fmt::format("--reproduce {}: expected a new or an empty folder", quoted_for_people(arguments.reproduce)));
+  Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);
   if (!read) return refuse(fmt::format("{}: {}", arguments.model, read.error().message));
   const Model& model = *read;
   const Result<compare::Contract> contract = contract_of(arguments.contract);
@@ -131,14 +138,21 @@ int compare_model(const CompareArguments& arguments) {
       return refuse(fmt::format("the input {} is missing: it is not recorded, and --inputs does not give it",
                                 quoted_for_people(model.name_of(main.inputs[i]))));
   }
-  const Result<compare::Comparison> comparison =
-      compare::compare(model, *recorded, *std::move(inputs), *contract, {.is_chained = arguments.is_chained}, memory);
+  const Result<compare::Comparison> comparison = compare::compare(
+      model, *recorded, *std::move(inputs), *contract,
+      {.is_chained = arguments.is_chained, .keeps_reproduction = !arguments.reproduce.empty()}, memory);
   if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
   if (comparison->results.empty()) return refuse("none of the recorded values could be compared with their nodes");
   const compare::ReportedModel reported{model, compare::parse_locations(text_of_descriptor(arguments.locations))};
-  const std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
-                           : arguments.format == "html" ? compare::html_report(*comparison, reported)
-                                                        : compare::text_report(*comparison, reported);
+  std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
+                     : arguments.format == "html" ? compare::html_report(*comparison, reported)
+                                                  : compare::text_report(*comparison, reported);
+  if (comparison->reproduction) {
+    if (arguments.format == "text")
+      text += fmt::format("the first bug by itself: {}/model.onnx\n", escape_for_display(arguments.reproduce));
+    const auto failed = compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce);
+    if (failed) return refuse(fmt::format("--reproduce: {}", failed->message));
+  }
   const auto failed = arguments.output.empty() ? write_stdout(text) : write_file(arguments.output, text);
   if (failed) return refuse(failed->message);
   return comparison->verdict() == compare::Verdict::kBug ? kDiffers : kDone;

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "runtime/compare"))
@@ -182,10 +183,11 @@ class CompareTest(unittest.TestCase):
                 write(out)
                 self.assertEqual(self.report(out), expected)
 
-    def refuses(self, what: str, against: Path, *arguments: str) -> None:
-        result = self.compare(against, *arguments)
+    def refuses(self, what: str, against: Path, *arguments: str, model: Path | None = None) -> None:
+        result = self.compare(against, *arguments, model=model)
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertIn(what, result.stderr)
+        self.assertLess(len(result.stderr), 2000)
         self.assertEqual(result.stdout, "")
 
     def test_bad_values_are_refused(self) -> None:
@@ -232,6 +234,100 @@ class CompareTest(unittest.TestCase):
         write_npz(out / "values.npz", values)
         self.assertEqual(self.report(out, model=model)["first"]["node"], "argmax")
 
+    def test_random_nodes_are_not_compared_and_later_ones_read_what_was_drawn(self) -> None:
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[8, 64] x, bool training, bool branch) => (float[8, 64] y) <float ratio = {0.4}> {
+          [drop] d, mask = Dropout (x, ratio, training)
+          [after] a = Mul (d, d)
+          [noise] r = RandomNormalLike (a)
+          [sum] s = Add (a, r)
+          [hits] h = Bernoulli <dtype = 1> (mask_ratio)
+          [either] e = If (branch) <then_branch = drawn () => (float[8, 64] t) { t = RandomUniform <shape = [8, 64]> () },
+            else_branch = plain () => (float[8, 64] u) { u = Exp (x) }>
+          [both] b = Add (s, e)
+          [out] y = Mul (b, h)
+        }
+        """.replace("[hits]", "[ratios] mask_ratio = Sigmoid (x)\n          [hits]")
+        model = self.folder / "random.onnx"
+        onnx.save(onnx.parser.parse_model(text), model)
+        def skipped(out: Path, *arguments: str) -> set[str]:
+            document = self.report(out, *arguments, model=model)
+            self.assertNotEqual(document["verdict"], "bug", document)
+            self.assertEqual({each["reason"] for each in document["skipped"]} - {"it draws random numbers"}, set())
+            return {each["node"] for each in document["skipped"]}
+        for training, branch, expected in ((True, True, {"drop", "noise", "hits", "either"}), (False, False, {"noise", "hits"})):
+            for name, value in (("training", training), ("branch", branch)):
+                np.save(self.folder / f"{name}.npy", np.array(value))
+            out = self.folder / f"random-{training}"
+            recorded(model, out, inputs=[f"{name}={self.folder}/{name}.npy" for name in ("training", "branch")])
+            for arguments in ([], ["--chained"]):
+                self.assertEqual(skipped(out, *arguments), expected)
+        values = dict(np.load(self.folder / "random-True/values-0000.npz"))
+        del values["r"]
+        out = self.folder / "without-draws"
+        out.mkdir()
+        write_npz(out / "values.npz", values)
+        document = self.report(out, model=model)
+        self.assertNotEqual(document["verdict"], "bug")
+        self.assertIn({"node": "sum", "op": "Add", "reason": "nothing is known of its operand `r`"}, document["skipped"])
+        self.refuses("`h` is recorded as [3]", self.changed(values | {"h": np.zeros(3, np.float32)}), model=model)
+
+    def changed(self, arrays: dict[str, np.ndarray]) -> Path:
+        out = self.folder / f"changed-{len(list(self.folder.iterdir()))}"
+        out.mkdir()
+        write_npz(out / "values.npz", arrays)
+        return out
+
+    def test_the_first_bug_is_written_as_a_model_by_itself(self) -> None:
+        recorded(self.model, self.folder / "r")
+        arrays = dict(np.load(self.folder / "r/values-0000.npz"))
+        n = np.array(arrays["n"])
+        n[2] *= 2
+        del arrays["h"]
+        out = self.folder / "alone"
+        result = self.compare(self.changed(arrays | {"n": n}), "--reproduce", str(out))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"the first bug by itself: {out}/model.onnx", result.stdout)
+        model = onnx.load(out / "model.onnx")
+        onnx.checker.check_model(model, full_check=True)
+        self.assertEqual([node.op_type for node in model.graph.node], ["LayerNormalization"])
+        data = ["--inputs", str(out / "test_data_set_0"), "--expect", str(out / "test_data_set_0")]
+        run = subprocess.run([TOOL, "run", str(out / "model.onnx"), *data], capture_output=True, text=True, timeout=120)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
+        inputs = {each.name: onnx.numpy_helper.to_array(onnx.load_tensor(out / f"recorded/input_{i}.pb")) for i, each in enumerate(model.graph.input)}
+        right = onnx.numpy_helper.to_array(onnx.load_tensor(out / "test_data_set_0/output_0.pb"))
+        np.testing.assert_allclose(session.run(None, inputs)[0], right, rtol=1e-5, atol=1e-5)
+        again = self.report(out / "recorded", model=out / "model.onnx")
+        self.assertEqual(again["first"]["node"], "norm")
+        self.assertIn("expected a new or an empty folder", self.compare(self.folder / "r", "--reproduce", str(out)).stderr)
+        self.assertEqual(self.compare(self.folder / "r", "--reproduce", str(self.folder / "none")).returncode, 0)
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_a_node_by_itself_keeps_its_graphs_functions_and_weights(self) -> None:
+        text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+        g (float[4, 4] x, bool c, float[2, 4] z) => (float[4, 4] y, float[4, 4] w) <float[4, 4] weight = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}> {
+          [scaled] s = Mul (x, weight)
+          [either] y = If (c) <then_branch = a () => (float[4, 4] t) { t = Add (s, weight) }, else_branch = b () => (float[4, 4] u) { u = Sub (s, x) }>
+          [twice] w = own.twice (y)
+        }
+        <opset_import: ["": 21], domain: "own">
+        twice (p) => (q) { q = Add (p, p) }
+        """
+        model = self.folder / "nested.onnx"
+        onnx.save(onnx.parser.parse_model(text), model)
+        np.save(self.folder / "c.npy", np.array(True))
+        recorded(model, self.folder / "n", inputs=[f"c={self.folder}/c.npy"])
+        arrays = dict(np.load(self.folder / "n/values-0000.npz"))
+        for name, node in (("y", "either"), ("w", "twice")):
+            out = self.folder / f"alone-{node}"
+            wrong = self.changed(arrays | {name: arrays[name] + np.float32(1)})
+            self.assertEqual(self.compare(wrong, "--reproduce", str(out), model=model).returncode, 1)
+            alone = onnx.load(out / "model.onnx")
+            onnx.checker.check_model(alone, full_check=True)
+            self.assertEqual([each.name for each in alone.graph.initializer], ["weight"] if node == "either" else [])
+            self.assertEqual(self.report(out / "recorded", model=out / "model.onnx")["first"]["node"], node)
+
     def empty_folder(self) -> Path:
         out = self.folder / "empty"
         out.mkdir(exist_ok=True)
@@ -250,6 +346,55 @@ class CompareTest(unittest.TestCase):
         out.mkdir()
         (out / "values.npz").write_bytes(bytes(middle))
         self.refuses("checksum", out)
+
+    def test_recordings_that_say_nothing_are_refused(self) -> None:
+        self.refuses("has no recorded values", self.changed({}))
+        (self.empty_folder() / "values.npz").write_bytes(b"")
+        self.refuses("values.npz", self.empty_folder())
+        other = self.folder / "other.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK.replace(" h", " hidden").replace("(h", "(hidden")), other)
+        recorded(other, self.folder / "of-another")
+        self.refuses("the model has no value `hidden`", self.folder / "of-another")
+        larger = self.folder / "larger.onnx"
+        onnx.save(onnx.parser.parse_model(NETWORK.replace("6, 48", "7, 48").replace("6, 64", "7, 64")), larger)
+        recorded(larger, self.folder / "of-a-larger-one")
+        self.refuses("the input `x` is recorded as [7, 48], which is not the shape that the model declares", self.folder / "of-a-larger-one")
+
+    def test_values_that_are_not_numbers_are_a_bug_where_they_begin(self) -> None:
+        recorded(self.model, self.folder / "r")
+        arrays = dict(np.load(self.folder / "r/values-0000.npz"))
+        nans = {name: np.full_like(array, np.nan) for name, array in arrays.items() if name in ("n", "a", "s", "y")}
+        document = self.report(self.changed(arrays | nans))
+        self.assertEqual((document["first"]["node"], document["first"]["cause"]), ("norm", "not a number where the reference is one"))
+        self.assertEqual([each["verdict"] for each in document["nodes"]], ["explained", "identical", "bug", "identical", "identical", "identical"])
+        everywhere = {name: np.full_like(array, np.nan) for name, array in arrays.items()}
+        self.assertEqual(self.report(self.changed(everywhere))["verdict"], "identical")
+
+    def test_damaged_arrays_are_refused(self) -> None:
+        recorded(self.model, self.folder / "r")
+        h = dict(np.load(self.folder / "r/values-0000.npz"))["h"]
+        whole = io.BytesIO()
+        np.save(whole, h)
+        good = whole.getvalue()
+        damaged = {
+            "7 more bytes than elements take": good + b"\0" * 7,
+            "ends before its elements do": good[:-1],
+            "the header is longer than the file": good[:100],
+            "not a .npy file": good[:5],
+            "not a .npy file of format 1 to 3": good[:6] + b"\x09" + good[7:],
+            "the header has no 'shape'": good.replace(b"'shape'", b"'shope'"),
+            "the shape is not a tuple of extents": good.replace(b"(6, 64)", b"(-6,64)"),
+            "is not read": good.replace(b"<f4", b"|O4"),
+            "ends before": good.replace(b"(6, 64), }", b"(6, 64000000000), }")[: len(good)],
+        }
+        for i, (what, data) in enumerate(damaged.items()):
+            with self.subTest(what=what):
+                out = self.folder / f"damaged-{i}"
+                out.mkdir()
+                (out / "h.npy").write_bytes(data)
+                for name in ("x", "w", "b", "scale", "shift"):
+                    np.save(out / f"{name}.npy", dict(np.load(self.folder / "r/values-0000.npz"))[name])
+                self.refuses(what, out)
 
     def test_a_zip_bomb_is_refused_within_the_window(self) -> None:
         out = self.arrays()

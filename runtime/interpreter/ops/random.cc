@@ -49,6 +49,7 @@ class Generator {
 
 /// Of the node's `seed`, else of the run and the call.
 Generator generator_of(Evaluation& e) {
+  e.mark_random();
   const Attribute* const seed = e.in().attribute("seed");
   if (seed != nullptr && seed->kind == AttributeKind::kInt) return Generator(static_cast<std::uint32_t>(seed->i));
   if (seed != nullptr && !std::isnan(seed->f))
