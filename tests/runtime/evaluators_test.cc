@@ -57,6 +57,19 @@ TEST(Evaluators, EachBelongsToAnOperatorAndSaysHowItRounds) {
   }
 }
 
+/// tests/runtime/amplitude_test.py runs each of these against an engine in float32.
+TEST(Evaluators, ThoseThatRoundMoreThanOnceAreListed) {
+  std::set<std::string> rounding, in_file;
+  for (const Evaluator& evaluator : all_evaluators()) {
+    const Rounding::Kind kind = evaluator.rounding().kind;
+    if (kind == Rounding::Kind::kFunction || kind == Rounding::Kind::kAccumulates || kind == Rounding::Kind::kComposite)
+      rounding.emplace(evaluator.name());
+  }
+  std::ifstream file(TENSORLINT_SOURCE_DIR "/tests/runtime/roundings.txt");
+  for (std::string name; file >> name;) in_file.insert(name);
+  EXPECT_EQ(rounding, in_file);
+}
+
 TEST(Evaluators, NoVersionHasTwo) {
   for (const OpSchema& schema : all_schemas()) {
     int found = 0;

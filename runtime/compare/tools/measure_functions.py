@@ -23,7 +23,7 @@ FUNCTIONS = [
     ("Atanh", "atanh", (-0.9999, 0.9999)), ("Cos", "cos", (-1e4, 1e4)), ("Cosh", "cosh", EVERYWHERE), ("Elu", "elu", EVERYWHERE),
     ("Erf", "erf", (-6, 6)), ("Exp", "exp", EVERYWHERE), ("Gelu", "gelu", (-12, 100)), ("HardSigmoid", "hard_sigmoid", (-4, 4)), ("HardSwish", "hard_swish", (-6, 6)),
     ("Log", "log", (1e-30, 1e30)), ("Mish", "mish", (-80, 80)), ("Selu", "selu", EVERYWHERE), ("Sigmoid", "sigmoid", EVERYWHERE), ("Sin", "sin", (-1e4, 1e4)),
-    ("Sinh", "sinh", EVERYWHERE), ("Softplus", "softplus", EVERYWHERE), ("Softsign", "softsign", (-1e6, 1e6)), ("Tan", "tan", (-1e4, 1e4)), ("Tanh", "tanh", (-20, 20)),
+    ("Sinh", "sinh", EVERYWHERE), ("Softplus", "softplus", EVERYWHERE), ("Softsign", "softsign", (-1e6, 1e6)), ("Swish", "swish", EVERYWHERE), ("Tan", "tan", (-1e4, 1e4)), ("Tanh", "tanh", (-20, 20)),
 ]
 COUNT = 1 << 20
 ROUNDOFF = 2.0**-24
@@ -39,7 +39,7 @@ def arguments(least: float, most: float) -> np.ndarray:
 
 def model_of(op: str, dtype: int) -> onnx.ModelProto:
     graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", dtype, [COUNT])], [helper.make_tensor_value_info("y", dtype, [COUNT])])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10)
 
 
 def by_onnxruntime(op: str, x: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def by_torch(op: str, x: np.ndarray) -> np.ndarray:
     import torch
 
     # ONNX's HardSigmoid has another slope than PyTorch's.
-    names = {"HardSwish": "hardswish", "HardSigmoid": ""}
+    names = {"HardSwish": "hardswish", "HardSigmoid": "", "Swish": "silu"}
     name = names.get(op, op.lower())
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
     return function(torch.from_numpy(x)).numpy()

@@ -365,7 +365,7 @@ void lrn(Evaluation& e) {
   const auto size = static_cast<std::size_t>(e.in().int_attribute("size", 1));
   const double alpha = e.in().float_attribute("alpha", 1e-4), beta = e.in().float_attribute("beta", 0.75);
   const double bias = e.in().float_attribute("bias", 1);
-  std::array<double, kRow> row, sums;
+  std::array<double, kRow> row, sums, all;
   for (std::size_t n = 0; n < c.batch; ++n) {
     for (std::size_t channel = 0; channel < c.channels; ++channel) {
       const std::size_t before = (size - 1) / 2, low = channel > before ? channel - before : 0;
@@ -373,16 +373,23 @@ void lrn(Evaluation& e) {
       for (std::size_t first = 0; first < c.rest; first += kRow) {
         const std::size_t count = std::min(kRow, c.rest - first);
         const auto at = [&](std::size_t k) { return (n * c.channels + k) * c.rest + first; };
-        sums.fill(0);
-        for (std::size_t k = low; k < high; ++k) {
-          load(data, at(k), count, row.data());
-          for (std::size_t i = 0; i < count; ++i) sums[i] += row[i] * row[i];
-        }
+        const auto add_squares = [&](std::array<double, kRow>& to, std::size_t from, std::size_t end) {
+          to.fill(0);
+          for (std::size_t k = from; k < end; ++k) {
+            load(data, at(k), count, row.data());
+            for (std::size_t i = 0; i < count; ++i) to[i] += row[i] * row[i];
+          }
+        };
+        add_squares(sums, low, high);
+        if (e.asks_amplitude()) add_squares(all, 0, c.channels);
         load(data, at(channel), count, row.data());
         for (std::size_t i = 0; i < count; ++i) {
           const double base = bias + alpha / static_cast<double>(size) * sums[i];
           // The usual exponent without its logarithm.
           row[i] /= beta == 0.75 ? std::sqrt(base) * std::sqrt(std::sqrt(base)) : std::pow(base, beta);
+          // Engines that slide the window over the channels carry the roundings of all that it has left.
+          if (e.asks_amplitude())
+            row[i] = std::fabs(row[i]) * (1 + beta * alpha / static_cast<double>(size) * all[i] / base);
         }
         store(result, at(channel), count, row.data());
       }
@@ -407,7 +414,7 @@ const RegisterEvaluators kNormalizations{
         .evaluate(rms_normalization)
         .error(Rounding::composite(terms_of_last_axes).with_amplitude()),
     Evaluator("LpNormalization").evaluate(lp_normalization).error(Rounding::composite()),
-    Evaluator("LRN").evaluate(lrn).error(Rounding::composite()),
+    Evaluator("LRN").evaluate(lrn).error(Rounding::composite().with_amplitude()),
 };
 
 }  // namespace
