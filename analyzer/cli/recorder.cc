@@ -24,6 +24,11 @@ namespace {
 
 constexpr int kNotStarted = 127;  // as shells have it
 
+/// Runs the recorder from standard input. Python looks for modules in the current folder first, which may be a
+/// stranger's repository with an onnxruntime.py of its own: not here.
+constexpr std::string_view kStart =
+    "import sys; sys.path[:] = [p for p in sys.path if p]; exec(compile(sys.stdin.buffer.read(), 'record.py', 'exec'))";
+
 /// A folder that only this user can read, until this goes.
 class TemporaryFolder {
  public:
@@ -54,12 +59,13 @@ int start_python(std::vector<std::string> arguments, const Descriptor& program) 
 
 }  // namespace
 
-int in_child(const std::function<int()>& work) {
+int in_child(const std::function<int()>& work, int* signal) {
   const ::pid_t child = ::fork();
   if (child == 0) ::_exit(work());
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return kExitInternal;
+  if (signal != nullptr && child > 0 && WIFSIGNALED(status)) *signal = WTERMSIG(status);
   return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kExitInternal;
 }
 
@@ -67,14 +73,16 @@ Result<int> with_recorded_values(const RecordOptions& options, const std::functi
   const TemporaryFolder folder;
   const Descriptor program = memory_file(recorder_program("record"), Inherited::kNo);
   if (folder.path().empty() || !program.ok()) return Error{"there is no place for the values to record", {}};
-  std::vector<std::string> arguments{options.python, "-", options.model, "--out", folder.path()};
+  std::vector<std::string> arguments{options.python, "-c", std::string(kStart), options.model, "--out", folder.path()};
   if (!options.seed.empty()) arguments.insert(arguments.end(), {"--seed", options.seed});
   for (const std::string& input : options.inputs) arguments.insert(arguments.end(), {"--inputs", input});
-  const int code = in_child([&] { return start_python(arguments, program); });
+  int signal = 0;
+  const int code = in_child([&] { return start_python(arguments, program); }, &signal);
   if (code == kNotStarted)
     return Error{fmt::format("{} cannot be started: name a Python that has onnxruntime with --python",
                              quoted_for_people(options.python)),
                  {}};
+  if (signal != 0) return Error{fmt::format("signal {} ended Python while onnxruntime had the model", signal), {}};
   if (code != 0) return Error{"onnxruntime did not record the model: see above", {}};
   return use(folder.path());
 }

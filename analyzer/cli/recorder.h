@@ -18,7 +18,8 @@ struct RecordOptions {
 /// the folder. Gives what `use` gives, or why there is no record; the recorder's own messages go to standard error.
 Result<int> with_recorded_values(const RecordOptions& options, const std::function<int(const std::string&)>& use);
 
-/// Calls `work` in a child process and gives its exit code; kExitInternal where it does not end by itself.
-int in_child(const std::function<int()>& work);
+/// Calls `work` in a child process and gives its exit code; kExitInternal where it does not end by itself, with the
+/// signal that ended it.
+int in_child(const std::function<int()>& work, int* signal = nullptr);
 
 }  // namespace tensorlint::cli

@@ -37,6 +37,21 @@ class EngineTest(unittest.TestCase):
         self.assertIn("not ONNX text", self.compare(ROOT / "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt", *live).stderr)
         self.assertIn("--seed is of --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
 
+    def test_modules_of_the_current_folder_are_not_run(self) -> None:
+        for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):
+            (self.folder / f"{module}.py").write_text("open('ran', 'w')\nraise SystemExit(7)\n")
+        result = subprocess.run([TOOL, "compare", self.model, "--against", "onnxruntime", "--python", sys.executable], capture_output=True, text=True, timeout=120, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse((self.folder / "ran").exists())
+
+    def test_a_python_that_dies(self) -> None:
+        python = self.folder / "python"
+        python.write_text("#!/bin/sh\nkill -SEGV $$\n")
+        python.chmod(0o755)
+        result = self.compare(self.model, "--against", "onnxruntime", "--python", python)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("signal 11 ended Python", result.stderr)
+
     def test_values_of_four_times_the_window_are_compared_within_it(self) -> None:
         nodes, extent = 96, 256
         steps = ["Mul", "Add", "Sigmoid", "Tanh", "Sub", "Softmax"]
