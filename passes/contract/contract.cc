@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <ranges>
 #include <utility>
 
 #include "base/id_vector.h"
@@ -182,14 +183,27 @@ class ContractSearch {
   void add_divisor(std::size_t extent) {
     if (add_joint_divisor(extent) || is_spent_) return;
     const std::int64_t size = working_[extent];
-    std::int64_t divisor = size;
-    for (std::int64_t d = 2; d < divisor; ++d)
-      if (size % d == 0 && runs(extent, size + d)) divisor = d;
+    const std::int64_t divisor = least_divisor(extent, size);
     if (is_spent_) return;
     Requirement requirement = about(extent, RequirementKind::kDivisor, failing(with(extent, size + 1)));
     requirement.divisor = divisor;
     contract_.requirements.push_back(std::move(requirement));
     add_bounds(extent, divisor, true, size > divisor && runs(extent, size - divisor));
+  }
+
+  /// The least divisor of the size by which it may grow: itself where it is none of the others.
+  std::int64_t least_divisor(std::size_t extent, std::int64_t size) {
+    constexpr std::int64_t kMostTried = 1 << 16;
+    const auto works = [&](std::int64_t divisor) { return runs(extent, size + divisor) && !is_spent_; };
+    std::vector<std::int64_t> large;
+    for (std::int64_t d = 2; d < kMostTried && d <= size / d && !is_spent_; ++d) {
+      if (size % d != 0) continue;
+      if (works(d)) return d;
+      large.push_back(size / d);
+    }
+    for (const std::int64_t d : std::views::reverse(large))
+      if (!is_spent_ && works(d)) return d;
+    return size;
   }
 
   /// `above`, `below`: runs one step above the working size, one below.
