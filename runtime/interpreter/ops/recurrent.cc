@@ -414,7 +414,8 @@ void lstm(Evaluation& e) {
         }
         activate(layer, functions[0], row + h, h);
         std::copy_n(cell, h, squashed.begin());
-        activate(layer, functions[2], squashed.data(), h);
+        // The clip is the gates' alone, as in onnxruntime; the operator's text leaves it open for the cell.
+        functions[2].apply(squashed.data(), static_cast<std::size_t>(h));
         for (std::int64_t i = 0; i < h; ++i) hidden[i] = row[h + i] * squashed[static_cast<std::size_t>(i)];
       }
     });
