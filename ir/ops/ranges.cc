@@ -27,8 +27,9 @@ std::optional<Rounding> rounding_of(DType dtype) {
   }
 }
 
+/// Numbers around 0 round to 0 or away from it, never past it.
 double outwards(double end, double sign, const Rounding& rounding, double units) {
-  if (std::isinf(end)) return end;
+  if (std::isinf(end) || end == 0) return end;
   const double moved = end + sign * units * std::max(std::fabs(end) * rounding.relative, rounding.absolute);
   return std::fabs(moved) >= rounding.largest ? std::copysign(HUGE_VAL, moved) : moved;
 }

@@ -24,7 +24,16 @@ TEST(Reduction, BrokenAxes) {
   ASSERT_EQ(outside.failures, std::vector<std::string>{"reduce_axes_in_range"});
   EXPECT_EQ(outside.messages[0], "axis 2 outside {0} of rank 2");
   EXPECT_EQ(Op("ReduceSum", 13).in("float32[2, 3]").constant({1, -1}).infer().failures,
-            std::vector<std::string>{"reduce_axes_once"});
+            std::vector<std::string>{"reduce_axes_once?"});
+}
+
+TEST(Reduction, KeepdimsIsOneOrNot) {
+  EXPECT_EQ(Op("ReduceMax", 13).in("float32[4, 3]").ints("axes", {1}).with("keepdims", 2).infer().result(),
+            "float32[4]");
+  EXPECT_EQ(Op("ReduceSum", 13).in("float32[4, 3]").constant({-1}).with("keepdims", -1).infer().result(), "float32[4]");
+  EXPECT_EQ(Op("ReduceSum", 13).in("float32[4, 3]").constant({1, -1}).infer().result(), "float32[4, 1]");
+  // Runtimes differ.
+  EXPECT_EQ(Op("ArgMax", 13).in("float32[4, 3]").with("axis", 1).with("keepdims", 2).infer().result(), "int64[...]");
 }
 
 TEST(Arithmetic, Broadcasting) {

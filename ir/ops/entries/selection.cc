@@ -48,7 +48,8 @@ void arg_extreme(Inference& in) {
   const auto data = in.shape(0);
   in.set_range(0, index_range(in.dims(), Dim()));
   if (!data) return;
-  const bool keepdims = in.int_attribute("keepdims", 1) != 0;
+  const std::int64_t keeps = in.int_attribute("keepdims", 1);
+  const bool keepdims = keeps == 1;
   const auto axis = normalise_axis(in, in.int_attribute("axis", 0), static_cast<int>(data->size()), 0, kArgAxis);
   if (!axis) {
     if (keepdims) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
@@ -58,8 +59,12 @@ void arg_extreme(Inference& in) {
   const Dim extent = result[static_cast<std::size_t>(*axis)];
   const auto is_empty = [&](Dim dim) { return in.dims().bounds(dim).hi <= 0; };
   // Where there is nothing to give, runtimes need no element either.
-  if (is_empty(extent) && std::count_if(data->begin(), data->end(), is_empty) == 1)
-    in.fail(kArgElements, {0}, {"axis {} of {} has no elements to choose from", Axis(*axis), OperandRef(0)});
+  if (is_empty(extent) && std::count_if(data->begin(), data->end(), is_empty) == 1) {
+    in.may_fail(kArgElements, {0}, {"axis {} of {} has no elements to choose from", Axis(*axis), OperandRef(0)},
+                {"the runtime refuses that, as numpy does (onnxruntime gives a tensor without elements)"});
+    return;
+  }
+  if (keeps != 0 && keeps != 1) return;  // onnxruntime removes the axis, the reference implementation keeps it
   in.set_range(0, index_range(in.dims(), extent));
   if (keepdims) {
     result[static_cast<std::size_t>(*axis)] = in.dims().constant(1);
@@ -224,8 +229,9 @@ void compress(Inference& in) {
   in.set_range(0, in.operand(0).range);
   const auto data = in.shape(0), condition = in.shape(1);
   if (condition && condition->size() != 1)
-    in.fail(kCompressCondition, {1},
-            {"the condition {} has rank {}, it has to be a list", OperandRef(1), condition->size()});
+    in.may_fail(kCompressCondition, {1},
+                {"the condition {} has rank {}, it has to be a list", OperandRef(1), condition->size()},
+                {"the runtime refuses that, as numpy does (onnxruntime takes the elements in their order)"});
   const auto axis = in.int_attribute("axis");
   std::optional<int> along;
   if (axis && data) {

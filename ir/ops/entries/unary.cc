@@ -59,6 +59,18 @@ void exp(Inference& in) {
 void log(Inference& in) {
   unary_shape(in);
   check_domain(in, kDomainLog, 0, kInf);
+  // What never exceeds 0, NaN or not: a logarithm of logarithms. A constant 0 is a mask of -inf.
+  const Range& range = in.operand(0).range;
+  if (const auto shape = in.shape(0); shape && range.hi <= 0 && range.lo < range.hi && !in.failed()) {
+    Message said{"{} of {}, whose elements lie in {}, gives NaN or -inf everywhere", in.call().name, OperandRef(0),
+                 range};
+    const Bounds count = in.dims().bounds(element_count(in.dims(), *shape));
+    if (count.lo >= 1) {
+      in.fail(kDomainLog, {0}, std::move(said));
+    } else if (count.hi >= 1) {
+      in.may_fail(kDomainLog, {0}, std::move(said), {"{} has any element", OperandRef(0)});
+    }
+  }
   monotonic(in, std::log, 0, kInf, -kInf, kInf);
 }
 
