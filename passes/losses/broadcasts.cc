@@ -1,6 +1,7 @@
 #include "passes/losses/broadcasts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -28,7 +29,8 @@ class BroadcastFinder {
     if (ops::is_regression(site_.kind)) {
       for (const auto& [prediction, target] :
            {std::pair(site_.prediction, site_.target), std::pair(site_.prediction_source, site_.target_source)}) {
-        if (stretching_.are_all_pairs(prediction, target) || stretching_.are_turned(prediction, target))
+        if ((stretching_.are_all_pairs(prediction, target) && !has_result_like(prediction, target)) ||
+            stretching_.are_turned(prediction, target))
           return LossBroadcast{site_.anchor, prediction, target, true, false};
         for (const auto& [wide, narrow] : {std::pair(prediction, target), std::pair(target, prediction)})
           if (is_one_for_row(wide, narrow)) return LossBroadcast{site_.anchor, wide, narrow, false, false};
@@ -47,6 +49,17 @@ class BroadcastFinder {
     if (site_.output != ValueId::kAbsent || site_.evidence != LossEvidence::kPattern) return true;
     return std::ranges::any_of(site_.nodes, [&](NodeId node) {
       return expressions_.op(node) == Opcode::kReduceMean || expressions_.op(node) == Opcode::kReduceSum;
+    });
+  }
+
+  /// The node at which the two meet gives one element for each of either: what they were before is not what meets.
+  bool has_result_like(ValueId a, ValueId b) const {
+    const ValueId result = expressions_.result(site_.anchor);
+    const auto shape = result == ValueId::kAbsent ? std::nullopt : stretching_.shape(result);
+    if (!shape) return false;
+    return std::ranges::any_of(std::array{a, b}, [&](ValueId value) {
+      const auto other = stretching_.shape(value);
+      return other && std::ranges::equal(*shape, *other, [&](Dim x, Dim y) { return pool_.equal(x, y); });
     });
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/casts.h"
+#include "analyzer/rules/loss/prediction.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -23,6 +24,15 @@ class FloatClassIndex : public Rule {
 
   void report(const ViolationCase& violation, Reporter& out) const override {
     const Operand target = violation.operands().front();
+    if (has_class_probabilities(violation)) {
+      report_violation(violation,
+                       fmt::format("{} takes class indices; {} has a {} for each score, as class probabilities do",
+                                   ops::to_text(*violation.loss_kind()), target.name(), target.fact().dtypes.to_text()),
+                       out)
+          .fix(fmt::format("write the loss out before exporting: -({} * log_softmax(scores)).sum(class axis).mean()",
+                           target.name()));
+      return;
+    }
     report_violation(violation,
                      fmt::format("{} gets class indices {} of dtype {}", ops::to_text(*violation.loss_kind()),
                                  target.name(), target.fact().dtypes.to_text()),

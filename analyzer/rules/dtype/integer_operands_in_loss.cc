@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "analyzer/rules/casts.h"
+#include "analyzer/rules/loss/prediction.h"
+#include "passes/losses/gradient_way.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -23,7 +26,7 @@ class IntegerOperandsInLoss : public Rule {
   /// A loss that takes integers without a word: a mean of int64 is int64, and truncates; PyTorch refuses it.
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.anchor == NodeId::kNone || !ops::is_regression(loss.kind) || !takes_mean(analysis, loss) ||
-        !computes_integers(analysis, loss))
+        !computes_integers(analysis, loss) || is_metric(analysis, loss, out))
       return;
     const Operand prediction(analysis, loss.prediction), target(analysis, loss.target);
     out.report(loss.anchor,
@@ -50,6 +53,15 @@ class IntegerOperandsInLoss : public Rule {
   }
 
  private:
+  /// Another output of the model is a number that trains weights: what no gradient passes is reported beside it.
+  static bool is_metric(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+    if (loss.output == ValueId::kAbsent) return false;
+    const std::vector<ValueId> outputs = one_float_outputs(analysis);
+    return std::ranges::any_of(outputs, [&](ValueId output) {
+      return output != loss.output && out.shared<losses::GradientWays>().of_loss(output).reaches_weight;
+    });
+  }
+
   /// A sum of integer sizes is exact, and may be a count; a mean is not, and nobody counts squares.
   static bool takes_mean(const dataflow::Analysis& analysis, const losses::LossSite& loss) {
     if (loss.evidence == losses::LossEvidence::kOperator || loss.evidence == losses::LossEvidence::kMetadata)

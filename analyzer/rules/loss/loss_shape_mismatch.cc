@@ -1,4 +1,4 @@
-#include "analyzer/rules/rule.h"
+#include "analyzer/rules/loss/prediction.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -13,6 +13,11 @@ class LossShapeMismatch : public Rule {
     const bool is_about_shapes =
         violation.kind() == ops::ConstraintKind::kRank || violation.kind() == ops::ConstraintKind::kShapes;
     return is_about_shapes && violation.loss_kind() ? Specificity::kForLoss : Specificity::kNone;
+  }
+
+  /// Of class probabilities float-class-index says what is wrong.
+  void report(const ViolationCase& violation, Reporter& out) const override {
+    if (!has_class_probabilities(violation)) report_violation(violation, out);
   }
 };
 

@@ -76,4 +76,16 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis) {
   return found;
 }
 
+bool has_class_probabilities(const ViolationCase& violation) {
+  if (violation.loss == nullptr || !ops::takes_class_indices(violation.loss->kind)) return false;
+  const FactStore& facts = violation.analysis.facts();
+  const Fact &scores = violation.analysis.fact(violation.loss->prediction),
+             &target = violation.analysis.fact(violation.loss->target);
+  if (scores.shape == ShapeId::kUnranked || target.shape == ShapeId::kUnranked ||
+      !target.dtypes.proves(DTypeSet::floats()))
+    return false;
+  return std::ranges::equal(facts.dims_of(scores.shape), facts.dims_of(target.shape),
+                            [&](Dim a, Dim b) { return facts.dims().equal(a, b); });
+}
+
 }  // namespace tensorlint::rules

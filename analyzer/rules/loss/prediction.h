@@ -24,4 +24,8 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
 /// Certainly a float tensor of one element, as a loss is.
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
 
+/// The loss takes class indices, and its target has a floating-point number for each score: class probabilities, as
+/// PyTorch's cross-entropy takes them.
+bool has_class_probabilities(const ViolationCase& violation);
+
 }  // namespace tensorlint::rules

@@ -39,13 +39,14 @@ class SoftmaxOverBatchAxis : public Rule {
     for (const NodeId id : model.nodes.ids()) {
       if (model.node(id).graph != GraphId::kMain || expressions.op(id) != ops::Opcode::kSoftmax) continue;
       const auto softmax = expressions.normalised(expressions.result(id));
-      if (!softmax || softmax->axes != std::vector<std::size_t>{0} ||
-          analysis.taint(softmax->scores).has(Aspect::kShape))
-        continue;
+      if (!softmax || softmax->axes.size() != 1 || analysis.taint(softmax->scores).has(Aspect::kShape)) continue;
       const Fact& scores = analysis.fact(softmax->scores);
       if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked) continue;
       const auto dims = analysis.facts().dims_of(scores.shape);
-      if (!origins.is_batch(softmax->scores, 0)) continue;
+      const std::size_t axis = softmax->axes.front();
+      // Of one element every weight is 1, whatever the scores.
+      const bool is_single = axis != 0 && axis < dims.size() && analysis.facts().dims().is_constant(dims[axis], 1);
+      if (!is_single && (axis != 0 || !origins.is_batch(softmax->scores, 0))) continue;
       if (const NodeId sum = sum_over_another_axis(expressions, id, dims, 0); sum != NodeId::kNone)
         report_weights(analysis, *softmax, sum, dims, out);
     }
@@ -94,9 +95,13 @@ class SoftmaxOverBatchAxis : public Rule {
         product ? dims.size() - 1
                 : losses::Expressions(analysis).axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
     out.report(softmax.node,
-               fmt::format("{} normalises {} {} over axis 0, the batch; what it weighs is summed over axis {}",
-                           call.op_name(), Operand(analysis, softmax.scores).name(),
-                           analysis.facts().shape_text(analysis.fact(softmax.scores).shape), axis))
+               fmt::format("{} normalises {} {} over {}; what it weighs is summed over axis {}", call.op_name(),
+                           Operand(analysis, softmax.scores).name(),
+                           analysis.facts().shape_text(analysis.fact(softmax.scores).shape),
+                           softmax.axes.front() == 0
+                               ? std::string("axis 0, the batch")
+                               : fmt::format("axis {} of extent 1, so that every weight is 1", softmax.axes.front()),
+                           axis))
         .note_at(sum, fmt::format("{} sums over axis {} here", total.op_name(), axis))
         .fix(fmt::format("normalise over axis {}", axis));
   }
