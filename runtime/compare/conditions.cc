@@ -77,8 +77,16 @@ class Search {
 
   std::optional<TensorTest> tf32() {
     if (suspect_.dtype != DType::kFloat32) return std::nullopt;
-    for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
-      if (auto found = explains(with([how](double x) { return to_tf32(x, how); }, any), {})) return found;
+    const std::span<const ValueId> operands = model_.operands(model_.node(suspect_.node));
+    std::size_t tried = 0;
+    // Factors come first; what is added to their products is not rounded.
+    for (const std::size_t factors : {std::size_t{2}, std::size_t{3}, operands.size()}) {
+      if (factors > operands.size() || factors <= tried) continue;
+      tried = factors;
+      const auto is_factor = [&](ValueId id) { return std::ranges::count(operands.first(factors), id) > 0; };
+      for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
+        if (auto found = explains(with([how](double x) { return to_tf32(x, how); }, is_factor), {})) return found;
+    }
     return std::nullopt;
   }
 
@@ -103,17 +111,7 @@ class Search {
     for (auto& [id, estimate] : inputs) {
       const bool is_half = dtypes[id] == DType::kFloat16 || dtypes[id] == DType::kBFloat16;
       if (!is_half || model_.value(id).origin != ValueOrigin::kNode || !estimate.value.is_tensor()) continue;
-      const HostTensor wide = runtime::to_float64(estimate.value.tensor(), memory_);
-      HostTensor amounts(DType::kFloat64, wide.extents(), memory_);
-      // The standard deviation of a number that lies evenly within half an ulp.
-      std::ranges::transform(wide.as<double>(), amounts.as_mutable<double>().begin(),
-                             [&](double x) { return ulp_of(float_format(dtypes[id]), x) / 2 / std::numbers::sqrt3; });
-      for (int replica = 0; replica < kManyReplicas; ++replica) {
-        HostTensor copy(DType::kFloat64, wide.extents(), memory_);
-        std::ranges::copy(wide.as<double>(), copy.as_mutable<double>().begin());
-        shake(copy, amounts, mixed(static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(replica), 0x77));
-        estimate.replicas.emplace_back(std::move(copy));
-      }
+      estimate = loosened(estimate.value.tensor(), dtypes[id], id, memory_);
       differs = true;
     }
     return differs ? explains(inputs, {.replicas = kManyReplicas, .is_wide = true}) : std::nullopt;
@@ -149,11 +147,34 @@ class Search {
 
 }  // namespace
 
+Estimate loosened(const HostTensor& tensor, DType dtype, ValueId value, runtime::Memory& memory) {
+  const HostTensor wide = runtime::to_float64(tensor, memory);
+  HostTensor amounts(DType::kFloat64, wide.extents(), memory);
+  // The standard deviation of a number that lies evenly within half an ulp.
+  std::ranges::transform(wide.as<double>(), amounts.as_mutable<double>().begin(),
+                         [&](double x) { return ulp_of(float_format(dtype), x) / 2 / std::numbers::sqrt3; });
+  Estimate estimate{HostValue(tensor), {}};
+  for (int replica = 0; replica < kManyReplicas; ++replica) {
+    HostTensor copy(DType::kFloat64, wide.extents(), memory);
+    std::ranges::copy(wide.as<double>(), copy.as_mutable<double>().begin());
+    shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(replica), 0x77));
+    estimate.replicas.emplace_back(std::move(copy));
+  }
+  return estimate;
+}
+
+std::optional<TensorTest> explains(NodeReference& reference, const Model& model, const Suspect& suspect,
+                                   runtime::Memory& memory) {
+  Search search(reference, model, suspect, memory);
+  return search.explains(*suspect.inputs, {.replicas = kManyReplicas, .is_wide = true});
+}
+
 std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,
                                         const Suspect& suspect, const Unrounded& unrounded, runtime::Memory& memory) {
   Search search(reference, model, suspect, memory);
   const bool is_float = runtime::is_float(suspect.dtype);
   const bool is_sum = is_float && sums(reference.rounding_of(suspect.node));
+  const std::string_view op = model.text(model.op(model.node(suspect.node)).name);
   std::optional<Condition> found;
   const auto take = [&](std::string_view name, std::optional<TensorTest> test) {
     if (test) found = Condition{name, *test};
@@ -164,7 +185,7 @@ std::optional<Condition> find_condition(NodeReference& reference, const Contract
     if (is_allowed) found->name = {}, found->test.verdict = Verdict::kExplained;
     return found;
   };
-  if (is_sum && take("tf32", search.tf32())) return allowed(contract.allows_tf32);
+  if (is_sum && take("tf32", search.tf32())) return allowed(contract.allows_tf32_in(op));
   if (is_float && take("flush-to-zero", search.flush_to_zero())) return allowed(contract.flushes_to_zero);
   if (take("wide-intermediates", search.wide_intermediates(unrounded.of_node))) return found;
   if (take("wide-intermediates", search.wide_intermediates(unrounded.along))) return found;

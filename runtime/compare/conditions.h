@@ -24,6 +24,14 @@ struct Unrounded {
   const IdVector<ValueId, DType>& dtypes;  ///< of the values in the model
 };
 
+/// A value that an engine recorded in half precision, and may not have rounded before the next node read it: any number
+/// that rounds to it.
+Estimate loosened(const runtime::HostTensor& tensor, DType dtype, ValueId value, runtime::Memory& memory);
+
+/// What the test says of the suspect's inputs with many replicas; nothing where they do not explain it.
+std::optional<TensorTest> explains(NodeReference& reference, const Model& model, const Suspect& suspect,
+                                   runtime::Memory& memory);
+
 struct Condition {
   std::string_view name;
   TensorTest test;

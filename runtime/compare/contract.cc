@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -61,6 +62,11 @@ bool take(Contract& contract, const std::vector<std::string_view>& words) {
     const auto result = float_named(words[1]), sum = float_named(words[2]);
     if (result && sum) contract.accumulation[*result] = *sum;
     return result && sum;
+  }
+  if (words.size() >= 2 && words[0] == "tf32" && !truth_of(words[1])) {
+    contract.allows_tf32 = false;
+    contract.tf32_operators = {words.begin() + 1, words.end()};
+    return true;
   }
   if (words.size() != 2 || (words[0] != "tf32" && words[0] != "flush")) return false;
   const auto truth = truth_of(words[1]);

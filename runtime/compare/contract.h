@@ -1,7 +1,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,6 +23,9 @@ struct Contract {
   FunctionError other_function{8, 4};
   std::map<DType, DType> accumulation;  ///< results of which dtype are summed in which other one
   bool allows_tf32 = false, flushes_to_zero = false;
+  std::set<std::string, std::less<>> tf32_operators;  ///< these alone may round their operands to tf32
+
+  bool allows_tf32_in(std::string_view op) const { return allows_tf32 || tf32_operators.contains(op); }
 
   /// The dtype in which sums for results of `dtype` run; float32 for narrower ones unless a statement says otherwise.
   DType accumulates_in(DType dtype) const;

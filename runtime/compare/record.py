@@ -1,12 +1,16 @@
-"""Records what onnxruntime computes for every value of a model: `python3 record.py model.onnx --out FOLDER`.
+"""Records what an engine computes for the values of a model: `python3 record.py model.onnx --out FOLDER`.
 
-Needs onnxruntime and numpy, and nothing else: it runs on the machine that has the accelerator. Copy FOLDER to where
-tensorlint is and run `tensorlint compare model.onnx --against FOLDER`.
+Needs numpy and the engine, onnxruntime or torch, and nothing else: it runs on the machine that has the accelerator. Copy
+FOLDER to where tensorlint is and run `tensorlint compare model.onnx --against FOLDER`.
 
 Values become outputs of the graph by appending to the bytes of the model: a protobuf message that follows another one
 is merged with it, and outputs are a repeated field. They are recorded in groups, so that only some are in memory, and
 in shards `values-0000.npz`, ... of bounded size. Each run checks that the outputs of the model are still what they are
 without further outputs: what one observes may change what is computed.
+
+`--torch PROGRAM.pt2` runs the program that the model was exported from instead, in PyTorch, operator by operator, and
+records what has a name in the model. `torch.onnx.export(module, args, dynamo=True)` gives such a program:
+`torch.export.save(result.exported_program, "program.pt2")`.
 """
 
 from __future__ import annotations
@@ -18,14 +22,17 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime as ort
+
+if TYPE_CHECKING:
+    import onnxruntime as ort
 
 # Field numbers of onnx.proto.
 MODEL_GRAPH = 7
-GRAPH_NODE, GRAPH_OUTPUT = 1, 12
-NODE_OUTPUT, VALUE_NAME = 2, 1
+GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT = 1, 5, 11, 12
+NODE_OUTPUT, VALUE_NAME, TENSOR_NAME = 2, 1, 8
 DTYPES = {
     "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
     "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64,
@@ -80,16 +87,14 @@ def delimited(field: int, payload: bytes) -> bytes:
     return number(field << 3 | 2) + number(len(payload)) + payload
 
 
+def names_in(model: bytes, of: int, name: int) -> list[str]:
+    """The strings in field `name` of the main graph's fields `of`, in file order."""
+    return [bytes(text).decode() for field, graph in fields(memoryview(model)) if field == MODEL_GRAPH
+            for part, message in fields(graph) if part == of for key, text in fields(message) if key == name and len(text) > 0]
+
+
 def node_results(model: bytes) -> list[str]:
-    """Names of what the nodes of the main graph give, in file order."""
-    names: list[str] = []
-    for field, graph in fields(memoryview(model)):
-        if field != MODEL_GRAPH:
-            continue
-        for part, node in fields(graph):
-            if part == GRAPH_NODE:
-                names += [bytes(name).decode() for key, name in fields(node) if key == NODE_OUTPUT and len(name) > 0]
-    return names
+    return names_in(model, GRAPH_NODE, NODE_OUTPUT)
 
 
 def with_outputs(model: bytes, names: list[str]) -> bytes:
@@ -100,11 +105,15 @@ def with_outputs(model: bytes, names: list[str]) -> bytes:
 
 class Runner:
     def __init__(self, path: Path, providers: list[str], level: str, threads: int) -> None:
+        import onnxruntime as ort
+
         self.path, self.providers, self.threads = path, providers, threads
         self.level = getattr(ort.GraphOptimizationLevel, f"ORT_{level.upper()}" if level == "disable_all" else f"ORT_ENABLE_{level.upper()}")
         self.model = path.read_bytes()
 
     def session(self, names: list[str]) -> ort.InferenceSession:
+        import onnxruntime as ort
+
         options = ort.SessionOptions()
         options.graph_optimization_level = self.level
         options.intra_op_num_threads = self.threads
@@ -131,6 +140,8 @@ class Runner:
 
 
 def ort_input(kind: str, array: np.ndarray) -> ort.OrtValue:
+    import onnxruntime as ort
+
     if kind == BFLOAT16:
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.asarray(array, order="C").view(np.uint16), 16)
     return ort.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
@@ -172,13 +183,18 @@ class Shards:
             self.file.close()
 
 
-def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession) -> dict[str, np.ndarray]:
+def given_inputs(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     inputs: dict[str, np.ndarray] = {}
     for given in arguments.inputs:
         name, _, path = given.partition("=")
         if not path:
             sys.exit(f"record.py: `{given}` is not NAME=FILE.npy")
         inputs[name] = np.load(path, allow_pickle=False)
+    return inputs
+
+
+def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession) -> dict[str, np.ndarray]:
+    inputs = given_inputs(arguments)
     draw = np.random.default_rng(arguments.seed)
     sizes: dict[str, int] = {}
     for each in session.get_inputs():
@@ -204,12 +220,22 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def record(arguments: argparse.Namespace) -> int:
-    runner = Runner(Path(arguments.model), arguments.providers.split(","), arguments.level, arguments.threads)
+def new_shards(arguments: argparse.Namespace) -> Shards:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("values*.npz")):
         sys.exit(f"record.py: `{folder}` has recorded values already")
+    return Shards(folder, arguments.shard)
+
+
+def chosen_names(arguments: argparse.Namespace, names: list[str]) -> list[str]:
+    chosen = set(arguments.values.split(",")) if arguments.values else set(names)
+    return [name for name in names if name in chosen]
+
+
+def record(arguments: argparse.Namespace) -> int:
+    runner = Runner(Path(arguments.model), arguments.providers.split(","), arguments.level, arguments.threads)
+    shards = new_shards(arguments)
     plain = runner.session([])
     inputs = load_inputs(arguments, plain)
     bfloat16 = {each.name for each in plain.get_inputs() if each.type == BFLOAT16}
@@ -217,11 +243,7 @@ def record(arguments: argparse.Namespace) -> int:
     unmarked = runner.run([], inputs)
     again = runner.run([], inputs)
     repeats = all(same(unmarked[name], again[name]) for name in unmarked)
-    wanted = [name for name in node_results(runner.model) if name not in outputs]
-    if arguments.values:
-        chosen = set(arguments.values.split(","))
-        wanted = [name for name in wanted if name in chosen]
-    shards = Shards(folder, arguments.shard)
+    wanted = chosen_names(arguments, [name for name in node_results(runner.model) if name not in outputs])
     for name, array in inputs.items():
         shards.add(name, array, name in bfloat16)
     changed: set[str] = set()
@@ -235,7 +257,7 @@ def record(arguments: argparse.Namespace) -> int:
         if last[1][name].dtype != object:
             shards.add(name, last[1][name], last[0][name] == BFLOAT16)
     shards.close()
-    print(f"recorded {len(wanted) + len(unmarked)} values and {len(inputs)} inputs in {folder}")
+    print(f"recorded {len(wanted) + len(unmarked)} values and {len(inputs)} inputs in {arguments.out}")
     if not repeats:
         print("the engine is not deterministic: two runs of the model give different outputs")
     elif changed:
@@ -257,8 +279,81 @@ def runs(runner: Runner, wanted: list[str], inputs: dict[str, np.ndarray], memor
         yield names, runner.kinds(names), runner.run(names, inputs)
 
 
+def array_of_torch(tensor: Any) -> tuple[np.ndarray, bool]:
+    """The elements, and whether they are bits of bfloat16 numbers."""
+    import torch
+
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(np.uint16), True
+    return tensor.numpy(), False
+
+
+def torch_inputs(arguments: argparse.Namespace, program: Any, names: list[str]) -> list[Any]:
+    """By input of the program: what is given, else the examples that it was exported with."""
+    import torch
+
+    given = given_inputs(arguments)
+    if unknown := set(given) - set(names):
+        sys.exit(f"record.py: the model has no input `{min(unknown)}`")
+    args, kwargs = program.example_inputs or ((), {})
+    examples = torch.utils._pytree.tree_leaves((args, kwargs))
+    inputs = []
+    for i, name in enumerate(names):
+        if name not in given and i >= len(examples):
+            sys.exit(f"record.py: give the input `{name}` with --inputs: the program has no example")
+        value = torch.from_numpy(given[name]) if name in given else examples[i]
+        if name in given and i < len(examples) and value.dtype != examples[i].dtype:
+            value = value.view(torch.bfloat16) if examples[i].dtype == torch.bfloat16 else value.to(examples[i].dtype)
+        inputs.append(value.to(arguments.device))
+    return inputs
+
+
+def record_torch(arguments: argparse.Namespace) -> int:
+    import torch
+
+    model = Path(arguments.model).read_bytes()
+    constants = set(names_in(model, GRAPH_INITIALIZER, TENSOR_NAME))
+    input_names = [name for name in names_in(model, GRAPH_INPUT, VALUE_NAME) if name not in constants]
+    output_names = names_in(model, GRAPH_OUTPUT, VALUE_NAME)
+    wanted = set(chosen_names(arguments, node_results(model)))
+    program = torch.export.load(arguments.torch)
+    if len(program.graph_signature.user_inputs) != len(input_names):
+        sys.exit(f"record.py: the program has {len(program.graph_signature.user_inputs)} inputs, and the model {len(input_names)}: was it exported from another one?")
+    inputs = torch_inputs(arguments, program, input_names)
+    shards = new_shards(arguments)
+    module = program.module().to(arguments.device)
+    recorded: set[str] = set()
+
+    def keep(name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and name not in recorded:
+            recorded.add(name)
+            shards.add(name, *array_of_torch(value))
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            value = super().run_node(n)
+            if n.name in wanted and n.op != "placeholder":
+                keep(n.name, value)
+            return value
+
+    for name, value in zip(input_names, inputs, strict=True):
+        keep(name, value)
+    with torch.no_grad():
+        results = torch.utils._pytree.tree_leaves(Recorder(module).run(*inputs))
+        again = torch.utils._pytree.tree_leaves(module(*inputs))
+    for name, value in zip(output_names, results, strict=False):
+        if name in wanted:
+            keep(name, value)
+    shards.close()
+    print(f"recorded {len(recorded) - len(inputs)} values and {len(inputs)} inputs in {arguments.out}")
+    if not all(torch.equal(a, b) for a, b in zip(results, again, strict=True) if isinstance(a, torch.Tensor)):
+        print("the engine is not deterministic: two runs of the program give different outputs")
+    return 0
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="record what onnxruntime computes for every value of a model")
+    parser = argparse.ArgumentParser(description="record what onnxruntime or torch computes for the values of a model")
     parser.add_argument("model")
     parser.add_argument("--out", required=True, help="folder for the shards; made if it is not there")
     parser.add_argument("--inputs", action="append", default=[], metavar="NAME=FILE.npy")
@@ -270,7 +365,10 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=0, help="of onnxruntime (default: its choice)")
     parser.add_argument("--shard", type=int, default=1 << 30, help="bytes of arrays in a file (default: 2^30)")
     parser.add_argument("--memory", type=int, default=1 << 30, help="bytes of values that are outputs at once (default: 2^30)")
-    return record(parser.parse_args())
+    parser.add_argument("--torch", default="", metavar="PROGRAM.pt2", help="run this program of torch.export, from which the model was exported, instead")
+    parser.add_argument("--device", default="cpu", help="of --torch: cpu, cuda, ... (default: cpu)")
+    arguments = parser.parse_args()
+    return record_torch(arguments) if arguments.torch else record(arguments)
 
 
 if __name__ == "__main__":

@@ -193,8 +193,8 @@ def edit_applies(edit: Edit, name: str, model: onnx.ModelProto, index: int, shap
     return edit(model, node, shapes.get(node.output[0], ()))
 
 
-def compare(model: Path, values: Path) -> dict:
-    result = subprocess.run([TOOL, "compare", str(model), "--against", str(values), "--format", "json", "--threads", "1"], capture_output=True, text=True, timeout=120)
+def compare(model: Path, values: Path, *options: str) -> dict:
+    result = subprocess.run([TOOL, "compare", str(model), "--against", str(values), "--format", "json", "--threads", "1", *options], capture_output=True, text=True, timeout=120)
     if result.returncode not in (0, 1):
         raise AssertionError(result.stderr)
     return json.loads(result.stdout)
