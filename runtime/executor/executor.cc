@@ -170,7 +170,10 @@ DeviceBlock Executor::prepare(const CallOperand& operand, DType dtype) {
       } else {
         std::array<double, kRow> row;
         load(given, first, count, row.data());
-        for (std::size_t i = 0; i < count; ++i) row[i] = row[i] * operand.scale + operand.offset;
+        for (std::size_t i = 0; i < count; ++i) {
+          row[i] = row[i] * operand.scale + operand.offset;
+          if (operand.drops_negative && !(row[i] > 0)) row[i] = 0;
+        }
         store(prepared, first, count, row.data());
       }
     }

@@ -19,10 +19,11 @@ struct CallOperand {
   ValueId value = ValueId::kAbsent;  ///< kAbsent: nothing, or with `is_number` one element, which is `offset`
   bool is_number = false;
   double scale = 1, offset = 0;      ///< each element times `scale` plus `offset`; of floating dtypes
+  bool drops_negative = false;       ///< what is not above zero is zero
   std::int64_t counts_from_end = 0;  ///< indices of so many classes: those below zero count from the end
 
   bool is_given() const { return value != ValueId::kAbsent || is_number; }
-  bool is_prepared() const { return is_number || scale != 1 || offset != 0 || counts_from_end != 0; }
+  bool is_prepared() const { return is_number || scale != 1 || offset != 0 || drops_negative || counts_from_end != 0; }
 };
 
 struct ReductionCall {

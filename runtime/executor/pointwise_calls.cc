@@ -107,6 +107,7 @@ struct KernelMatcher::Pair {
   ValueId input = ValueId::kAbsent, target = ValueId::kAbsent;
   ValueId weight = ValueId::kAbsent, positive = ValueId::kAbsent;
   double positive_offset = 0;
+  bool drops_negative = false;  ///< targets that are not above zero are taken as zero
 };
 
 /// The elements of the loss are what is computed from both of its operands before something that is no elementwise
@@ -215,18 +216,21 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
   if (others.size() == 1) roles = {{0, -1, 0}, {-1, 0, 0}, {-1, 0, 1}};
   if (others.size() == 2) roles = {{0, 1, 0}, {1, 0, 0}, {0, 1, 1}, {1, 0, 1}};
 
+  const auto evaluate = [&](const Point& point, double first, double second) {
+    std::vector<losses::Formula::Assignment> given{{prediction, point.x}, {target, point.t}};
+    for (const auto& [part, of_target] : twins) given.push_back({part, of_target ? point.t : point.x});
+    for (std::size_t i = 0; i < others.size(); ++i) given.push_back({others[i], i == 0 ? first : second});
+    return formula.evaluate(given, 0);
+  };
   const auto scale_of = [&](PointwiseKind kind, double delta, const Roles& role) -> std::optional<double> {
     std::optional<double> scale;
     constexpr std::array kOthers{std::pair(1.0, 1.0), std::pair(0.37, 1.9), std::pair(2.2, 0.6)};
     for (const Point& point : points_of(kind, delta)) {
       for (const auto& [first, second] : kOthers) {
-        std::vector<losses::Formula::Assignment> given{{prediction, point.x}, {target, point.t}};
-        for (const auto& [part, of_target] : twins) given.push_back({part, of_target ? point.t : point.x});
         const double values[] = {first, second};
-        for (std::size_t i = 0; i < others.size(); ++i) given.push_back({others[i], values[i]});
         const double weight = role.weight < 0 ? 1 : values[role.weight];
         const double positive = role.positive < 0 ? 1 : values[role.positive] + role.offset;
-        const double computed = formula.evaluate(given, 0);
+        const double computed = evaluate(point, first, second);
         const double expected = weight * loss_of(kind, point.x, point.t, delta, positive);
         if (!scale) {
           if (expected == 0 || !std::isfinite(computed / expected) || computed == 0) return std::nullopt;
@@ -240,6 +244,21 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
     return scale;
   };
 
+  // Outside of the probabilities a kernel gives what PyTorch does, and exporters write this and that.
+  const auto outside = [&](double x, double t) { return evaluate({x, t}, 0.37, 1.9); };
+  const Range range = analysis_.fact(parts[prediction].value).range,
+              target_range = analysis_.fact(parts[target].value).range;
+  bool drops_negative = false;
+  const auto agrees_outside = [&](PointwiseKind kind) {
+    if (kind == PointwiseKind::kBinary)
+      return (range.lo >= 0 && range.hi <= 1) || (std::isnan(outside(-0.3, 0.6)) && std::isnan(outside(1.4, 0.6)));
+    if (kind != PointwiseKind::kKlDivergence || target_range.lo > 0) return true;
+    if (outside(-0.3, 0) != 0) return false;
+    // Selected by t > 0: zero below, and for NaN.
+    drops_negative = outside(-0.3, -0.4) == 0 && (target_range.lo < 0 || target_range.nan);
+    return drops_negative || target_range.lo >= 0 || std::isnan(outside(-0.3, -0.4));
+  };
+
   std::optional<Pair> best;
   for (const PointwiseKind kind : kKinds) {
     const bool has_delta = kind == PointwiseKind::kHuber || kind == PointwiseKind::kSmoothL1;
@@ -247,7 +266,7 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
       for (const Roles& role : roles) {
         if (role.positive >= 0 && kind != PointwiseKind::kBinaryLogits) continue;
         const auto scale = scale_of(kind, delta, role);
-        if (!scale) continue;
+        if (!scale || !agrees_outside(kind)) continue;
         const auto other = [&](int index) {
           return index < 0 ? ValueId::kAbsent : parts[others[static_cast<std::size_t>(index)]].value;
         };
@@ -258,7 +277,8 @@ bool KernelMatcher::add_pair(const losses::Formula& formula, ValueId elements, s
                         .target = parts[target].value,
                         .weight = other(role.weight),
                         .positive = other(role.positive),
-                        .positive_offset = role.offset};
+                        .positive_offset = role.offset,
+                        .drops_negative = kind == PointwiseKind::kKlDivergence && drops_negative};
         // Huber's loss and the smooth L1 loss are each other's but for a factor.
         if (!best || (std::abs(best->scale) != 1 && std::abs(pair.scale) == 1)) best = pair;
       }
@@ -316,7 +336,10 @@ bool KernelMatcher::add_call(ValueId elements, const Pair& pair, const std::set<
                   .extents = {},
                   .nodes = {},
                   .unused = {},
-                  .operands = {{.value = pair.input}, {.value = pair.target}, weight, positive},
+                  .operands = {{.value = pair.input},
+                               {.value = pair.target, .drops_negative = pair.drops_negative},
+                               weight,
+                               positive},
                   .request = request};
   std::vector<ValueId> operands;
   for (const CallOperand& operand : call.operands)

@@ -9,6 +9,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import backend_run_test
 import numpy as np
 
 TOOL = os.environ["TENSORLINT_BINARY"]
@@ -105,6 +106,25 @@ class ExportedLosses(unittest.TestCase):
             for entry, wrong in zip(entries, pool.map(self.run_on_both, entries), strict=True):
                 with self.subTest(entry["file"]):
                     self.assertEqual(wrong, "")
+
+
+class BackendCases(unittest.TestCase):
+    """ONNX's backend tests of what has kernels: they agree as they do in the interpreter."""
+
+    OPERATORS = {"ArgMax", "ArgMin", "LogSoftmax", "NegativeLogLikelihoodLoss", "Softmax", "SoftmaxCrossEntropyLoss"} | {
+        f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    }
+
+    def test_backend_cases(self) -> None:
+        expected = backend_run_test.listed()
+        ran = 0
+        with tempfile.TemporaryDirectory() as root, ThreadPoolExecutor(2) as pool:
+            cases = backend_run_test.folders(Path(root), self.OPERATORS)
+            for name, _, code, message in pool.map(lambda case: backend_run_test.run(case, "--device=emulated:0"), cases):
+                with self.subTest(name):
+                    self.assertEqual(code, 1 if expected.get(name, "").startswith("rounding:") else 2 if name in expected else 0, message)
+                ran += 1
+        self.assertGreater(ran, 150)
 
 
 class DeviceOption(unittest.TestCase):

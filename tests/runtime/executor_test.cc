@@ -119,6 +119,28 @@ TEST_F(Executing, WhatLooksLikeALossIsNotOne) {
             "host");
 }
 
+TEST_F(Executing, TargetsThatAreNotProbabilities) {
+  // As exporters write it, with targets below zero: one selects zero there, the other one has NaN.
+  EXPECT_EQ(places("g (float[4, 3] x, float[4, 3] t) => (y) {\n l = Log (t)\n d = Sub (l, x)\n p = Mul (t, d)\n"
+                   " o = Constant <value = float {0}> ()\n c = Greater (t, o)\n w = Where (c, p, o)\n"
+                   " y = ReduceSum <keepdims = 0> (w)\n}")
+                .at("y"),
+            "pointwise_loss kl_divergence, sum");
+  // Without a guard a target of zero is NaN, which the kernel would hide.
+  EXPECT_EQ(places("g (float[4, 3] x, float[4, 3] u) => (y) {\n t = Softmax (u)\n l = Log (t)\n d = Sub (l, x)\n"
+                   " p = Mul (t, d)\n y = ReduceSum <keepdims = 0> (p)\n}")
+                .at("y"),
+            "reduce sum");
+  // Held at -100, or not: a probability, or what it is made of.
+  EXPECT_EQ(places("g (float[4, 3] x, float[4, 3] u) => (y) {\n t = Sigmoid (u)\n p = Sigmoid (x)\n"
+                   " one = Constant <value = float {1}> ()\n h = Constant <value = float {-100}> ()\n"
+                   " q = Sub (one, p)\n a = Log (p)\n b = Log (q)\n c = Max (a, h)\n d = Max (b, h)\n"
+                   " e = Mul (t, c)\n s = Sub (one, t)\n f = Mul (s, d)\n z = Add (e, f)\n n = Neg (z)\n"
+                   " y = ReduceMean <keepdims = 0> (n)\n}")
+                .at("y"),
+            "pointwise_loss binary, mean");
+}
+
 TEST_F(Executing, WeightsScalesAndSigns) {
   const std::string_view head = "g (float[4, 3] x, float[4, 3] t, float[3] w) => (y) {\n";
   const auto with = [&](std::string_view body) { return places(fmt::format("{}{}\n}}", head, body)); };
