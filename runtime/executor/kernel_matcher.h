@@ -22,6 +22,7 @@ namespace tensorlint::runtime {
 /// are those of one run: a value whose extents they leave open is not for kernels.
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
+///   domain_calls.cc       losses of our own domain
 ///   pointwise_calls.cc    losses of elements, by what they compute
 ///   class_calls.cc        losses over classes that exporters write out
 class KernelMatcher {
@@ -74,6 +75,10 @@ class KernelMatcher {
   void add_reduction(NodeId node, kernels::ReductionKind kind);
   void add_softmax(NodeId node, bool logarithmic);
   void add_class_operator(NodeId node, bool from_scores);
+
+  // ---- domain_calls.cc
+
+  void add_domain_loss(NodeId node);
 
   // ---- pointwise_calls.cc
 

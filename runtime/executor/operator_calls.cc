@@ -45,6 +45,7 @@ bool is_arg(ReductionKind kind) { return kind == ReductionKind::kArgMax || kind 
 void KernelMatcher::add_operator(NodeId node) {
   const Operator& op = model_.op(model_.node(node));
   const std::string_view name = model_.text(op.name);
+  if (model_.text(op.domain) == "tensorlint") return add_domain_loss(node);
   if (op.function != GraphId::kNone) return leave(node, "functions of the model run in the interpreter");
   if (!model_.text(op.domain).empty() || op.schema == nullptr) return;
   for (const ReductionOperator& reduction : kReductions)

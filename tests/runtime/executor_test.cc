@@ -19,7 +19,7 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::uint64_t kMemory = std::uint64_t{64} << 20;
-constexpr std::string_view kHead = "<ir_version: 10, opset_import: [\"\": 21]>\n";
+constexpr std::string_view kHead = "<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1]>\n";
 
 class Executing : public ::testing::Test {
  protected:
@@ -158,6 +158,29 @@ TEST_F(Executing, WeightsScalesAndSigns) {
                  " r = ReduceSum <keepdims = 0> (s, one)\n y = ReduceMean <keepdims = 0> (r)")
                 .at("y"),
             "pointwise_loss squared, batch mean");
+}
+
+TEST_F(Executing, LossesOfOurDomain) {
+  const auto of = [&](std::string_view call) {
+    return places(fmt::format("g (float[6, 3] x, float[6, 3] u, float[3] w) => (y) {{\n t = Sigmoid (u)\n"
+                              " p = Sigmoid (x)\n v = Exp (w)\n l = ArgMax <axis = 1, keepdims = 0> (u)\n"
+                              " y = tensorlint.{}\n}}",
+                              call))
+        .at("y");
+  };
+  EXPECT_EQ(of("MseLoss (x, t)"), "pointwise_loss squared, mean");
+  EXPECT_EQ(of("L1Loss <reduction = \"none\"> (x, t)"), "pointwise_loss absolute, none");
+  EXPECT_EQ(of("SmoothL1Loss <beta = 0.75> (x, t)"), "pointwise_loss smooth_l1, mean");
+  EXPECT_EQ(of("HuberLoss <delta = 0.25, reduction = \"sum\"> (x, t)"), "pointwise_loss huber, sum");
+  EXPECT_EQ(of("BceLoss (p, t)"), "pointwise_loss binary, mean");
+  EXPECT_EQ(of("BceWithLogitsLoss (x, t, v)"), "pointwise_loss binary_logits, mean");
+  EXPECT_EQ(of("KlDivLoss <reduction = \"batchmean\"> (x, t)"), "pointwise_loss kl_divergence, batchmean");
+  EXPECT_EQ(of("KlDivLoss <log_target = 1> (x, u)"), "pointwise_loss kl_divergence_log, mean");
+  EXPECT_EQ(of("CrossEntropyLoss <label_smoothing = 0.25, ignore_index = 1> (x, l, v)"),
+            "class_loss cross_entropy, mean");
+  EXPECT_EQ(of("CrossEntropyLoss <reduction = \"sum\"> (x, t)"), "class_loss cross_entropy_probabilities, sum");
+  EXPECT_EQ(of("NllLoss <reduction = \"none\"> (x, l)"), "class_loss negative_log_likelihood, none");
+  EXPECT_EQ(of("MseLoss (x, w)"), "host: its operands are stretched");
 }
 
 TEST_F(Executing, EveryDtypeOfLosses) {
