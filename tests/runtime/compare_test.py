@@ -237,12 +237,12 @@ class CompareTest(unittest.TestCase):
     def test_random_nodes_are_not_compared_and_later_ones_read_what_was_drawn(self) -> None:
         text = """<ir_version: 10, opset_import: ["": 21]>
         g (float[8, 64] x, bool training, bool branch) => (float[8, 64] y) <float ratio = {0.4}> {
-          [drop] d, mask = Dropout (x, ratio, training)
+          [drop] d, mask = Dropout <seed = 1> (x, ratio, training)
           [after] a = Mul (d, d)
-          [noise] r = RandomNormalLike (a)
+          [noise] r = RandomNormalLike <seed = 1.0> (a)
           [sum] s = Add (a, r)
-          [hits] h = Bernoulli <dtype = 1> (mask_ratio)
-          [either] e = If (branch) <then_branch = drawn () => (float[8, 64] t) { t = RandomUniform <shape = [8, 64]> () },
+          [hits] h = Bernoulli <dtype = 1, seed = 1.0> (mask_ratio)
+          [either] e = If (branch) <then_branch = drawn () => (float[8, 64] t) { t = RandomUniform <shape = [8, 64], seed = 1.0> () },
             else_branch = plain () => (float[8, 64] u) { u = Exp (x) }>
           [both] b = Add (s, e)
           [out] y = Mul (b, h)
