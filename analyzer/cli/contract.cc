@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "base/output.h"
 #include "base/version.h"
 #include "passes/contract/contract.h"
+#include "passes/contract/dim_text.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -106,24 +105,7 @@ class ContractReport {
     return fmt::format("{} <= {} <= {}", dim_text(*requirement.least), subject, dim_text(*requirement.most));
   }
 
-  /// Extents without a name are called after the axis: "x.shape[1]".
-  std::string dim_text(Dim dim) const {
-    const Dim named = pool_.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
-      if (pool_.is_named(symbol)) return std::nullopt;
-      return pool_.symbol(axis_name(symbol));
-    });
-    return escape_for_display(pool_.to_text(named), kIdentifierLength);
-  }
-
-  std::string axis_name(Dim symbol) const {
-    for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
-      if (input == ValueId::kAbsent || analysis_.fact(input).kind != ValueKind::kTensor) continue;
-      const std::span<const Dim> dims = analysis_.facts().dims_of(analysis_.fact(input).shape);
-      const auto found = std::ranges::find(dims, symbol);
-      if (found != dims.end()) return fmt::format("{}.shape[{}]", model_.name_of(input), found - dims.begin());
-    }
-    return "?";
-  }
+  std::string dim_text(Dim dim) const { return contract::text_of(analysis_, dim); }
 
   Json json_of(const Requirement& requirement) {
     Json inputs = Json::array();

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "ir/graph/region_op.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::contract {
@@ -19,6 +20,8 @@ constexpr std::size_t kMaxCandidates = 24;
 constexpr std::size_t kMaxComparisons = 12;
 /// Sizes that are computed for a node: each takes some thirty evaluations.
 constexpr std::size_t kMaxFits = 512;
+/// That strides and windows leave something of it.
+constexpr std::int64_t kEnough = 4096;
 
 /// What a node reads of extents: a shape, the elements of a small tensor, the numbers of an attribute.
 struct ExtentList {
@@ -54,7 +57,7 @@ class NodeExtents {
  public:
   NodeExtents(const Prober& prober, NodeId node, const Sizes& sizes)
       : prober_(prober), pool_(prober.analysis().facts().dims()), sizes_(sizes) {
-    read(node);
+    read_all(node);
   }
 
   std::vector<Sizes> candidates() {
@@ -64,18 +67,20 @@ class NodeExtents {
     for_pairs([&](const ExtentList& open, const ExtentList& other) { match_in_turn(open, other); });
     for_pairs([&](const ExtentList& open, const ExtentList& other) { match_each(open, other); });
     for_pairs([&](const ExtentList& open, const ExtentList& other) { match_sums(open, other); });
+    for_pairs([&](const ExtentList& open, const ExtentList& other) { match_counts_by_one(open, other); });
     add_ones();
     return std::move(found_);
   }
 
   std::vector<Comparison> disagreements(const Sizes& after) const {
-    std::vector<Comparison> plain, formulas;
+    std::vector<Comparison> plain, formulas, with_number;
     const auto compare = [&](Dim a, Dim b) {
       if (a == b || a.is_unknown() || b.is_unknown() || (!is_open(a) && !is_open(b))) return;
       const auto x = prober_.evaluate(a, sizes_), y = prober_.evaluate(b, sizes_);
       if (!x || x != y || prober_.evaluate(a, after) == prober_.evaluate(b, after)) return;
       const auto is_plain = [&](Dim dim) { return pool_.is_symbol(dim) || pool_.as_constant(dim); };
-      (is_plain(a) && is_plain(b) ? plain : formulas).push_back({a, b});
+      const bool has_number = pool_.as_constant(a) || pool_.as_constant(b);
+      (is_plain(a) && is_plain(b) ? plain : (has_number ? with_number : formulas)).push_back({a, b});
     };
     for (const ExtentList& list : lists_) {
       for (const ExtentList& other : lists_) {
@@ -88,6 +93,7 @@ class NodeExtents {
       for (const ExtentList& other : lists_)
         if (&list < &other) compare(ops::element_count(pool_, list.dims), ops::element_count(pool_, other.dims));
     plain.insert(plain.end(), formulas.begin(), formulas.end());
+    plain.insert(plain.end(), with_number.begin(), with_number.end());
     if (plain.size() > kMaxComparisons) plain.resize(kMaxComparisons);
     return plain;
   }
@@ -121,6 +127,23 @@ class NodeExtents {
   }
 
  private:
+  /// What a node reads, and where an If makes it what that compares: which branch runs decides its rank.
+  void read_all(NodeId id) {
+    read(id);
+    const Model& model = prober_.analysis().model();
+    for (const ValueId operand : model.operands(model.node(id))) {
+      const NodeId producer = producer_of(operand);
+      if (producer == NodeId::kNone || region_kind(model, model.op(model.node(producer))) != RegionKind::kIf) continue;
+      const std::span<const ValueId> operands = model.operands(model.node(producer));
+      const NodeId compared = operands.empty() ? NodeId::kNone : producer_of(operands.front());
+      if (compared != NodeId::kNone) read(compared);
+    }
+  }
+
+  NodeId producer_of(ValueId value) const {
+    return value == ValueId::kAbsent ? NodeId::kNone : prober_.analysis().model().value(value).producer;
+  }
+
   void read(NodeId id) {
     const dataflow::Analysis& analysis = prober_.analysis();
     const FactStore& facts = analysis.facts();
@@ -190,13 +213,47 @@ class NodeExtents {
   }
 
   /// As many elements in both. A 0 in a shape that Reshape gets copies an extent.
-  void match_counts(const ExtentList& open, const ExtentList& other) {
+  Dim count_of(const ExtentList& other, const ExtentList& open) const {
     ops::Dims dims = other.dims;
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (pool_.is_constant(dims[i], 0) && i < open.dims.size()) dims[i] = open.dims[i];
-    const Dim count = ops::element_count(pool_, dims), own = ops::element_count(pool_, open.dims);
+    return ops::element_count(pool_, dims);
+  }
+
+  void match_counts(const ExtentList& open, const ExtentList& other) {
+    const Dim count = count_of(other, open), own = ops::element_count(pool_, open.dims);
     if (count.is_unknown() || own.is_unknown()) return;
     match(own, prober_.evaluate(count, sizes_));
+  }
+
+  /// A product that is a number, or an extent that is one: all of it in one factor, the others as small as they can be.
+  void match_counts_by_one(const ExtentList& open, const ExtentList& other) {
+    const Dim count = count_of(other, open), own = ops::element_count(pool_, open.dims);
+    if (!count.is_unknown() && !own.is_unknown()) match_by_one(own, prober_.evaluate(count, sizes_));
+    for (const Dim dim : open.dims) {
+      for (const Dim against : other.dims)
+        if (const auto number = pool_.as_constant(against)) match_by_one(dim, number);
+    }
+  }
+
+  void match_by_one(Dim dim, std::optional<std::int64_t> value) {
+    const std::vector<std::size_t> extents = extents_of(dim);
+    if (extents.size() < 2 || !value || *value < 1) return;
+    for (const std::size_t large : extents) {
+      Sizes sizes = sizes_;
+      for (const std::size_t extent : extents) sizes[extent] = extent == large ? kEnough : 1;
+      for (const std::size_t extent : extents)
+        if (extent != large && !make_positive(dim, extent, sizes)) return;
+      if (fit_one(dim, *value, large, sizes)) add(std::move(sizes));
+    }
+  }
+
+  /// The least size with which the dim is not 0: strides divide it.
+  bool make_positive(Dim dim, std::size_t extent, Sizes& sizes) const {
+    constexpr std::int64_t kMostOfStride = 64;
+    for (; sizes[extent] <= kMostOfStride; sizes[extent] *= 2)
+      if (const auto value = prober_.evaluate(dim, sizes); value && *value > 0) return true;
+    return false;
   }
 
   /// The parts that an axis is split into.
@@ -251,6 +308,9 @@ class NodeExtents {
     Sizes sizes = sizes_;
     for (const std::size_t extent : all) sizes[extent] = 1;
     add(std::move(sizes));
+    for (const ExtentList& list : lists_)
+      for (const Dim dim : list.dims)
+        if (!pool_.is_symbol(dim)) match(dim, 1);
   }
 
   /// Gives the extents in `dim` the one size that makes it `value`; false, and leaves them, where there is none.
@@ -301,17 +361,55 @@ std::optional<Restored> restored(const Prober& prober, const Comparison& compari
   if (!left || !right || *left == *right) return std::nullopt;
   const std::vector<std::size_t> of_left = extents_of(prober, comparison.left);
   const std::vector<std::size_t> of_right = extents_of(prober, comparison.right);
-  // Of extents that only one side depends on.
-  const auto fit = [&](Dim side, std::int64_t value, std::span<const std::size_t> extents,
-                       std::span<const std::size_t> others) -> std::optional<Restored> {
+  const auto has = [](const std::vector<std::size_t>& extents, std::size_t extent) {
+    return std::ranges::find(extents, extent) != extents.end();
+  };
+  // Of extents that only one side depends on. What changed moves the other side: that its own side can be moved back
+  // says nothing of the other, unless that is a number.
+  const auto fit = [&](Dim side, std::int64_t value, const std::vector<std::size_t>& extents,
+                       const std::vector<std::size_t>& others) -> std::optional<Restored> {
+    if (has(extents, changed) && !has(others, changed) && !others.empty()) return std::nullopt;
     for (const std::size_t extent : extents) {
-      if (extent == changed || std::ranges::find(others, extent) != others.end()) continue;
+      if (extent == changed || has(others, extent)) continue;
       if (auto found = fitted(prober, side, value, extent, sizes)) return Restored{std::move(*found), extent};
     }
     return std::nullopt;
   };
   if (auto found = fit(comparison.right, *left, of_right, of_left)) return found;
   return fit(comparison.left, *right, of_left, of_right);
+}
+
+std::optional<Comparison> joint_number(Prober& prober, NodeId node, std::size_t extent, const Sizes& working) {
+  const auto has = [](const std::vector<std::size_t>& extents, std::size_t wanted) {
+    return std::ranges::find(extents, wanted) != extents.end();
+  };
+  const auto runs = [&](const Sizes& sizes) {
+    const Probe* probe = prober.probe(sizes);
+    return probe != nullptr && probe->runs();
+  };
+  Sizes changed = working;
+  // Far enough that a division does not round to the same.
+  constexpr std::int64_t kFar = 64;
+  changed[extent] = kFar * working[extent];
+  for (Comparison comparison : disagreements(prober, node, working, changed)) {
+    std::vector<std::size_t> extents = extents_of(prober, comparison.left);
+    if (extents.empty()) {
+      std::swap(comparison.left, comparison.right);
+      extents = extents_of(prober, comparison.left);
+    }
+    if (!extents_of(prober, comparison.right).empty() || extents.size() < 2 || !has(extents, extent)) continue;
+    for (const std::size_t mover : extents) {
+      const std::int64_t size = working[mover];
+      for (const std::int64_t other : {2 * size, size / 2, 3 * size, size / 3, size / 5, std::int64_t{1}}) {
+        if (other < 1 || other == size) continue;
+        Sizes sizes = working;
+        sizes[mover] = other;
+        const auto met = restored(prober, comparison, mover, sizes);
+        if (met && (mover == extent || met->extent == extent) && runs(met->sizes)) return comparison;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<std::size_t> extents_of(const Prober& prober, Dim dim) {

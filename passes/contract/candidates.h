@@ -43,6 +43,10 @@ struct Restored {
 std::optional<Restored> restored(const Prober& prober, const Comparison& comparison, std::size_t changed,
                                  const Sizes& sizes);
 
+/// A formula of the extent and others (left) that has to be a number (right) at a node that fails for other sizes of
+/// the extent than the working one: the other extents in it can make up for this one.
+std::optional<Comparison> joint_number(Prober& prober, NodeId node, std::size_t extent, const Sizes& working);
+
 /// The open extents that a dim depends on.
 std::vector<std::size_t> extents_of(const Prober& prober, Dim dim);
 

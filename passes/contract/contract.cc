@@ -92,11 +92,27 @@ class ContractSearch {
     return false;
   }
 
+  /// A formula of the extent and others is a number, whichever of them makes it so.
+  bool add_joint_number(std::size_t extent) {
+    for (const std::int64_t size : {2 * working_[extent], 64 * working_[extent]}) {
+      const Sizes changed = with(extent, size);
+      const NodeId node = failing(changed);
+      const auto joint = node == NodeId::kNone ? std::nullopt : joint_number(prober_, node, extent, working_);
+      if (!joint) continue;
+      add_equality(extent, *joint, node, changed);
+      relations_.push_back(*joint);
+      return true;
+    }
+    return false;
+  }
+
   bool is_symbol(Dim dim) const { return facts_.dims().is_symbol(dim); }
 
   void add_equality(std::size_t extent, const Comparison& comparison, NodeId node, const Sizes& changed) {
     Requirement equality{.kind = RequirementKind::kEqual, .node = node};
-    const bool is_left = is_symbol(comparison.left) || !is_symbol(comparison.right);
+    const auto is_number = [&](Dim dim) { return extents_of(prober_, dim).empty(); };
+    const bool is_left = !is_number(comparison.left) &&
+                         (is_symbol(comparison.left) || !is_symbol(comparison.right) || is_number(comparison.right));
     equality.subject = is_left ? comparison.left : comparison.right;
     equality.equals = is_left ? comparison.right : comparison.left;
     Sizes stretched = changed;
@@ -120,7 +136,7 @@ class ContractSearch {
     const std::int64_t size = working_[extent];
     for (int round = 0; round < kMaxRelations && !runs(extent, 2 * size); ++round)
       if (is_spent_ || !find_relation(extent, with(extent, 2 * size))) break;
-    if (is_factor(extent)) return;
+    if (is_factor(extent) || add_joint_number(extent)) return;
     const bool above = runs(extent, size + 1), below = size > 1 && runs(extent, size - 1);
     if (is_spent_) return;
     if (above || below) {
@@ -221,7 +237,18 @@ class ContractSearch {
       bound.least = facts_.dims().constant(least);
       if (bound.node == NodeId::kNone) bound.node = failing(with(extent, least - step));
     }
-    if ((bound.least || bound.most) && !is_spent_) contract_.requirements.push_back(std::move(bound));
+    if (!bound.least && !bound.most) return;
+    bound.is_exact = !bound.least || !is_stretched_below(extent, bound);
+    if (!is_spent_) contract_.requirements.push_back(std::move(bound));
+  }
+
+  /// A smaller size runs, since something that follows from it is 1 and broadcasting stretches that.
+  bool is_stretched_below(std::size_t extent, const Requirement& bound) {
+    const auto least = facts_.dims().as_constant(*bound.least);
+    return std::ranges::any_of(extents_read(prober_, bound.node), [&](Dim dim) {
+      const auto stretched = fitted(prober_, dim, 1, extent, working_);
+      return stretched && least && (*stretched)[extent] < *least && runs(*stretched);
+    });
   }
 
   /// The last multiple of `step` that runs, between `good`, which does, and `bad`, which does not.

@@ -1,6 +1,7 @@
 #include "passes/contract/demanding_calls.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
@@ -91,16 +92,19 @@ class DemandingCalls {
   }
   bool is_open(Dim dim) const { return !dim.is_unknown() && !facts_.dims().as_constant(dim); }
 
-  /// Each open extent of the shape is one of a result, or an element.
+  /// Each open extent of the shape is one of a result as often, or an element.
   bool keeps(std::span<const ValueId> results, ShapeId shape) const {
-    return std::ranges::all_of(facts_.dims_of(shape), [&](Dim dim) {
-      return !is_open(dim) || std::ranges::any_of(results, [&](ValueId result) { return has(result, dim); });
+    const std::span<const Dim> dims = facts_.dims_of(shape);
+    return std::ranges::all_of(dims, [&](Dim dim) {
+      return !is_open(dim) || std::ranges::any_of(results, [&](ValueId result) {
+        return has(result, dim, std::ranges::count(dims, dim));
+      });
     });
   }
-  bool has(ValueId result, Dim dim) const {
+  bool has(ValueId result, Dim dim, std::ptrdiff_t times) const {
     if (result == ValueId::kAbsent) return false;
     const Fact& fact = analysis_.fact(result);
-    if (std::ranges::find(facts_.dims_of(fact.shape), dim) != facts_.dims_of(fact.shape).end()) return true;
+    if (std::ranges::count(facts_.dims_of(fact.shape), dim) >= times) return true;
     const Content* content = facts_.content(fact.content);
     return content != nullptr && std::ranges::find(content->integers, dim) != content->integers.end();
   }

@@ -14,8 +14,9 @@
 namespace tensorlint::contract {
 namespace {
 
-/// Sizes that a division rounds to the same are one: at most a fourth of the size. A wider interval is a bound.
-constexpr std::int64_t kWidth = 4;
+/// Sizes that a division rounds to the same are one: at most half of the size, as where 8 to 15 rows are pooled to one.
+/// A wider interval is a bound.
+constexpr std::int64_t kWidth = 2;
 
 /// Solving so many nodes twice more takes less time than starting the program.
 constexpr std::size_t kSmallModel = 512;
@@ -76,8 +77,11 @@ class SingleSizeSearch {
     }
     if (is_free_[extent] || is_spent_) return std::nullopt;
     const std::int64_t least = last_running(extent, -1), most = last_running(extent, 1);
-    if (is_spent_ || (most - least) * kWidth > most) return std::nullopt;
-    return described(extent, least, most);
+    if (is_spent_) return std::nullopt;
+    std::optional<SingleSize> single = described(extent, least, most);
+    const bool is_narrow = (most - least) * kWidth <= most && (most > 1 || least == most);
+    if (!single || (!single->formula && !is_narrow)) return std::nullopt;
+    return single;
   }
 
   /// What the node that fails compares the extent with may be another open extent, or a formula of some.
@@ -116,12 +120,17 @@ class SingleSizeSearch {
     };
     const auto reader = std::ranges::find_if(probe->failures, reads_it);
     const Failure& failure = reader == probe->failures.end() ? probe->failures.front() : *reader;
-    return SingleSize{.extent = prober_.extents()[extent],
+    SingleSize single{.extent = prober_.extents()[extent],
                       .least = least,
                       .most = most,
                       .tried = tried,
                       .solved = std::make_shared<const dataflow::Analysis>(prober_.solve(sizes)),
                       .violation = failure.violation};
+    if (const auto joint = joint_number(prober_, failure.node, extent, working_)) {
+      single.formula = joint->left;
+      single.value = prober_.evaluate(joint->left, working_).value_or(0);
+    }
+    return single;
   }
 
   Prober& prober_;

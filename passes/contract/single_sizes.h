@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "passes/contract/open_extent.h"
@@ -10,11 +11,13 @@
 namespace tensorlint::contract {
 
 /// An open extent with which the model runs at one size only, or at the few next to each other that a division rounds
-/// to the same.
+/// to the same, or only where a formula of it and others is a number.
 struct SingleSize {
   OpenExtent extent;
   std::int64_t least = 0, most = 0;  ///< the sizes that run
-  std::int64_t tried = 0;            ///< one that does not
+  std::optional<Dim> formula{};      ///< of the analysis: is `value`, whatever the sizes are that make it so
+  std::int64_t value = 0;
+  std::int64_t tried = 0;  ///< one that does not
   /// Solved with that one, and what fails first.
   std::shared_ptr<const dataflow::Analysis> solved;
   std::size_t violation = 0;

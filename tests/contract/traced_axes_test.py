@@ -46,7 +46,8 @@ class TracedAxesTest(unittest.TestCase):
                 expected = []
                 for (name, axis), (least, most) in case.axes.items():
                     sizes = str(most) if least == most else f"{least} to {most}"
-                    expected.append((f"axis {axis} of `{name}` is declared ", f" runs only with {sizes}"))
+                    runs = f"where {case.formula}" if case.formula else f"with {sizes}"
+                    expected.append((f"axis {axis} of `{name}` is declared ", f" runs only {runs}"))
                 self.assertEqual(len(messages), len(expected), messages)
                 for message, (first, last) in zip(messages, sorted(expected), strict=True):
                     self.assertTrue(message.startswith(first), message)

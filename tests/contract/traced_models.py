@@ -233,6 +233,7 @@ class Traced:
     build: Callable[[Builder, bool], str]
     axes: dict[tuple[str, int], tuple[int, int]]  # by input and axis: the sizes that run
     node: str
+    formula: str = ""  # that has to be a number, where several sizes of the axes make it that
 
     @property
     def name(self) -> str:
@@ -251,7 +252,7 @@ TRACED = [
     Traced(position_table, one("ids", 1, SEQUENCE), "positions"),
     Traced(rotary_table, one("x", 2, SEQUENCE), "rotate"),
     Traced(batch_in_heads, one("x", 0, BATCH), "residual"),
-    Traced(sequence_in_view, one("x", 0, BATCH) | one("x", 1, SEQUENCE), "view"),
+    Traced(sequence_in_view, one("x", 0, BATCH) | one("x", 1, SEQUENCE), "view", "5*batch*sequence is 240"),
     Traced(state_of_lstm, one("x", 1, BATCH), "lstm"),
     Traced(state_of_gru, one("x", 1, BATCH), "gru"),
     Traced(causal_mask, one("x", 1, SEQUENCE), "mask"),

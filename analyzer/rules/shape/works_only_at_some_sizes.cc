@@ -5,6 +5,7 @@
 #include "analyzer/findings/violation_text.h"
 #include "analyzer/rules/rule.h"
 #include "base/escape.h"
+#include "passes/contract/dim_text.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -29,13 +30,21 @@ class WorksOnlyAtSomeSizes : public Rule {
     const std::string name = is_named ? quoted_for_people(dims.to_text(single.extent.symbol)) : "dynamic";
     const std::string sizes = single.least == single.most ? fmt::format("{}", single.most)
                                                           : fmt::format("{} to {}", single.least, single.most);
-    out.report(failure.node, fmt::format("axis {} of {} is declared {}, and the model runs only with {}",
-                                         single.extent.axis, input, name, sizes))
+    const std::string runs =
+        single.formula ? fmt::format("where {} is {}", contract::text_of(analysis, *single.formula), single.value)
+                       : "with " + sizes;
+    const std::string fix =
+        single.formula
+            ? fmt::format("compute the shape from the shape of {}, or declare each of these axes with its extent",
+                          input)
+            : fmt::format("compute what has the size {} from the shape of {}, or declare the axis with that extent",
+                          sizes, input);
+    out.report(failure.node, fmt::format("axis {} of {} is declared {}, and the model runs only {}", single.extent.axis,
+                                         input, name, runs))
         .value(single.extent.input)
         .note_at(failure.node, fmt::format("with {}{}: {}", is_named ? name + " = " : "", single.tried,
                                            findings::violation_text(*single.solved, failure)))
-        .fix(fmt::format("compute what has the size {} from the shape of {}, or declare the axis with that extent",
-                         sizes, input));
+        .fix(fix);
   }
 };
 
