@@ -48,11 +48,11 @@ def faults(file):
     return found
 
 
-def python_frames(trace):
-    """Frames of the programs alone, as a reader has them: relative to the repository, without the lines' text."""
+def python_frames(trace, folder=FOLDER, sources=SOURCES):
+    """Frames of the files in a folder alone, as a reader has them: relative to the repository, without the lines' text."""
     frames = re.findall(r'File "([^"]*)", line (\d+), in (\w+)', trace)
-    kept = [(os.path.basename(file), line, name) for file, line, name in frames if os.path.dirname(file) == FOLDER]
-    return "\n".join(f'File "{SOURCES}/{file}", line {line}, in {name}' for file, line, name in kept)
+    kept = [(os.path.basename(file), line, name) for file, line, name in frames if os.path.dirname(file) == folder]
+    return "\n".join(f'File "{sources}/{file}", line {line}, in {name}' for file, line, name in kept)
 
 
 def nodes_of(graph):
