@@ -23,7 +23,8 @@ FUNCTIONS = [
     ("Atanh", "atanh", (-0.9999, 0.9999)), ("Cos", "cos", (-1e4, 1e4)), ("Cosh", "cosh", EVERYWHERE), ("Elu", "elu", EVERYWHERE),
     ("Erf", "erf", (-6, 6)), ("Exp", "exp", EVERYWHERE), ("Gelu", "gelu", (-12, 100)), ("HardSigmoid", "hard_sigmoid", (-4, 4)), ("HardSwish", "hard_swish", (-6, 6)),
     ("Log", "log", (1e-30, 1e30)), ("Mish", "mish", (-80, 80)), ("Selu", "selu", EVERYWHERE), ("Sigmoid", "sigmoid", EVERYWHERE), ("Sin", "sin", (-1e4, 1e4)),
-    ("Sinh", "sinh", EVERYWHERE), ("Softplus", "softplus", EVERYWHERE), ("Softsign", "softsign", (-1e6, 1e6)), ("Swish", "swish", EVERYWHERE), ("Tan", "tan", (-1e4, 1e4)), ("Tanh", "tanh", (-20, 20)),
+    ("Sinh", "sinh", EVERYWHERE), ("Softplus", "softplus", EVERYWHERE), ("Softsign", "softsign", (-1e6, 1e6)), ("Swish", "swish", EVERYWHERE),
+    ("Tan", "tan", (-1e4, 1e4)), ("Tanh", "tanh", (-20, 20)),
 ]
 COUNT = 1 << 20
 ROUNDOFF = 2.0**-24
