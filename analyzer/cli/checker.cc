@@ -121,6 +121,9 @@ void Checker::check_model(std::size_t input, const InputSettings& settings, find
   report.left_out = results.left_out;
   report.in_baseline = results.in_baseline;
   report.gone = results.gone;
+  report.is_partial = results.is_partial;
+  const Meter& meter = pipeline.results().meter();
+  report.work = {meter.steps(), meter.steps_allowed(), meter.most_memory(), meter.memory_allowed()};
   if (written_ != nullptr) write_into_baseline(report);
   if (settings.config != nullptr) {
     suppressions_.note(input, settings.config->path, settings, results);

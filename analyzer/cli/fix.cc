@@ -103,6 +103,7 @@ int run_fix(const FixOptions& given) {
   pipeline::Options pipeline_options = *settings;
   pipeline_options.filter.baseline = nullptr;  // what is known can be fixed too
   auto pipeline = std::make_unique<pipeline::Pipeline>(std::move(*read), pipeline_options);
+  pipeline_options.analysis.meter = pipeline->results().shared_meter();  // all rounds are work for one input
   pipeline::CheckResults left = pipeline->check();
   fixes::FixPlan plan = fixes::plan_fixes(pipeline->model(), left.findings, options.unsafe);
   std::string before;  // as text

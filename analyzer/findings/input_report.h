@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,11 +33,20 @@ struct InputReport {
   std::size_t left_out = 0;     ///< of these, findings of rules that it does not select
   std::size_t in_baseline = 0;  ///< places that are known; not in `counts`
   std::size_t gone = 0;         ///< of the baseline, no longer found
+  bool is_partial = false;      ///< the input needs more work than its size allows: there may be more to find
 
   struct Seconds {
     double load = 0, infer = 0, rules = 0, total = 0;
   } seconds;
   std::uint64_t peak_rss_bytes = 0;  ///< of the process so far
+  struct Work {
+    std::uint64_t steps = 0, steps_allowed = 0, memory = 0, memory_allowed = 0;
+  } work;  ///< of the input's meter
+
+  /// In words, for people; empty where all was examined.
+  std::string_view partial_text() const {
+    return is_partial ? "only a part was examined: the model needs more work than its size allows" : "";
+  }
 
   std::size_t omitted() const { return counts.total() - findings.size(); }
 };

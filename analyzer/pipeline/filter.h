@@ -29,6 +29,7 @@ struct CheckResults {
   std::vector<std::size_t> suppressed;  ///< findings taken away, by suppression of the options
   std::size_t in_baseline = 0;          ///< places taken away
   std::size_t gone = 0;                 ///< in the baseline, and no longer found
+  bool is_partial = false;              ///< PassResults::is_partial
 };
 
 /// Takes away what is not to be reported: findings of rules that are not selected, what comments and the options

@@ -118,6 +118,7 @@ std::string check_json(std::span<const findings::InputReport> inputs, bool timin
     Json json = {{"path", identifier(input.path)}, {"status", input.checked ? "checked" : "failed"}};
     if (input.checked) {
       json["nodes"] = input.nodes;
+      if (input.is_partial) json["partial"] = input.partial_text();
     } else {
       json["error"] = prose(input.error);
     }
@@ -138,6 +139,10 @@ std::string check_json(std::span<const findings::InputReport> inputs, bool timin
                          {"rules", input.seconds.rules},
                          {"total", input.seconds.total}};
       json["peak_rss_bytes"] = input.peak_rss_bytes;
+      json["work"] = {{"steps", input.work.steps},
+                      {"steps_allowed", input.work.steps_allowed},
+                      {"memory", input.work.memory},
+                      {"memory_allowed", input.work.memory_allowed}};
     }
     input_list.push_back(std::move(json));
     for (const findings::Finding& finding : input.findings) findings.push_back(to_json(finding));

@@ -35,6 +35,7 @@ class TextReport {
       if (number > kShownInfos) line("{} more of {} in {}", number - kShownInfos, code, escape_for_display(input.path));
     if (input.omitted() > 0)
       line("{} more findings in {} are not shown (--max-findings)", input.omitted(), escape_for_display(input.path));
+    if (input.is_partial) line("{}: {}", escape_for_display(input.path), input.partial_text());
     counts_ += input.counts;
     places_ += input.places;
     suppressed_ += input.suppressed;

@@ -31,6 +31,10 @@ class LossOfNode {
   std::unordered_map<NodeId, const losses::LossSite*> sites_;
 };
 
+/// Passes that compare extents, or follow runs: what they found in a search that ended early may be wrong.
+constexpr passes::PassSet kSearches{passes::Pass::kLosses, passes::Pass::kPlacement, passes::Pass::kRuntimeCost,
+                                    passes::Pass::kGradientReach, passes::Pass::kSingleSizes};
+
 /// Words all violations; those that follow from others are listed in `followers`.
 void report_violations(const passes::PassResults& known, const RuleSelection& selection, Reporter& out,
                        std::vector<Follower>& followers) {
@@ -43,6 +47,10 @@ void report_violations(const passes::PassResults& known, const RuleSelection& se
   consequences.follow_all();
   ViolationReporter reporter(selection, out);
   for (const dataflow::NodeViolation& violation : analysis.violations()) {
+    if (analysis.facts().meter().is_spent()) {
+      if (!selection.is_restricted()) out.count(violation);
+      continue;
+    }
     ViolationCase found{.analysis = analysis,
                         .at = violation,
                         .loss = site_of(violation.node),
@@ -76,6 +84,7 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
   for (const NodeId id : ids_below<NodeId>(model.nodes.size())) {
     const std::vector<const Rule*>& rules = wanted[model.node(id).op];
     if (rules.empty() || !analysis.is_visited(id)) continue;
+    if (analysis.facts().meter().is_spent()) return;
     const NodeCall call(analysis, id);
     for (const Rule* rule : rules) {
       out.set_rule(rule->info());
@@ -144,10 +153,13 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   const std::size_t limit = selection.limit() + analysis.model().comments.size();
   Reporter out(analysis, places, [&selection](std::string_view code) { return selection.severity(code); }, limit);
   std::vector<Follower> followers;
+  const bool is_partial = known.meter().is_partial();
+  known.meter().begin_reports();
   report_violations(known, selection, out, followers);
   check_nodes(analysis, selection, out);
   for (const Rule* rule : all_rules()) {
-    if (!selection.runs(rule->info())) continue;
+    if (!selection.runs(rule->info()) || known.meter().is_spent()) continue;
+    if (is_partial && rule->needs().intersects(kSearches)) continue;
     out.set_rule(rule->info());
     if (rule->needs().has(passes::Pass::kLosses))
       for (const losses::LossSite& loss : known.losses()) rule->check_loss(analysis, loss, out);

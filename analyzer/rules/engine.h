@@ -45,6 +45,7 @@ class RuleSelection {
   bool runs(const RuleInfo& rule) const { return allows(rule) || left_out_.contains(rule.code); }
   std::optional<findings::Severity> severity(std::string_view code) const;
   std::size_t limit() const { return limit_; }
+  bool is_restricted() const { return chosen_ || !ignored_.empty(); }
   const std::string& source_root() const { return source_root_; }
 
  private:
@@ -70,7 +71,7 @@ struct Follower {
 struct RuleResults {
   std::vector<findings::Finding> findings;  ///< sorted, each once
   std::vector<Follower> followers;
-  findings::SeverityCounts omitted;  ///< past the caps
+  findings::SeverityCounts omitted;  ///< past the caps, or the work that the input may cost
   std::size_t omitted_places = 0;    ///< past the caps, of findings that are counted
 };
 

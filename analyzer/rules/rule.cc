@@ -187,12 +187,14 @@ FindingBuilder& FindingBuilder::place(findings::SourceLocation place) {
 }
 
 FindingBuilder& FindingBuilder::note(std::string message) {
+  reporter_.charge(message.size());
   if (finding_ != nullptr) finding_->notes.push_back({.message = std::move(message), .node = {}, .place = {}});
   return *this;
 }
 
 FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
   if (finding_ == nullptr) return *this;
+  reporter_.charge(message.size());
   finding_->notes.push_back({.message = std::move(message),
                              .node = reporter_.analysis().model().label(node),
                              .place = reporter_.locations().of(node).place});
@@ -226,11 +228,17 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
 
 FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability applicability,
                                     std::vector<GraphEdit> edits) {
+  reporter_.charge(message.size() + Reporter::kStepsPerText * edits.size());
   if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }
 
 findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
+  if (analysis_.facts().meter().is_spent()) {  // what the rule compared may have been cut off
+    last_ = nullptr;
+    last_is_omitted_ = false;
+    return nullptr;
+  }
   if (const auto chosen = severities_(rule_->code)) severity = *chosen;
   if (per_rule_[rule_->code]++ >= limit_) {
     ++omitted_[severity];
@@ -239,6 +247,7 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
     last_severity_ = severity;
     return nullptr;
   }
+  charge(0);
   findings::Finding& finding = findings_.emplace_back();
   last_ = &finding;
   explained_.clear();
@@ -266,6 +275,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   const Model& model = analysis_.model();
   findings::Finding* finding = add(severity, node == NodeId::kNone ? GraphId::kMain : model.node(node).graph);
   if (finding == nullptr) return {finding, *this};
+  charge(message.size());
   finding->message = std::move(message);
   if (node == NodeId::kNone) return {finding, *this};
   const Node& at = model.node(node);
@@ -302,6 +312,11 @@ FindingBuilder Reporter::report_graph(findings::Severity severity, GraphId graph
   findings::Finding* finding = add(severity, graph);
   if (finding != nullptr) finding->message = std::move(message);
   return {finding, *this};
+}
+
+void Reporter::count(const dataflow::NodeViolation& violation) {
+  const bool fails = violation.certainty == ops::Certainty::kMust && !ops::is_about_declared_shape(violation.kind());
+  ++omitted_[fails ? findings::Severity::kError : findings::Severity::kWarning];
 }
 
 bool Reporter::first(std::string_view key) { return seen_.insert(fmt::format("{} {}", rule_->code, key)).second; }

@@ -156,7 +156,7 @@ class FindingBuilder {
   Reporter& reporter_;
 };
 
-/// Takes the findings of one input. A rule reports under its own name.
+/// Takes the findings of one input, and charges its meter for them. A rule reports under its own name.
 class Reporter {
  public:
   using Severities = std::function<std::optional<findings::Severity>(std::string_view code)>;
@@ -199,16 +199,21 @@ class Reporter {
   const dataflow::Analysis& analysis() const { return analysis_; }
   findings::LocationResolver& locations() { return places_; }
   std::vector<findings::Finding> take();
+  /// A violation that is not reported any more: the input's meter is spent.
+  void count(const dataflow::NodeViolation& violation);
   /// Findings past the cap of one rule, counted but not kept.
   const findings::SeverityCounts& omitted() const { return omitted_; }
   /// Places past the cap, of findings that are kept or counted as omitted.
   std::size_t omitted_places() const { return omitted_places_; }
 
   static constexpr std::size_t kMaxFindingsPerRule = 1000;
+  /// A finding, a note, an edit: names and places are looked up, escaped and printed.
+  static constexpr std::size_t kStepsPerText = 256;
 
  private:
   friend class FindingBuilder;
   findings::Finding* add(findings::Severity severity, GraphId graph);
+  void charge(std::size_t text) const { analysis_.facts().meter().charge(kStepsPerText + text); }
   /// A key of the last finding. Past the cap one that is known makes a place of what was counted as a finding.
   void note_cause(const std::string& key);
 

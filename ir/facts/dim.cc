@@ -25,14 +25,18 @@ std::string_view to_text(Unknown reason) {
       return "branches or iterations disagree";
     case Unknown::kUnknownOperator:
       return "the operator that makes it is not known";
+    case Unknown::kBudget:
+      return "the input needs more work than its size allows";
     case Unknown::kTainted:
       return "follows from something that failed";
   }
   return "";
 }
 
-DimPool::DimPool() : impl_(std::make_unique<Impl>()) {}
+DimPool::DimPool(std::shared_ptr<Meter> meter) : impl_(std::make_unique<Impl>(std::move(meter))) {}
 DimPool::~DimPool() = default;
+
+const std::shared_ptr<Meter>& DimPool::shared_meter() const { return impl_->meter; }
 
 Dim DimPool::constant(std::int64_t value) { return impl_->constant(value); }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/meter.h"
+
 namespace tensorlint {
 
 /// Why a dim or an element is not known; kept so that `why` and reports can say it.
@@ -19,6 +21,7 @@ enum class Unknown : std::uint8_t {
   kLoopCarried,      ///< changes from iteration to iteration
   kJoined,           ///< branches disagree
   kUnknownOperator,  ///< the operator that makes it is not known
+  kBudget,           ///< past the work that the input may cost
   kTainted,          ///< follows from something that failed
 };
 
@@ -59,9 +62,12 @@ struct Bounds {
 /// Hash-consed dims of one input. Not thread-safe; ids mean nothing outside their pool.
 /// Polynomials over sorted atoms (symbols and opaque floor division, modulo, minimum, maximum, broadcast), at most 16
 /// terms, degree 4 and nesting 16; past the caps the result is unknown. All arithmetic is checked: overflow is unknown.
+/// Each operation charges the meter for the terms that it makes and looks at; where that is spent, arithmetic other
+/// than that of small constants is unknown, and what is asked of dims stays exact.
 class DimPool {
  public:
-  DimPool();
+  /// `meter`: of the input.
+  explicit DimPool(std::shared_ptr<Meter> meter = std::make_shared<Meter>());
   ~DimPool();
   DimPool(const DimPool&) = delete;
   DimPool& operator=(const DimPool&) = delete;
@@ -121,6 +127,9 @@ class DimPool {
 
   /// Every symbol made after this call has an id of at least its result.
   std::uint32_t checkpoint() const;
+
+  /// Of the input; never null.
+  const std::shared_ptr<Meter>& shared_meter() const;
 
   /// "3", "N", "2*N + 1", "floor(N/2)"; "?" for an unknown or a fresh symbol. Cut off behind 4,096 bytes.
   std::string to_text(Dim dim) const;

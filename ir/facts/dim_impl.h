@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,6 +79,10 @@ inline bool is_infinite(std::int64_t end) { return end == kMin || end == kMax; }
 /// What stands behind a DimPool; private to this folder. Polynomials and atoms are interned: dim_terms.cc. What is
 /// asked of a whole expression, part by part: dim_walks.cc.
 struct DimPool::Impl {
+  explicit Impl(std::shared_ptr<Meter> of_input) : meter(std::move(of_input)), memory(*meter) {}
+
+  std::shared_ptr<Meter> meter;
+  KeptMemory memory;
   std::deque<Polynomial> polynomials;  // at id - kFirstInterned
   std::deque<Atom> atoms;
   std::unordered_multimap<std::uint64_t, std::uint32_t> polynomial_index;
@@ -91,6 +96,9 @@ struct DimPool::Impl {
   }
 
   const Polynomial& interned(Dim dim) const { return polynomials[dim.id() - Dim::kFirstInterned]; }
+
+  void charge(std::size_t steps) const { meter->charge(steps); }
+  bool is_spent() const { return meter->is_spent(); }
 
   Dim constant(std::int64_t value) {
     if (value >= 0 && value < static_cast<std::int64_t>(Dim::kInlineConstant))

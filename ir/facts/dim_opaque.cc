@@ -160,6 +160,7 @@ std::vector<Dim> DimPool::Impl::leaves(AtomKind kind, Dim a, Dim b) const {
   while (!pending.empty() && seen.size() < 4 * kMaxLeaves) {
     const Dim next = pending.back();
     pending.pop_back();
+    charge(4 + seen.size());
     if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
     seen.push_back(next);
     const Atom* nested = bare_atom(next, kind);

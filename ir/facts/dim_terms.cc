@@ -29,12 +29,16 @@ Bounds product_of(Bounds a, Bounds b) {
   return {*std::min_element(std::begin(ends), std::end(ends)), *std::max_element(std::begin(ends), std::end(ends))};
 }
 
+/// Of a node of a standard hash table, and its bucket.
+constexpr std::size_t kIndexEntry = 48;
+
 bool by_monomial(const Term& x, const Term& y) { return x.monomial < y.monomial; }
 
 }  // namespace
 
 std::vector<Term> DimPool::Impl::terms(Dim dim) const {
   const auto value = inline_constant(dim);
+  charge(value ? 2 : 4 + 2 * interned(dim).terms.size());
   if (!value) return interned(dim).terms;
   if (*value == 0) return {};
   return {Term{Monomial{}, *value}};
@@ -66,6 +70,7 @@ Dim DimPool::Impl::intern(std::vector<Term> terms) {
 }
 
 Dim DimPool::Impl::lookup(std::vector<Term> terms) {
+  charge(6 + 2 * terms.size());
   std::uint64_t hash = terms.size();
   for (const Term& term : terms) {
     hash = table_hash(hash, static_cast<std::uint64_t>(term.coefficient));
@@ -74,6 +79,8 @@ Dim DimPool::Impl::lookup(std::vector<Term> terms) {
   const auto [first, last] = polynomial_index.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (polynomials[it->second].terms == terms) return Dim::from_id(it->second + Dim::kFirstInterned);
+  charge(24 + 12 * terms.size());
+  memory.add(sizeof(Polynomial) + terms.capacity() * sizeof(Term) + kIndexEntry);
   Polynomial polynomial;
   polynomial.bounds = bounds_of(terms, false);
   polynomial.bounds_from_two = bounds_of(terms, true);
@@ -120,6 +127,7 @@ void DimPool::Impl::add_symbols(const Atom& atom, FewSymbols& to) const {
 }
 
 Dim DimPool::Impl::atom_dim(Atom atom) {
+  charge(8 + atom.name.size() / 8);
   std::uint64_t hash = table_hash(static_cast<std::uint64_t>(atom.kind), atom.a.id());
   hash = table_hash(table_hash(table_hash(hash, atom.b.id()), atom.site), atom.slot);
   hash = table_hash(hash, table_hash(atom.name));
@@ -130,6 +138,8 @@ Dim DimPool::Impl::atom_dim(Atom atom) {
         known.slot == atom.slot && known.name == atom.name)
       return known.dim;
   }
+  charge(24 + atom.name.size() / 8);
+  memory.add(sizeof(Atom) + atom.name.capacity() + kIndexEntry);
   const auto id = static_cast<AtomId>(atoms.size());
   atoms.push_back(std::move(atom));
   atom_index.emplace(hash, id);
@@ -157,6 +167,7 @@ Dim DimPool::Impl::symbol(AtomKind kind, std::string_view name, std::uint64_t si
 }
 
 Dim DimPool::Impl::opaque(AtomKind kind, Dim a, Dim b, Bounds bounds_all, Bounds bounds_two) {
+  if (is_spent()) return Dim(Unknown::kBudget);
   const int depth = 1 + std::max(nesting(a), nesting(b));
   if (depth > kMaxNesting) return Dim(Unknown::kTooComplex);
   return atom_dim(Atom{.kind = kind,
@@ -176,6 +187,7 @@ Dim DimPool::Impl::combine(Dim a, Dim b, std::int64_t scale) {
   if (a.is_unknown()) return a;
   if (b.is_unknown()) return b;
   if (const auto x = inline_constant(a), y = inline_constant(b); x && y) return constant(*x + *y * scale);
+  if (is_spent()) return Dim(Unknown::kBudget);
   const std::vector<Term> left = terms(a), right = terms(b);
   std::vector<Term> sum;
   sum.reserve(left.size() + right.size());
@@ -200,7 +212,9 @@ Dim DimPool::Impl::multiply(Dim a, Dim b) {
   if (a.is_unknown()) return a;
   if (b.is_unknown()) return b;
   if (const auto x = inline_constant(a), y = inline_constant(b); x && y) return constant(*x * *y);
+  if (is_spent()) return Dim(Unknown::kBudget);
   const std::vector<Term> left = terms(a), right = terms(b);
+  charge(8 * left.size() * right.size());
   std::vector<Term> products;
   products.reserve(left.size() * right.size());
   for (const Term& x : left) {

@@ -33,12 +33,14 @@ std::vector<Dim> DimPool::symbols(Dim dim) const {
   while (!pending.empty()) {
     const Dim next = pending.back();
     pending.pop_back();
+    impl_->charge(4);
     if (next.is_unknown() || as_constant(next)) continue;
     if (std::exchange(impl_->seen[next.id() - Dim::kFirstInterned], walk) == walk) continue;
     if (const FewSymbols& few = impl_->interned(next).symbols; few.are_all) {
       found.insert(found.end(), few.dims.begin(), few.dims.begin() + few.count);
       continue;
     }
+    impl_->charge(4 * impl_->interned(next).terms.size());
     for (const Term& term : impl_->interned(next).terms) {
       for (std::uint32_t i = 0; i < term.monomial.degree; ++i) {
         const Atom& atom = impl_->atoms[term.monomial.atoms[i]];
@@ -51,6 +53,7 @@ std::vector<Dim> DimPool::symbols(Dim dim) const {
       }
     }
   }
+  impl_->charge(4 * found.size());
   std::sort(found.begin(), found.end(), [](Dim a, Dim b) { return a.id() < b.id(); });
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
@@ -72,6 +75,7 @@ std::optional<std::int64_t> DimPool::Impl::sum(Dim dim, const Assignment& values
                                                Known<std::optional<std::int64_t>>& known) const {
   if (dim.is_unknown()) return std::nullopt;
   if (const auto value = as_constant(dim)) return value;
+  charge(8 + 6 * interned(dim).terms.size());
   std::int64_t sum = 0;
   for (const Term& term : interned(dim).terms) {
     std::optional<std::int64_t> product = term.coefficient;
@@ -121,7 +125,8 @@ Dim DimPool::Impl::substitute(DimPool& pool, Dim dim, const Replacement& replace
   const bool has_parts = nesting(dim) > 0;
   if (has_parts)
     if (const auto at = known.find(dim.id()); at != known.end()) return at->second;
-  const std::vector<Term> terms = interned(dim).terms;
+  charge(16);
+  const std::vector<Term> terms = this->terms(dim);
   Dim sum = constant(0);
   for (const Term& term : terms) {
     Dim product = constant(term.coefficient);
@@ -146,6 +151,7 @@ std::string DimPool::to_text(Dim dim) const {
   } else {
     impl_->print(dim, text);
   }
+  impl_->charge(4 + text.size() / 2);
   if (text.size() <= kMaxText) return text;
   std::size_t end = kMaxText;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character of a name

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -32,6 +33,9 @@ std::uint64_t hash_of(const Fact& fact) {
   hash = table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
   return table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
 }
+
+/// Of each item: allocation, hash, slots.
+constexpr std::size_t kInternEntry = 48;
 
 /// Items that never move, found again by hash.
 template <typename Item>
@@ -120,21 +124,29 @@ Range range_of(DTypeSet dtypes) {
 Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.nan || b.nan}; }
 
 struct FactStore::Impl {
+  explicit Impl(Meter& meter) : memory(meter) {}
+
+  KeptMemory memory;
   InternTable<DimList> shapes;
   InternTable<Content> contents;
   InternTable<Fact> facts;
   std::vector<std::uint8_t> depths;  // by fact: elements in one another
 };
 
-FactStore::FactStore() : impl_(std::make_unique<Impl>()) {
+FactStore::FactStore(std::shared_ptr<Meter> meter)
+    : dims_(std::move(meter)), impl_(std::make_unique<Impl>(*dims_.shared_meter())) {
   intern(Fact{});  // FactId::kTop
 }
 
 FactStore::~FactStore() = default;
 
 ShapeId FactStore::intern_shape(std::span<const Dim> dims) {
-  const std::uint32_t index =
-      impl_->shapes.intern(hash_of(dims), dims, [&] { return DimList{std::vector<Dim>(dims.begin(), dims.end())}; });
+  meter().charge(4 + dims.size());
+  const std::uint32_t index = impl_->shapes.intern(hash_of(dims), dims, [&] {
+    meter().charge(16);
+    impl_->memory.add(sizeof(DimList) + dims.size_bytes() + kInternEntry);
+    return DimList{std::vector<Dim>(dims.begin(), dims.end())};
+  });
   return static_cast<ShapeId>(index + 1);
 }
 
@@ -148,7 +160,13 @@ ContentId FactStore::intern_content(Content content) {
   const bool nothing_known = !content.integers.empty() && std::all_of(content.integers.begin(), content.integers.end(),
                                                                       [](Dim dim) { return dim.is_unknown(); });
   if (nothing_known) return ContentId::kNone;
-  const std::uint32_t index = impl_->contents.intern(hash_of(content), content, [&] { return content; });
+  meter().charge(4 + content.size());
+  const std::uint32_t index = impl_->contents.intern(hash_of(content), content, [&] {
+    meter().charge(16 + content.size());
+    impl_->memory.add(sizeof(Content) + content.integers.size() * sizeof(Dim) + content.floats.size() * sizeof(double) +
+                      kInternEntry);
+    return content;
+  });
   return static_cast<ContentId>(index + 1);
 }
 
@@ -165,7 +183,12 @@ FactId FactStore::intern(const Fact& fact) {
     open.element = FactId::kTop;
     return intern(open);
   }
-  const std::uint32_t id = impl_->facts.intern(hash_of(fact), fact, [&] { return fact; });
+  meter().charge(8);
+  const std::uint32_t id = impl_->facts.intern(hash_of(fact), fact, [&] {
+    meter().charge(16);
+    impl_->memory.add(sizeof(Fact) + kInternEntry);
+    return fact;
+  });
   if (id >= impl_->depths.size()) impl_->depths.resize(id + 1, depth);
   return static_cast<FactId>(id);
 }
@@ -192,9 +215,11 @@ FactId FactStore::join(FactId a_id, FactId b_id) {
     result.shape = intern_shape(dims);
   }
   const Content *x = content(a.content), *y = content(b.content);
+  meter().charge(8 + dims_of(a.shape).size());
   if (a.content == b.content) {
     result.content = a.content;
   } else if (x && y && x->floats.empty() && x->integers.size() == y->integers.size()) {
+    meter().charge(x->integers.size());
     Content merged;
     merged.integers.resize(x->integers.size());
     std::transform(x->integers.begin(), x->integers.end(), y->integers.begin(), merged.integers.begin(), joined);
@@ -214,6 +239,7 @@ std::string FactStore::shape_text(ShapeId shape) const {
     if (text.size() > kMaxShapeText) return text + "...]";
     text += dims_.to_text(dim);
   }
+  meter().charge(4 + text.size() / 2);
   return text + "]";
 }
 

@@ -75,16 +75,20 @@ struct Fact {
   friend bool operator==(const Fact&, const Fact&) = default;
 };
 
-/// Interns shapes, contents and facts of one input and owns its dims. Not thread-safe.
+/// Interns shapes, contents and facts of one input and owns its dims. Not thread-safe. Charges the meter for what it is
+/// given and makes; facts themselves stay exact where that is spent.
 class FactStore {
  public:
-  FactStore();
+  /// `meter`: of the input.
+  explicit FactStore(std::shared_ptr<Meter> meter = std::make_shared<Meter>());
   ~FactStore();
   FactStore(const FactStore&) = delete;
   FactStore& operator=(const FactStore&) = delete;
 
   DimPool& dims() { return dims_; }
   const DimPool& dims() const { return dims_; }
+  Meter& meter() const { return *dims_.shared_meter(); }
+  const std::shared_ptr<Meter>& shared_meter() const { return dims_.shared_meter(); }
 
   ShapeId intern_shape(std::span<const Dim> dims);
   bool is_ranked(ShapeId shape) const { return shape != ShapeId::kUnranked; }

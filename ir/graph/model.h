@@ -21,6 +21,7 @@ namespace tensorlint {
 /// Built by a reader through ModelBuilder; immutable afterwards.
 struct Model {
   std::string path;
+  std::uint64_t input_bytes = 0;  ///< of the input, without weights; 0: no file
   std::int64_t ir_version = 0;
   std::string_view producer_name, producer_version;
   std::vector<MetadataEntry> metadata;  ///< model-level metadata_props

@@ -33,6 +33,7 @@ Result<Model> read_onnx_text(std::string_view text, std::string path) {
     return reader.error();
   }
   Model model = reader.finish();
+  model.input_bytes = text.size();
   model.comments = comments_of(*kept);
   model.storage.push_back(std::move(kept));
   return model;

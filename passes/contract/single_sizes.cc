@@ -120,11 +120,13 @@ class SingleSizeSearch {
     };
     const auto reader = std::ranges::find_if(probe->failures, reads_it);
     const Failure& failure = reader == probe->failures.end() ? probe->failures.front() : *reader;
+    auto solved = std::make_shared<const dataflow::Analysis>(prober_.solve(sizes));
+    if (solved->ran_out()) return std::nullopt;  // this time the work that is left does not reach
     SingleSize single{.extent = prober_.extents()[extent],
                       .least = least,
                       .most = most,
                       .tried = tried,
-                      .solved = std::make_shared<const dataflow::Analysis>(prober_.solve(sizes)),
+                      .solved = std::move(solved),
                       .violation = failure.violation};
     if (const auto joint = joint_number(prober_, failure.node, extent, working_)) {
       single.formula = joint->left;

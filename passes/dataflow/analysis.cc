@@ -4,9 +4,28 @@
 
 namespace tensorlint::dataflow {
 
-std::string_view Analysis::reason(NodeId node) const {
-  const auto found = reasons_.find(node);
-  return found == reasons_.end() ? std::string_view() : std::string_view(found->second);
+std::shared_ptr<Meter> meter_of(const Model& model) {
+  return model.input_bytes == 0 ? std::make_shared<Meter>() : std::make_shared<Meter>(model.input_bytes);
+}
+
+std::string_view to_text(Gap gap) {
+  switch (gap) {
+    case Gap::kNone:
+      return {};
+    case Gap::kBudget:
+      return "the model needs more inferences than the budget allows";
+    case Gap::kNesting:
+      return "bodies and calls are nested too deep";
+    case Gap::kRecursion:
+      return "the function calls itself";
+    case Gap::kCycle:
+      return "is on a cycle, or depends on one";
+    case Gap::kUnknownOperator:
+      return "the operator is not known";
+    case Gap::kNoInference:
+      return "no inference is written for the operator";
+  }
+  return {};
 }
 
 const NodeViolation* Analysis::fatal_violation() const {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/meter.h"
 #include "ir/call/application.h"
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
@@ -33,12 +34,30 @@ struct AnalysisOptions {
   std::shared_ptr<const ops::Signatures> signatures;            ///< of operators without a schema; null: none
   std::string default_device = "cpu";
   std::uint64_t max_visits = 0;  ///< of the budget; 0: kVisitsPerNode for each node
+  std::shared_ptr<Meter> meter;  ///< of the input; null: one of its own, as meter_of makes it
 };
+
+/// What all work on a model is counted with: its allowance follows from the bytes of its file. A program that makes a
+/// model of calls is trusted.
+std::shared_ptr<Meter> meter_of(const Model& model);
 
 /// What inferences of a model may cost, in small ones, before the rest becomes unknown: a multiple of its nodes, so
 /// that doubling function calls and nested loops end.
 inline constexpr std::uint64_t kVisitsPerNode = 64;
 inline constexpr std::uint64_t kVisitsAtLeast = 250'000;
+
+/// Why nothing better is known of a node's results than top.
+enum class Gap : std::uint8_t {
+  kNone,             ///< the operator's own inference decides
+  kBudget,           ///< past the work that the input may cost
+  kNesting,          ///< bodies and calls are nested too deep
+  kRecursion,        ///< the function calls itself
+  kCycle,            ///< on a cycle of nodes, or after one
+  kUnknownOperator,  ///< no schema
+  kNoInference,      ///< no entry
+};
+
+std::string_view to_text(Gap gap);
 
 /// A failed precondition at a node. For a node in a function, `calls` are the calling nodes, outermost first.
 struct NodeViolation : ops::Violation {
@@ -66,8 +85,9 @@ class Analysis {
                                         [](const NodeViolation& violation, NodeId id) { return violation.node < id; });
     return found != violations_.end() && found->node == node;
   }
-  /// Why nothing better is known of a node's results; empty where the operator's own inference decides.
-  std::string_view reason(NodeId node) const;
+  Gap gap(NodeId node) const { return gaps_.contains(node) ? gaps_[node] : Gap::kNone; }
+  /// The same in words; empty where the operator's own inference decides.
+  std::string_view reason(NodeId node) const { return to_text(gap(node)); }
 
   /// The node as the call that was inferred (facts joined over all visits).
   class NodeApplication {
@@ -97,7 +117,7 @@ class Analysis {
 
   /// What the inferences cost, in small ones.
   std::uint64_t visits() const { return visits_; }
-  /// The budget was spent before the end: the rest is unknown.
+  /// The budget was spent before the end, or the input's meter: the rest is unknown.
   bool ran_out() const { return ran_out_; }
 
   /// Consumers of each value, in file order.
@@ -113,7 +133,7 @@ class Analysis {
   IdVector<OperatorId, const ops::OpEntry*> entries_;
   std::vector<EarlyUse> early_uses_;
   IdVector<NodeId, bool> visited_;
-  std::map<NodeId, std::string> reasons_;
+  IdVector<NodeId, Gap> gaps_;
   std::set<NodeId> declared_;
   std::uint64_t visits_ = 0;
   bool ran_out_ = false;

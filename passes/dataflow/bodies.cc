@@ -18,7 +18,7 @@ void Solver::record_arity(NodeId id, ops::Message message) { record(id, kBodyAri
 
 void Solver::visit_region(NodeId id, const Application& call) {
   if (depth_ + 1 >= kMaxNesting) {
-    give_up(id, "bodies and calls are nested too deep");
+    give_up(id, Gap::kNesting);
     return;
   }
   ++depth_;

@@ -15,11 +15,11 @@ const ops::Constraint kCallArity{"call_arity", ops::ConstraintKind::kOperandCoun
 void Solver::call_function(NodeId id, GraphId function, const Application& call) {
   const Graph& graph = model_.graph(function);
   if (state(function).is_active) {
-    give_up(id, "the function calls itself");
+    give_up(id, Gap::kRecursion);
     return;
   }
   if (depth_ + 1 >= kMaxNesting) {
-    give_up(id, "bodies and calls are nested too deep");
+    give_up(id, Gap::kNesting);
     return;
   }
   if (call.operands.size() > graph.inputs.size())

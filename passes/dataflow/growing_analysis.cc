@@ -12,7 +12,7 @@ namespace tensorlint::dataflow {
 GrowingAnalysis::GrowingAnalysis(const Recording& recording, AnalysisOptions options)
     : recording_(recording),
       options_(std::move(options)),
-      analysis_(std::make_unique<Analysis>(Solver::begin(recording.model()))),
+      analysis_(std::make_unique<Analysis>(Solver::begin(recording.model(), options_))),
       solver_(new Solver(recording.model(), options_, *analysis_)) {}
 
 GrowingAnalysis::~GrowingAnalysis() = default;
@@ -63,7 +63,7 @@ void GrowingAnalysis::finish() {
   assert(solver_->open_bodies_.empty());
   if (!solver_->has_rank_clash_) return;
   solver_.reset();
-  *analysis_ = Solver::begin(recording_.model());
+  *analysis_ = Solver::begin(recording_.model(), options_);
   solver_.reset(new Solver(recording_.model(), options_, *analysis_));
   solver_->run();
 }

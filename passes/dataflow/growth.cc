@@ -14,6 +14,7 @@ void Solver::grow() {
     out_.taints_.resize(model_.values.size());
   }
   out_.visited_.resize(model_.nodes.size());
+  out_.gaps_.resize(model_.nodes.size());
   budget_.grow(model_.nodes.size());
   equalities_.grow(model_.nodes.size());
   if (graphs_.size() == model_.graphs.size()) return;
@@ -73,7 +74,7 @@ void Solver::reset(std::span<const GraphId> bodies) {
     for (const ValueId value : graph.initializers) set(value, {});
     for (const NodeId node : graph.nodes) {
       out_.visited_[node] = false;
-      out_.reasons_.erase(node);
+      out_.gaps_[node] = Gap::kNone;
       out_.declared_.erase(node);
       for (const ValueId value : model_.results(model_.node(node)))
         if (value != ValueId::kAbsent) set(value, {});
@@ -106,9 +107,9 @@ void Solver::abandon_body(GraphId body) {
   std::erase_if(out_.violations_, is_gone);
   std::erase_if(recorded_,
                 [end](const auto& one) { return one.first.first != NodeId::kNone && one.first.first >= end; });
-  std::erase_if(out_.reasons_, [end](const auto& one) { return one.first >= end; });
   std::erase_if(out_.declared_, [end](NodeId node) { return node >= end; });
   out_.visited_.resize(model_.nodes.size());
+  out_.gaps_.resize(model_.nodes.size());
 }
 
 }  // namespace tensorlint::dataflow

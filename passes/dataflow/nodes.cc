@@ -47,7 +47,7 @@ void Solver::visit_node(NodeId id) {
   const std::uint64_t cost =
       depth_ == 0 ? 1 : 1 + weight_of(node) / 16;  // what is visited once costs no more than its reading
   if (!budget_.take(cost)) {
-    give_up(id, "the model needs more inferences than the budget allows");
+    give_up(id, Gap::kBudget);
     return;
   }
 
@@ -82,6 +82,10 @@ void Solver::visit_node(NodeId id) {
   }
 
   const bool clean = infer_node(id, call, any != Taint(), frame.result);
+  if (facts_.meter().is_spent()) {
+    give_up(id, Gap::kBudget);
+    return;
+  }
   if (region_kind(model_, op) != RegionKind::kNone) {
     visit_region(id, call);
   } else if (memoisable && clean && frame.result.repeatable &&
@@ -102,6 +106,8 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   } else {
     ops::infer(call, entry, result);
   }
+  // Arithmetic of dims may have ended on the way: what was compared with unknown proves nothing.
+  if (facts_.meter().is_spent()) return false;
   std::int64_t size = 0;
   for (const FactId fact : call.operands) size += size_of(facts_, fact);
   for (const FactId fact : result.results) size += size_of(facts_, fact);
@@ -122,9 +128,9 @@ bool Solver::infer_node(NodeId id, const Application& call, bool tainted, ops::I
   if (signature != nullptr) {
     out_.declared_.insert(id);
   } else if (op.schema == nullptr) {
-    out_.reasons_.try_emplace(id, "the operator is not known");
+    note_gap(id, Gap::kUnknownOperator);
   } else if (entry == nullptr && region_kind(model_, op) == RegionKind::kNone) {
-    out_.reasons_.try_emplace(id, "no inference is written for the operator");
+    note_gap(id, Gap::kNoInference);
   }
   return clean;
 }
@@ -152,9 +158,9 @@ FactId Solver::without_large_content(FactId id) {
   return facts_.intern(fact);
 }
 
-void Solver::give_up(NodeId id, std::string_view reason) {
+void Solver::give_up(NodeId id, Gap gap) {
   const Node& node = model_.node(id);
-  if (!speculative_ && !is_provisional()) out_.reasons_.try_emplace(id, std::string(reason));
+  if (!speculative_ && !is_provisional()) note_gap(id, gap);
   for (const Attribute& attribute : model_.attributes(node)) {
     if (attribute.graph != GraphId::kNone) forget(attribute.graph);
     for (const GraphId graph : attribute.graphs) forget(graph);
@@ -188,6 +194,7 @@ void Solver::forget(GraphId graph) {
 }
 
 void Solver::record(NodeId id, ops::Violation violation) {
+  if (facts_.meter().is_spent()) return;  // what was compared with unknown proves nothing
   if (speculative_) {
     // Ranks are known or not; a violation for want of equal extents may be meant for all but the smallest.
     const bool rank = ops::is_about_rank(violation.kind());

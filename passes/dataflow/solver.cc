@@ -9,18 +9,19 @@ namespace tensorlint::dataflow {
 Analysis analyse(const Model& model, const AnalysisOptions& options) { return Solver::solve(model, options); }
 
 Analysis Solver::solve(const Model& model, const AnalysisOptions& options) {
-  Analysis analysis = begin(model);
+  Analysis analysis = begin(model, options);
   Solver(model, options, analysis).run();
   return analysis;
 }
 
-Analysis Solver::begin(const Model& model) {
+Analysis Solver::begin(const Model& model, const AnalysisOptions& options) {
   Analysis analysis;
   analysis.model_ = &model;
-  analysis.facts_ = std::make_unique<FactStore>();
+  analysis.facts_ = std::make_unique<FactStore>(options.meter != nullptr ? options.meter : meter_of(model));
   analysis.value_facts_.assign(model.values.size(), FactId::kTop);
   analysis.taints_.resize(model.values.size());
   analysis.visited_.resize(model.nodes.size());
+  analysis.gaps_.resize(model.nodes.size());
   return analysis;
 }
 
@@ -31,7 +32,7 @@ Solver::Solver(const Model& model, const AnalysisOptions& options, Analysis& out
       facts_(*out.facts_),
       initial_facts_(model, options, facts_),
       current_(model.values.size()),
-      budget_(model.nodes.size(), options.max_visits),
+      budget_(facts_.meter(), model.nodes.size(), options.max_visits),
       bodies_(bodies_by_graph(model)),
       graphs_(model.graphs.size()),
       memo_(model),
@@ -83,7 +84,7 @@ void Solver::visit_graph(GraphId id) {
     current_[initializer] = {initial_facts_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
   for (const NodeId node : nodes.cyclic) {
-    out_.reasons_.try_emplace(node, "is on a cycle, or depends on one");
+    note_gap(node, Gap::kCycle);
     for (const ValueId result : model_.results(model_.node(node)))
       if (result != ValueId::kAbsent) current_[result] = {FactId::kTop, everything_tainted()};
   }

@@ -119,7 +119,7 @@ class Solver {
 
   // ---- graphs
 
-  static Analysis begin(const Model& model);
+  static Analysis begin(const Model& model, const AnalysisOptions& options);
   void run();
   void find_entries();
   const NodeOrder& order(GraphId graph);
@@ -136,7 +136,11 @@ class Solver {
   const ops::Signature* signature_of(const Application& call) const;
   std::uint64_t weight_of(const Node& node) const;
   FactId without_large_content(FactId id);
-  void give_up(NodeId id, std::string_view reason);
+  void give_up(NodeId id, Gap gap);
+  /// The first one of a node is kept.
+  void note_gap(NodeId id, Gap gap) {
+    if (out_.gaps_[id] == Gap::kNone) out_.gaps_[id] = gap;
+  }
   /// Some visit of the graph is not followed: what others showed of its values, and of those in its bodies and in the
   /// functions that it calls, need not hold in that one.
   void forget(GraphId graph);

@@ -10,18 +10,22 @@ std::size_t BddStore::Hash::operator()(const Node& node) const {
   return static_cast<std::size_t>(table_hash(table_hash(node.variable, node.low), node.high));
 }
 
-BddStore::BddStore(std::size_t limit) : limit_(limit) {
+BddStore::BddStore(Meter& meter, std::size_t limit) : meter_(meter), memory_(meter), limit_(limit) {
   intern({kLeaf, 0, 0});
   intern({kLeaf, 1, 0});
 }
 
 Bdd BddStore::intern(Node node) {
+  meter_.charge(8);
   if (const auto known = ids_.find(node); known != ids_.end()) return {known->second};
-  if (nodes_.size() + remembered_ >= limit_) {
+  const bool is_constant = node.variable == kLeaf && node.low <= 1;
+  if (nodes_.size() + remembered_ >= limit_ || (meter_.is_spent() && !is_constant)) {
     full_ = true;
     return kFalse;
   }
   const auto id = static_cast<std::uint32_t>(nodes_.size());
+  meter_.charge(16);
+  memory_.add(kBytesPerEntry);
   nodes_.push_back(node);
   ids_.emplace(node, id);
   return {id};
@@ -50,12 +54,13 @@ Bdd BddStore::ite(Bdd condition, Bdd yes, Bdd no) {
   if (full_) return kFalse;
   auto& memo = ite_memo_[std::uint64_t{yes.id} << 32 | no.id];
   if (const auto known = memo.find(condition.id); known != memo.end()) return known->second;
+  meter_.charge(kStepsPerOperation);
   const std::uint32_t top = std::min({nodes_[condition.id].variable, nodes_[yes.id].variable, nodes_[no.id].variable});
   const Bdd low = ite(cofactor(condition, top, false), cofactor(yes, top, false), cofactor(no, top, false));
   const Bdd high = ite(cofactor(condition, top, true), cofactor(yes, top, true), cofactor(no, top, true));
   const Bdd result = make(top, low, high);
   ite_memo_[std::uint64_t{yes.id} << 32 | no.id].emplace(condition.id, result);
-  ++remembered_;
+  remember();
   return result;
 }
 
@@ -68,6 +73,7 @@ std::vector<Bdd> BddStore::nodes_of(Bdd d) const {
     for (const Bdd next : {when_false(found[i]), when_true(found[i])})
       if (std::exchange(met_[next.id], walk_) != walk_) found.push_back(next);
   }
+  meter_.charge(4 * found.size());
   return found;
 }
 

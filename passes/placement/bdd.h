@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/meter.h"
+
 namespace tensorlint::placement {
 
 /// A function from choices (conditions that are open, how often loops run) to small numbers, by id: equal functions
@@ -25,9 +27,9 @@ inline constexpr Bdd kFalse{0}, kTrue{1};
 /// When the store is full, operations give the leaf 0 and is_full() tells so: results are worth nothing from then on.
 class BddStore {
  public:
-  /// `limit`: of nodes and remembered operations together, some 200 bytes and 1 us each; models that people write take
-  /// a few thousand.
-  explicit BddStore(std::size_t limit = std::size_t{1} << 17);
+  /// `meter`: of the input; where it is spent, the store is full. `limit`: of nodes and remembered operations together,
+  /// some 200 bytes and 1 us each; models that people write take a few thousand.
+  explicit BddStore(Meter& meter, std::size_t limit = std::size_t{1} << 17);
 
   Bdd leaf(std::uint32_t value);
   /// True where the choice is.
@@ -61,12 +63,13 @@ class BddStore {
     if (full_) return kFalse;
     const Key memo{key, a.id, b.id};
     if (const auto known = memo_.find(memo); known != memo_.end()) return known->second;
+    meter_.charge(kStepsPerOperation);
     const std::uint32_t top = std::min(nodes_[a.id].variable, nodes_[b.id].variable);
     const Bdd low = map2(key, cofactor(a, top, false), cofactor(b, top, false), function);
     const Bdd high = map2(key, cofactor(a, top, true), cofactor(b, top, true), function);
     const Bdd result = make(top, low, high);
     memo_.emplace(memo, result);
-    ++remembered_;
+    remember();
     return result;
   }
 
@@ -117,6 +120,15 @@ class BddStore {
     return node.variable != variable ? d : Bdd{choice ? node.high : node.low};
   }
 
+  void remember() {
+    memory_.add(kBytesPerEntry);
+    ++remembered_;
+  }
+
+  static constexpr std::uint64_t kStepsPerOperation = 32, kBytesPerEntry = 96;
+
+  Meter& meter_;
+  KeptMemory memory_;
   std::size_t limit_, remembered_ = 0;
   bool full_ = false;
   static constexpr std::uint32_t kListedLeaves = 4096;

@@ -4,7 +4,8 @@
 
 namespace tensorlint::placement {
 
-DeviceLattice::DeviceLattice() : states_{{kAnywhere, false, false}, {kAnywhere, true, false}} {
+DeviceLattice::DeviceLattice(Meter& meter)
+    : store_(meter), states_{{kAnywhere, false, false}, {kAnywhere, true, false}} {
   for (std::uint32_t s = 0; s < states_.size(); ++s) state_ids_[states_[s]] = s;
 }
 

@@ -27,7 +27,8 @@ using Choices = std::vector<std::pair<std::uint32_t, bool>>;
 /// Diagrams over states. A full store answers leaf 0: unknown, so that nothing is reported.
 class DeviceLattice {
  public:
-  DeviceLattice();
+  /// `meter`: of the input.
+  explicit DeviceLattice(Meter& meter);
 
   BddStore& store() { return store_; }
   const BddStore& store() const { return store_; }

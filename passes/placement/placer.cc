@@ -5,6 +5,11 @@
 #include "passes/placement/tensor_facts.h"
 
 namespace tensorlint::placement {
+namespace {
+
+constexpr std::uint64_t kStepsPerVisit = 64;
+
+}  // namespace
 
 Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std::uint64_t, TripClasses>& classes)
     : analysis_(analysis),
@@ -12,6 +17,7 @@ Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std:
       out_(out),
       sources_(out.sources_),
       classes_(classes),
+      lattice_(analysis.facts().meter()),
       store_(lattice_.store()),
       symbols_(analysis, store_),
       loop_states_(store_, symbols_),
@@ -33,7 +39,7 @@ bool Placer::run() {
   }
   visit_graph(GraphId::kMain, kTrue);
   if (needs_another_pass_) return false;
-  if (store_.is_full()) {
+  if (store_.is_full() || analysis_.facts().meter().is_spent()) {
     out_.limits_.clear();
     out_.limits_.emplace_back(NodeId::kNone, "this model has too many choices to distinguish: devices are not checked");
     return true;
@@ -60,7 +66,8 @@ void Placer::visit_graph(GraphId id, Bdd guard) {
 
 void Placer::visit_node(NodeId id, Bdd guard) {
   const Node& node = model_.node(id);
-  if (budget_ == 0) {
+  analysis_.facts().meter().charge(kStepsPerVisit + 4 * (std::uint64_t{node.operand_count} + node.result_count));
+  if (budget_ == 0 || analysis_.facts().meter().is_spent()) {
     give_up(id, guard, "the model has more contexts than are followed");
     return;
   }

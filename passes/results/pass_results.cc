@@ -50,10 +50,15 @@ const PassResults::Runner& PassResults::runner(Pass pass) {
 std::string_view to_text(Pass pass) { return PassResults::runner(pass).name; }
 
 PassResults::PassResults(std::unique_ptr<const Model> model, PassOptions options)
-    : own_model_(std::move(model)), model_(own_model_.get()), options_(std::move(options)) {}
+    : own_model_(std::move(model)), model_(own_model_.get()), options_(std::move(options)) {
+  // One for all that is done with the model: passes that solve again get it with the options.
+  if (options_.analysis.meter == nullptr) options_.analysis.meter = dataflow::meter_of(*model_);
+}
 
 PassResults::PassResults(const dataflow::Analysis& analysis, PassOptions options)
-    : model_(&analysis.model()), analysis_(&analysis), options_(std::move(options)), done_{Pass::kAnalysis} {}
+    : model_(&analysis.model()), analysis_(&analysis), options_(std::move(options)), done_{Pass::kAnalysis} {
+  options_.analysis.meter = analysis.facts().shared_meter();
+}
 
 void PassResults::run(PassSet passes) {
   for (std::size_t i = 0; i < kPassCount; ++i) {

@@ -45,6 +45,7 @@ class PassSet {
   }
   constexpr PassSet& operator|=(PassSet other) { return bits_ |= other.bits_, *this; }
   constexpr bool has(Pass pass) const { return (bits_ & bit(pass)) != 0; }
+  constexpr bool intersects(PassSet other) const { return (bits_ & other.bits_) != 0; }
   constexpr PassSet without(Pass pass) const {
     PassSet others = *this;
     others.bits_ &= ~bit(pass);
@@ -81,6 +82,10 @@ class PassResults {
     return *analysis_;
   }
   const std::vector<losses::LossSite>& losses() const { return of(losses_, Pass::kLosses); }
+  /// The input needs more work than its size allows: something was left out, and is unknown.
+  bool is_partial() const { return meter().is_partial() || (analysis_ != nullptr && analysis_->ran_out()); }
+  Meter& meter() const { return *options_.analysis.meter; }
+  const std::shared_ptr<Meter>& shared_meter() const { return options_.analysis.meter; }
   const placement::Placement& placement() const { return of(placement_, Pass::kPlacement); }
   /// What copies cost where the runtime makes them.
   const placement::RuntimeCost& runtime_cost() const { return of(runtime_cost_, Pass::kRuntimeCost); }

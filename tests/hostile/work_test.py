@@ -85,6 +85,32 @@ class WorkTest(unittest.TestCase):
                  wire.node("Loop", ["n", "", "g", *["x"] * (count - 1)], [f"r{i}" if i else "y" for i in range(count)], body=("g", body))]
         self.check(hostile_test.simple(nodes, inputs=[wire.value("x"), wire.value("n", wire.INT64, [])], opsets=(("", 18), ("tensorlint", 1))))
 
+    def test_products_of_long_sums(self):
+        """Elements of sixteen terms, each multiplied with each: all products are too complex to be kept, so none is new."""
+        count = 25
+        nodes = [wire.node("Shape", [f"x{i}"], [f"s{i}"]) for i in range(15)]
+        nodes += [wire.node("Expand", ["s0", "k"], ["t0"])] + [wire.node("Add", [f"t{i - 1}", f"s{i}"], [f"t{i}"]) for i in range(1, 15)]
+        nodes += [wire.node("Add", ["t14", f"i{j}"], [f"c{j}"]) for j in range(count)]
+        nodes += [wire.node("Mul", [f"c{a}", f"c{b}"], [f"p{a}_{b}"]) for a in range(count) for b in range(a, count)]
+        nodes += [wire.node("Relu", ["x0"], ["y"])]
+        wrong = [wire.node("Concat", ["x0", "bad"], ["z"], axis=0)]
+        numbers = [wire.integers("k", [1024]), *(wire.integers(f"i{j}", [j + 1]) for j in range(count))]
+        model = hostile_test.simple([*wrong, *nodes], numbers, inputs=[*(wire.value(f"x{i}", dims=[f"n{i}"]) for i in range(15)), wire.value("bad", wire.INT64, [1])])
+        self.assertEqual(self.check(model)["partial"], "only a part was examined: the model needs more work than its size allows")
+        reports = {self.run_on(model, "check", "--format", "json") for _ in range(3)}
+        self.assertEqual(len(reports), 1)  # hashes are seeded, and the work is not timed
+        found = json.loads(reports.pop())["findings"]
+        self.assertEqual([finding["node"] for finding in found if finding["severity"] == "error"], ["#0(Concat)"], "what was found before is reported")
+        self.assertIn("more inferences than the budget allows", hostile_test.run(["why", self.path, "p24_24"]).output.decode())
+        self.assertIn("m.onnx: only a part was examined", self.run_on(model, "check"))
+
+    def test_ordinary_models_are_examined_to_their_end(self):
+        model = wire.model(wire.chain(2000))
+        entry = self.check(model)
+        self.assertNotIn("partial", entry)
+        self.assertLess(entry["work"]["steps"], entry["work"]["steps_allowed"] / 50)
+        self.assertLess(entry["work"]["memory"], entry["work"]["memory_allowed"] / 50)
+
     def test_long_names_of_extents(self):
         """Each name of a kilobyte stands in the shape of each value."""
         dims = [f"{i}{'n' * 1000}" for i in range(16)]

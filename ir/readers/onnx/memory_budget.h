@@ -30,6 +30,7 @@ class MemoryBudget {
   void pay(std::uint64_t bytes) { paid_ += bytes; }
   /// Bytes that were paid for with what is around them, and are weights or pay later.
   void take_back(std::uint64_t bytes) { paid_ -= bytes; }
+  std::uint64_t paid() const { return paid_; }
 
   bool is_exceeded(std::size_t names) const {
     return charged_ + kNameCost * names > kFreeBytes + kBytesPerByte * paid_;

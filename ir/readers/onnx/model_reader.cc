@@ -30,6 +30,7 @@ Model Reader::read() {
   walk_graphs();
   Model model = builder_.finish();
   finish_metadata(model);
+  model.input_bytes = std::max<std::uint64_t>(budget_.paid(), 1);
   return model;
 }
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace tensorlint {
+
+/// The work done for one input, and the memory that is kept for it: counted where they are done and taken, never timed,
+/// so that the same input ends at the same point wherever it is checked. The stores of facts charge it, and the loops
+/// over what an input gives; who uses them need not. What comes after its allowance is unknown (Unknown::kBudget,
+/// dataflow::Gap::kBudget), and reports say that they are partial.
+class Meter {
+ public:
+  /// Steps of some 10 ns. Models that people write take less than a tenth: the rest is for bodies and calls that are
+  /// followed many times.
+  static constexpr std::uint64_t kStepsAtLeast = std::uint64_t{40} << 20, kStepsPerByte = 256;
+  /// Of what SECURITY.md allows, the reader takes most.
+  static constexpr std::uint64_t kMemoryAtLeast = std::uint64_t{24} << 20, kMemoryPerByte = 4;
+
+  /// Counts, and allows everything: of a program of our own user, not of a file.
+  Meter() = default;
+  /// Of an input of so many bytes that are not weights.
+  explicit Meter(std::uint64_t input_bytes)
+      : steps_allowed_(kStepsAtLeast + kStepsPerByte * input_bytes),
+        memory_allowed_(kMemoryAtLeast + kMemoryPerByte * input_bytes) {}
+
+  void charge(std::uint64_t steps) { steps_ += steps; }
+  /// Takes account of memory, until it is released.
+  void keep(std::uint64_t bytes) {
+    memory_ += bytes;
+    if (memory_ > most_memory_) most_memory_ = memory_;
+  }
+  void release(std::uint64_t bytes) { memory_ -= bytes; }
+
+  /// No more is to be done: what is not proven by now stays unknown. Once true it stays so, until reports begin.
+  bool is_spent() const {
+    return steps_ + kept_back(steps_allowed_) >= steps_allowed_ ||
+           most_memory_ + kept_back(memory_allowed_) >= memory_allowed_;
+  }
+  /// What was found may be reported although the search has ended: a quarter of the allowance is kept back until then.
+  void begin_reports() {
+    is_partial_ = is_partial();
+    is_reporting_ = true;
+  }
+  /// Something was left out.
+  bool is_partial() const { return is_partial_ || is_spent(); }
+
+  std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps_allowed() const { return steps_allowed_; }
+  std::uint64_t most_memory() const { return most_memory_; }
+  std::uint64_t memory_allowed() const { return memory_allowed_; }
+
+ private:
+  std::uint64_t kept_back(std::uint64_t allowance) const { return is_reporting_ ? 0 : allowance / 4; }
+
+  std::uint64_t steps_ = 0, memory_ = 0, most_memory_ = 0;
+  std::uint64_t steps_allowed_ = std::numeric_limits<std::uint64_t>::max(),
+                memory_allowed_ = std::numeric_limits<std::uint64_t>::max();
+  bool is_reporting_ = false, is_partial_ = false;
+};
+
+/// What a store keeps of a meter's memory, as long as it lives.
+class KeptMemory {
+ public:
+  explicit KeptMemory(Meter& meter) : meter_(meter) {}
+  ~KeptMemory() { meter_.release(bytes_); }
+  KeptMemory(const KeptMemory&) = delete;
+  KeptMemory& operator=(const KeptMemory&) = delete;
+  void add(std::uint64_t bytes) {
+    bytes_ += bytes;
+    meter_.keep(bytes);
+  }
+
+ private:
+  Meter& meter_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace tensorlint
