@@ -7,8 +7,14 @@
 
 namespace tensorlint::runtime {
 
-KernelMatcher::ClassAxes KernelMatcher::split(std::span<const std::int64_t> extents, std::size_t axis) {
-  return {.rows = count(extents.first(axis)), .classes = extents[axis], .inner = count(extents.subspan(axis + 1))};
+kernels::ClassLoss KernelMatcher::class_loss(kernels::Dtype dtype, std::span<const std::int64_t> extents,
+                                             std::size_t axis) {
+  kernels::ClassLoss request;
+  request.dtype = dtype;
+  request.rows = count(extents.first(axis));
+  request.classes = extents[axis];
+  request.inner = count(extents.subspan(axis + 1));
+  return request;
 }
 
 /// Cross-entropy that is written out: log-probabilities gathered at class indices, or times probabilities.
@@ -36,8 +42,8 @@ bool KernelMatcher::add_gathered(NodeId gather) {
   Extents one = *shape;
   one[axes->front()] = 1;
   if (*indices != one) return false;
-  const ClassAxes split_axes = split(*shape, axes->front());
-  const std::int64_t positions = split_axes.rows * split_axes.inner;
+  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, axes->front());
+  const std::int64_t positions = request.rows * request.inner;
   // The kernel gives the logarithm with its sign turned.
   std::optional<Tail> chosen;
   for (const Tail& tail : tails(gathered)) {
@@ -47,11 +53,6 @@ bool KernelMatcher::add_gathered(NodeId gather) {
     chosen = tail;
   }
   if (!chosen) return false;
-  kernels::ClassLoss request;
-  request.dtype = *loss_dtype(*type);
-  request.rows = split_axes.rows;
-  request.classes = split_axes.classes;
-  request.inner = split_axes.inner;
   request.wide_labels = *label_type == DType::kInt64;
   request.ignore_index = std::numeric_limits<std::int64_t>::min();
   request.averaging = !chosen->is_reduced            ? kernels::Averaging::kNone
@@ -70,7 +71,7 @@ bool KernelMatcher::add_gathered(NodeId gather) {
                     .extents = {},
                     .nodes = {},
                     .unused = {},
-                    .operands = {{.value = data}, {.value = labels, .counts_from_end = split_axes.classes}, {}},
+                    .operands = {{.value = data}, {.value = labels, .counts_from_end = request.classes}, {}},
                     .request = request};
     const ValueId operands[] = {data, labels};
     if (!is_taken(softmax) && complete(call, operands, nodes)) return true;
@@ -89,8 +90,8 @@ bool KernelMatcher::add_probabilities(NodeId product) {
   const auto shape = extents(logs);
   if (!axes || axes->size() != 1 || !type || !shape || !loss_dtype(*type)) return false;
   if (dtype(target) != type || extents(target) != shape || extents(elements) != shape) return false;
-  const ClassAxes split_axes = split(*shape, axes->front());
-  const std::int64_t positions = split_axes.rows * split_axes.inner;
+  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, axes->front());
+  const std::int64_t positions = request.rows * request.inner;
   const auto ends = tails(elements);
   // The classes are summed first, and what follows sees rows.
   std::size_t rows_from = ends.size();
@@ -114,12 +115,7 @@ bool KernelMatcher::add_probabilities(NodeId product) {
   if (!chosen) return false;
   // Of one position the sum, the mean and the row are the same number.
   const bool keeps_rows = count(*extents(chosen->result)) == positions;
-  kernels::ClassLoss request;
   request.kind = kernels::ClassLossKind::kCrossEntropyProbabilities;
-  request.dtype = *loss_dtype(*type);
-  request.rows = split_axes.rows;
-  request.classes = split_axes.classes;
-  request.inner = split_axes.inner;
   request.averaging = keeps_rows                     ? kernels::Averaging::kNone
                       : chosen->divisor == positions ? kernels::Averaging::kMean
                                                      : kernels::Averaging::kSum;

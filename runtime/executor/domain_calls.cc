@@ -86,21 +86,16 @@ void KernelMatcher::add_domain_loss(NodeId node) {
   } else if (name == "CrossEntropyLoss" || name == "NllLoss") {
     const bool indices = *target_type == DType::kInt64;
     if (shape->size() < 2 || kind == kernels::Averaging::kBatchMean) return leave(node, "its scores have no batch");
-    const ClassAxes axes = split(*shape, 1);
+    kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, 1);
     Extents positions = *shape;
     positions.erase(positions.begin() + 1);
     if (*target_shape != (indices ? positions : *shape) || (!indices && target_type != type) ||
-        (third != ValueId::kAbsent && (extents(third) != Extents{axes.classes} || dtype(third) != type)))
+        (third != ValueId::kAbsent && (extents(third) != Extents{request.classes} || dtype(third) != type)))
       return leave(node, "its operands do not fit");
-    kernels::ClassLoss request;
     request.kind = name == "NllLoss" ? kernels::ClassLossKind::kNegativeLogLikelihood
                    : indices         ? kernels::ClassLossKind::kCrossEntropy
                                      : kernels::ClassLossKind::kCrossEntropyProbabilities;
-    request.dtype = *loss_dtype(*type);
     request.averaging = kind;
-    request.rows = axes.rows;
-    request.classes = axes.classes;
-    request.inner = axes.inner;
     request.smoothing = number("label_smoothing", 0);
     const Attribute* const ignored = model_.attribute(call, "ignore_index");
     if (ignored != nullptr) request.ignore_index = ignored->i;

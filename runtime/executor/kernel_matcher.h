@@ -93,10 +93,8 @@ class KernelMatcher {
   void add_classes(const losses::LossSite& site);
   bool add_gathered(NodeId gather);
   bool add_probabilities(NodeId product);
-  struct ClassAxes {
-    std::int64_t rows = 1, classes = 1, inner = 1;
-  };
-  static ClassAxes split(std::span<const std::int64_t> extents, std::size_t axis);
+  /// Of scores with these extents, the classes along an axis; kind and averaging are the caller's.
+  static kernels::ClassLoss class_loss(kernels::Dtype dtype, std::span<const std::int64_t> extents, std::size_t axis);
 
   const dataflow::Analysis& analysis_;
   const Model& model_;

@@ -137,15 +137,10 @@ void KernelMatcher::add_class_operator(NodeId node, bool from_scores) {
   if (shape->size() < 2) return leave(node, "its scores have no class axis");
   Extents positions = *shape;
   positions.erase(positions.begin() + 1);
-  const ClassAxes axes = split(*shape, 1);
-  if (*label_shape != positions || (weight != ValueId::kAbsent && extents(weight) != Extents{axes.classes}) ||
+  kernels::ClassLoss request = class_loss(*loss_dtype(*type), *shape, 1);
+  if (*label_shape != positions || (weight != ValueId::kAbsent && extents(weight) != Extents{request.classes}) ||
       (weight != ValueId::kAbsent && dtype(weight) != type))
     return leave(node, "its operands do not fit");
-  kernels::ClassLoss request;
-  request.dtype = *loss_dtype(*type);
-  request.rows = axes.rows;
-  request.classes = axes.classes;
-  request.inner = axes.inner;
   request.wide_labels = *label_type == DType::kInt64;
   const Attribute* const ignored = model_.attribute(model_.node(node), "ignore_index");
   request.ignore_index = ignored == nullptr ? std::numeric_limits<std::int64_t>::min() : ignored->i;
