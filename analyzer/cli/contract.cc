@@ -85,7 +85,8 @@ class ContractReport {
   /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522".
   std::string line_of(const Requirement& requirement) const {
     if (requirement.kind == RequirementKind::kRange) {
-      const std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
+      std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
+      if (names_an_axis(model_.name_of(requirement.elements_of))) name += "[...]";
       const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
       if (!requirement.most) return least + name;
       return fmt::format("{}{} < {}", least, name, dim_text(pool_.add(*requirement.most, pool_.constant(1))));
@@ -103,6 +104,15 @@ class ContractReport {
     if (!requirement.least) return fmt::format("{} <= {}", subject, dim_text(*requirement.most));
     if (!requirement.most) return fmt::format("{} >= {}", subject, dim_text(*requirement.least));
     return fmt::format("{} <= {} <= {}", dim_text(*requirement.least), subject, dim_text(*requirement.most));
+  }
+
+  /// An axis of an input has the name of an input too.
+  bool names_an_axis(std::string_view name) const {
+    const auto is_named_so = [&](Dim dim) { return pool_.is_symbol(dim) && pool_.to_text(dim) == name; };
+    return std::ranges::any_of(model_.graph(GraphId::kMain).inputs, [&](ValueId input) {
+      return input != ValueId::kAbsent && analysis_.fact(input).kind == ValueKind::kTensor &&
+             std::ranges::any_of(analysis_.facts().dims_of(analysis_.fact(input).shape), is_named_so);
+    });
   }
 
   std::string dim_text(Dim dim) const { return contract::text_of(analysis_, dim); }

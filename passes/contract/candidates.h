@@ -16,6 +16,7 @@ std::vector<Sizes> candidates(const Prober& prober, NodeId node, const Sizes& si
 /// Two extents or numbers of elements that a node may compare.
 struct Comparison {
   Dim left, right;
+  friend bool operator==(const Comparison&, const Comparison&) = default;
 };
 
 /// What a node may compare, that agrees for the sizes `before` and not for the sizes `after`: plain extents first.

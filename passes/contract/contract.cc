@@ -10,6 +10,7 @@
 #include "base/id_vector.h"
 #include "passes/contract/candidates.h"
 #include "passes/contract/probing.h"
+#include "passes/contract/simplification.h"
 #include "passes/contract/working_sizes.h"
 
 namespace tensorlint::contract {
@@ -41,6 +42,7 @@ class ContractSearch {
     for (const ValueId input : prober_.analysis().model().graph(GraphId::kMain).inputs)
       if (!is_spent_ && has_open_integers(input)) explore_elements(input);
     contract_.is_complete = !is_spent_;
+    simplify(facts_.dims(), contract_.requirements);
     return std::move(contract_);
   }
 
@@ -80,7 +82,7 @@ class ContractSearch {
     if (node == NodeId::kNone) return false;
     for (const Comparison& comparison : disagreements(prober_, node, working_, changed)) {
       const auto met = restored(prober_, comparison, extent, changed);
-      if (!met) continue;
+      if (!met || std::ranges::find(relations_, comparison) != relations_.end()) continue;
       const Probe* found = probe(met->sizes);
       if (found == nullptr) return false;
       if (std::ranges::find(found->failures, node, &Failure::node) != found->failures.end()) continue;
@@ -98,7 +100,7 @@ class ContractSearch {
       const Sizes changed = with(extent, size);
       const NodeId node = failing(changed);
       const auto joint = node == NodeId::kNone ? std::nullopt : joint_number(prober_, node, extent, working_);
-      if (!joint) continue;
+      if (!joint || std::ranges::find(relations_, *joint) != relations_.end()) continue;
       add_equality(extent, *joint, node, changed);
       relations_.push_back(*joint);
       return true;

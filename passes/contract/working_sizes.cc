@@ -1,6 +1,7 @@
 #include "passes/contract/working_sizes.h"
 
 #include <cstddef>
+#include <initializer_list>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +12,9 @@ namespace {
 
 /// Nodes that ask for sizes, one after the other.
 constexpr int kMaxSteps = 12;
+
+/// Where no node says what it asks for: branches that suit small inputs alone.
+constexpr std::initializer_list<std::int64_t> kSmallSizes{16, 12, 8, 6, 4, 3, 2, 1};
 
 /// Further on the way to running: fails later, or at fewer nodes.
 bool is_better(const Probe& a, const Probe& b) {
@@ -35,8 +39,9 @@ std::optional<Sizes> find_working_sizes(Prober& prober) {
     best = probe;
     sizes = all_of_size(prober, size);
   }
-  for (int step = 0; step < kMaxSteps && !best->runs(); ++step) {
-    bool moved = false;
+  bool moved = true;
+  for (int step = 0; step < kMaxSteps && moved && !best->runs(); ++step) {
+    moved = false;
     for (Sizes& candidate : candidates(prober, best->failures.front().node, sizes)) {
       const Probe* probe = prober.probe(candidate);
       if (probe == nullptr) return std::nullopt;
@@ -46,7 +51,11 @@ std::optional<Sizes> find_working_sizes(Prober& prober) {
       moved = true;
       break;
     }
-    if (!moved) return std::nullopt;
+  }
+  for (auto size = kSmallSizes.begin(); size != kSmallSizes.end() && !best->runs(); ++size) {
+    sizes = all_of_size(prober, *size);
+    best = prober.probe(sizes);
+    if (best == nullptr) return std::nullopt;
   }
   if (!best->runs()) return std::nullopt;
   // What only followed from a size that was not right yet goes back to a usual one.

@@ -63,6 +63,12 @@ class ContractTest(unittest.TestCase):
                          (0, "no requirement: inputs of the declared types run\n"))
         self.assertEqual(json.loads(run("-", "--format", "json", text=text).stdout)["requirements"], [])
 
+    def test_elements_and_axes_of_one_name_are_told_apart(self) -> None:
+        text = ('<ir_version: 9, opset_import: ["": 18]>\n'
+                "g (int64[words, letters] letters, float[15, 4] table, float[letters] w) => (y, z) {\n"
+                "  y = Gather (table, letters)\n  z = Identity (w)\n}\n")
+        self.assertEqual(run("-", text=text).stdout.splitlines()[0], "-15 <= letters[...] < 15")
+
     def test_a_model_that_always_fails_is_refused(self) -> None:
         text = '<ir_version: 9, opset_import: ["": 18]>\ng (float[N, 2] x, float[3] z) => (y) { [sum] y = Add (x, z) }\n'
         result = run("-", text=text)

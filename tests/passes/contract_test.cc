@@ -181,6 +181,50 @@ TEST(Contract, ElementsAreBoundedByTheExtentThatTheyIndex) {
             (Texts{"range ids -30..29"}));
   EXPECT_EQ(lines(Solved(with_header(R"(g (float[R, 2] table, int64[N] ids) => (y) { y = Gather (table, ids) })"))),
             (Texts{"range ids -R..R - 1"}));
+  // Of tuples, each part along its own axis.
+  EXPECT_EQ(
+      lines(Solved(with_header(R"(g (float[R, 7, 2] table, int64[N, 1] ids) => (y) { y = GatherND (table, ids) })"))),
+      (Texts{"range ids -R..R - 1"}));
+  EXPECT_EQ(
+      lines(Solved(with_header(R"(g (float[9, 7, 2] table, int64[N, 2] ids) => (y) { y = GatherND (table, ids) })"))),
+      (Texts{"range ids -7..6"}));
+  EXPECT_EQ(lines(Solved(with_header(R"(g (float[9, 2] x, int64[N, 1] ids, float[N, 2] rows) => (y) {
+  y = ScatterND (x, ids, rows)
+})"))),
+            (Texts{"range ids -9..8"}));
+}
+
+TEST(Contract, NumbersAreSaidOnceAndPlainly) {
+  // The product alone would let each axis make up for the other; the mask says what one of them is.
+  EXPECT_EQ(lines(Solved(with_header(R"(g (float[B, S, 4] x, float[12, 4] mask) => (y) {
+  shape = Constant <value_ints = [2, 12, 4]> ()
+  z = Reshape (x, shape)
+  y = Add (x, mask)
+  w = Add (z, x)
+})"))),
+            (Texts{"equal B 2", "equal S 12"}));
+  EXPECT_EQ(lines(Solved(with_header(R"(g (float[B, 6, H, W] x) => (y) {
+  shape = Constant <value_ints = [-1, 35, 6]> ()
+  y = Reshape (x, shape)
+})"))),
+            (Texts{"divisor B*H*W 35"}));
+}
+
+TEST(Contract, BranchesThatSuitSmallInputsAloneHaveSizesToo) {
+  // The branch for one frame drops its axis, as exporters write squeeze(2): more frames leave a rank that Gemm refuses.
+  const Solved solved(with_header(R"(g (float[N, 4, T] x, float[4, 3] w) => (y) {
+  pooled = MaxPool <kernel_shape = [1], strides = [8]> (x)
+  extent = Shape <start = 2, end = 3> (pooled)
+  one = Constant <value_ints = [1]> ()
+  axes = Constant <value_ints = [2]> ()
+  single = Equal (extent, one)
+  row = If (single) <
+    then_branch = squeezed () => (float[a, b] s) { s = Squeeze (pooled, axes) },
+    else_branch = kept () => (float[a, b, c] k) { k = Identity (pooled) }
+  >
+  y = Gemm (row, w)
+})"));
+  EXPECT_EQ(lines(solved), (Texts{"bound T ..8"}));
 }
 
 TEST(Contract, AnElementThatIsIgnoredRunsToo) {

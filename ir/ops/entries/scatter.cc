@@ -80,7 +80,13 @@ void check_tuples(Inference& in, const Constraint& constraint, std::span<const D
                   std::size_t length) {
   DimPool& pool = in.dims();
   const auto elements = in.elements(1);
-  if (!elements || length == 0) return;
+  if (length == 0) return;
+  if (!elements) {
+    // One range holds for all parts.
+    for (std::size_t part = 0; part < length && !in.failed(); ++part)
+      check_indices(in, constraint, 1, data[first + part], 0, static_cast<int>(first + part));
+    return;
+  }
   for (std::size_t i = 0; i < elements->size(); ++i) {
     const std::size_t axis = first + i % length;
     const Dim index = (*elements)[i], extent = data[axis];
