@@ -65,6 +65,12 @@ Expected expectations(const Model& model) {
   return expected;
 }
 
+/// Of a known wrong answer.
+bool has_reason(const Model& model) {
+  return std::ranges::any_of(model.comments,
+                             [](const Comment& comment) { return comment.alone && !comment.text.empty(); });
+}
+
 Expected found_codes(const std::vector<findings::Finding>& findings) {
   Expected found;
   for (const findings::Finding& finding : findings)
@@ -172,6 +178,16 @@ TEST_P(RuleTest, GivesWhatItsFixturesExpect) {
                                    [&](const findings::Finding& finding) { return finding.code == rule.code; });
     if (text) {
       EXPECT_EQ(listed(found_codes(report.findings)), listed(expectations(*model)));
+    }
+    if (path.filename().string().starts_with("fn_")) {
+      EXPECT_FALSE(fires) << "found: name it bad_";
+      EXPECT_TRUE(text && has_reason(*model)) << "no comment says why it is missed";
+      continue;
+    }
+    if (path.filename().string().starts_with("fp_")) {
+      EXPECT_TRUE(fires) << "quiet: name it ok_";
+      EXPECT_TRUE(text && has_reason(*model)) << "no comment says why it is reported";
+      continue;
     }
     if (path.filename().string().starts_with("ok_")) {
       has_ok = true;
