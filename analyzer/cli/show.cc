@@ -40,8 +40,8 @@ std::string no_match(const reports::ShowFilter& filter) {
   return fmt::format("no node matches `{}` in a module that matches `{}`", filter.node, filter.module);
 }
 
-/// The text of one model; what is wrong with it otherwise.
-Result<std::string> show_one(const std::string& argument, const ShowOptions& options) {
+/// Writes one model below its heading; what is wrong with it otherwise.
+std::optional<Error> show_one(const std::string& argument, const std::string& heading, const ShowOptions& options) {
   const std::string path = input_path(argument);
   const auto settings = settings_of(path, options.settings);
   if (!settings) return settings.error();
@@ -51,11 +51,16 @@ Result<std::string> show_one(const std::string& argument, const ShowOptions& opt
   if (filter.any() && !matches_any(pipeline->model(), filter))
     return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
   const passes::PassResults& known = pipeline->run({Pass::kAnalysis, Pass::kPlacement});
-  if (options.format != "json") return reports::show_text(known.analysis(), known.placement(), filter);
+  if (options.format != "json")
+    return write_stdout(heading + reports::show_text(known.analysis(), known.placement(), filter));
   pipeline->run({Pass::kLosses});
-  return reports::show_json(
-      known.analysis(), known.placement(), known.losses(),
-      {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter});
+  std::optional<Error> failed;
+  reports::show_json(known.analysis(), known.placement(), known.losses(),
+                     {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter},
+                     [&](std::string_view part) {
+                       if (!failed) failed = write_stdout(part);
+                     });
+  return failed;
 }
 
 int run_show(const ShowOptions& options) {
@@ -63,16 +68,11 @@ int run_show(const ShowOptions& options) {
     return refuse(unknown_format(options.format, kFormats, kPlannedFormats));
   int code = kExitClean;
   for (const std::string& path : options.models) {
-    const Result<std::string> text = show_one(path, options);
     const std::string gap = &path == options.models.data() ? "" : "\n";
     const std::string heading = options.models.size() > 1 && options.format == "text"
                                     ? fmt::format("{}== {}\n", gap, escape_for_display(path, 2000))
                                     : "";
-    if (!text) {
-      code = refuse(text.error().message);
-    } else if (const auto error = write_stdout(heading + *text)) {
-      return refuse(error->message);
-    }
+    if (const auto error = show_one(path, heading, options)) code = refuse(error->message);
   }
   return code;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,8 +47,10 @@ struct ShowStyle {
   ShowFilter filter;         ///< the values of the nodes that match: operands and results
 };
 
-/// The facts of every value (docs/schema/show.schema.json), with a newline at its end.
-std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
-                      std::span<const losses::LossSite> losses, ShowStyle style);
+/// The facts of every value (docs/schema/show.schema.json), with a newline at its end, handed to `write` in parts of a
+/// megabyte or so: the document of a large model is many times the model.
+void show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
+               std::span<const losses::LossSite> losses, ShowStyle style,
+               const std::function<void(std::string_view)>& write);
 
 }  // namespace tensorlint::reports

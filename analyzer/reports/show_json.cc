@@ -173,7 +173,8 @@ class NodePrinter {
 /// memory of its text.
 class DocumentWriter {
  public:
-  explicit DocumentWriter(bool one_line) : one_line_(one_line) {}
+  DocumentWriter(bool one_line, const std::function<void(std::string_view)>& write)
+      : one_line_(one_line), write_(write) {}
 
   void open(char bracket) {
     begin();
@@ -193,6 +194,7 @@ class DocumentWriter {
   }
   void put(const Json& value) {
     begin();
+    if (text_.size() >= kPart) flush();
     for (const char c : dumped(value)) {  // a line break within a string is escaped
       text_ += c;
       if (c == '\n') text_.append(2 * empty_.size(), ' ');
@@ -202,9 +204,18 @@ class DocumentWriter {
     key(name);
     put(value);
   }
-  std::string take() { return std::move(text_) + "\n"; }
+  void finish() {
+    text_ += '\n';
+    flush();
+  }
 
  private:
+  static constexpr std::size_t kPart = std::size_t{1} << 20;
+
+  void flush() {
+    write_(text_);
+    text_.clear();
+  }
   std::string dumped(const Json& json) const {
     return json.dump(one_line_ ? -1 : 2, ' ', false, Json::error_handler_t::replace);
   }
@@ -220,6 +231,7 @@ class DocumentWriter {
   }
 
   bool one_line_, after_key_ = false;
+  const std::function<void(std::string_view)>& write_;
   std::string text_;
   std::vector<bool> empty_;  // by bracket that is open
 };
@@ -232,16 +244,17 @@ bool entered(const dataflow::Analysis& analysis, const Graph& graph) {
 
 class ShowDocument {
  public:
-  ShowDocument(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowStyle& style)
+  ShowDocument(const dataflow::Analysis& analysis, const placement::Placement& placement, const ShowStyle& style,
+               const std::function<void(std::string_view)>& write)
       : analysis_(analysis),
         model_(analysis.model()),
         placement_(placement),
         facts_(analysis, style.all_symbols),
         nodes_(analysis, style.filter),
-        out_(style.one_line),
+        out_(style.one_line, write),
         values_(model_.graphs.size()) {}
 
-  std::string write(std::span<const losses::LossSite> sites) {
+  void write(std::span<const losses::LossSite> sites) {
     for (const Graph& graph : model_.graphs) nodes_.mark(graph);
     for (const ValueId id : model_.values.ids(kFirstValue))
       if (model_.value(id).name != NameId::kEmpty && nodes_.is_shown(id)) values_[model_.value(id).graph].push_back(id);
@@ -273,7 +286,7 @@ class ShowDocument {
                 {"target", identifier(model_.name_of(loss.target_source))}});
     out_.close(']');
     out_.close('}');
-    return out_.take();
+    out_.finish();
   }
 
  private:
@@ -309,9 +322,10 @@ class ShowDocument {
 
 }  // namespace
 
-std::string show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
-                      std::span<const losses::LossSite> sites, ShowStyle style) {
-  return ShowDocument(analysis, placement, style).write(sites);
+void show_json(const dataflow::Analysis& analysis, const placement::Placement& placement,
+               std::span<const losses::LossSite> sites, ShowStyle style,
+               const std::function<void(std::string_view)>& write) {
+  ShowDocument(analysis, placement, style, write).write(sites);
 }
 
 }  // namespace tensorlint::reports

@@ -16,6 +16,12 @@ namespace tensorlint::rules {
 namespace {
 
 constexpr std::size_t kShownElements = 8;
+/// Bytes of a name that findings keep: more than any report prints.
+constexpr std::size_t kKeptOfName = 1024;
+/// Calls that are named at either end of a chain.
+constexpr std::size_t kShownCalls = 8;
+
+std::string kept(std::string_view name) { return std::string(name.substr(0, kKeptOfName)); }
 
 std::vector<std::unique_ptr<Rule>>& registry() {
   static std::vector<std::unique_ptr<Rule>> rules;
@@ -177,7 +183,8 @@ FindingBuilder& FindingBuilder::cause(std::string key) {
 }
 
 FindingBuilder& FindingBuilder::value(ValueId value) {
-  if (finding_ != nullptr && value != ValueId::kAbsent) finding_->value = reporter_.analysis().model().name_of(value);
+  if (finding_ != nullptr && value != ValueId::kAbsent)
+    finding_->value = kept(reporter_.analysis().model().name_of(value));
   return *this;
 }
 
@@ -196,8 +203,19 @@ FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
   if (finding_ == nullptr) return *this;
   reporter_.charge(message.size());
   finding_->notes.push_back({.message = std::move(message),
-                             .node = reporter_.analysis().model().label(node),
+                             .node = kept(reporter_.analysis().model().label(node)),
                              .place = reporter_.locations().of(node).place});
+  return *this;
+}
+
+FindingBuilder& FindingBuilder::calls(std::span<const NodeId> calls) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (i == kShownCalls && calls.size() > 2 * kShownCalls) {
+      note(fmt::format("through {} more calls", calls.size() - 2 * kShownCalls));
+      i = calls.size() - kShownCalls;
+    }
+    note_at(calls[i], "called from here");
+  }
   return *this;
 }
 
@@ -257,7 +275,7 @@ findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
   finding.code = rule_->code;
   finding.severity = severity;
   finding.path = analysis_.model().path;
-  finding.graph = analysis_.model().graph_path(graph);
+  finding.graph = kept(analysis_.model().graph_path(graph));
   finding.order = ~std::uint64_t{0};
   return &finding;
 }
@@ -279,12 +297,12 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   finding->message = std::move(message);
   if (node == NodeId::kNone) return {finding, *this};
   const Node& at = model.node(node);
-  finding->node = model.label(node);
-  finding->op = model.text(model.op(at).name);
+  finding->node = kept(model.label(node));
+  finding->op = kept(model.text(model.op(at).name));
   finding->order = static_cast<std::uint64_t>(node);
   for (const ValueId result : model.results(at)) {
     if (result == ValueId::kAbsent) continue;
-    finding->value = model.name_of(result);
+    finding->value = kept(model.name_of(result));
     break;
   }
   const findings::LocationResolver::NodeLocation& found = places_.of(node);
@@ -363,7 +381,7 @@ FindingBuilder Rule::report_violation(const ViolationCase& violation, Reporter& 
     said.push_back(operand.value());
   }
   if (violation.at.iteration > 1) finding.note(fmt::format("from iteration {} on", violation.at.iteration));
-  for (const NodeId caller : violation.at.calls) finding.note_at(caller, "called from here");
+  finding.calls(violation.at.calls);
   for (std::string& cause : causes_of(violation, out.shared<dataflow::Origins>())) finding.cause(std::move(cause));
   return finding;
 }

@@ -145,6 +145,8 @@ class FindingBuilder {
   FindingBuilder& place(findings::SourceLocation place);
   FindingBuilder& note(std::string message);
   FindingBuilder& note_at(NodeId node, std::string message);
+  /// The calls that led to the node, outermost first; of a long chain its ends.
+  FindingBuilder& calls(std::span<const NodeId> calls);
   /// Where an aspect of `operand` began: "`labels` becomes int64 here"; for inputs and initializers what they are.
   FindingBuilder& origin(const Operand& operand, Aspect aspect);
   /// `edits` is what `tensorlint fix` does to the model; without them the fix is advice.

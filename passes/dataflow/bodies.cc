@@ -74,11 +74,13 @@ void Solver::check_body_input(NodeId id, GraphId body, std::size_t at, const Abs
   if (fact.kind != ValueKind::kTensor) return;
   if (!given.taint.has(Aspect::kDtype) && !fact.dtypes.intersects(declared.dtypes)) {
     // The operator itself rejects the operand: once is enough.
-    const auto rejected = [&](const NodeViolation& violation) {
-      return violation.node == id && violation.aspect() == Aspect::kDtype &&
-             std::ranges::find(violation.operands, operand) != violation.operands.end();
-    };
-    if (std::ranges::any_of(out_.violations_, rejected)) return;
+    for (auto known = recorded_.lower_bound({id, nullptr}); known != recorded_.end() && known->first.first == id;
+         ++known)
+      if (ops::aspect_of(known->first.second->kind) == Aspect::kDtype &&
+          std::ranges::any_of(known->second, [&](const std::vector<int>& operands) {
+            return std::ranges::find(operands, operand) != operands.end();
+          }))
+        return;
     record(
         id, kBodyInput, {operand},
         {"{} enters the body as {}, which declares it as {}", ops::OperandRef(operand), fact.dtypes, declared.dtypes});

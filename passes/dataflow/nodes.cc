@@ -11,6 +11,8 @@ namespace {
 
 /// Violations of one constraint that are kept of a node: those of a sum of thousands of operands are not.
 constexpr std::size_t kMaxFaultsOfConstraint = 8;
+/// Of memory that a violation takes, and each value that its message names: two shapes as a rule.
+constexpr std::uint64_t kBytesOfViolation = 512, kBytesOfArgument = 256;
 
 constexpr std::int64_t kSmallContent = 16;  // shapes, axes, pads
 
@@ -207,6 +209,7 @@ void Solver::record(NodeId id, ops::Violation violation) {
   std::vector<std::vector<int>>& known = recorded_[{id, violation.constraint}];
   if (known.size() >= kMaxFaultsOfConstraint || std::ranges::find(known, violation.operands) != known.end()) return;
   known.push_back(violation.operands);
+  facts_.meter().keep(kBytesOfViolation + kBytesOfArgument * violation.message.arguments.size());
   out_.violations_.push_back({std::move(violation), id, calls_, iteration_});
 }
 

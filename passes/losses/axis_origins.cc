@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kMaxValues = 50'000;
 /// Sources of one axis: those of a sum of many inputs say nothing more.
 constexpr std::size_t kMaxSources = 16;
+/// What is kept of all values' axes; past it nothing is known of a value's axes.
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 void merge(AxisOrigins::Sources& into, const AxisOrigins::Sources& from) {
   for (const AxisSource& source : from) {
@@ -37,7 +39,10 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
     }
     bool ready = true;
     const NodeId node = expressions_.producer(at);
-    if (node != NodeId::kNone && known_.size() + pending.size() < kMaxValues) {
+    const bool is_bounded = bytes_ < kMaxBytes && !expressions_.is_spent();
+    const bool is_followed = is_bounded && known_.size() + pending.size() < kMaxValues;
+    if (node != NodeId::kNone && is_followed) {
+      expressions_.charge(model.node(node).operand_count);
       open.insert(at);
       for (const ValueId operand : model.operands(model.node(node))) {
         if (operand == ValueId::kAbsent || known_.contains(operand)) continue;
@@ -51,7 +56,11 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
     }
     if (!ready) continue;
     pending.pop_back();
-    Axes axes = compute(at);
+    Axes axes = is_followed ? compute(at) : is_bounded ? own(at) : Axes{};
+    std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Sources);
+    for (const Sources& sources : axes) bytes += sources.capacity() * sizeof(AxisSource);
+    bytes_ += bytes;
+    expressions_.charge(bytes / sizeof(AxisSource));
     known_.insert_or_assign(at, std::move(axes));
   }
   return known_.find(value)->second;
@@ -76,6 +85,12 @@ bool AxisOrigins::is_batch(ValueId value, std::size_t axis) {
 
 /// An input of the main graph, and no weight: none that a layer multiplies with or convolves by.
 bool AxisOrigins::is_data(ValueId input) const {
+  const auto [known, added] = is_data_.try_emplace(input);
+  if (added) known->second = is_data_input(input);
+  return known->second;
+}
+
+bool AxisOrigins::is_data_input(ValueId input) const {
   const Value& known = analysis_.model().value(input);
   if (known.origin != ValueOrigin::kInput || known.graph != GraphId::kMain || known.initializer != nullptr)
     return false;

@@ -50,11 +50,14 @@ class AxisOrigins {
   Axes like(NodeId node, ValueId value);
   std::span<const Dim> dims_of(ValueId value) const;
   bool is_data(ValueId input) const;
+  bool is_data_input(ValueId input) const;
   std::int64_t integer(NodeId node, std::string_view attribute, std::int64_t fallback) const;
 
   const Expressions& expressions_;
   const Analysis& analysis_;
   std::map<ValueId, Axes> known_;
+  std::size_t bytes_ = 0;  // of known_
+  mutable std::map<ValueId, bool> is_data_;
 };
 
 /// Both, for who keeps them.

@@ -14,6 +14,10 @@ namespace {
 
 /// Nodes in a row that move elements, or compute one of each.
 constexpr int kMaxSteps = 16;
+/// Operands of one Sum, Max or Min that are compared with each other.
+constexpr std::size_t kMaxOperands = 32;
+/// Of the meter, for where the axes of two values come from.
+constexpr std::uint64_t kStepsOfPair = 64;
 
 class BroadcastFinder {
  public:
@@ -66,9 +70,11 @@ class BroadcastFinder {
   std::optional<LossBroadcast> find_at(NodeId node) {
     if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
     const Model& model = analysis_.model();
-    const auto operands = model.operands(model.node(node));
+    auto operands = model.operands(model.node(node));
+    operands = operands.first(std::min(operands.size(), kMaxOperands));
     for (std::size_t i = 0; i < operands.size(); ++i)
-      for (std::size_t j = i + 1; j < operands.size(); ++j) {
+      for (std::size_t j = i + 1; j < operands.size() && !expressions_.is_spent(); ++j) {
+        expressions_.charge(kStepsOfPair);
         const ValueId a = expressions_.source(operands[i]), b = expressions_.source(operands[j]);
         if (stretching_.are_all_pairs(a, b)) return LossBroadcast{node, a, b, true, node != site_.anchor};
       }

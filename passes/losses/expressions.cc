@@ -64,6 +64,7 @@ ValueId Expressions::result(NodeId node) const {
 
 std::span<const NodeId> Expressions::users(ValueId value) const {
   if (value == ValueId::kAbsent) return {};
+  charge(4);
   const std::span<const NodeId> all = analysis_.users(value);
   return all.first(std::min(all.size(), kMaxUsers));
 }
@@ -216,6 +217,7 @@ std::optional<double> Expressions::filled_with(NodeId node) const {
 }
 
 std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const {
+  charge(16);
   const Fact& data = analysis_.fact(operand(node, 0));
   if (data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(analysis_.facts().dims_of(data.shape).size());
@@ -231,10 +233,11 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
     if (!searches && opset < 13)  // everything from the axis on is one row
       for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given.push_back(i);
   } else if (const Attribute* axes = model_.attribute(of, "axes")) {
+    if (axes->ints.size() > ops::kMaxRank) return std::nullopt;  // some of them twice
     given.assign(axes->ints.begin(), axes->ints.end());
   } else if (const ValueId list = operand(node, 1); list != ValueId::kAbsent) {
     const Content* content = analysis_.facts().content(analysis_.fact(list).content);
-    if (content == nullptr) return std::nullopt;
+    if (content == nullptr || content->integers.size() > ops::kMaxRank) return std::nullopt;
     for (const Dim element : content->integers) {
       const auto axis = analysis_.facts().dims().as_constant(element);
       if (!axis) return std::nullopt;

@@ -37,6 +37,9 @@ class Expressions {
   explicit Expressions(const dataflow::Analysis& analysis);
 
   const Analysis& analysis() const { return analysis_; }
+  /// Of the input's work: what asks many questions charges them, and ends where it is spent.
+  void charge(std::uint64_t steps) const { analysis_.facts().meter().charge(steps); }
+  bool is_spent() const { return analysis_.facts().meter().is_spent(); }
   Opcode op(NodeId node) const { return node == NodeId::kNone ? Opcode::kOther : ops_[model_.node(node).op]; }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId producer(ValueId value) const {

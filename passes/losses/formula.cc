@@ -11,6 +11,8 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 /// Operators in a row, those of called functions included.
 constexpr int kMaxDepth = 40;
+/// Of the meter, to read or to evaluate one part.
+constexpr std::uint64_t kStepsOfPart = 4;
 
 bool is_copy(Opcode opcode) { return keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kCast; }
 
@@ -28,6 +30,7 @@ Formula::Formula(const Expressions& expressions, ValueId root) : expressions_(ex
     parts_.clear();
     return;
   }
+  for (const Part& part : parts_) steps_ += kStepsOfPart + part.operands.size();
   ancestors_.resize(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     ancestors_[i] = std::uint64_t{1} << i;
@@ -51,6 +54,9 @@ std::uint32_t Formula::add(Part part, const Scope* scope) {
 
 std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
   if (value == ValueId::kAbsent || !complete_) return kNoPart;
+  expressions_.charge(kStepsOfPart + parts_.size());
+  if (expressions_.is_spent()) complete_ = false;
+  if (!complete_) return kNoPart;
   if (scope == nullptr) {
     for (std::size_t i = 0; i < parts_.size(); ++i)
       if (parts_[i].value == value) return static_cast<std::uint32_t>(i);
@@ -80,7 +86,7 @@ std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
 /// The result of a call of a function with one result, all of whose nodes are part of the formula.
 std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
   const Graph* function = expressions_.called_function(node);
-  if (function == nullptr || function->outputs.size() != 1) return kNoPart;
+  if (function == nullptr || function->outputs.size() != 1 || opaque_.contains(function)) return kNoPart;
   const auto count = parts_.size();
   Scope inner{function, {}};
   const Model& model = expressions_.analysis().model();
@@ -93,6 +99,7 @@ std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
     return add(std::move(part), scope);
   }
   // The body is more than arithmetic: the call is a leaf.
+  opaque_.insert(function);
   const bool fits = parts_.size() < kMaxParts;
   if (fits) {
     complete_ = true;
@@ -106,7 +113,7 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   const Model& model = expressions_.analysis().model();
   const auto operands = model.operands(model.node(node));
   const OpSchema* const schema = model.op(model.node(node)).schema;
-  if (schema == nullptr || operands.size() < schema->min_inputs) return false;
+  if (schema == nullptr || operands.size() < schema->min_inputs || operands.size() > kMaxParts) return false;
   const Opcode opcode = expressions_.op(node);
   const ops::OpEntry* entry = expressions_.entry(node);
   if (is_copy(opcode)) {
@@ -137,6 +144,7 @@ std::vector<double> Formula::constants() const {
 }
 
 double Formula::evaluate(std::span<const Assignment> assignments, int variant) const {
+  expressions_.charge(steps_);
   values_.assign(parts_.size(), kNan);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto given = std::ranges::find(assignments, i, &Assignment::part);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -55,9 +56,11 @@ class Formula {
   static constexpr std::size_t kMaxParts = 48;  // ancestors_ are bits of one number
 
   const Expressions& expressions_;
+  std::set<const Graph*> opaque_;  // functions that are more than arithmetic
   std::vector<Part> parts_;
   std::vector<std::uint64_t> ancestors_;
   bool complete_ = true;
+  std::uint64_t steps_ = 0;                         // of one evaluation
   mutable std::vector<double> values_, arguments_;  // of one evaluation
 };
 

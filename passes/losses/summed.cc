@@ -52,7 +52,9 @@ void LossPatternMatcher::add_summed(const CalledGraphs& is_called) {
   for (const GraphId id : model_.graphs.ids()) {
     const Graph& graph = model_.graph(id);
     if (graph.kind == GraphKind::kSubgraph || !is_called[id]) continue;
+    std::set<ValueId> walked;
     for (const ValueId output : graph.outputs) {
+      if (!walked.insert(output).second || expressions_.is_spent()) continue;
       const bool scalar = is_scalar(output);
       SumWalk walk{.output = output, .path = {}, .left = scalar ? kMaxNodesOfScalar : kMaxNodesOfTensor, .seen = {}};
       go_back(walk, output, Outer::kNone, false);
@@ -257,6 +259,7 @@ bool LossPatternMatcher::is_pair(const Formula& formula, std::size_t a, std::siz
   if (parts[a].value == ValueId::kAbsent || parts[b].value == ValueId::kAbsent || (is_constant(a) && is_constant(b)) ||
       formula.depends(a, b) || formula.depends(b, a) || !formula.depends(root, a) || !formula.depends(root, b))
     return false;
+  expressions_.charge(parts.size());
   std::vector<std::size_t> pending{root};
   std::vector<bool> seen(parts.size());
   while (!pending.empty()) {

@@ -92,6 +92,8 @@ class Run {
     Buffer& tensor = buffer(value);
     if (keep && ((tensor.held >> to) & 1U) != 0) return;
     if (keep) tensor.held |= std::uint64_t{1} << to;
+    if (budget_ == 0) return stop("a run has more nodes than are followed");
+    --budget_;
     const Dim bytes = tensor_bytes(analysis_, tensor.made_as);
     if (tensor.stored) {
       ++case_.cost.setup_copies;

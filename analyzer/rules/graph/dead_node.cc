@@ -79,14 +79,17 @@ class DeadNode : public Rule {
             if (!known.contains(user)) return false;
       return true;
     };
-    for (std::size_t i = 0; i < gone.size(); ++i)
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+      std::set<NodeId> asked;  // a node may read one value any number of times
       for (const ValueId operand : model.operands(model.node(gone[i]))) {
         const NodeId producer = model.value(operand).producer;
-        if (producer == NodeId::kNone || live[producer] || known.contains(producer)) continue;
+        if (producer == NodeId::kNone || live[producer] || known.contains(producer) || !asked.insert(producer).second)
+          continue;
         if (model.node(producer).graph != model.node(dead).graph || !only_feeds_gone(producer)) continue;
         known.insert(producer);
         gone.push_back(producer);
       }
+    }
     std::vector<GraphEdit> edits;
     for (const NodeId node : gone) {
       edits.push_back(RemoveNode{node});

@@ -24,6 +24,7 @@ class UndefinedValue : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
     int suggestions_left = kMaxSuggestions;
+    const Unused unused_values(view);
     const auto meant = [&](ValueId value, GraphId graph) {
       return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
     };
@@ -33,7 +34,7 @@ class UndefinedValue : public Rule {
         const ValueId value = operands[i];
         if (!is_undefined(model, value) || !out.first(fmt::format("{}", static_cast<std::uint32_t>(value)))) continue;
         const NodeCall call(view.analysis(), id);
-        const std::vector<std::string> unused = unused_alike(view, call, i);
+        const std::vector<std::string> unused = unused_alike(view, call, i, unused_values);
         const std::string name = quoted_for_people(model.name_of(value));
         const std::string hint = unused.size() == 1 ? fmt::format("; {} is used by nothing", unused.front())
                                                     : meant(value, model.node(id).graph);
@@ -56,6 +57,30 @@ class UndefinedValue : public Rule {
   static constexpr int kMaxSuggestions = 4;  // each compares a name with up to kMaxCandidates
   static constexpr std::size_t kMaxCandidates = 5000, kLongest = 64, kMaxUnused = 3;
 
+  /// The inputs and initializers of graphs that nothing uses; of a graph with more of them than tell anything, none.
+  class Unused {
+   public:
+    explicit Unused(const ModelView& view) : inputs_(view.model().graphs.size()), initializers_(inputs_.size()) {
+      for (const GraphId id : view.model().graphs.ids()) {
+        inputs_[id] = unused(view, view.model().graph(id).inputs);
+        initializers_[id] = unused(view, view.model().graph(id).initializers);
+      }
+    }
+    std::span<const ValueId> inputs(GraphId graph) const { return inputs_[graph]; }
+    std::span<const ValueId> initializers(GraphId graph) const { return initializers_[graph]; }
+
+   private:
+    static constexpr std::size_t kMost = 64;
+    static std::vector<ValueId> unused(const ModelView& view, std::span<const ValueId> values) {
+      std::vector<ValueId> found;
+      for (const ValueId value : values)
+        if (value != ValueId::kAbsent && !view.liveness().is_used(value) && found.size() <= kMost)
+          found.push_back(value);
+      return found.size() > kMost ? std::vector<ValueId>() : found;
+    }
+    IdVector<GraphId, std::vector<ValueId>> inputs_, initializers_;
+  };
+
   /// A name without its digits: exporters number what they name, so that `val_16` is no slip of `val_6`.
   static std::string without_digits(std::string_view name) {
     std::string text(name);
@@ -65,7 +90,8 @@ class UndefinedValue : public Rule {
 
   /// "input `image`": what the node can see, nothing uses and the operand could be, the graph's inputs first; nothing
   /// where there are too many to tell anything.
-  static std::vector<std::string> unused_alike(const ModelView& view, const NodeCall& call, std::size_t operand) {
+  static std::vector<std::string> unused_alike(const ModelView& view, const NodeCall& call, std::size_t operand,
+                                               const Unused& unused) {
     const Model& model = view.model();
     const OpSchema* schema = call.op().schema;
     const bool has_formal = schema != nullptr && !schema->inputs.empty();
@@ -79,16 +105,16 @@ class UndefinedValue : public Rule {
     std::vector<std::string> found;
     const auto add = [&](std::span<const ValueId> values, std::string_view kind) {
       for (const ValueId value : values)
-        if (value != ValueId::kAbsent && !view.liveness().is_used(value) && fits(value) && found.size() <= kMaxUnused)
+        if (fits(value) && found.size() <= kMaxUnused)
           found.push_back(fmt::format("{} {}", kind, quoted_for_people(model.name_of(value))));
     };
     for (GraphId graph = call.node().graph; graph != GraphId::kNone; graph = model.graph(graph).parent)
       // The inputs of a Loop's body are often not used: its iteration and condition have to be there.
       if (graph == GraphId::kMain || model.graph(graph).kind == GraphKind::kFunction)
-        add(model.graph(graph).inputs, "input");
+        add(unused.inputs(graph), "input");
     if (found.empty())
       for (GraphId graph = call.node().graph; graph != GraphId::kNone; graph = model.graph(graph).parent)
-        add(model.graph(graph).initializers, "initializer");
+        add(unused.initializers(graph), "initializer");
     return found.size() > kMaxUnused ? std::vector<std::string>() : found;
   }
 

@@ -159,7 +159,7 @@ void report_placement_violations(const ModelView& view, Reporter& out,
       finding.note_at(violation.witness.loops[i],
                       fmt::format("{} of this {}", iteration_text(violation.witness.iterations[i]),
                                   model.text(model.op(model.node(violation.witness.loops[i])).name)));
-    for (const NodeId call : violation.witness.calls) finding.note_at(call, "called from here");
+    finding.calls(violation.witness.calls);
     propose_transfers(finding, view, violation);
     if (unplaced)
       finding.note(

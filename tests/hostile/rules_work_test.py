@@ -1,0 +1,190 @@
+"""Small models on which passes and rules beside the inference would work long, or keep much."""
+import itertools
+import json
+import pathlib
+import resource
+import subprocess
+import tempfile
+import unittest
+
+import hostile_test
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
+from onnx.helper import make_function, make_graph, make_node, make_opsetid, make_tensor_value_info
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def names(prefix: str, count: int) -> list[str]:
+    """Short ones, so that many fit."""
+    return [prefix + "".join(letters) for letters in itertools.islice(itertools.product(ALPHABET, repeat=3), count)]
+
+
+def value(name: str, shape: list | None = None, dtype: int = TensorProto.FLOAT) -> ValueInfoProto:
+    return make_tensor_value_info(name, dtype, shape)
+
+
+def untyped(name: str) -> ValueInfoProto:
+    return ValueInfoProto(name=name)
+
+
+def on(device: str, node: NodeProto) -> NodeProto:
+    node.metadata_props.add(key="tensorlint.device", value=device)
+    return node
+
+
+def model(nodes: list[NodeProto], inputs: list, outputs: list, *, initializers: tuple = (), functions: tuple = (), opset: int = 18) -> bytes:
+    proto = ModelProto(ir_version=10, graph=make_graph(nodes, "g", inputs, outputs, list(initializers)))
+    proto.opset_import.extend([make_opsetid("", opset), make_opsetid("f", 1)])
+    proto.functions.extend(functions)
+    return proto.SerializeToString()
+
+
+def function(name: str, inputs: list[str], output: str, nodes: list[NodeProto]):
+    return make_function("f", name, inputs, [output], nodes, [make_opsetid("", 18), make_opsetid("f", 1)])
+
+
+def loss(prediction: str, target: str, output: str) -> list[NodeProto]:
+    return [make_node("Sub", [prediction, target], ["d" + output]), make_node("Abs", ["d" + output], ["e" + output]),
+            make_node("ReduceMean", ["e" + output], [output], keepdims=0)]
+
+
+class RulesWorkTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "m.onnx"
+
+    def check(self, content: bytes, *options: str, seconds: float = 1000) -> dict:
+        """The report, within the promise of SECURITY.md, or in fewer seconds."""
+        self.path.write_bytes(content)
+        result = hostile_test.run(["check", "--format", "json", "--timings", *options, self.path])
+        self.assertIn(result.code, (0, 1), result.errors[:500])
+        self.assertLess(result.cpu, min(seconds, max(1, len(content) / (1 << 16))))
+        report = json.loads(result.output)
+        self.assertLess(report["inputs"][0]["peak_rss_bytes"], (64 << 20) + 40 * len(content))
+        return report
+
+    def test_calls_of_functions_that_are_no_arithmetic(self) -> None:
+        """Each reads three calls of the one before it."""
+        nodes, last = [], "x"
+        for i in range(19):
+            nodes += [make_node("F", [last], [f"a{i}{j}"], domain="f") for j in range(3)]
+            nodes.append(make_node("Sum", [f"a{i}{j}" for j in range(3)], [f"c{i}"]))
+            last = f"c{i}"
+        nodes.append(make_node("ReduceMean", [last], ["loss"], keepdims=0))
+        body = function("F", ["x"], "y", [make_node("Softmax", ["x"], ["y"])])
+        self.check(model(nodes, [value("x", ["N", "C"])], [untyped("loss")], functions=(body,)))
+
+    def test_terms_of_thousands_of_operands(self) -> None:
+        terms = names("t", 590)
+        nodes = [make_node("Sum", ["x", "y", *["x"] * 8000], ["s"]), make_node("Sub", ["s", "y"], ["d"]),
+                 *[make_node("Tanh", ["d"], [term]) for term in terms], make_node("Concat", terms, ["all"], axis=0),
+                 *[make_node("ReduceSum", ["all"], [f"loss{i}"], keepdims=0) for i in range(34)]]
+        self.check(model(nodes, [value("x", ["N"]), value("y", ["N"])], [untyped(f"loss{i}") for i in range(34)]))
+
+    def test_a_loss_among_thousands_of_operands(self) -> None:
+        nodes = [*loss("p", "t", "l"), make_node("Max", ["l"] * 19_000, ["loss"])]
+        self.check(model(nodes, [value("p", ["N", 1]), value("t", ["N", 1])], [untyped("loss")]))
+
+    def test_many_losses_with_long_ways_to_the_output(self) -> None:
+        losses = names("l", 250)
+        nodes = [node for name in losses for node in loss("p", "t", name)]
+        nodes.append(make_node("Max", losses, ["g0"]))
+        nodes += [make_node("Max", [f"g{i}", *(losses[j % 250] for j in range(60))], [f"g{i + 1}"]) for i in range(200)]
+        self.check(model(nodes, [value("p", ["N", 3]), value("t", ["N", 3])], [untyped("g200")]))
+
+    def test_copies_to_many_devices_in_a_loop(self) -> None:
+        parts = [f"p{i}" for i in range(15)]
+        body: GraphProto = make_graph(
+            [make_node("Split", ["s"], parts, num_outputs=15, axis=0), *[on(f"cuda:{i}", make_node("Sum", parts, [f"q{i}"])) for i in range(40)],
+             make_node("Identity", ["c"], ["d"]), make_node("Identity", ["s"], ["r"])],
+            "body", [value("k", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", [15])],
+            [value("d", [], TensorProto.BOOL), value("r", [15])])
+        trips = numpy_helper.from_array(np.array(1_000_000, np.int64), "trips")
+        self.check(model([make_node("Loop", ["trips", "", "x"], ["y"], body=body)], [value("x", [15])], [value("y", [15])], initializers=(trips,)),
+                   "--placement", "runtime")
+
+    def test_axes_given_thousands_of_times_to_one_output(self) -> None:
+        nodes = [make_node("ReduceMean", ["x"], ["y"], axes=[i % 4 for i in range(14_000)], keepdims=0)]
+        self.check(model(nodes, [value("x", list("NABC"))], [untyped("y")] * 5500, opset=17))
+
+    def test_inputs_that_many_transposes_share(self) -> None:
+        nodes = []
+        for i in range(16):
+            for j, turned in enumerate(names(f"t{i}", 16)):
+                operands = ["w", turned] if j == 15 else ["w", *[turned] * 15]
+                nodes += [make_node("Transpose", [f"x{i}"], [turned]), make_node("MatMul" if j == 15 else "Sum", operands, [f"m{turned}"])]
+            nodes.append(make_node("Reshape", [f"x{i}", "shape"], [f"y{i}"]))
+        nodes += [make_node("Sum", [f"y{i}" for i in range(16)], [name]) for name in ("a", "b")]
+        nodes += [node for name in names("l", 450) for node in loss("a", "b", name)]
+        shape = numpy_helper.from_array(np.array([2] * 50, np.int64), "shape")
+        self.check(model(nodes, [*[value(f"x{i}", ["N"]) for i in range(16)], value("w", ["K", "N"])], [untyped("laaa")], initializers=(shape,)))
+
+    def test_values_of_64_axes_from_16_inputs(self) -> None:
+        axes = [f"n{i}" for i in range(64)]
+        chain = names("v", 24_000)
+        nodes = [make_node("Add", [f"s{i}" if i else "i0", f"i{i + 1}"], [f"s{i + 1}"]) for i in range(15)]
+        nodes += [make_node("Neg", [a], [b]) for a, b in itertools.pairwise(["s15", *chain])]
+        nodes += loss(chain[-1], "t", "loss")
+        self.check(model(nodes, [*[value(f"i{i}", axes) for i in range(16)], value("t", axes)], [untyped("loss")]))
+
+    def test_a_node_that_reads_a_dead_one_thousands_of_times(self) -> None:
+        nodes = [make_node("Relu", ["x"], ["p"]), make_node("Sum", ["p"] * 21_600, ["a"]), make_node("Neg", ["p"], ["b"]), make_node("Abs", ["x"], ["y"])]
+        self.check(model(nodes, [value("x", ["N"])], [value("y", ["N"])]))
+
+    def test_undefined_names_beside_unused_inputs(self) -> None:
+        inputs, read = names("i", 50_000), names("u", 60_000)
+        nodes = [make_node("And", [read[2 * i], read[2 * i + 1]], [name]) for i, name in enumerate(names("v", 30_000))]
+        self.check(model(nodes, [value(name) for name in inputs], [untyped("vaaa")]), seconds=3)
+
+    def test_inputs_of_a_body_that_many_violations_precede(self) -> None:
+        wrong = [make_node("Add", ["f", "i"], [name]) for name in names("v", 1200)]
+        carried = names("b", 500)
+        def integer(name: str, shape: list | None = None) -> ValueInfoProto:
+            return value(name, shape, TensorProto.INT64)
+
+        graph = make_graph([make_node("Identity", ["c"], ["d"])], "b", [integer("k", []), value("c", [], TensorProto.BOOL), *[integer(b) for b in carried]],
+                           [value("d", [], TensorProto.BOOL), *[integer(b) for b in carried]])
+        nodes = [make_node("Loop", ["trips", "", *["f"] * 500], ["w"], body=graph), make_node("Add", ["s0", "k0"], ["r0"])]
+        for depth in range(5):
+            nodes.append(make_node("Identity", [f"c{depth}"], [f"d{depth}"]))
+            outer = make_graph(nodes, "o", [integer(f"k{depth}", []), value(f"c{depth}", [], TensorProto.BOOL), integer(f"s{depth}", [])],
+                               [value(f"d{depth}", [], TensorProto.BOOL), integer(f"r{depth}", [])])
+            nodes = [make_node("Loop", ["trips", "", f"s{depth + 1}" if depth < 4 else "zero"], [f"r{depth + 1}" if depth < 4 else "y"], body=outer)]
+        numbers = tuple(numpy_helper.from_array(np.array(n, np.int64), name) for n, name in ((15, "trips"), (0, "zero")))
+        self.check(model([*wrong, *nodes], [value("f"), value("i", None, TensorProto.INT64)], [untyped("y")], initializers=numbers))
+
+    def test_findings_in_graphs_of_long_names(self) -> None:
+        wrong = [make_node("Add", ["a", "b"], [name]) for name in names("v", 1000)]
+        content = model([make_node("F" * 36_000, ["x", "i"], ["y"], domain="f")], [value("x", ["N"]), value("i", ["N"], TensorProto.INT64)], [untyped("y")],
+                        functions=(function("F" * 36_000, ["a", "b"], "vaaa", wrong),))
+        self.assertEqual(len(self.check(content)["findings"][0]["graph"]), 998)  # "…" takes three bytes
+
+    def test_findings_below_long_chains_of_calls(self) -> None:
+        bodies = [function(f"f{i}", ["a", "b"], "o", [make_node(f"f{i + 1}", ["a", "b"], ["o"], domain="f", name="n" * 120)]) for i in range(169)]
+        bodies.append(function("f169", ["a", "b"], "vaaa", [make_node("Add", ["a", "b"], [name]) for name in names("v", 1000)]))
+        report = self.check(model([make_node("f0", ["x", "i"], ["y"], domain="f")], [value("x", ["N"]), value("i", ["N"], TensorProto.INT64)], [untyped("y")],
+                                  functions=tuple(bodies)))
+        notes = [note["message"] for note in report["findings"][0]["notes"]]
+        self.assertEqual(notes.count("called from here"), 16)
+        self.assertIn("through 154 more calls", notes)
+
+    def test_violations_by_the_hundred_thousand(self) -> None:
+        operands = [f"y{i}" for i in range(8)]
+        nodes = [make_node("Sum", ["x", *operands], [name]) for name in names("v", 24_000)]
+        report = self.check(model(nodes, [value("x", [2] * 60), *[value(name, [3 + i] * 60) for i, name in enumerate(operands)]], [untyped("vaaa")]))
+        self.assertTrue(report["inputs"][0].get("partial"))
+
+    def test_a_document_many_times_the_model(self) -> None:
+        nodes = [make_node("Neg", [a], [b]) for a, b in itertools.pairwise(["x", *names("v", 45_000)])]
+        content = model(nodes, [value("x", [f"n{i}" for i in range(60)])], [untyped(nodes[-1].output[0])])
+        self.path.write_bytes(content)
+        most = (64 << 20) + 40 * len(content)
+        result = subprocess.run([hostile_test.BINARY, "show", "--format", "json", self.path], capture_output=True, check=True,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most)))
+        self.assertEqual(len(json.loads(result.stdout)["values"]), 45_001)
+
+
+if __name__ == "__main__":
+    unittest.main()
