@@ -169,7 +169,7 @@ class ContractCommand : public Command {
         failure != nullptr && failure->certainty == ops::Certainty::kMust)
       return refuse(fmt::format("{} fails for all inputs at node `{}`: `tensorlint check` says why", path,
                                 failure->node == NodeId::kNone ? "" : known.model().label(failure->node)));
-    const contract::Contract contract = contract::find_contract(known.analysis(), settings->analysis);
+    const contract::Contract contract = contract::find_contract(known.analysis(), known.options().analysis);
     ContractReport report(known.analysis(), contract, options_.settings.source_root);
     const auto error = write_stdout(options_.format == "json" ? report.json() : report.text());
     return error ? refuse(error->message) : kExitClean;

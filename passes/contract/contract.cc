@@ -240,7 +240,7 @@ class ContractSearch {
       if (bound.node == NodeId::kNone) bound.node = failing(with(extent, least - step));
     }
     if (!bound.least && !bound.most) return;
-    bound.is_exact = !bound.least || !is_stretched_below(extent, bound);
+    bound.is_exact = !bound.least || bound.node == NodeId::kNone || !is_stretched_below(extent, bound);
     if (!is_spent_) contract_.requirements.push_back(std::move(bound));
   }
 

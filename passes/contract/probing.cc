@@ -74,6 +74,7 @@ std::optional<std::int64_t> Prober::evaluate(Dim dim, const Sizes& sizes) const 
 std::size_t Prober::probes_left() const {
   // Loops and calls that are followed many times cost in each probe what they cost in the solve.
   if (visits_ > kVisitsAtLeast + kDearer * analysis_.model().nodes.size()) return 0;
+  if (analysis_.facts().meter().is_spent()) return 0;
   return std::min<std::uint64_t>(budget_.probes, budget_.visits / visits_);
 }
 
