@@ -2,147 +2,25 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
-#include "analyzer/findings/source_location.h"
+#include "analyzer/reports/contract.h"
 #include "base/escape.h"
 #include "base/output.h"
-#include "base/version.h"
 #include "passes/contract/contract.h"
-#include "passes/contract/dim_text.h"
 
 namespace tensorlint::cli {
 namespace {
 
-using contract::Requirement;
-using contract::RequirementKind;
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kFormats[] = {"text", "json"};
-
-/// Names that a reader may look up again are kept longer than what only people read.
-constexpr std::size_t kIdentifierLength = 1000;
-
-std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
 struct ContractOptions {
   std::string model, format = "text";
   SettingsOptions settings;
-};
-
-/// Requirements in words, each with the place that asks for it.
-class ContractReport {
- public:
-  ContractReport(const dataflow::Analysis& analysis, const contract::Contract& contract, const std::string& source_root)
-      : analysis_(analysis),
-        model_(analysis.model()),
-        pool_(analysis.facts().dims()),
-        contract_(contract),
-        locations_(model_, source_root) {}
-
-  std::string text() {
-    std::string text;
-    for (const Requirement& requirement : contract_.requirements) {
-      text += line_of(requirement);
-      if (!requirement.is_exact) text += "    (sufficient only: some other inputs run, too)";
-      text += '\n';
-      if (requirement.node == NodeId::kNone) continue;
-      const Node& node = model_.node(requirement.node);
-      text += fmt::format("    asked for by node `{}` ({})", escape_for_display(model_.label(requirement.node), 200),
-                          escape_for_display(model_.text(model_.op(node).name), 200));
-      const findings::SourceLocation& place = locations_.of(requirement.node).place;
-      if (place.known()) text += fmt::format(" at {}:{}", escape_for_display(place.file, 2000), place.line);
-      text += '\n';
-    }
-    return text + summary();
-  }
-
-  std::string json() {
-    Json requirements = Json::array();
-    for (const Requirement& requirement : contract_.requirements) requirements.push_back(json_of(requirement));
-    const Json document = {{"schema", 1},
-                           {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
-                           {"path", identifier(model_.path)},
-                           {"complete", contract_.is_complete && contract_.has_sizes},
-                           {"requirements", std::move(requirements)}};
-    return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  }
-
- private:
-  std::string summary() const {
-    if (!contract_.has_sizes)
-      return "no sizes were found with which the model runs: nothing is known of its contract\n";
-    if (!contract_.is_complete) return "incomplete: the model is too large to try all of its inputs\n";
-    if (contract_.requirements.empty()) return "no requirement: inputs of the declared types run\n";
-    return {};
-  }
-
-  /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522".
-  std::string line_of(const Requirement& requirement) const {
-    if (requirement.kind == RequirementKind::kRange) {
-      std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
-      if (names_an_axis(model_.name_of(requirement.elements_of))) name += "[...]";
-      const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
-      if (!requirement.most) return least + name;
-      return fmt::format("{}{} < {}", least, name, dim_text(pool_.add(*requirement.most, pool_.constant(1))));
-    }
-    const std::string subject = dim_text(requirement.subject);
-    switch (requirement.kind) {
-      case RequirementKind::kEqual:
-        return fmt::format("{} == {}", subject, dim_text(requirement.equals));
-      case RequirementKind::kDivisor:
-        if (pool_.is_symbol(requirement.subject)) return fmt::format("{} % {} == 0", subject, requirement.divisor);
-        return fmt::format("({}) % {} == 0", subject, requirement.divisor);
-      default:
-        break;
-    }
-    if (!requirement.least) return fmt::format("{} <= {}", subject, dim_text(*requirement.most));
-    if (!requirement.most) return fmt::format("{} >= {}", subject, dim_text(*requirement.least));
-    return fmt::format("{} <= {} <= {}", dim_text(*requirement.least), subject, dim_text(*requirement.most));
-  }
-
-  /// An axis of an input has the name of an input too.
-  bool names_an_axis(std::string_view name) const {
-    const auto is_named_so = [&](Dim dim) { return pool_.is_symbol(dim) && pool_.to_text(dim) == name; };
-    return std::ranges::any_of(model_.graph(GraphId::kMain).inputs, [&](ValueId input) {
-      return input != ValueId::kAbsent && analysis_.fact(input).kind == ValueKind::kTensor &&
-             std::ranges::any_of(analysis_.facts().dims_of(analysis_.fact(input).shape), is_named_so);
-    });
-  }
-
-  std::string dim_text(Dim dim) const { return contract::text_of(analysis_, dim); }
-
-  Json json_of(const Requirement& requirement) {
-    Json inputs = Json::array();
-    for (const ValueId input : requirement.inputs) inputs.push_back(identifier(model_.name_of(input)));
-    Json json = {{"text", line_of(requirement)},
-                 {"kind", contract::to_text(requirement.kind)},
-                 {"exact", requirement.is_exact},
-                 {"inputs", std::move(inputs)},
-                 {"graph", Json()},
-                 {"node", Json()},
-                 {"file", Json()},
-                 {"line", Json()}};
-    if (requirement.node == NodeId::kNone) return json;
-    json["graph"] = identifier(model_.graph_path(model_.node(requirement.node).graph));
-    json["node"] = identifier(model_.label(requirement.node));
-    const findings::SourceLocation& place = locations_.of(requirement.node).place;
-    if (!place.known()) return json;
-    json["file"] = identifier(place.file);
-    json["line"] = place.line;
-    return json;
-  }
-
-  const dataflow::Analysis& analysis_;
-  const Model& model_;
-  DimPool& pool_;
-  const contract::Contract& contract_;
-  findings::LocationResolver locations_;
 };
 
 class ContractCommand : public Command {
@@ -165,13 +43,12 @@ class ContractCommand : public Command {
     Result<pipeline::Pipeline> pipeline = load(path, *settings, options_.settings.declarations);
     if (!pipeline) return refuse(pipeline.error().message);
     const passes::PassResults& known = pipeline->run({passes::Pass::kAnalysis});
-    if (const dataflow::NodeViolation* failure = known.analysis().fatal_violation();
-        failure != nullptr && failure->certainty == ops::Certainty::kMust)
+    if (const dataflow::NodeViolation* failure = contract::certain_failure(known.analysis()); failure != nullptr)
       return refuse(fmt::format("{} fails for all inputs at node `{}`: `tensorlint check` says why", path,
                                 failure->node == NodeId::kNone ? "" : known.model().label(failure->node)));
     const contract::Contract contract = contract::find_contract(known.analysis(), known.options().analysis);
-    ContractReport report(known.analysis(), contract, options_.settings.source_root);
-    const auto error = write_stdout(options_.format == "json" ? report.json() : report.text());
+    const auto report = options_.format == "json" ? reports::contract_json : reports::contract_text;
+    const auto error = write_stdout(report(known.analysis(), contract, options_.settings.source_root));
     return error ? refuse(error->message) : kExitClean;
   }
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/inputs.h"
+#include "analyzer/reports/contract.h"
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
 #include "base/output.h"
@@ -24,6 +25,7 @@ struct ShowOptions {
   std::string format = "text";
   SettingsOptions settings;
   std::string node, module;  ///< globs: only nodes that match; empty for all
+  bool contract = false;     ///< what the model requires of its inputs, too
   bool all_symbols = false;  ///< JSON: names for extents that nothing names, so that equal ones can be recognised
 };
 
@@ -51,12 +53,23 @@ std::optional<Error> show_one(const std::string& argument, const std::string& he
   if (filter.any() && !matches_any(pipeline->model(), filter))
     return Error{fmt::format("{}: {}", path, no_match(filter)), {}};
   const passes::PassResults& known = pipeline->run({Pass::kAnalysis, Pass::kPlacement});
-  if (options.format != "json")
-    return write_stdout(heading + reports::show_text(known.analysis(), known.placement(), filter));
+  std::optional<contract::Contract> contract;
+  if (options.contract && contract::certain_failure(known.analysis()) == nullptr)
+    contract = contract::find_contract(known.analysis(), known.options().analysis);
+  if (options.format != "json") {
+    std::string text = heading + reports::show_text(known.analysis(), known.placement(), filter);
+    if (options.contract) text += "\ncontract\n";
+    if (contract) text += reports::contract_text(known.analysis(), *contract, options.settings.source_root);
+    if (options.contract && !contract) text += "none: the model fails for all inputs\n";
+    return write_stdout(text);
+  }
   pipeline->run({Pass::kLosses});
   std::optional<Error> failed;
   reports::show_json(known.analysis(), known.placement(), known.losses(),
-                     {.one_line = options.models.size() > 1, .all_symbols = options.all_symbols, .filter = filter},
+                     {.one_line = options.models.size() > 1,
+                      .all_symbols = options.all_symbols,
+                      .filter = filter,
+                      .contract = contract ? &*contract : nullptr},
                      [&](std::string_view part) {
                        if (!failed) failed = write_stdout(part);
                      });
@@ -90,6 +103,7 @@ class Show : public Command {
     options.text("--node", options_.node, "GLOB", "only nodes whose name matches, `*` for any text");
     options.text("--module", options_.module, "GLOB",
                  "only nodes in a module that matches: 'encoder.layers.0', '*.attention'");
+    options.flag("--contract", options_.contract, "what the model requires of its inputs, too: see `contract`");
     options.flag("--all-symbols", options_.all_symbols, "JSON: distinguish unnamed extents: \"?7\" instead of null");
   }
 

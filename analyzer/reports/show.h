@@ -8,6 +8,7 @@
 
 #include "analyzer/findings/source_location.h"
 #include "analyzer/reports/unknowns.h"
+#include "passes/contract/contract.h"
 #include "passes/dataflow/analysis.h"
 #include "passes/losses/loss_sites.h"
 #include "passes/placement/placement.h"
@@ -45,6 +46,8 @@ struct ShowStyle {
   bool one_line = false;
   bool all_symbols = false;  ///< extents that nothing names print as "?7", else as null
   ShowFilter filter;         ///< the values of the nodes that match: operands and results
+  /// What the model requires of its inputs; null: not asked for.
+  const contract::Contract* contract = nullptr;
 };
 
 /// The facts of every value (docs/schema/show.schema.json), with a newline at its end, handed to `write` in parts of a

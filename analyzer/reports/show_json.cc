@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/reports/contract.h"
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
 #include "base/id_vector.h"
@@ -251,6 +252,7 @@ class ShowDocument {
         placement_(placement),
         facts_(analysis, style.all_symbols),
         nodes_(analysis, style.filter),
+        contract_(style.contract),
         out_(style.one_line, write),
         values_(model_.graphs.size()) {}
 
@@ -285,6 +287,10 @@ class ShowDocument {
                 {"prediction", identifier(model_.name_of(loss.prediction_source))},
                 {"target", identifier(model_.name_of(loss.target_source))}});
     out_.close(']');
+    if (contract_ != nullptr) {
+      out_.put("complete", contract_->is_complete && contract_->has_sizes);
+      out_.put("requirements", requirements_json(analysis_, *contract_, {}));
+    }
     out_.close('}');
     out_.finish();
   }
@@ -316,6 +322,7 @@ class ShowDocument {
   const placement::Placement& placement_;
   FactPrinter facts_;
   NodePrinter nodes_;
+  const contract::Contract* contract_;
   DocumentWriter out_;
   IdVector<GraphId, std::vector<ValueId>> values_;
 };

@@ -406,6 +406,11 @@ std::string_view to_text(RequirementKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+const dataflow::NodeViolation* certain_failure(const dataflow::Analysis& analysis) {
+  const dataflow::NodeViolation* failure = analysis.fatal_violation();
+  return failure != nullptr && failure->certainty == ops::Certainty::kMust ? failure : nullptr;
+}
+
 Contract find_contract(const dataflow::Analysis& analysis, const dataflow::AnalysisOptions& options) {
   Contract contract;
   if (analysis.model().graphs.empty()) return contract;

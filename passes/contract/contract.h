@@ -39,6 +39,9 @@ struct Contract {
   bool is_complete = true;  ///< false: the budget ended before everything was tried
 };
 
+/// What fails whatever the inputs are: such a model has no contract. Null for none.
+const dataflow::NodeViolation* certain_failure(const dataflow::Analysis& analysis);
+
 /// What a model requires of its inputs: found by solving it with sizes and elements, at and around those that run.
 /// What fails in some executions only, and what rank and dtype decide, is no part of it.
 Contract find_contract(const dataflow::Analysis& analysis, const dataflow::AnalysisOptions& options);

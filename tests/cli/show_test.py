@@ -97,6 +97,19 @@ class ShowTest(unittest.TestCase):
                          {"x": None, "y": None, "a": ["shape"], "b": ["shape"], "c": ["shape"], "d": None})
         self.assertEqual(problems(document, json.loads((ROOT / "docs/schema/show.schema.json").read_text())), [])
 
+    def test_the_contract_follows_where_it_is_asked_for(self) -> None:
+        self.model = self.write("sizes.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\ng (float[N, 12] x, float[12, M] w, float[N, M] z) => (y) { p = MatMul (x, w) y = Concat <axis = 1> (p, z) }\n')
+        self.assertNotIn("contract", self.show())
+        self.assertNotIn("requirements", self.show_json())
+        self.model = self.write("table.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\ng (int64[N] ids, float[30, 2] table) => (y) { [pick] y = Gather (table, ids) }\n')
+        lines = self.show("--contract")
+        self.assertEqual(lines[-3:], ["contract", "-30 <= ids < 30", "    asked for by node `pick` (Gather)" + lines[-1].partition("(Gather)")[2]])
+        document = self.show_json("--contract")
+        self.assertTrue(document["complete"])
+        self.assertEqual([row["text"] for row in document["requirements"]], ["-30 <= ids < 30"])
+        self.model = self.write("never.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\ng (float[2] x, float[3] z) => (y) { y = Add (x, z) }\n')
+        self.assertEqual(self.show("--contract")[-1], "none: the model fails for all inputs")
+
     def test_formulas_in_names_and_in_json(self) -> None:
         path = self.write("names.onnxtxt", '<ir_version: 9, opset_import: ["": 17]>\n'
                           'g (float["a + 1", "b + 1"] x, float["batch size", 3] y) => (flat, rows) <int64[1] all = {-1}> '

@@ -1,0 +1,153 @@
+#include "analyzer/reports/contract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "analyzer/findings/source_location.h"
+#include "base/escape.h"
+#include "base/version.h"
+#include "passes/contract/dim_text.h"
+
+namespace tensorlint::reports {
+namespace {
+
+using contract::Requirement;
+using contract::RequirementKind;
+using Json = nlohmann::ordered_json;
+
+/// Names that a reader may look up again are kept longer than what only people read.
+constexpr std::size_t kIdentifierLength = 1000;
+
+std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
+
+/// Requirements in words, each with the place that asks for it.
+class ContractReport {
+ public:
+  ContractReport(const dataflow::Analysis& analysis, const contract::Contract& contract, const std::string& source_root)
+      : analysis_(analysis),
+        model_(analysis.model()),
+        pool_(analysis.facts().dims()),
+        contract_(contract),
+        locations_(model_, source_root) {}
+
+  std::string lines() {
+    std::string text;
+    for (const Requirement& requirement : contract_.requirements) {
+      text += line_of(requirement);
+      if (!requirement.is_exact) text += "    (sufficient only: some other inputs run, too)";
+      text += '\n';
+      if (requirement.node == NodeId::kNone) continue;
+      const Node& node = model_.node(requirement.node);
+      text += fmt::format("    asked for by node `{}` ({})", escape_for_display(model_.label(requirement.node), 200),
+                          escape_for_display(model_.text(model_.op(node).name), 200));
+      const findings::SourceLocation& place = locations_.of(requirement.node).place;
+      if (place.known()) text += fmt::format(" at {}:{}", escape_for_display(place.file, 2000), place.line);
+      text += '\n';
+    }
+    return text + summary();
+  }
+
+  Json requirements() {
+    Json array = Json::array();
+    for (const Requirement& requirement : contract_.requirements) array.push_back(json_of(requirement));
+    return array;
+  }
+
+ private:
+  std::string summary() const {
+    if (!contract_.has_sizes)
+      return "no sizes were found with which the model runs: nothing is known of its contract\n";
+    if (!contract_.is_complete) return "incomplete: the model is too large to try all of its inputs\n";
+    if (contract_.requirements.empty()) return "no requirement: inputs of the declared types run\n";
+    return {};
+  }
+
+  /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522".
+  std::string line_of(const Requirement& requirement) const {
+    if (requirement.kind == RequirementKind::kRange) {
+      std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
+      if (names_an_axis(model_.name_of(requirement.elements_of))) name += "[...]";
+      const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
+      if (!requirement.most) return least + name;
+      return fmt::format("{}{} < {}", least, name, dim_text(pool_.add(*requirement.most, pool_.constant(1))));
+    }
+    const std::string subject = dim_text(requirement.subject);
+    switch (requirement.kind) {
+      case RequirementKind::kEqual:
+        return fmt::format("{} == {}", subject, dim_text(requirement.equals));
+      case RequirementKind::kDivisor:
+        if (pool_.is_symbol(requirement.subject)) return fmt::format("{} % {} == 0", subject, requirement.divisor);
+        return fmt::format("({}) % {} == 0", subject, requirement.divisor);
+      default:
+        break;
+    }
+    if (!requirement.least) return fmt::format("{} <= {}", subject, dim_text(*requirement.most));
+    if (!requirement.most) return fmt::format("{} >= {}", subject, dim_text(*requirement.least));
+    return fmt::format("{} <= {} <= {}", dim_text(*requirement.least), subject, dim_text(*requirement.most));
+  }
+
+  /// An axis of an input has the name of an input too.
+  bool names_an_axis(std::string_view name) const {
+    const auto is_named_so = [&](Dim dim) { return pool_.is_symbol(dim) && pool_.to_text(dim) == name; };
+    return std::ranges::any_of(model_.graph(GraphId::kMain).inputs, [&](ValueId input) {
+      return input != ValueId::kAbsent && analysis_.fact(input).kind == ValueKind::kTensor &&
+             std::ranges::any_of(analysis_.facts().dims_of(analysis_.fact(input).shape), is_named_so);
+    });
+  }
+
+  std::string dim_text(Dim dim) const { return contract::text_of(analysis_, dim); }
+
+  Json json_of(const Requirement& requirement) {
+    Json inputs = Json::array();
+    for (const ValueId input : requirement.inputs) inputs.push_back(identifier(model_.name_of(input)));
+    Json json = {{"text", line_of(requirement)},
+                 {"kind", contract::to_text(requirement.kind)},
+                 {"exact", requirement.is_exact},
+                 {"inputs", std::move(inputs)},
+                 {"graph", Json()},
+                 {"node", Json()},
+                 {"file", Json()},
+                 {"line", Json()}};
+    if (requirement.node == NodeId::kNone) return json;
+    json["graph"] = identifier(model_.graph_path(model_.node(requirement.node).graph));
+    json["node"] = identifier(model_.label(requirement.node));
+    const findings::SourceLocation& place = locations_.of(requirement.node).place;
+    if (!place.known()) return json;
+    json["file"] = identifier(place.file);
+    json["line"] = place.line;
+    return json;
+  }
+
+  const dataflow::Analysis& analysis_;
+  const Model& model_;
+  DimPool& pool_;
+  const contract::Contract& contract_;
+  findings::LocationResolver locations_;
+};
+
+}  // namespace
+
+std::string contract_text(const dataflow::Analysis& analysis, const contract::Contract& contract,
+                          const std::string& source_root) {
+  return ContractReport(analysis, contract, source_root).lines();
+}
+
+Json requirements_json(const dataflow::Analysis& analysis, const contract::Contract& contract,
+                       const std::string& source_root) {
+  return ContractReport(analysis, contract, source_root).requirements();
+}
+
+std::string contract_json(const dataflow::Analysis& analysis, const contract::Contract& contract,
+                          const std::string& source_root) {
+  const Json document = {{"schema", 1},
+                         {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
+                         {"path", identifier(analysis.model().path)},
+                         {"complete", contract.is_complete && contract.has_sizes},
+                         {"requirements", requirements_json(analysis, contract, source_root)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tensorlint::reports
