@@ -131,6 +131,23 @@ const findings::StackFrame* library_frame(const std::vector<findings::StackFrame
   return found;
 }
 
+/// Where what a node gives is first used, by a node whose line is known: exporters write none for what runs without
+/// gradients.
+findings::SourceLocation place_of_use(const dataflow::Analysis& analysis, findings::LocationResolver& places,
+                                      NodeId node) {
+  constexpr int kMaxSteps = 16;
+  const Model& model = analysis.model();
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const auto results = model.results(model.node(node));
+    if (results.empty() || results[0] == ValueId::kAbsent) break;
+    const auto users = analysis.users(results[0]);
+    if (users.empty()) break;
+    node = users.front();
+    if (const auto& found = places.of(node); found.place.known()) return found.place;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string Operand::name() const { return quoted_for_people(analysis_->model().name_of(value_)); }
@@ -306,7 +323,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
     break;
   }
   const findings::LocationResolver::NodeLocation& found = places_.of(node);
-  finding->place = found.place;
+  finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;
   const std::vector<findings::StackFrame> frames =
       findings::parse_stack_trace(places_.metadata(node, "pkg.torch.onnx.stack_trace"));

@@ -128,7 +128,9 @@ AxisOrigins::Axes AxisOrigins::own(ValueId value) const {
 AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
   const auto dims = dims_of(value);
   const NodeId node = expressions_.producer(value);
-  if (node == NodeId::kNone || dims.empty() || expressions_.result(node) != value) return own(value);
+  if (node == NodeId::kNone || dims.empty()) return own(value);
+  if (is_operator(expressions_, node, "Split")) return split(node, value);
+  if (expressions_.result(node) != value) return own(value);
   Axes axes;
   const Opcode opcode = expressions_.op(node);
   switch (opcode) {
@@ -173,6 +175,10 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
     default:
       if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
         axes = known_[expressions_.operand(node, 1)];  // a loss of each label
+      else if (is_operator(expressions_, node, "GatherND"))
+        axes = gathered_at_tuples(node);
+      else if (is_operator(expressions_, node, "Einsum"))
+        axes = einsum(node, dims.size());
       else
         axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
       break;
@@ -305,6 +311,45 @@ AxisOrigins::Axes AxisOrigins::gathered_elements(NodeId node) {
   if (axis < 0) axis += static_cast<std::int64_t>(data.size());
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (static_cast<std::int64_t>(i) != axis) merge(axes[i], data[i]);
+  return axes;
+}
+
+/// Indices [..., k] pick from the first k axes.
+AxisOrigins::Axes AxisOrigins::gathered_at_tuples(NodeId node) {
+  const Axes &data = known_[expressions_.operand(node, 0)], &indices = known_[expressions_.operand(node, 1)];
+  const auto dims = dims_of(expressions_.operand(node, 1));
+  if (dims.empty() || indices.size() != dims.size() || integer(node, "batch_dims", 0) != 0) return {};
+  const auto picked = analysis_.facts().dims().as_constant(dims.back());
+  if (!picked || *picked < 0 || *picked > static_cast<std::int64_t>(data.size())) return {};
+  Axes axes(indices.begin(), indices.end() - 1);
+  axes.insert(axes.end(), data.begin() + *picked, data.end());
+  return axes;
+}
+
+/// Each letter of the result from the axes with that letter.
+AxisOrigins::Axes AxisOrigins::einsum(NodeId node, std::size_t rank) {
+  const auto operands = analysis_.model().operands(analysis_.model().node(node));
+  Axes axes(rank);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Axes& from = known_[operands[i]];
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      const AxisStep step = way_.follow(node, i, k);
+      if (step.fate == AxisFate::kUnknown || (step.fate == AxisFate::kKept && step.axis >= rank)) return {};
+      if (step.fate == AxisFate::kKept) merge(axes[step.axis], from[k]);
+    }
+  }
+  return axes;
+}
+
+/// All parts have the axes of the whole, but for the one that is split.
+AxisOrigins::Axes AxisOrigins::split(NodeId node, ValueId part) {
+  const Axes& from = known_[expressions_.operand(node, 0)];
+  Axes axes = own(part);
+  if (axes.size() != from.size()) return axes;
+  std::int64_t at = integer(node, "axis", 0);
+  if (at < 0) at += static_cast<std::int64_t>(from.size());
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (static_cast<std::int64_t>(i) != at && !axes[i].empty()) axes[i] = from[i];
   return axes;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "passes/losses/axis_way.h"
 #include "passes/losses/expressions.h"
 
 namespace tensorlint::losses {
@@ -23,7 +24,8 @@ struct AxisSource {
 /// What is not followed is a source of its own: two axes without a common source may still be the same.
 class AxisOrigins {
  public:
-  explicit AxisOrigins(const Expressions& expressions) : expressions_(expressions), analysis_(expressions.analysis()) {}
+  explicit AxisOrigins(const Expressions& expressions)
+      : expressions_(expressions), analysis_(expressions.analysis()), way_(expressions) {}
 
   using Sources = std::vector<AxisSource>;  ///< sorted; empty: a stretched axis or one of extent 1
   /// One entry per axis; none for a value without a known rank.
@@ -46,6 +48,9 @@ class AxisOrigins {
   Axes reduced(NodeId node, std::size_t rank);
   Axes gathered(NodeId node);
   Axes gathered_elements(NodeId node);
+  Axes gathered_at_tuples(NodeId node);
+  Axes einsum(NodeId node, std::size_t rank);
+  Axes split(NodeId node, ValueId part);
   Axes stretched(ValueId from, std::span<const Dim> result);
   Axes like(NodeId node, ValueId value);
   std::span<const Dim> dims_of(ValueId value) const;
@@ -55,6 +60,7 @@ class AxisOrigins {
 
   const Expressions& expressions_;
   const Analysis& analysis_;
+  AxisWay way_;
   std::map<ValueId, Axes> known_;
   std::size_t bytes_ = 0;  // of known_
   mutable std::map<ValueId, bool> is_data_;

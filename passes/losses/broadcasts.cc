@@ -90,7 +90,31 @@ class BroadcastFinder {
     if (!classes || *classes < 2 || !pool_.is_constant(y->back(), 1)) return false;
     for (std::size_t i = 0; i + 1 < x->size(); ++i)
       if (!pool_.equal((*x)[i], (*y)[i])) return false;
+    if (is_largest_of(narrow, *classes)) return true;
     return is_input(narrow) ? is_input(wide) || is_computed(wide) : is_computed(narrow) && is_input(wide);
+  }
+
+  /// Computed from the largest of as many alternatives: then the row is scores of alternatives, of which one is meant,
+  /// and no list of estimates of one thing.
+  bool is_largest_of(ValueId value, std::int64_t alternatives) const {
+    constexpr std::size_t kMaxValues = 24;
+    std::vector<ValueId> pending{value};
+    for (std::size_t i = 0; i < pending.size() && i < kMaxValues; ++i) {
+      const NodeId node = expressions_.producer(pending[i]);
+      const Opcode opcode = expressions_.op(node);
+      if (opcode == Opcode::kReduceMax) {
+        const auto axes = expressions_.axes_of(node);
+        const auto dims = stretching_.shape(expressions_.operand(node, 0));
+        if (axes && dims && axes->size() == 1 && pool_.is_constant((*dims)[axes->front()], alternatives)) return true;
+        continue;
+      }
+      if (node == NodeId::kNone || (!moves_elements(opcode) && opcode != Opcode::kCast &&
+                                    !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)))
+        continue;
+      for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node)))
+        if (operand != ValueId::kAbsent) pending.push_back(operand);
+    }
+    return false;
   }
 
   static bool compares_alike(LossKind kind) {
@@ -184,6 +208,7 @@ class SumFinder {
       case Opcode::kNeg:
       case Opcode::kReduceMean:
       case Opcode::kReduceSum:
+        if (const auto found = product_of_sums(a)) return found;
         add(a, linear);
         break;
       case Opcode::kAbs:
@@ -205,6 +230,17 @@ class SumFinder {
         break;
     }
     return std::nullopt;
+  }
+
+  /// The sum of all products, or of all quotients, of a column and a row: the product of two sums, for which nobody
+  /// makes a matrix. Wherever the two come from.
+  std::optional<LossBroadcast> product_of_sums(ValueId summed) const {
+    const NodeId node = expressions_.producer(expressions_.source(summed));
+    if (expressions_.op(node) != Opcode::kMul && expressions_.op(node) != Opcode::kDiv) return std::nullopt;
+    const ValueId a = expressions_.source(expressions_.operand(node, 0)),
+                  b = expressions_.source(expressions_.operand(node, 1));
+    if (!stretching_.is_column_against_row(a, b) && !stretching_.is_column_against_row(b, a)) return std::nullopt;
+    return LossBroadcast{node, a, b, true, true};
   }
 
   /// Times a number, or a factor of its own for each row alone, a sum of products is what it was.
@@ -231,7 +267,9 @@ class SumFinder {
 
   std::optional<LossBroadcast> meet(NodeId node, ValueId a, ValueId b, bool is_separable) {
     const ValueId x = expressions_.source(a), y = expressions_.source(b);
-    if (!stretching_.are_batches_of_two(x, y, is_separable)) return std::nullopt;
+    if (!stretching_.are_batches_of_two(x, y, is_separable) && !stretching_.has_axis_too_many(x, y) &&
+        !stretching_.has_axis_too_many(y, x))
+      return std::nullopt;
     return LossBroadcast{node, x, y, true, true};
   }
 

@@ -61,6 +61,23 @@ bool Stretching::are_batches_of_two(ValueId a, ValueId b, bool is_separable) {
   return is_separable ? !(first.gets_axis && second.gets_axis) : !first.gets_axis && !second.gets_axis;
 }
 
+bool Stretching::has_axis_too_many(ValueId a, ValueId b) {
+  const auto x = shape(a), y = shape(b);
+  if (!x || !y || y->size() < 2 || x->size() != y->size() + 1 || long_axes(*x) != 1 || pool_.is_constant((*x)[0], 1) ||
+      pool_.is_constant(y->back(), 1))
+    return false;
+  if (!pool_.equal((*x)[0], (*y)[0]) || !origins_.is_batch(a, 0) || !origins_.is_batch(b, 0)) return false;
+  const Moved first = moved(a, true), second = moved(b, true);
+  return first.from != second.from && !first.transposed && !second.transposed && !second.gets_axis;
+}
+
+bool Stretching::is_column_against_row(ValueId a, ValueId b) const {
+  const auto x = shape(a), y = shape(b);
+  if (!x || !y || long_axes(*y) != y->size() || !is_column_of(*x, *y)) return false;
+  const Moved first = moved(a, true), second = moved(b, true);
+  return first.from != second.from && !first.transposed && !second.transposed && !first.gets_axis && !second.gets_axis;
+}
+
 bool Stretching::is_stretched(ValueId narrow, ValueId wide) const {
   const auto x = shape(narrow), y = shape(wide);
   return x && y && !stretches(*y, *x).empty();

@@ -27,6 +27,10 @@ class Stretching {
   /// way to them. `is_separable`: products that are summed, which is the product of two sums and never worth a matrix;
   /// there an axis that one of them got is a mistake, too.
   bool are_batches_of_two(ValueId a, ValueId b, bool is_separable);
+  /// [N, 1, 1] against [N, C]: an axis more than it needs to meet the row of its own sample.
+  bool has_axis_too_many(ValueId a, ValueId b);
+  /// [M, 1] against [M], neither of which got an axis on purpose.
+  bool is_column_against_row(ValueId a, ValueId b) const;
   /// `narrow` has one element along an axis where `wide` has more.
   bool is_stretched(ValueId narrow, ValueId wide) const;
   /// [..., T, 1] against [..., 1, T].

@@ -17,22 +17,16 @@ INDEX = json.loads((MODELS / "programs.json").read_text())["models"]
 # Mistakes that nothing in the exported graph shows, or that no rule knows.
 MISSED = {
     "row_against_column": "a transposed row says that all pairs are meant",
-    "logsumexp_zero": "classes that two lists of indices pick",
     "softmax_of_one_score": "one exporter folds a softmax of one score to 1",
     "softmax_zero_module": "one exporter makes one loss of it, whatever the axis was",
     "void_label_255": "one exporter leaves a choice whose elements are not known to be classes",
     "half_squares_summed": "one exporter casts the sum twice",
-    "triplet_axis_zero": "the same as a squared error by column, which is meant elsewhere",
     "double_scale": "float64 is what PyTorch promotes to as well",
     "diffusion_schedule_row": "a matrix of all pairs goes on as features",
     "gan_labels_above_one": "targets above 1 of a written-out binary cross-entropy",
     "fake_quantised_scale_zero": "a scale of 0",
-    "conditional_softmax_batch": "the same",
-    "diffusion_snr_weights": "one exporter leaves nothing that says that the weights have the batch",
     "diffusion_step_too_far": "an index that may be too large, and need not be",
-    "codebook_nearest_of_all": "the same",
-    "squeezed_score_cross_entropy": "a softmax of scores of rank 1, whose only axis is the batch",
-    "segment_channels_last": "the softmax and the sum over classes take different axes",
+    "codebook_nearest_of_all": "an index that may be too large, and need not be",
     "focal_of_the_mean": "a scalar loss may be weighted by itself on purpose",
     "smoothing_above_one": "targets that do not sum to 1",
     "end_beyond_vocabulary": "values of Pad are not known",
@@ -45,30 +39,19 @@ MISSED = {
     "coarse_of_ten": "an index that may be too large: a division in float32 widens its range",
     "sign_as_class": "the same, of a sign",
     "wasserstein_sorted_rows": "no rule knows a sort of an axis of one element",
-    "pinball_extra_axis": "pairs of [N, 1, 1] and [N, 3]",
     "variance_of_scores": "one exporter splits the scores before the logarithm",
     "divergence_of_one_hot": "0 * log 0 of a one-hot vector",
     "position_of_peak": "no rule knows a target that is always 0",
     "epsilon_lost_in_half": "the exporters leave an addition of 0, or nothing",
-    "twin_minimum_of_pairs": "one exporter keeps no lines under no_grad",
-    "returns_over_batch": "a cumulative sum over the batch",
-    "list_likelihood_over_batch": "the same",
-    "best_of_everything": "a maximum over all axes",
-    "all_actions_towards_target": "[N, 3] against [N, 1] may be meant",
-    "rows_by_action": "a Gather of rows by class indices",
-    "mixture_over_batch": "a logsumexp over the batch",
-    "queue_softmax_over_batch": "a softmax over the batch, of which one column is taken",
+    "twin_minimum_of_pairs": "one exporter keeps no lines under no_grad: found where it is used",
     "contrast_without_partner": "a sum that may be 0, and need not be",
     "nodes_without_neighbours": "the same",
-    "pooled_over_counts": "[3, 1] divided by [3] before a mean",
-    "keypoints_softmax_over_joints": "the softmax and the mean that it weights take different axes",
     "pair_gains_with_themselves": "a difference of a value and itself",
-    "norm_of_everything": "one norm of the whole batch",
     "clusters_divergence_of_probabilities": "probabilities by division instead of a softmax",
 }
 
 # The least share of mistakes that is found: no rule has been written with the programs of blind_*.py in view.
-LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.4, "blind torchscript": 0.4}
+LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.6, "blind torchscript": 0.6}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "ir/graph/new_nodes.h"
 #include "passes/losses/expressions.h"
@@ -49,6 +50,10 @@ class ClassAxisPosition : public Rule {
     }
   }
 
+  void check_model(const ModelView& view, Reporter& out) const override {
+    for (const losses::AxisMistake& mistake : axis_mistakes(out)) report_mistake(view.analysis(), mistake, out);
+  }
+
   Specificity match(const ViolationCase& violation) const override {
     return has_classes_last(violation) ? Specificity::kMostSpecific : Specificity::kNone;
   }
@@ -74,6 +79,57 @@ class ClassAxisPosition : public Rule {
   }
 
  private:
+  static void report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
+    using Kind = losses::AxisMistake::Kind;
+    const NodeCall call(analysis, mistake.node), meets(analysis, mistake.meets);
+    const std::string value = described(analysis, mistake.value);
+    const std::size_t axis = mistake.axes.front();
+    const auto report = [&](std::string message) {
+      return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
+    };
+    const bool is_sum = mistake.kind == Kind::kSummedElsewhere;
+    switch (mistake.kind) {
+      case Kind::kSummedElsewhere:
+      case Kind::kAttention:
+        if (mistake.is_batch) return;
+        // A sum of its own may be written far away; the weights of an average are used once.
+        out.report(findings::Severity::kWarning, is_sum ? mistake.meets : mistake.node,
+                   fmt::format("{} normalises {} over axis {}; what it gives is summed over axis {}", call.op_name(),
+                               value, axis, mistake.other))
+            .note_at(is_sum ? mistake.node : mistake.meets,
+                     is_sum ? fmt::format("{} normalises over axis {} here", call.op_name(), axis)
+                            : fmt::format("{} sums over axis {} here", meets.op_name(), mistake.other))
+            .fix(fmt::format("normalise over axis {}", mistake.other));
+        return;
+      case Kind::kTurnedByView:
+        report(fmt::format("{} views {} as {}: the elements keep their order, so that {}", call.op_name(), value,
+                           analysis.facts().shape_text(analysis.fact(call.result()).shape),
+                           mistake.is_batch ? "samples are mixed" : "axes are mixed"))
+            .fix("use Transpose (transpose or permute in PyTorch) to exchange axes");
+        return;
+      case Kind::kPartsByView:
+        report(fmt::format("{} cuts {} into pairs of neighbours; its parts are joined one after the other along axis 0",
+                           call.op_name(), value))
+            .note_at(mistake.meets, "the parts are joined here")
+            .fix("put the axis of the parts first, such as view(2, N, C) in place of view(N, 2, C)");
+        return;
+      case Kind::kFlattenedClasses:
+        report(fmt::format("{} flattens {} into rows that are not its classes, which are along axis {}", call.op_name(),
+                           value, axis))
+            .note_at(mistake.meets, "the loss takes each row for the classes of one label")
+            .fix("move the classes to the last axis before the scores are flattened");
+        return;
+      case Kind::kRowsByClass:
+        report(fmt::format("{} picks samples of {} by class indices; all their classes go into the loss",
+                           call.op_name(), value))
+            .note_at(mistake.meets, "the classes are averaged here")
+            .fix("pick along axis 1: gather(1, labels.unsqueeze(1))");
+        return;
+      default:
+        return;
+    }
+  }
+
   using Extents = std::vector<std::int64_t>;  ///< -1: not a number
 
   static std::optional<Extents> extents(const losses::Expressions& expressions, ValueId value) {

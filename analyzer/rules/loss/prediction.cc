@@ -1,9 +1,35 @@
 #include "analyzer/rules/loss/prediction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace tensorlint::rules {
+namespace {
+
+struct FoundMistakes {
+  explicit FoundMistakes(const dataflow::Analysis&) {}
+  std::optional<std::vector<losses::AxisMistake>> found;
+};
+
+}  // namespace
+
+const std::vector<losses::AxisMistake>& axis_mistakes(Reporter& out) {
+  auto& known = out.shared<FoundMistakes>().found;
+  if (known) return *known;
+  known.emplace();
+  const std::vector<ValueId> outputs = one_float_outputs(out.analysis());
+  if (outputs.empty()) return *known;
+  auto& [expressions, origins] = out.shared<losses::LossAxes>();
+  known = losses::find_axis_mistakes(expressions, origins, outputs);
+  return *known;
+}
+
+std::string described(const dataflow::Analysis& analysis, ValueId value) {
+  return fmt::format("{} {}", Operand(analysis, value).name(), analysis.facts().shape_text(analysis.fact(value).shape));
+}
 
 NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId value) {
   constexpr int kLongestChain = 64;

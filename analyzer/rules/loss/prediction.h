@@ -1,8 +1,10 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "passes/losses/axis_mistakes.h"
 #include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
@@ -23,6 +25,12 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
 
 /// Certainly a float tensor of one element, as a loss is.
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
+
+/// Mistakes about axes in what goes into numbers of the model; found once for all rules.
+const std::vector<losses::AxisMistake>& axis_mistakes(Reporter& out);
+
+/// What the node of a mistake works on: its name and its shape.
+std::string described(const dataflow::Analysis& analysis, ValueId value);
 
 /// The loss takes class indices, and its target has a floating-point number for each score: class probabilities, as
 /// PyTorch's cross-entropy takes them.

@@ -12,6 +12,7 @@
 namespace tensorlint::rules {
 namespace {
 
+using losses::AxisMistake;
 using losses::Expressions;
 using losses::LossSite;
 using ops::Opcode;
@@ -31,8 +32,11 @@ class ReductionOverBatchAxis : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> numbers = one_float_outputs(analysis);
     if (view.losses().empty() && numbers.empty()) return;
+    std::set<NodeId> mixing;
+    for (const AxisMistake& mistake : axis_mistakes(out))
+      if (report_mixing(analysis, mistake, out)) mixing.insert(mistake.node);
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
-    Search search{expressions, analysis, view.model(), origins, {}};
+    Search search{expressions, analysis, view.model(), origins, std::move(mixing)};
     for (const LossSite& loss : view.losses()) {
       check_kept_axes(search, loss, out);
       check_operand(search, loss, loss.prediction, loss.target, out);
@@ -50,6 +54,56 @@ class ReductionOverBatchAxis : public Rule {
     losses::AxisOrigins& origins;
     std::set<NodeId> reported;
   };
+
+  static bool report_mixing(const dataflow::Analysis& analysis, const AxisMistake& mistake, Reporter& out) {
+    const NodeCall call(analysis, mistake.node);
+    const std::string value = described(analysis, mistake.value);
+    const std::size_t axis = mistake.axes.front();
+    switch (mistake.kind) {
+      case AxisMistake::Kind::kCumulative:
+        out.report(mistake.meets,
+                   fmt::format("what each sample gets here is accumulated over axis {} of {}, the batch: "
+                               "it depends on the samples before it",
+                               axis, value))
+            .note_at(mistake.node, fmt::format("{} accumulates over axis {} here", call.op_name(), axis))
+            .fix("accumulate over the axis of the steps or classes, such as dim=1");
+        return true;
+      case AxisMistake::Kind::kExtremeOfAll:
+        out.report(mistake.meets, fmt::format("every sample gets the same number here: {} reduces all axes of {}, the "
+                                              "batch among them",
+                                              call.op_name(), value))
+            .note_at(mistake.node, "all axes are reduced here")
+            .fix("reduce the last axis alone, such as max(dim=1)");
+        return true;
+      case AxisMistake::Kind::kNormOfAll:
+        out.report(mistake.node, fmt::format("one norm of the whole batch scales every sample of {}", value))
+            .note_at(mistake.meets, "the features of each sample are summed here")
+            .fix("take the norm of each sample: norm(dim=1, keepdim=True)");
+        return true;
+      case AxisMistake::Kind::kNormOfBatch:
+        out.report(mistake.node, fmt::format("{} is scaled by norms over axis {}, the batch, and its features are "
+                                             "summed afterwards",
+                                             value, axis))
+            .note_at(mistake.meets, "the features of each sample are summed here")
+            .fix("take the norm over the axis of the features: dim=1, or dim=-1");
+        return true;
+      case AxisMistake::Kind::kLogSumExpOfBatch:
+        out.report(mistake.node, fmt::format("{} adds exponentials of {} over axis {}, the batch, under the logarithm",
+                                             call.op_name(), value, axis))
+            .note_at(mistake.meets, "the loss is the mean or sum of this logarithm")
+            .fix("sum over the axis of the components or classes, such as logsumexp(dim=1)");
+        return true;
+      case AxisMistake::Kind::kMarginOfSums:
+        out.report(mistake.node, fmt::format("{} reduces axis {} of {}, the batch: the margin is compared with one "
+                                             "number per feature",
+                                             call.op_name(), axis, value))
+            .note_at(mistake.meets, "the margin is applied here")
+            .fix("sum over the axis of the features, such as sum(dim=1)");
+        return true;
+      default:
+        return false;
+    }
+  }
 
   static std::span<const Dim> dims_of(const Search& search, ValueId value) {
     const Fact& fact = search.analysis.fact(value);
@@ -111,15 +165,17 @@ class ReductionOverBatchAxis : public Rule {
   /// One side of the loss has lost its batch to a mean, the other one has not; or is scaled by norms over the batch.
   static void check_operand(Search& search, const LossSite& loss, ValueId value, ValueId other, Reporter& out) {
     const bool lost = !has_batch(search, value) && has_batch(search, other) && !dims_of(search, value).empty();
+    bool is_product = false;  // which axis it sums decides about norms before it: norm_in_divisor
     for (int step = 0; step < kMaxSteps; ++step) {
       const NodeId node = search.expressions.producer(value);
       if (node == NodeId::kNone) return;
       const Opcode opcode = search.expressions.op(node);
+      is_product |= opcode == Opcode::kMatMul;
       if (lost && is_average(opcode) && reduces_batch_alone(search, node)) {
         report_operand(search, loss, node, out);
         return;
       }
-      if (opcode == Opcode::kDiv) {
+      if (opcode == Opcode::kDiv && !is_product) {
         if (const NodeId norm = norm_over_batch(search, search.expressions.operand(node, 1));
             norm != NodeId::kNone && search.expressions.operand(norm, 0) == search.expressions.operand(node, 0) &&
             !is_centred(search, search.expressions.operand(node, 0))) {

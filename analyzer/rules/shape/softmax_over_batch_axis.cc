@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,17 +28,26 @@ class SoftmaxOverBatchAxis : public Rule {
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     const auto softmax = softmax_of(expressions, loss);
     if (!softmax || analysis.has_failed(loss.anchor)) return;
-    check_axes(expressions, origins, loss, *softmax, out);
+    check_axes(expressions, origins, loss, *softmax, &out);
   }
 
   /// Weights of a sum: they have to add up to 1 along the axis that is summed over.
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    if (view.losses().empty()) return;
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    std::set<NodeId> reported;
+    for (const losses::LossSite& loss : view.losses()) {
+      const auto softmax = softmax_of(expressions, loss);
+      if (softmax && check_axes(expressions, origins, loss, *softmax, nullptr)) reported.insert(softmax->node);
+    }
+    for (const losses::AxisMistake& mistake : axis_mistakes(out))
+      if (!reported.contains(mistake.node) && report_mistake(analysis, mistake, out)) reported.insert(mistake.node);
+    if (view.losses().empty()) return;
     const Model& model = view.model();
     for (const NodeId id : model.nodes.ids()) {
-      if (model.node(id).graph != GraphId::kMain || expressions.op(id) != ops::Opcode::kSoftmax) continue;
+      if (model.node(id).graph != GraphId::kMain || expressions.op(id) != ops::Opcode::kSoftmax ||
+          reported.contains(id))
+        continue;
       const auto softmax = expressions.normalised(expressions.result(id));
       if (!softmax || softmax->axes.size() != 1 || analysis.taint(softmax->scores).has(Aspect::kShape)) continue;
       const Fact& scores = analysis.fact(softmax->scores);
@@ -53,6 +63,37 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 
  private:
+  static bool report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
+    using Kind = losses::AxisMistake::Kind;
+    if (!mistake.is_batch) return false;
+    const NodeCall call(analysis, mistake.node), meets(analysis, mistake.meets);
+    const std::string what =
+        fmt::format("{} normalises {} over {}", call.op_name(), described(analysis, mistake.value),
+                    mistake.axes.size() > 1 ? std::string("several axes, the batch among them")
+                                            : fmt::format("axis {}, the batch", mistake.axes.front()));
+    switch (mistake.kind) {
+      case Kind::kSelectedElsewhere:
+        out.report(mistake.node, fmt::format("{}; classes are picked along axis {}", what, mistake.other))
+            .note_at(mistake.meets, fmt::format("{} picks along axis {} here", meets.op_name(), mistake.other))
+            .fix(fmt::format("normalise over axis {}", mistake.other));
+        return true;
+      case Kind::kSummedElsewhere:
+      case Kind::kAttention:
+        out.report(mistake.node, fmt::format("{}; what it weighs is summed over axis {}", what, mistake.other))
+            .note_at(mistake.meets, fmt::format("{} sums over axis {} here", meets.op_name(), mistake.other))
+            .fix(fmt::format("normalise over axis {}", mistake.other));
+        return true;
+      case Kind::kSingleScores:
+        out.report(mistake.node,
+                   fmt::format("{}: each sample has one score, and its probability depends on the others", what))
+            .note_at(mistake.meets, "the loss is averaged over the batch here")
+            .fix("use Sigmoid for a single score");
+        return true;
+      default:
+        return false;
+    }
+  }
+
   /// The node that sums what the weights multiply, along an axis that they have and are not normalised over, and not
   /// along axis 0.
   static NodeId sum_over_another_axis(const losses::Expressions& expressions, NodeId weights, std::span<const Dim> dims,
@@ -131,13 +172,14 @@ class SoftmaxOverBatchAxis : public Rule {
     return keeps_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kExpand;
   }
 
-  static void check_axes(const losses::Expressions& expressions, losses::AxisOrigins& origins,
-                         const losses::LossSite& loss, const losses::Normalised& softmax, Reporter& out) {
+  /// Whether the softmax is wrong; reported where `reporter` is given.
+  static bool check_axes(const losses::Expressions& expressions, losses::AxisOrigins& origins,
+                         const losses::LossSite& loss, const losses::Normalised& softmax, Reporter* reporter) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const Fact& scores = analysis.fact(softmax.scores);
     if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked || softmax.axes.empty() ||
         analysis.taint(softmax.scores).has(Aspect::kShape))
-      return;
+      return false;
     const auto dims = analysis.facts().dims_of(scores.shape);
     const DimPool& pool = analysis.facts().dims();
     const NodeCall call(analysis, softmax.node);
@@ -145,15 +187,21 @@ class SoftmaxOverBatchAxis : public Rule {
     const bool single = std::ranges::all_of(
         softmax.axes, [&](std::size_t axis) { return axis < dims.size() && pool.is_constant(dims[axis], 1); });
     if (single) {
-      out.report(softmax.node, fmt::format("{} normalises {} {} over an axis of extent 1: every probability is 1",
-                                           call.op_name(), of.name(), analysis.facts().shape_text(scores.shape)))
+      if (reporter == nullptr) return true;
+      reporter
+          ->report(softmax.node, fmt::format("{} normalises {} {} over an axis of extent 1: every probability is 1",
+                                             call.op_name(), of.name(), analysis.facts().shape_text(scores.shape)))
           .note_at(loss.anchor, fmt::format("{} compares them here", ops::to_text(loss.kind)))
           .fix("use Sigmoid for a single score");
-      return;
+      return true;
     }
     const auto classes = class_axis(expressions, loss, softmax);
     const bool normalises_classes = !classes || std::ranges::find(softmax.axes, *classes) != softmax.axes.end();
-    if (normalises_classes && !takes_in_batch(origins, dims, softmax, pool)) return;
+    const bool of_batch =
+        takes_in_batch(origins, dims, softmax, pool) || is_binary_over_batch(origins, loss, softmax, dims);
+    if (normalises_classes && !of_batch) return false;
+    if (reporter == nullptr) return true;
+    Reporter& out = *reporter;
     const bool first = softmax.axes.front() == 0;
     const std::string what = softmax.axes.size() > 1
                                  ? std::string("several axes, the batch among them")
@@ -180,6 +228,14 @@ class SoftmaxOverBatchAxis : public Rule {
     finding.fix(classes || dims.size() == 2 ? fmt::format("normalise over axis {}", right)
                                             : std::string("normalise over the axis of the classes"),
                 findings::Applicability::kUnsafe, std::move(edits));
+    return true;
+  }
+
+  /// One score for each sample, [N]: the losses of two classes take a Sigmoid.
+  static bool is_binary_over_batch(losses::AxisOrigins& origins, const losses::LossSite& loss,
+                                   const losses::Normalised& softmax, std::span<const Dim> dims) {
+    return dims.size() == 1 && loss.kind == ops::LossKind::kBinaryCrossEntropy && !softmax.logarithm &&
+           origins.is_batch(softmax.scores, 0);
   }
 
   /// Where the loss has its classes: along axis 1 of an operator, along the axis that is gathered from.

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "passes/losses/axis_mistakes.h"
+#include "passes/losses/loss_cone.h"
+
+namespace tensorlint::losses {
+
+/// What one node does wrong, as far as it is about the samples of a batch that are mixed. Private to this folder.
+class BatchMixing {
+ public:
+  explicit BatchMixing(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> cumulative(NodeId node);
+  std::optional<AxisMistake> extreme_of_all(NodeId node);
+  std::optional<AxisMistake> norm_in_divisor(NodeId node);
+  std::optional<AxisMistake> log_sum_exp(NodeId node);
+  std::optional<AxisMistake> margin_of_sum(NodeId node);
+  bool is_in_sequence();
+  NodeId meets_samples(NodeId node) const;
+  bool is_recurrent(NodeId node) const;
+  ValueId reduced_in_whole(NodeId node) const;
+  NodeId joins_samples(ValueId number, ValueId data) const;
+  std::pair<AxisFate, NodeId> contraction_after(ValueId value, std::size_t batch) const;
+  bool is_summed_up_as_it_is(ValueId value) const;
+  NodeId hinge_after(ValueId sum) const;
+  bool is_distance_or_product(NodeId sum) const;
+  bool saturates(NodeId node) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+  std::optional<bool> is_in_sequence_;
+};
+
+/// How probabilities are read: along the axis along which they add up to 1, or along another one.
+class SoftmaxUse {
+ public:
+  explicit SoftmaxUse(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  /// A value on the way from the probabilities.
+  struct Reading {
+    ValueId value;
+    std::size_t axis;  ///< along which they add up to 1
+    bool logarithm = false;
+    bool weighs = false;  ///< multiplied with another value
+    bool direct = true;   ///< only copied, scaled and masked
+    bool turned = false;  ///< axes have been exchanged
+  };
+  std::optional<AxisMistake> use(const Normalised& softmax, const Reading& reading, NodeId user, std::size_t operand);
+  std::optional<AxisMistake> of_flattened(const Normalised& softmax);
+  std::optional<AxisMistake> follow(const Normalised& softmax, const Reading& from);
+  std::optional<AxisMistake> selected(const Normalised& softmax, const Reading& reading, NodeId user);
+  std::optional<AxisMistake> selected_by_stride(const Normalised& softmax, const Reading& reading, NodeId user) const;
+  std::optional<AxisMistake> summed(const Normalised& softmax, const Reading& reading, NodeId user);
+  std::optional<AxisMistake> contracted(const Normalised& softmax, const Reading& reading, NodeId user,
+                                        std::size_t operand);
+  std::optional<AxisMistake> single_scores(const Normalised& softmax, const Reading& reading, NodeId user) const;
+  AxisMistake mistake(AxisMistake::Kind kind, const Normalised& softmax, NodeId meets, std::size_t other) const;
+  bool is_picked_from(NodeId user, std::size_t axis) const;
+  bool is_averaged_later(ValueId value, std::size_t axis) const;
+  bool is_grid(ValueId value) const;
+  bool is_normalised_again(ValueId value, std::size_t axis) const;
+  bool compares_positions(const Normalised& softmax, std::size_t axis, std::size_t keys) const;
+  std::optional<Reading> next(const Reading& reading, NodeId user, std::size_t operand) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+};
+
+/// Views and selections that take elements of one axis for those of another.
+class MisreadViews {
+ public:
+  explicit MisreadViews(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> turned(NodeId node) const;
+  std::optional<AxisMistake> parts(NodeId node) const;
+  std::optional<AxisMistake> rows_by_class(NodeId node) const;
+  std::optional<AxisMistake> flattened_classes(NodeId node) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+};
+
+}  // namespace tensorlint::losses

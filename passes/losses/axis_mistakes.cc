@@ -1,0 +1,27 @@
+#include "passes/losses/axis_mistakes.h"
+
+#include <algorithm>
+
+#include "passes/losses/axis_finders.h"
+
+namespace tensorlint::losses {
+
+std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, AxisOrigins& origins,
+                                            std::span<const ValueId> outputs) {
+  const LossCone cone(expressions, origins, outputs);
+  std::vector<AxisMistake> found;
+  BatchMixing mixing(cone);
+  SoftmaxUse softmax(cone);
+  MisreadViews views(cone);
+  for (const NodeId node : cone.nodes()) {
+    if (expressions.analysis().facts().meter().is_spent()) break;
+    if (expressions.analysis().has_failed(node)) continue;
+    auto mistake = mixing.at(node);
+    if (!mistake) mistake = softmax.at(node);
+    if (!mistake) mistake = views.at(node);
+    if (mistake) found.push_back(std::move(*mistake));
+  }
+  return found;
+}
+
+}  // namespace tensorlint::losses

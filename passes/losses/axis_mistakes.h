@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "passes/losses/axis_origins.h"
+
+namespace tensorlint::losses {
+
+/// Mistakes about axes that need no known loss, only numbers that are computed from them: what one sample gives depends
+/// on the others of its batch, or probabilities are read along another axis than the one along which they add up to 1.
+struct AxisMistake {
+  enum class Kind : std::uint8_t {
+    kCumulative,         ///< sums over the samples so far
+    kExtremeOfAll,       ///< the largest of the whole batch, for each sample
+    kNormOfAll,          ///< samples are scaled by one norm of the whole batch
+    kNormOfBatch,        ///< features are scaled by norms over the batch, and then summed
+    kLogSumExpOfBatch,   ///< likelihoods of different samples are added up
+    kMarginOfSums,       ///< distances or products over the batch under a hinge
+    kSelectedElsewhere,  ///< a softmax over the batch, of which classes are picked
+    kSummedElsewhere,    ///< a softmax whose log-probabilities or weights are summed over another axis
+    kAttention,          ///< the weights of an average do not add up to 1 along what is averaged
+    kSingleScores,       ///< a softmax of one score of each sample, over the batch
+    kTurnedByView,       ///< a Reshape for a Transpose
+    kPartsByView,        ///< parts that are joined along the batch, separated as if they were features
+    kFlattenedClasses,   ///< rows of pixels instead of rows of classes
+    kRowsByClass,        ///< class indices that pick samples
+  };
+
+  Kind kind;
+  NodeId node = NodeId::kNone;  ///< works along `axes` of `value`
+  ValueId value = ValueId::kAbsent;
+  std::vector<std::size_t> axes;
+  bool is_batch = false;         ///< an axis of `axes` is the batch
+  NodeId meets = NodeId::kNone;  ///< where that is wrong
+  std::size_t other = 0;         ///< the axis that is picked from or summed there, an axis of what `node` gives
+};
+
+/// Looks at what goes into `outputs`, which are numbers. In the order of nodes, one for each node.
+std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, AxisOrigins& origins,
+                                            std::span<const ValueId> outputs);
+
+}  // namespace tensorlint::losses

@@ -1,0 +1,196 @@
+#include "passes/losses/axis_way.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tensorlint::losses {
+namespace {
+
+AxisStep kept(std::size_t axis) { return {AxisFate::kKept, axis}; }
+
+struct Equation {
+  std::vector<std::string> operands;
+  std::string result;
+};
+
+/// Nullopt where there is an ellipsis, or no result: those are rare, and nothing is lost.
+std::optional<Equation> equation_of(const Model& model, NodeId node) {
+  const Attribute* given = model.attribute(model.node(node), "equation");
+  if (given == nullptr) return std::nullopt;
+  Equation found;
+  std::string part;
+  bool after_arrow = false;
+  for (const char c : std::string_view(given->s)) {
+    if (c == '.' || part.size() > 16) return std::nullopt;
+    if (c == ',' || c == '-') {
+      found.operands.push_back(std::exchange(part, {}));
+    } else if (c == '>') {
+      after_arrow = true;
+    } else if (c != ' ') {
+      part.push_back(c);
+    }
+  }
+  if (!after_arrow) return std::nullopt;
+  found.result = part;
+  return found;
+}
+
+}  // namespace
+
+bool is_operator(const Expressions& expressions, NodeId node, std::string_view name) {
+  const ops::OpEntry* entry = expressions.entry(node);
+  return entry != nullptr && entry->domain().empty() && entry->name() == name;
+}
+
+std::span<const Dim> AxisWay::dims(ValueId value) const {
+  if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return {};
+  const Fact& fact = analysis_.fact(value);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return {};
+  return analysis_.facts().dims_of(fact.shape);
+}
+
+AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) const {
+  const ValueId from = expressions_.operand(node, operand), to = expressions_.result(node);
+  const auto before = dims(from), after = dims(to);
+  if (axis >= before.size()) return {};
+  const Model& model = analysis_.model();
+  const Opcode opcode = expressions_.op(node);
+  const auto same = [&] { return after.size() == before.size() ? kept(axis) : AxisStep{}; };
+  switch (opcode) {
+    case Opcode::kReshape:
+    case Opcode::kSqueeze:
+    case Opcode::kUnsqueeze:
+      return operand == 0 ? through_view(from, to, axis) : AxisStep{};
+    case Opcode::kTranspose: {
+      const Attribute* order = model.attribute(model.node(node), "perm");
+      if (order == nullptr) return after.size() == before.size() ? kept(before.size() - 1 - axis) : AxisStep{};
+      const auto at = std::ranges::find(order->ints, static_cast<std::int64_t>(axis));
+      return at == order->ints.end() ? AxisStep{} : kept(static_cast<std::size_t>(at - order->ints.begin()));
+    }
+    case Opcode::kReduceMean:
+    case Opcode::kReduceSum:
+    case Opcode::kReduceMax:
+    case Opcode::kReduceMin:
+    case Opcode::kReduceL1:
+    case Opcode::kReduceL2:
+    case Opcode::kReduceLogSum:
+    case Opcode::kReduceLogSumExp:
+    case Opcode::kReduceSumSquare:
+    case Opcode::kArgExtreme:
+      return operand == 0 ? through_reduction(node, axis) : AxisStep{};
+    case Opcode::kMatMul:
+      return through_product(node, operand, axis);
+    case Opcode::kGather: {
+      const Attribute* given = model.attribute(model.node(node), "axis");
+      std::int64_t at = given == nullptr ? 0 : given->i;
+      if (at < 0) at += static_cast<std::int64_t>(before.size());
+      if (operand != 0 || after.size() + 1 < before.size()) return {};
+      if (at == static_cast<std::int64_t>(axis)) return {AxisFate::kSelected, 0};
+      return kept(static_cast<std::int64_t>(axis) < at ? axis : axis + after.size() - before.size());
+    }
+    case Opcode::kGatherElements: {
+      const Attribute* given = model.attribute(model.node(node), "axis");
+      std::int64_t at = given == nullptr ? 0 : given->i;
+      if (at < 0) at += static_cast<std::int64_t>(before.size());
+      if (operand != 0) return {};
+      return at == static_cast<std::int64_t>(axis) ? AxisStep{AxisFate::kSelected, 0} : same();
+    }
+    case Opcode::kDropout:
+    case Opcode::kCast:
+    case Opcode::kIdentity:
+    case Opcode::kSoftmax:
+    case Opcode::kLogSoftmax:
+      return operand == 0 ? same() : AxisStep{};
+    case Opcode::kConcat:
+      return same();
+    case Opcode::kSlice:
+      return operand == 0 && after.size() == before.size() && pool_.equal(before[axis], after[axis]) ? kept(axis)
+                                                                                                     : AxisStep{};
+    case Opcode::kExpand:
+      return operand == 0 && after.size() >= before.size() ? kept(axis + after.size() - before.size()) : AxisStep{};
+    default:
+      if (is_operator(expressions_, node, "Einsum")) return through_einsum(node, operand, axis);
+      if (is_operator(expressions_, node, "CumSum")) return operand == 0 ? same() : AxisStep{};
+      if (has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) && after.size() >= before.size())
+        return kept(axis + after.size() - before.size());
+      return {};
+  }
+}
+
+/// The axis of the result that has as many elements before it, and the same extent.
+AxisStep AxisWay::through_view(ValueId from, ValueId to, std::size_t axis) const {
+  const auto before = dims(from), after = dims(to);
+  Dim ahead = pool_.constant(1);
+  for (std::size_t i = 0; i < axis; ++i) ahead = pool_.mul(ahead, before[i]);
+  Dim passed = pool_.constant(1);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (pool_.equal(passed, ahead) && pool_.equal(after[i], before[axis])) return kept(i);
+    passed = pool_.mul(passed, after[i]);
+  }
+  return {};
+}
+
+AxisStep AxisWay::through_reduction(NodeId node, std::size_t axis) const {
+  const auto axes = expressions_.axes_of(node);
+  if (!axes) return {};
+  if (std::ranges::binary_search(*axes, axis)) return {AxisFate::kSummed, 0};
+  const std::size_t rank = dims(expressions_.operand(node, 0)).size();
+  if (dims(expressions_.result(node)).size() == rank) return kept(axis);
+  return kept(axis - static_cast<std::size_t>(std::ranges::count_if(*axes, [&](std::size_t at) { return at < axis; })));
+}
+
+AxisStep AxisWay::through_product(NodeId node, std::size_t operand, std::size_t axis) const {
+  const auto a = dims(expressions_.operand(node, 0)), b = dims(expressions_.operand(node, 1)),
+             after = dims(expressions_.result(node));
+  if (operand > 1 || a.empty() || b.empty()) return {};
+  const auto sums = summed(node, operand);
+  if (std::ranges::find(sums, axis) != sums.end()) return {AxisFate::kSummed, 0};
+  const std::span<const Dim> own = operand == 0 ? a : b, other = operand == 0 ? b : a;
+  if (own.size() == 1 || after.empty()) return {};
+  if (axis + 2 >= own.size()) {  // its row or its column
+    if (operand == 1) return kept(after.size() - 1);
+    return kept(after.size() - (other.size() == 1 ? 1 : 2));
+  }
+  const std::size_t kept_after = other.size() == 1 ? 1 : 2, batches = own.size() - 2;
+  if (after.size() < kept_after + batches) return {};
+  return kept(axis + after.size() - kept_after - batches);
+}
+
+AxisStep AxisWay::through_einsum(NodeId node, std::size_t operand, std::size_t axis) const {
+  const auto equation = equation_of(analysis_.model(), node);
+  if (!equation || operand >= equation->operands.size() || axis >= equation->operands[operand].size()) return {};
+  const std::size_t at = equation->result.find(equation->operands[operand][axis]);
+  return at == std::string::npos ? AxisStep{AxisFate::kSummed, 0} : kept(at);
+}
+
+std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const {
+  const Model& model = analysis_.model();
+  switch (expressions_.op(node)) {
+    case Opcode::kReduceMean:
+    case Opcode::kReduceSum:
+      return operand == 0 ? expressions_.axes_of(node).value_or(std::vector<std::size_t>{})
+                          : std::vector<std::size_t>{};
+    case Opcode::kMatMul: {
+      const std::size_t rank = dims(expressions_.operand(node, operand)).size();
+      if (rank == 0 || operand > 1) return {};
+      if (rank == 1) return {0};
+      const Attribute* turned = model.attribute(model.node(node), operand == 0 ? "transA" : "transB");
+      const bool last = (operand == 0) != (turned != nullptr && turned->i != 0);
+      return {last ? rank - 1 : rank - 2};
+    }
+    default: {
+      std::vector<std::size_t> found;
+      if (!is_operator(expressions_, node, "Einsum")) return found;
+      const auto equation = equation_of(model, node);
+      if (!equation || operand >= equation->operands.size()) return found;
+      const std::string& letters = equation->operands[operand];
+      for (std::size_t i = 0; i < letters.size(); ++i)
+        if (equation->result.find(letters[i]) == std::string::npos) found.push_back(i);
+      return found;
+    }
+  }
+}
+
+}  // namespace tensorlint::losses

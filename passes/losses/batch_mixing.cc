@@ -1,0 +1,307 @@
+#include <algorithm>
+#include <cmath>
+
+#include "passes/losses/axis_finders.h"
+
+namespace tensorlint::losses {
+namespace {
+
+using Kind = AxisMistake::Kind;
+
+/// Values that are looked at on the way forward from one node.
+constexpr std::size_t kMaxWay = 48;
+
+bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
+
+}  // namespace
+
+std::optional<AxisMistake> BatchMixing::at(NodeId node) {
+  switch (expressions_.op(node)) {
+    case Opcode::kReduceMax:
+    case Opcode::kReduceMin:
+      return extreme_of_all(node);
+    case Opcode::kReduceLogSumExp:
+      if (auto found = extreme_of_all(node)) return found;
+      return log_sum_exp(node);
+    case Opcode::kLog:
+      return log_sum_exp(node);
+    case Opcode::kDiv:
+      return norm_in_divisor(node);
+    case Opcode::kReduceSum:
+    case Opcode::kReduceL2:
+      return margin_of_sum(node);
+    default:
+      return is_operator(expressions_, node, "CumSum") ? cumulative(node) : std::nullopt;
+  }
+}
+
+/// Of samples [N, T]. In order of time the samples at risk of a survival model are summed up, one number each.
+std::optional<AxisMistake> BatchMixing::cumulative(NodeId node) {
+  const ValueId data = expressions_.operand(node, 0);
+  const auto axis = expressions_.number(expressions_.operand(node, 1));
+  const std::size_t rank = cone_.dims(data).size();
+  if (!axis || rank < 2) return std::nullopt;
+  const double at = *axis < 0 ? *axis + static_cast<double>(rank) : *axis;
+  if (at < 0 || at >= static_cast<double>(rank) || !cone_.is_batch_alone(data, static_cast<std::size_t>(at)) ||
+      is_in_sequence())
+    return std::nullopt;
+  // Sorted before: what comes first is meant.
+  ValueId value = data;
+  for (int step = 0; step < 8; ++step) {
+    const NodeId before = expressions_.producer(value);
+    if (expressions_.op(before) == Opcode::kGather || is_operator(expressions_, before, "GatherND"))
+      return std::nullopt;
+    if (!has_trait(expressions_.entry(before), ops::OpTrait::kElementwise)) break;
+    value = expressions_.operand(before, 0);
+  }
+  return AxisMistake{Kind::kCumulative, node, data, {static_cast<std::size_t>(at)}, true, meets_samples(node), 0};
+}
+
+/// Where what the node gives first meets another value that has the batch.
+NodeId BatchMixing::meets_samples(NodeId node) const {
+  std::vector<ValueId> pending{expressions_.result(node)};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
+      const ValueId other = a == pending[i] ? b : a;
+      if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise) && other != ValueId::kAbsent &&
+          cone_.has_batch(other))
+        return user;
+      pending.push_back(expressions_.result(user));
+    }
+  }
+  return node;
+}
+
+bool BatchMixing::is_recurrent(NodeId node) const {
+  return is_operator(expressions_, node, "LSTM") || is_operator(expressions_, node, "GRU") ||
+         is_operator(expressions_, node, "RNN");
+}
+
+/// Axis 0 of the inputs are steps: single ones are taken, they are shifted against each other, or a recurrent layer
+/// goes over them.
+bool BatchMixing::is_in_sequence() {
+  if (is_in_sequence_) return *is_in_sequence_;
+  is_in_sequence_ = std::ranges::any_of(cone_.nodes(), [&](NodeId node) {
+    const Opcode opcode = expressions_.op(node);
+    const ValueId data = expressions_.operand(node, 0);
+    const auto before = cone_.dims(data), after = cone_.dims(expressions_.result(node));
+    if (before.size() < 2) return false;
+    if (is_recurrent(node)) return cone_.origins().is_batch(data, 0);
+    if (opcode == Opcode::kSlice)
+      return after.size() == before.size() && !cone_.pool().equal(before[0], after[0]) &&
+             cone_.origins().is_batch(data, 0);
+    if (opcode != Opcode::kGather || after.size() >= before.size()) return false;
+    return cone_.way().follow(node, 0, 0).fate == AxisFate::kSelected && cone_.origins().is_batch(data, 0);
+  });
+  return *is_in_sequence_;
+}
+
+/// What the node reduces to one number, where that has samples with several elements each.
+ValueId BatchMixing::reduced_in_whole(NodeId node) const {
+  if (!cone_.is_one_number(expressions_.result(node))) return ValueId::kAbsent;
+  const ValueId data = cone_.before_views(expressions_.operand(node, 0));
+  return data != ValueId::kAbsent && cone_.is_batch_alone(data, 0) &&
+                 cone_.analysis().fact(data).dtypes.proves(DTypeSet::floats())
+             ? data
+             : ValueId::kAbsent;
+}
+
+std::optional<AxisMistake> BatchMixing::extreme_of_all(NodeId node) {
+  const ValueId data = reduced_in_whole(node);
+  if (data == ValueId::kAbsent) return std::nullopt;
+  const NodeId meets = joins_samples(expressions_.result(node), data);
+  if (meets == NodeId::kNone) return std::nullopt;
+  std::vector<std::size_t> axes;
+  for (std::size_t i = 0; i < cone_.dims(data).size(); ++i) axes.push_back(i);
+  return AxisMistake{Kind::kExtremeOfAll, node, data, std::move(axes), true, meets, 0};
+}
+
+/// The sum in which the number meets one number for each sample that is not computed from the same values: then it is
+/// in the place of such a number. What it is taken from may be shifted, scaled or masked with it.
+NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
+  std::vector<ValueId> pending{number};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
+      const ValueId other = a == pending[i] ? b : a;
+      const bool goes_on = keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kExpand ||
+                           opcode == Opcode::kNeg || (opcode == Opcode::kDiv && a == pending[i]);
+      if (opcode == Opcode::kMul && !cone_.depends(other, data)) {
+        pending.push_back(expressions_.result(user));
+      } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+        if (!cone_.has_batch(other))
+          pending.push_back(expressions_.result(user));
+        else if (!cone_.depends(other, data))
+          return user;
+      } else if (goes_on) {
+        pending.push_back(expressions_.result(user));
+      }
+    }
+  }
+  return NodeId::kNone;
+}
+
+/// x / |x| with one norm of all samples, or with norms over the batch, where features are summed afterwards.
+std::optional<AxisMistake> BatchMixing::norm_in_divisor(NodeId node) {
+  const ValueId value = expressions_.operand(node, 0);
+  NodeId norm = NodeId::kNone;
+  const ValueId of = cone_.norm_of(expressions_.operand(node, 1), norm);
+  if (of == ValueId::kAbsent || cone_.before_views(of) != cone_.before_views(value) || cone_.is_centred(value))
+    return std::nullopt;
+  std::size_t batch = 0;
+  const bool whole = reduced_in_whole(norm) != ValueId::kAbsent;
+  if (!whole) {
+    const auto axes = expressions_.axes_of(norm);
+    if (!axes || axes->size() != 1 || !cone_.is_batch_alone(of, axes->front())) return std::nullopt;
+    batch = axes->front();
+  }
+  if (cone_.dims(value).size() != cone_.dims(expressions_.result(node)).size() || !cone_.is_batch_alone(value, batch))
+    return std::nullopt;
+  const auto [fate, meets] = contraction_after(expressions_.result(node), batch);
+  if (fate != AxisFate::kKept) return std::nullopt;
+  std::vector<std::size_t> axes{batch};
+  if (whole)
+    for (std::size_t i = 1; i < cone_.dims(value).size(); ++i) axes.push_back(i);
+  return AxisMistake{whole ? Kind::kNormOfAll : Kind::kNormOfBatch, norm, value, std::move(axes), true, meets, 0};
+}
+
+/// The first product or sum that the value goes into: whether it keeps the batch, and adds up features, or adds up the
+/// batch.
+std::pair<AxisFate, NodeId> BatchMixing::contraction_after(ValueId value, std::size_t batch) const {
+  std::vector<std::pair<ValueId, std::size_t>> pending{{value, batch}};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    const auto [at, axis] = pending[i];
+    for (const NodeId user : expressions_.users(at)) {
+      if (!cone_.has(user)) continue;
+      const auto operands = cone_.operands(user);
+      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, at) - operands.begin());
+      const AxisStep step = cone_.way().follow(user, operand, axis);
+      const Opcode opcode = expressions_.op(user);
+      const bool sums = opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum") || is_total(opcode);
+      if (step.fate == AxisFate::kSummed && sums) return {AxisFate::kSummed, user};
+      if (step.fate != AxisFate::kKept) continue;
+      const auto summed = cone_.way().summed(user, operand);
+      const bool sums_features =
+          sums && std::ranges::any_of(summed, [&, value = at](std::size_t each) { return cone_.is_long(value, each); });
+      if (sums_features) return {AxisFate::kKept, user};
+      const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kDropout ||
+                          opcode == Opcode::kMul || opcode == Opcode::kDiv || opcode == Opcode::kNeg;
+      if (passes) pending.emplace_back(expressions_.result(user), step.axis);
+    }
+  }
+  return {AxisFate::kUnknown, NodeId::kNone};
+}
+
+/// A sum of likelihoods under the logarithm, over the batch instead of what is mixed.
+std::optional<AxisMistake> BatchMixing::log_sum_exp(NodeId node) {
+  NodeId sum = node;
+  ValueId data = expressions_.operand(node, 0);
+  if (expressions_.op(node) == Opcode::kLog) {
+    sum = expressions_.producer(cone_.before_views(data));
+    if (expressions_.op(sum) != Opcode::kReduceSum) return std::nullopt;
+    data = expressions_.operand(sum, 0);
+    if (expressions_.op_of(data) != Opcode::kExp) return std::nullopt;
+  }
+  const auto axes = expressions_.axes_of(sum);
+  if (!axes || axes->size() != 1 || !cone_.is_batch_alone(data, axes->front()) ||
+      !is_summed_up_as_it_is(expressions_.result(node)))
+    return std::nullopt;
+  return AxisMistake{Kind::kLogSumExpOfBatch, sum, data, *axes, true, node, 0};
+}
+
+/// Nothing but sums, means and scales comes after it, and it is not taken from what it was computed from.
+bool BatchMixing::is_summed_up_as_it_is(ValueId value) const {
+  std::vector<ValueId> pending{value};
+  bool reduced = false;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > kMaxWay) return false;
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
+      const ValueId other = a == pending[i] ? b : a;
+      if (is_total(opcode)) {
+        reduced = true;
+        continue;
+      }
+      const bool scales = (opcode == Opcode::kMul || (opcode == Opcode::kDiv && a == pending[i])) &&
+                          expressions_.number(other).has_value();
+      const bool shifts = (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !cone_.has_batch(other);
+      if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && !scales && !shifts)
+        return false;
+      pending.push_back(expressions_.result(user));
+    }
+  }
+  return reduced;
+}
+
+/// Distances of a triplet, or scores of a pair, that are summed over the batch: one hinge for each feature.
+std::optional<AxisMistake> BatchMixing::margin_of_sum(NodeId node) {
+  const ValueId data = expressions_.operand(node, 0);
+  const auto axes = expressions_.axes_of(node);
+  if (!axes || axes->size() != 1 || !cone_.is_batch_alone(data, axes->front()) || !is_distance_or_product(node))
+    return std::nullopt;
+  const NodeId hinge = hinge_after(expressions_.result(node));
+  if (hinge == NodeId::kNone) return std::nullopt;
+  return AxisMistake{Kind::kMarginOfSums, node, data, *axes, true, hinge, 0};
+}
+
+bool BatchMixing::is_distance_or_product(NodeId sum) const {
+  const ValueId data = expressions_.operand(sum, 0);
+  const auto is_difference = [&](ValueId value) {
+    const NodeId node = expressions_.producer(cone_.before_views(value));
+    return expressions_.op(node) == Opcode::kSub && !cone_.is_centred(value) &&
+           cone_.is_batch_alone(expressions_.operand(node, 0), 0) &&
+           cone_.is_batch_alone(expressions_.operand(node, 1), 0);
+  };
+  if (expressions_.op(sum) == Opcode::kReduceL2) return is_difference(data);
+  if (const ValueId base = cone_.squared(data); base != ValueId::kAbsent) return is_difference(base);
+  const NodeId product = expressions_.producer(data);
+  const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
+  return expressions_.op(product) == Opcode::kMul && cone_.is_batch_alone(a, 0) && cone_.is_batch_alone(b, 0) &&
+         !cone_.is_input(a) && !cone_.is_input(b) && !cone_.depends(a, b) && !cone_.depends(b, a);
+}
+
+/// What keeps only one sign of the sum, less another one or a number.
+NodeId BatchMixing::hinge_after(ValueId sum) const {
+  std::vector<std::pair<ValueId, bool>> pending{{sum, false}};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    const auto [value, compared] = pending[i];
+    for (const NodeId user : expressions_.users(value)) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId result = expressions_.result(user);
+      if (compared && saturates(user)) return user;
+      if (opcode == Opcode::kAdd || opcode == Opcode::kSub)
+        pending.emplace_back(result, true);
+      else if (keeps_elements(opcode) || opcode == Opcode::kNeg || opcode == Opcode::kSqrt || opcode == Opcode::kMul)
+        pending.emplace_back(result, compared);
+    }
+  }
+  return NodeId::kNone;
+}
+
+/// Large numbers of one sign become one number, those of the other sign stay different.
+bool BatchMixing::saturates(NodeId node) const {
+  const Opcode opcode = expressions_.op(node);
+  if (opcode == Opcode::kLogSigmoid || opcode == Opcode::kSoftplus || opcode == Opcode::kSigmoid ||
+      opcode == Opcode::kClip)
+    return true;
+  if (opcode == Opcode::kMax)
+    return expressions_.number(expressions_.operand(node, 0)).has_value() ||
+           expressions_.number(expressions_.operand(node, 1)).has_value();
+  const ops::OpEntry* entry = expressions_.entry(node);
+  if (entry == nullptr || entry->element() == nullptr || cone_.operands(node).size() != 1) return false;
+  const Model& model = cone_.analysis().model();
+  const auto at = [&](double x) {
+    const double operands[] = {x};
+    return entry->element()({operands, model.attributes(model.node(node))});
+  };
+  return std::abs(at(-1e3) - at(-2e3)) < 1e-6 && at(2e3) - at(1e3) > 1;
+}
+
+}  // namespace tensorlint::losses

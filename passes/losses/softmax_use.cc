@@ -1,0 +1,325 @@
+#include <algorithm>
+#include <cmath>
+
+#include "passes/losses/axis_finders.h"
+
+namespace tensorlint::losses {
+namespace {
+
+using Kind = AxisMistake::Kind;
+
+/// Values that are looked at on the way forward from one softmax.
+constexpr std::size_t kMaxWay = 32;
+
+}  // namespace
+
+std::optional<AxisMistake> SoftmaxUse::at(NodeId node) {
+  const auto softmax = expressions_.normalised(expressions_.result(node));
+  if (!softmax || softmax->axes.empty() || cone_.dims(softmax->scores).empty()) return std::nullopt;
+  const std::size_t axis = softmax->axes.front();
+  if (!cone_.is_long(softmax->scores, axis)) return std::nullopt;
+  // Of several axes only whole batches with their classes are followed: by the batch.
+  if (softmax->axes.size() > 1 && (axis != 0 || !cone_.is_batch_alone(softmax->scores, 0))) return std::nullopt;
+  if (auto found = of_flattened(*softmax)) return found;
+  return follow(*softmax, {.value = expressions_.result(node), .axis = axis, .logarithm = softmax->logarithm});
+}
+
+/// All classes of all samples in one row, which becomes rows of classes again.
+std::optional<AxisMistake> SoftmaxUse::of_flattened(const Normalised& softmax) {
+  const NodeId view = expressions_.producer(softmax.scores);
+  const ValueId before = expressions_.operand(view, 0);
+  if (cone_.dims(softmax.scores).size() != 1 || expressions_.op(view) != Opcode::kReshape ||
+      !cone_.is_batch_alone(before, 0))
+    return std::nullopt;
+  for (const NodeId user : expressions_.users(expressions_.result(softmax.node))) {
+    const ValueId after = expressions_.result(user);
+    const bool is_back = std::ranges::equal(cone_.dims(before), cone_.dims(after),
+                                            [&](Dim a, Dim b) { return cone_.pool().equal(a, b); });
+    if (expressions_.op(user) != Opcode::kReshape || !is_back) continue;
+    Normalised whole = softmax;
+    whole.scores = before;
+    whole.axes = {0, 1};
+    if (auto found = follow(whole, {.value = after, .axis = 0, .logarithm = softmax.logarithm})) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<AxisMistake> SoftmaxUse::follow(const Normalised& softmax, const Reading& from) {
+  std::vector<Reading> pending{from};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    const Reading reading = pending[i];
+    for (const NodeId user : expressions_.users(reading.value)) {
+      if (!cone_.has(user)) continue;
+      const auto operands = cone_.operands(user);
+      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, reading.value) - operands.begin());
+      if (auto found = use(softmax, reading, user, operand)) return found;
+      if (const auto after = next(reading, user, operand)) pending.push_back(*after);
+    }
+  }
+  return std::nullopt;
+}
+
+AxisMistake SoftmaxUse::mistake(Kind kind, const Normalised& softmax, NodeId meets, std::size_t other) const {
+  const bool is_batch = std::ranges::any_of(softmax.axes, [&](std::size_t axis) {
+    return cone_.origins().is_batch(softmax.scores, axis) &&
+           (cone_.dims(softmax.scores).size() == 1 || cone_.is_batch_alone(softmax.scores, axis));
+  });
+  return {kind, softmax.node, softmax.scores, softmax.axes, is_batch, meets, other};
+}
+
+std::optional<AxisMistake> SoftmaxUse::use(const Normalised& softmax, const Reading& reading, NodeId user,
+                                           std::size_t operand) {
+  const Opcode opcode = expressions_.op(user);
+  if (opcode == Opcode::kGather || opcode == Opcode::kGatherElements || is_operator(expressions_, user, "GatherND"))
+    return operand == 0 ? selected(softmax, reading, user) : std::nullopt;
+  if (opcode == Opcode::kReshape) return selected_by_stride(softmax, reading, user);
+  if (softmax.axes.size() > 1) return std::nullopt;
+  if (opcode == Opcode::kReduceSum) return summed(softmax, reading, user);
+  if (opcode == Opcode::kReduceMean) return single_scores(softmax, reading, user);
+  if (opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum"))
+    return contracted(softmax, reading, user, operand);
+  return std::nullopt;
+}
+
+/// Classes are picked along one axis, and the probabilities add up to 1 along the batch.
+std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const Reading& reading, NodeId user) {
+  if (reading.weighs || (softmax.axes.size() == 1 && !cone_.is_batch_alone(reading.value, reading.axis)))
+    return std::nullopt;
+  const auto dims = cone_.dims(reading.value);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (i == reading.axis || !cone_.is_long(reading.value, i)) continue;
+    const bool picked = is_operator(expressions_, user, "GatherND")
+                            ? dims.size() == 2 && reading.axis == 0 && cone_.dims(expressions_.result(user)).size() == 1
+                            : cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i);
+    if (picked) return mistake(Kind::kSelectedElsewhere, softmax, user, i);
+  }
+  return std::nullopt;
+}
+
+/// p.flatten()[y + C * n] of probabilities [N, C], as one exporter writes p[arange(N), y].
+std::optional<AxisMistake> SoftmaxUse::selected_by_stride(const Normalised& softmax, const Reading& reading,
+                                                          NodeId user) const {
+  const auto dims = cone_.dims(reading.value), flat = cone_.dims(expressions_.result(user));
+  if (dims.size() != 2 || flat.size() != 2 || !cone_.pool().is_constant(flat[1], 1) || reading.weighs ||
+      reading.axis != 0 || !cone_.is_batch_alone(reading.value, 0))
+    return std::nullopt;
+  const auto classes = cone_.pool().as_constant(dims[1]);
+  for (const NodeId gather : expressions_.users(expressions_.result(user))) {
+    const NodeId sum = expressions_.producer(expressions_.operand(gather, 1));
+    if (!classes || expressions_.op(gather) != Opcode::kGather || expressions_.op(sum) != Opcode::kAdd) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Content* rows =
+          cone_.analysis().facts().content(cone_.analysis().fact(expressions_.operand(sum, i)).content);
+      if (rows == nullptr || rows->integers.size() < 2) continue;
+      bool strided = true;
+      for (std::size_t k = 0; strided && k < rows->integers.size(); ++k)
+        strided = cone_.pool().is_constant(rows->integers[k], static_cast<std::int64_t>(k) * *classes);
+      if (strided) return mistake(Kind::kSelectedElsewhere, softmax, gather, 1);
+    }
+  }
+  return std::nullopt;
+}
+
+/// One element of the axis, not many in another order.
+bool SoftmaxUse::is_picked_from(NodeId user, std::size_t axis) const {
+  const auto before = cone_.dims(expressions_.operand(user, 0)), after = cone_.dims(expressions_.result(user));
+  return after.size() < before.size() || (after.size() == before.size() && cone_.pool().is_constant(after[axis], 1));
+}
+
+/// Of logarithms: a cross-entropy over another axis, that is averaged over the axis of the softmax. Of probabilities:
+/// an expectation over places, whose weights do not add up to 1.
+std::optional<AxisMistake> SoftmaxUse::summed(const Normalised& softmax, const Reading& reading, NodeId user) {
+  const auto axes = expressions_.axes_of(user);
+  if (!axes || axes->empty() || !reading.weighs || std::ranges::binary_search(*axes, reading.axis)) return std::nullopt;
+  const bool features = std::ranges::all_of(*axes, [&](std::size_t axis) {
+    return cone_.is_long(reading.value, axis) && !cone_.origins().is_batch(reading.value, axis);
+  });
+  if (!features) return std::nullopt;
+  if (reading.logarithm) {
+    const AxisStep step = cone_.way().follow(user, 0, reading.axis);
+    if (axes->size() != 1 || step.fate != AxisFate::kKept || !is_averaged_later(expressions_.result(user), step.axis))
+      return std::nullopt;
+    return mistake(Kind::kSummedElsewhere, softmax, user, axes->front());
+  }
+  const NodeId product = expressions_.producer(reading.value);
+  if (expressions_.op(product) != Opcode::kMul) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ValueId grid = expressions_.operand(product, i), share = expressions_.operand(product, 1 - i);
+    if (!cone_.is_constant(grid) || !is_grid(grid)) continue;
+    // The grid varies along what is summed alone.
+    const std::size_t rank = cone_.dims(reading.value).size(), own = cone_.dims(grid).size();
+    bool along = own <= rank;
+    for (std::size_t k = 0; along && k < own; ++k)
+      along = !cone_.is_long(grid, k) || std::ranges::binary_search(*axes, k + rank - own);
+    if (!along) continue;
+    const bool again = std::ranges::any_of(*axes, [&](std::size_t axis) { return is_normalised_again(share, axis); });
+    if (!again) return mistake(Kind::kSummedElsewhere, softmax, user, axes->front());
+  }
+  return std::nullopt;
+}
+
+/// Places or bins: numbers outside [0, 1], or evenly spaced ones. Weights and masks are not.
+bool SoftmaxUse::is_grid(ValueId value) const {
+  const ValueId constant = cone_.before_views(value);
+  const NodeId node = expressions_.producer(constant);
+  const Attribute* given = node == NodeId::kNone
+                               ? nullptr
+                               : cone_.analysis().model().attribute(cone_.analysis().model().node(node), "value");
+  const Tensor* tensor = given != nullptr        ? given->tensor
+                         : node == NodeId::kNone ? cone_.analysis().model().value(constant).initializer
+                                                 : nullptr;
+  if (tensor == nullptr) return false;
+  constexpr std::size_t kMost = 4096;
+  const auto numbers = tensor->floats(kMost);
+  if (!numbers || numbers->size() < 3) return false;
+  if (std::ranges::any_of(*numbers, [](double x) { return x < 0 || x > 1; })) return true;
+  const double step = (*numbers)[1] - (*numbers)[0];
+  for (std::size_t i = 1; i < numbers->size(); ++i)
+    if (std::abs((*numbers)[i] - (*numbers)[i - 1] - step) > 1e-5) return false;
+  return step != 0;
+}
+
+/// Another user sums the same weights over the axis, to divide by that.
+bool SoftmaxUse::is_normalised_again(ValueId value, std::size_t axis) const {
+  return std::ranges::any_of(expressions_.users(value), [&](NodeId user) {
+    const auto axes = expressions_.op(user) == Opcode::kReduceSum ? expressions_.axes_of(user) : std::nullopt;
+    return axes && std::ranges::binary_search(*axes, axis);
+  });
+}
+
+/// A mean that takes in the axis, after steps of single elements.
+bool SoftmaxUse::is_averaged_later(ValueId value, std::size_t axis) const {
+  std::vector<std::pair<ValueId, std::size_t>> pending{{value, axis}};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i].first)) {
+      if (!cone_.has(user)) continue;
+      const auto operands = cone_.operands(user);
+      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, pending[i].first) - operands.begin());
+      const AxisStep step = cone_.way().follow(user, operand, pending[i].second);
+      if (expressions_.op(user) == Opcode::kReduceMean && step.fate == AxisFate::kSummed) return true;
+      if (step.fate == AxisFate::kKept) pending.emplace_back(expressions_.result(user), step.axis);
+    }
+  }
+  return false;
+}
+
+/// Weights of a product of matrices: of attention, or of an expectation.
+std::optional<AxisMistake> SoftmaxUse::contracted(const Normalised& softmax, const Reading& reading, NodeId user,
+                                                  std::size_t operand) {
+  if (reading.logarithm || reading.weighs || cone_.way().follow(user, operand, reading.axis).fate != AxisFate::kKept)
+    return std::nullopt;
+  const auto summed = cone_.way().summed(user, operand);
+  if (summed.size() != 1 || !cone_.is_long(reading.value, summed[0]) || is_normalised_again(reading.value, summed[0]))
+    return std::nullopt;
+  const std::size_t rank = cone_.dims(reading.value).size();
+  // Probabilities of the batch, of which features are summed.
+  if (cone_.is_batch_alone(reading.value, reading.axis) && !cone_.origins().is_batch(reading.value, summed[0]))
+    return mistake(Kind::kAttention, softmax, user, summed[0]);
+  if (!reading.direct || reading.turned || operand != 0 || summed[0] + 1 != rank ||
+      !compares_positions(softmax, reading.axis, summed[0]))
+    return std::nullopt;
+  return mistake(Kind::kAttention, softmax, user, summed[0]);
+}
+
+/// Scores of queries and keys, which both are positions of data and not features: then those of one query add up to 1,
+/// and what is averaged are the values at the keys. Of clusters and slots, which are parameters, either may be meant.
+bool SoftmaxUse::compares_positions(const Normalised& softmax, std::size_t axis, std::size_t keys) const {
+  const Model& model = cone_.analysis().model();
+  const auto origins = cone_.origins().of(softmax.scores);
+  const auto is_position = [&](std::size_t at) {
+    if (at >= origins.size() || origins[at].empty()) return false;
+    return std::ranges::all_of(origins[at], [&](const AxisSource& source) {
+      const Value& value = model.value(source.value);
+      return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
+    });
+  };
+  if (keys < 1 || !is_position(keys)) return false;
+  // What comes before: [N, heads, queries, keys].
+  const bool heads = axis + 1 < keys && origins.size() >= 4 && is_position(keys - 1);
+  return heads || (axis + 1 == keys && is_position(axis));
+}
+
+/// log_softmax(scores.squeeze(1)) of a single score for each sample, times labels, averaged: of a list of documents the
+/// losses of all of them are summed.
+std::optional<AxisMistake> SoftmaxUse::single_scores(const Normalised& softmax, const Reading& reading,
+                                                     NodeId user) const {
+  const auto dims = cone_.dims(softmax.scores);
+  if (dims.size() != 1 || !reading.logarithm || !reading.weighs || !cone_.origins().is_batch(softmax.scores, 0))
+    return std::nullopt;
+  ValueId before = softmax.scores;
+  for (int step = 0; step < 4 && cone_.dims(before).size() < 2; ++step) {
+    const Opcode opcode = expressions_.op_of(before);
+    if (!keeps_elements(opcode) && opcode != Opcode::kGather) return std::nullopt;
+    before = expressions_.operand(expressions_.producer(before), 0);
+  }
+  const auto column = cone_.dims(before);
+  if (column.size() != 2 || !cone_.pool().is_constant(column[1], 1)) return std::nullopt;
+  // The labels are as they are given: those of a list would be made to add up to 1, too.
+  NodeId product = expressions_.producer(reading.value);
+  for (int step = 0; step < 4 && expressions_.op(product) == Opcode::kNeg; ++step)
+    product = expressions_.producer(expressions_.operand(product, 0));
+  const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
+  const auto is_label = [&](ValueId value) {
+    const NodeId sign = expressions_.producer(value);
+    return cone_.is_input(expressions_.op(sign) == Opcode::kNeg ? expressions_.operand(sign, 0) : value);
+  };
+  if (expressions_.op(product) != Opcode::kMul || (!is_label(a) && !is_label(b))) return std::nullopt;
+  return mistake(Kind::kSingleScores, softmax, user, 0);
+}
+
+std::optional<SoftmaxUse::Reading> SoftmaxUse::next(const Reading& reading, NodeId user, std::size_t operand) const {
+  const AxisStep step = cone_.way().follow(user, operand, reading.axis);
+  if (step.fate != AxisFate::kKept) return std::nullopt;
+  Reading after = reading;
+  after.value = expressions_.result(user);
+  after.axis = step.axis;
+  const Opcode opcode = expressions_.op(user);
+  const ValueId other = expressions_.operand(user, operand == 0 ? 1 : 0);
+  switch (opcode) {
+    case Opcode::kCast:
+    case Opcode::kIdentity:
+    case Opcode::kDropout:
+    case Opcode::kNeg:
+    case Opcode::kExpand:
+      return after;
+    case Opcode::kReshape:
+    case Opcode::kSqueeze:
+    case Opcode::kUnsqueeze:
+      after.direct = after.direct && cone_.dims(after.value).size() == cone_.dims(reading.value).size();
+      return after;
+    case Opcode::kTranspose:
+      after.turned = true;
+      return after;
+    case Opcode::kLog:
+      if (reading.logarithm || reading.weighs) return std::nullopt;
+      after.logarithm = true;
+      return after;
+    case Opcode::kClip:
+    case Opcode::kMax:
+      return after;
+    case Opcode::kAdd:
+      if (expressions_.number(other)) return after;
+      after.direct = false;
+      return reading.logarithm ? std::optional(after) : std::nullopt;
+    case Opcode::kSub:
+      after.direct = false;
+      return reading.logarithm ? std::optional(after) : std::nullopt;
+    case Opcode::kMul:
+      if (expressions_.number(other)) return after;
+      after.weighs = true;
+      after.direct = false;
+      return after;
+    case Opcode::kDiv:
+      return operand == 0 && expressions_.number(other) ? std::optional(after) : std::nullopt;
+    case Opcode::kReduceSum:
+    case Opcode::kReduceMean:
+      // The share of rows or columns of a picture.
+      if (reading.weighs || reading.logarithm) return std::nullopt;
+      after.direct = false;
+      return after;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace tensorlint::losses
