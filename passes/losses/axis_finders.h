@@ -26,6 +26,7 @@ class BatchMixing {
   NodeId meets_samples(NodeId node) const;
   bool is_recurrent(NodeId node) const;
   ValueId reduced_in_whole(NodeId node) const;
+  bool is_same_samples(ValueId value, ValueId data) const;
   NodeId joins_samples(ValueId number, ValueId data) const;
   std::pair<AxisFate, NodeId> contraction_after(ValueId value, std::size_t batch) const;
   bool is_summed_up_as_it_is(ValueId value) const;
@@ -67,6 +68,9 @@ class SoftmaxUse {
   bool is_picked_from(NodeId user, std::size_t axis) const;
   bool is_averaged_later(ValueId value, std::size_t axis) const;
   bool is_grid(ValueId value) const;
+  bool is_divided_by_own(ValueId sum, const Normalised& softmax) const;
+  bool is_summed_over_batch(ValueId value) const;
+  bool is_mean_of_masked(NodeId sum, std::size_t axis) const;
   bool is_normalised_again(ValueId value, std::size_t axis) const;
   bool compares_positions(const Normalised& softmax, std::size_t axis, std::size_t keys) const;
   std::optional<Reading> next(const Reading& reading, NodeId user, std::size_t operand) const;

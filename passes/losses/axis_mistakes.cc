@@ -14,7 +14,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   SoftmaxUse softmax(cone);
   MisreadViews views(cone);
   for (const NodeId node : cone.nodes()) {
-    if (expressions.analysis().facts().meter().is_spent()) break;
+    if (expressions.is_spent()) break;
     if (expressions.analysis().has_failed(node)) continue;
     auto mistake = mixing.at(node);
     if (!mistake) mistake = softmax.at(node);

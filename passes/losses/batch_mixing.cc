@@ -101,7 +101,9 @@ bool BatchMixing::is_in_sequence() {
 /// What the node reduces to one number, where that has samples with several elements each.
 ValueId BatchMixing::reduced_in_whole(NodeId node) const {
   if (!cone_.is_one_number(expressions_.result(node))) return ValueId::kAbsent;
-  const ValueId data = cone_.before_views(expressions_.operand(node, 0));
+  ValueId data = cone_.before_views(expressions_.operand(node, 0));
+  for (int step = 0; step < 4 && expressions_.op_of(data) == expressions_.op(node); ++step)  // one axis after the other
+    data = cone_.before_views(expressions_.operand(expressions_.producer(data), 0));
   return data != ValueId::kAbsent && cone_.is_batch_alone(data, 0) &&
                  cone_.analysis().fact(data).dtypes.proves(DTypeSet::floats())
              ? data
@@ -119,7 +121,7 @@ std::optional<AxisMistake> BatchMixing::extreme_of_all(NodeId node) {
 }
 
 /// The sum in which the number meets one number for each sample that is not computed from the same values: then it is
-/// in the place of such a number. What it is taken from may be shifted, scaled or masked with it.
+/// in the place of such a number. What it is taken from may be shifted, scaled or masked with it, and be shifted back.
 NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
   std::vector<ValueId> pending{number};
   for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
@@ -135,7 +137,7 @@ NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
       } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
         if (!cone_.has_batch(other))
           pending.push_back(expressions_.result(user));
-        else if (!cone_.depends(other, data))
+        else if (!is_same_samples(other, data) && !cone_.depends(other, number))
           return user;
       } else if (goes_on) {
         pending.push_back(expressions_.result(user));
@@ -143,6 +145,19 @@ NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
     }
   }
   return NodeId::kNone;
+}
+
+/// Each element is computed from one of the other value: no sample has been reduced or picked from.
+bool BatchMixing::is_same_samples(ValueId value, ValueId data) const {
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > kMaxWay || cone_.before_views(pending[i]) == data) return true;
+    const NodeId node = expressions_.producer(cone_.before_views(pending[i]));
+    if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) continue;
+    const auto operands = cone_.operands(node);
+    pending.insert(pending.end(), operands.begin(), operands.end());
+  }
+  return false;
 }
 
 /// x / |x| with one norm of all samples, or with norms over the batch, where features are summed afterwards.

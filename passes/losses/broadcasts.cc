@@ -90,8 +90,43 @@ class BroadcastFinder {
     if (!classes || *classes < 2 || !pool_.is_constant(y->back(), 1)) return false;
     for (std::size_t i = 0; i + 1 < x->size(); ++i)
       if (!pool_.equal((*x)[i], (*y)[i])) return false;
-    if (is_largest_of(narrow, *classes)) return true;
+    if (is_largest_of(narrow, *classes) && !is_masked(*classes)) return true;
     return is_input(narrow) ? is_input(wide) || is_computed(wide) : is_computed(narrow) && is_input(wide);
+  }
+
+  /// What the loss computes of each row is multiplied with a row, or selected by one: of the alternatives that were
+  /// taken.
+  bool is_masked(std::int64_t alternatives) const {
+    constexpr std::size_t kMaxValues = 16;
+    std::vector<ValueId> pending{expressions_.result(site_.anchor)};
+    const auto is_row = [&](ValueId value) {
+      // One exporter writes the difference twice, to square it.
+      const NodeId maker = expressions_.producer(value);
+      if (maker != NodeId::kNone && expressions_.operand(maker, 0) == expressions_.operand(site_.anchor, 0) &&
+          expressions_.operand(maker, 1) == expressions_.operand(site_.anchor, 1))
+        return false;
+      const auto dims = stretching_.shape(value);
+      return dims && !dims->empty() && pool_.is_constant(dims->back(), alternatives) &&
+             std::ranges::find(pending, value) == pending.end();
+    };
+    for (std::size_t i = 0; i < pending.size() && i < kMaxValues; ++i) {
+      for (const NodeId user : expressions_.users(pending[i])) {
+        const Opcode opcode = expressions_.op(user);
+        const ValueId condition = expressions_.operand(user, 0), other = expressions_.operand(user, 1);
+        if (opcode == Opcode::kMul && (is_row(condition) || is_row(other))) return true;
+        if (opcode == Opcode::kWhere && is_row(condition) && !comes_from(condition, pending)) return true;
+        if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise))
+          pending.push_back(expressions_.result(user));
+      }
+    }
+    return false;
+  }
+
+  /// A comparison of one of them, as a Huber loss makes it.
+  bool comes_from(ValueId condition, std::span<const ValueId> values) const {
+    const NodeId node = expressions_.producer(condition);
+    return node != NodeId::kNone && (std::ranges::find(values, expressions_.operand(node, 0)) != values.end() ||
+                                     std::ranges::find(values, expressions_.operand(node, 1)) != values.end());
   }
 
   /// Computed from the largest of as many alternatives: then the row is scores of alternatives, of which one is meant,

@@ -16,13 +16,13 @@ LossCone::LossCone(const Expressions& expressions, AxisOrigins& origins, std::sp
   const Model& model = analysis().model();
   inside_ = IdVector<NodeId, bool>(model.nodes.size(), false);
   std::vector<ValueId> pending(outputs.begin(), outputs.end());
-  while (!pending.empty() && !analysis().facts().meter().is_spent()) {
+  while (!pending.empty() && !expressions_.is_spent()) {
     const NodeId node = expressions_.producer(pending.back());
     pending.pop_back();
     if (node == NodeId::kNone || inside_[node]) continue;
     inside_[node] = true;
     nodes_.push_back(node);
-    analysis().facts().meter().charge(1);
+    expressions_.charge(1);
     for (const ValueId operand : operands(node))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
@@ -83,6 +83,7 @@ bool LossCone::depends(ValueId value, ValueId on) const {
     pending.pop_back();
     if (at == on) return true;
     if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
+    expressions_.charge(1);
     if (const NodeId node = expressions_.producer(at); node != NodeId::kNone)
       pending.insert(pending.end(), operands(node).begin(), operands(node).end());
   }

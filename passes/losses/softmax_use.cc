@@ -73,6 +73,8 @@ std::optional<AxisMistake> SoftmaxUse::use(const Normalised& softmax, const Read
   if (opcode == Opcode::kGather || opcode == Opcode::kGatherElements || is_operator(expressions_, user, "GatherND"))
     return operand == 0 ? selected(softmax, reading, user) : std::nullopt;
   if (opcode == Opcode::kReshape) return selected_by_stride(softmax, reading, user);
+  if (opcode == Opcode::kSlice && softmax.axes.size() == 1)
+    return operand == 0 ? selected(softmax, reading, user) : std::nullopt;
   if (softmax.axes.size() > 1) return std::nullopt;
   if (opcode == Opcode::kReduceSum) return summed(softmax, reading, user);
   if (opcode == Opcode::kReduceMean) return single_scores(softmax, reading, user);
@@ -90,8 +92,12 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
     if (i == reading.axis || !cone_.is_long(reading.value, i)) continue;
     const bool picked = is_operator(expressions_, user, "GatherND")
                             ? dims.size() == 2 && reading.axis == 0 && cone_.dims(expressions_.result(user)).size() == 1
+                        : expressions_.op(user) == Opcode::kSlice
+                            ? cone_.dims(expressions_.result(user)).size() == dims.size() && is_picked_from(user, i)
                             : cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i);
-    if (picked) return mistake(Kind::kSelectedElsewhere, softmax, user, i);
+    // Weights of a sum over the samples, one column for each of several sums.
+    if (picked && (reading.logarithm || !is_summed_over_batch(expressions_.result(user))))
+      return mistake(Kind::kSelectedElsewhere, softmax, user, i);
   }
   return std::nullopt;
 }
@@ -120,6 +126,22 @@ std::optional<AxisMistake> SoftmaxUse::selected_by_stride(const Normalised& soft
   return std::nullopt;
 }
 
+/// Features are left over when the samples have been summed up.
+bool SoftmaxUse::is_summed_over_batch(ValueId value) const {
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    if (!cone_.has_batch(pending[i])) return true;
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user) || cone_.is_one_number(expressions_.result(user))) continue;
+      const Opcode opcode = expressions_.op(user);
+      if (moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kMul || opcode == Opcode::kReduceSum ||
+          opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum"))
+        pending.push_back(expressions_.result(user));
+    }
+  }
+  return false;
+}
+
 /// One element of the axis, not many in another order.
 bool SoftmaxUse::is_picked_from(NodeId user, std::size_t axis) const {
   const auto before = cone_.dims(expressions_.operand(user, 0)), after = cone_.dims(expressions_.result(user));
@@ -142,7 +164,19 @@ std::optional<AxisMistake> SoftmaxUse::summed(const Normalised& softmax, const R
     return mistake(Kind::kSummedElsewhere, softmax, user, axes->front());
   }
   const NodeId product = expressions_.producer(reading.value);
-  if (expressions_.op(product) != Opcode::kMul) return std::nullopt;
+  if (expressions_.op(product) != Opcode::kMul || is_divided_by_own(expressions_.result(user), softmax))
+    return std::nullopt;
+  if (axes->size() == 1 && cone_.is_batch_alone(reading.value, reading.axis)) {
+    // The weights themselves have the axis that is summed.
+    for (std::size_t i = 0; i < 2; ++i) {
+      const ValueId share = expressions_.operand(product, i);
+      const std::size_t missing = cone_.dims(reading.value).size() - cone_.dims(share).size();
+      if (axes->front() >= missing && cone_.is_long(share, axes->front() - missing) &&
+          cone_.depends(share, expressions_.result(softmax.node)) &&
+          !is_normalised_again(share, axes->front() - missing))
+        return mistake(Kind::kSummedElsewhere, softmax, user, axes->front());
+    }
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     const ValueId grid = expressions_.operand(product, i), share = expressions_.operand(product, 1 - i);
     if (!cone_.is_constant(grid) || !is_grid(grid)) continue;
@@ -179,6 +213,20 @@ bool SoftmaxUse::is_grid(ValueId value) const {
   return step != 0;
 }
 
+/// It is divided by what comes of the same probabilities: their sum.
+bool SoftmaxUse::is_divided_by_own(ValueId sum, const Normalised& softmax) const {
+  std::vector<ValueId> pending{sum};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i)
+    for (const NodeId user : expressions_.users(pending[i])) {
+      const Opcode opcode = expressions_.op(user);
+      if (opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i] &&
+          cone_.depends(expressions_.operand(user, 1), expressions_.result(softmax.node)))
+        return true;
+      if (moves_elements(opcode) || opcode == Opcode::kCast) pending.push_back(expressions_.result(user));
+    }
+  return false;
+}
+
 /// Another user sums the same weights over the axis, to divide by that.
 bool SoftmaxUse::is_normalised_again(ValueId value, std::size_t axis) const {
   return std::ranges::any_of(expressions_.users(value), [&](NodeId user) {
@@ -196,11 +244,29 @@ bool SoftmaxUse::is_averaged_later(ValueId value, std::size_t axis) const {
       const auto operands = cone_.operands(user);
       const auto operand = static_cast<std::size_t>(std::ranges::find(operands, pending[i].first) - operands.begin());
       const AxisStep step = cone_.way().follow(user, operand, pending[i].second);
-      if (expressions_.op(user) == Opcode::kReduceMean && step.fate == AxisFate::kSummed) return true;
+      if (step.fate == AxisFate::kSummed &&
+          (expressions_.op(user) == Opcode::kReduceMean || is_mean_of_masked(user, pending[i].second)))
+        return true;
       if (step.fate == AxisFate::kKept) pending.emplace_back(expressions_.result(user), step.axis);
     }
   }
   return false;
+}
+
+/// sum(losses * mask) / sum(mask), where the mask has the axis, too.
+bool SoftmaxUse::is_mean_of_masked(NodeId sum, std::size_t axis) const {
+  if (expressions_.op(sum) != Opcode::kReduceSum) return false;
+  const auto users = expressions_.users(expressions_.result(sum));
+  return std::ranges::any_of(users, [&](NodeId user) {
+    if (expressions_.op(user) != Opcode::kDiv || expressions_.operand(user, 0) != expressions_.result(sum))
+      return false;
+    ValueId below = cone_.before_views(expressions_.operand(user, 1));
+    if (const Opcode guard = expressions_.op_of(below); guard == Opcode::kClip || guard == Opcode::kMax)
+      below = cone_.before_views(expressions_.operand(expressions_.producer(below), 0));
+    const NodeId total = expressions_.producer(below);
+    return expressions_.op(total) == Opcode::kReduceSum && cone_.is_one_number(expressions_.result(total)) &&
+           cone_.is_long(expressions_.operand(total, 0), axis);
+  });
 }
 
 /// Weights of a product of matrices: of attention, or of an expectation.
@@ -297,6 +363,8 @@ std::optional<SoftmaxUse::Reading> SoftmaxUse::next(const Reading& reading, Node
     case Opcode::kClip:
     case Opcode::kMax:
       return after;
+    case Opcode::kWhere:
+      return operand > 0 ? std::optional(after) : std::nullopt;
     case Opcode::kAdd:
       if (expressions_.number(other)) return after;
       after.direct = false;

@@ -171,7 +171,7 @@ class ReductionOverBatchAxis : public Rule {
       if (node == NodeId::kNone) return;
       const Opcode opcode = search.expressions.op(node);
       is_product |= opcode == Opcode::kMatMul;
-      if (lost && is_average(opcode) && reduces_batch_alone(search, node)) {
+      if (lost && is_average(opcode) && reduces_batch_alone(search, node) && has_extent(search, other, node)) {
         report_operand(search, loss, node, out);
         return;
       }
@@ -190,6 +190,13 @@ class ReductionOverBatchAxis : public Rule {
       if (!passes) return;
       value = search.expressions.operand(node, 0);
     }
+  }
+
+  /// The other side has as many samples as the node reduces.
+  static bool has_extent(Search& search, ValueId value, NodeId node) {
+    const Dim samples = dims_of(search, search.expressions.operand(node, 0))[search.expressions.axes_of(node)->front()];
+    return std::ranges::any_of(dims_of(search, value),
+                               [&](Dim dim) { return search.analysis.facts().dims().equal(dim, samples); });
   }
 
   static bool has_batch(Search& search, ValueId value) {

@@ -261,6 +261,15 @@ class SoftmaxOverBatchAxis : public Rule {
         expressions.analysis().facts().dims_of(expressions.analysis().fact(softmax.scores).shape).size());
     std::int64_t at = axis == nullptr ? 0 : axis->i;
     if (at < 0) at += rank;
+    // Stretched over the classes: whole rows are picked, of which the classes are left.
+    const ValueId index = expressions.source(expressions.operand(loss.anchor, 1));
+    const Fact& places = expressions.analysis().fact(index);
+    if (places.kind == ValueKind::kTensor && places.shape != ShapeId::kUnranked && softmax.axes.size() == 1) {
+      const auto dims = expressions.analysis().facts().dims_of(places.shape);
+      const bool is_stretched = index != expressions.operand(loss.anchor, 1) && softmax.axes[0] < dims.size() &&
+                                expressions.analysis().facts().dims().is_constant(dims[softmax.axes[0]], 1);
+      if (is_stretched) return softmax.axes[0];
+    }
     return at < 0 || at >= rank ? std::nullopt : std::optional(static_cast<std::size_t>(at));
   }
 
