@@ -49,10 +49,13 @@ TEST(ReachedIndex, OfAClip) {
   EXPECT_TRUE(reaches(rows("i = Clip (x, , ten)")));
   EXPECT_FALSE(reaches(rows("i = Clip (x, zero)")));
   EXPECT_FALSE(reaches(rows("i = Clip (x)")));
-  // A minimum above the maximum, or one that is not known.
-  EXPECT_FALSE(reaches(rows("i = Clip (x, eleven, ten)")));
+  // The upper bound wins where they are crossed.
+  EXPECT_TRUE(reaches(rows("i = Clip (x, eleven, ten)")));
+  EXPECT_FALSE(reaches(rows("i = Clip (x, eleven, nine)")));
   EXPECT_TRUE(reaches(rows("i = Clip (x, ten, ten)")));
-  EXPECT_FALSE(reaches(rows("m = ReduceMax <keepdims = 0> (w) i = Clip (x, m, ten)")));
+  // A bound that is an input, and one that is not followed.
+  EXPECT_TRUE(reaches(rows("m = ReduceMax <keepdims = 0> (w) i = Clip (x, m, ten)")));
+  EXPECT_FALSE(reaches(rows("m = ReduceProd <keepdims = 0> (w) i = Clip (x, m, ten)")));
 }
 
 TEST(ReachedIndex, OfAMinimum) {
@@ -67,7 +70,12 @@ TEST(ReachedIndex, OfAMinimum) {
 TEST(ReachedIndex, OfARemainder) {
   EXPECT_TRUE(reaches(rows("i = Mod (x, eleven)")));
   EXPECT_FALSE(reaches(rows("i = Mod (x, ten)")));
-  EXPECT_FALSE(reaches(rows("i = Mod <fmod = 1> (x, eleven)")));
+  EXPECT_TRUE(reaches(rows("i = Mod <fmod = 1> (x, eleven)")));
+  EXPECT_FALSE(reaches(rows("i = Mod <fmod = 1> (x, ten)")));
+  // Not every residue comes up.
+  EXPECT_FALSE(reaches(rows("v = Mul (x, nine) i = Mod (v, m)", ", int64 m = {18}")));
+  EXPECT_TRUE(reaches(rows("v = Mul (x, eleven) i = Mod (v, m)", ", int64 m = {18}")));
+  EXPECT_FALSE(reaches(rows("v = Clip (x, zero, nine) i = Mod (v, m)", ", int64 m = {18}")));
   EXPECT_FALSE(reaches(rows("r = Neg (eleven) i = Mod (x, r)")));
 }
 
@@ -76,12 +84,12 @@ TEST(ReachedIndex, OfWhatTakesAnyValue) {
        {"v = Add (x, one)", "v = Add (one, x)", "v = Sub (x, one)", "v = Sub (one, x)", "v = Mul (x, ten)",
         "v = Div (x, ten)", "v = Neg (x)", "v = Identity (x)", "c = Floor (f) v = Cast <to = 7> (c)",
         "c = Ceil (f) v = Cast <to = 7> (c)", "c = Round (f) v = Cast <to = 7> (c)",
-        "c = Mul (f, half) v = Cast <to = 7> (c)", "v = Cast <to = 7> (f)"})
+        "c = Mul (f, half) v = Cast <to = 7> (c)", "v = Cast <to = 7> (f)", "v = Add (x, w)", "v = Sub (x, w)",
+        "v = Mul (x, w)", "v = Abs (x)"})
     EXPECT_TRUE(reaches(rows(std::string(nodes) + " i = Clip (v, zero, ten)"))) << nodes;
   for (const std::string_view nodes :
-       {"v = Mul (x, zero)", "v = Add (x, w)", "v = Sub (x, w)", "v = Mul (x, w)", "v = Abs (x)", "v = Div (one, x)",
-        "s = Sin (f) v = Cast <to = 7> (s)", "b = Cast <to = 9> (x) v = Cast <to = 7> (b)",
-        "v = ArgMax <keepdims = 0> (table)"})
+       {"v = Mul (x, zero)", "v = Div (one, x)", "v = Sub (x, x)", "s = Sin (f) v = Cast <to = 7> (s)",
+        "b = Cast <to = 9> (x) v = Cast <to = 7> (b)", "v = ArgMax <keepdims = 0> (table)"})
     EXPECT_FALSE(reaches(rows(std::string(nodes) + " i = Clip (v, zero, ten)"))) << nodes;
 }
 
@@ -103,6 +111,34 @@ TEST(ReachedIndex, OfFloatsAsTheCastDropsTheFraction) {
   EXPECT_FALSE(reaches(rows("c = Clip (f, half, ninef) i = Cast <to = 7> (c)")));
 }
 
+TEST(ReachedIndex, OfWhatTheProgramPutsIn) {
+  constexpr std::string_view kMore =
+      ", int64[1] axis = {1}, int64[1] first = {0}, float[9] edges = {1,2,3,4,5,6,7,8,9},\n"
+      " float[10] more = {1,2,3,4,5,6,7,8,9,10}, int64[2] ends = {0, 1}, int64[2] none = {0, 0}, bool yes = {1},\n"
+      " int64[4] map = {3, 1, 10, 0}, int64[4] small = {3, 1, 9, 0}, int64 two = {2}, int64 five = {5}";
+  for (const std::string_view nodes :
+       {"i = Pad (x, ends, ten)", "i = Concat <axis = 0> (x, row) ", "c = Equal (x, two) i = Where (c, ten, x)",
+        "c = Greater (f, half) i = Where (c, ten, x)", "c = Less (x, zero) d = Not (c) i = Where (d, x, ten)",
+        "c = Greater (f, half) h = Cast <to = 7> (c) i = Mul (h, ten)",
+        "s = Sign (f) h = Cast <to = 7> (s) t = Mul (h, ten) i = Add (t, h)", "i = Gather (map, x)",
+        "c = Clip (x, zero, one) d = Clip (w, zero, nine) i = Add (c, d)",
+        "k = Mod (x, two) d = Mod (w, five) h = Mul (k, five) g = Add (h, d) i = Add (g, one)",
+        "b = Cast <to = 6> (x) d = Clip (b, , eleven32) i = Cast <to = 7> (d)",
+        "u = Unsqueeze (f, axis) c = Greater (u, more) h = Cast <to = 7> (c) i = ReduceSum <keepdims = 0> (h, axis)",
+        "c = Greater (f, half) d = Less (f, tenf) e = And (c, d) i = Where (e, ten, zero)"})
+    EXPECT_TRUE(reaches(rows(nodes, std::string(kMore) + ", int64[1] row = {10}, int32 eleven32 = {11}"))) << nodes;
+  for (const std::string_view nodes :
+       {"i = Pad (x, none, ten)", "i = Pad (x, ends, nine)", "i = Concat <axis = 0> (x, row)",
+        "c = Equal (x, ten) i = Where (c, nine, x)",
+        "c = Equal (x, one) d = Equal (x, two) e = And (c, d) i = Where (e, ten, x)",
+        "c = Greater (f, half) h = Cast <to = 7> (c) i = Mul (h, nine)", "i = Gather (small, x)",
+        "c = Clip (x, zero, one) d = Sub (one, c) h = Mul (d, nine) g = Mul (c, nine) i = Add (h, g)",
+        "k = Mod (x, two) d = Mod (w, five) h = Mul (k, five) i = Add (h, d)", "i = Add (x, one)", "i = Div (x, two)",
+        "s = Sign (x) t = Mul (s, eleven) i = Abs (x)", "h = Floor (f) i = Cast <to = 7> (h)",
+        "u = Unsqueeze (f, axis) c = Greater (u, edges) h = Cast <to = 7> (c) i = ReduceSum <keepdims = 0> (h, axis)"})
+    EXPECT_FALSE(reaches(rows(nodes, std::string(kMore) + ", int64[1] row = {9}"))) << nodes;
+}
+
 TEST(ReachedIndex, ClipsAttributesUntilOpset6) {
   const auto clip = [](std::string_view attributes) {
     return said("TL-V502",
@@ -115,7 +151,7 @@ TEST(ReachedIndex, ClipsAttributesUntilOpset6) {
   EXPECT_TRUE(reaches(clip("max = 10.0")));
   EXPECT_FALSE(reaches(clip("min = 0.0, max = 9.0")));
   EXPECT_FALSE(reaches(clip("min = 0.0")));
-  EXPECT_FALSE(reaches(clip("min = 11.0, max = 10.0")));
+  EXPECT_TRUE(reaches(clip("min = 11.0, max = 10.0")));
 }
 
 // ---- class indices

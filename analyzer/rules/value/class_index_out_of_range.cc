@@ -40,13 +40,14 @@ class ClassIndexOutOfRange : public Rule {
     if (!classes) return;
     const auto found = dataflow::index_outside(call.analysis(), labels.value(), 0, *classes, ignored_label(call));
     if (!found) return;
-    out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}", found->index, labels.name(),
-                                      *classes, scores.name()))
-        .certainty(found->certainty, found->certainty == ops::Certainty::kMay
-                                         ? fmt::format("{} has {} among its elements", labels.name(), found->index)
-                                         : std::string())
-        .origin(labels, Aspect::kValue)
-        .origin(scores, Aspect::kShape);
+    FindingBuilder finding = out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}",
+                                                               found->index, labels.name(), *classes, scores.name()));
+    finding.certainty(found->certainty, found->certainty == ops::Certainty::kMay
+                                            ? fmt::format("{} has {} among its elements", labels.name(), found->index)
+                                            : std::string());
+    // All numbers of the dtype say nothing.
+    if (!(labels.fact().range == range_of(labels.fact().dtypes))) finding.origin(labels, Aspect::kValue);
+    finding.origin(scores, Aspect::kShape);
   }
 
  private:

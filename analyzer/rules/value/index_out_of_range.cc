@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "analyzer/rules/rule.h"
 #include "passes/dataflow/reached_values.h"
@@ -32,6 +33,7 @@ class IndexOutOfRange : public Rule {
     }
     const OpSchema* schema = call.op().schema;
     // Without an axis the indices are tuples.
+    if (schema != nullptr && schema->attribute("axis") == nullptr) check_tuples(call, out);
     if (schema == nullptr || schema->attribute("axis") == nullptr) return;
     const int index = ops::operand_with(*schema, *call.entry(), ops::OperandRole::kIndex);
     if (index < 0) return;
@@ -50,18 +52,57 @@ class IndexOutOfRange : public Rule {
     if (axis < 0 || axis >= rank) return;
     const auto extent = call.facts().dims().as_constant(dims[static_cast<std::size_t>(axis)]);
     if (!extent) return;
-    const auto found = dataflow::index_outside(call.analysis(), indices.value(), -*extent, *extent);
-    if (!found) return;
-    out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
-                                      indices.name(), axis, data.name(), *extent))
-        .certainty(found->certainty, found->certainty == ops::Certainty::kMay
-                                         ? fmt::format("{} has {} among its elements", indices.name(), found->index)
-                                         : std::string())
-        .origin(indices, Aspect::kValue)
-        .origin(data, Aspect::kShape);
+    check_axis(call, data, indices, indices.value(), axis, *extent, out);
   }
 
  private:
+  /// Of GatherND and ScatterND: one index for each axis from the first on, along the last axis of the indices.
+  static void check_tuples(const NodeCall& call, Reporter& out) {
+    const Attribute* batch = call.attribute("batch_dims");
+    const Operand data = call.operand(0), indices = call.operand(1);
+    if (!data.present() || !indices.present() || (batch != nullptr && batch->i != 0) || call.node().result_count != 1 ||
+        data.taint().has(Aspect::kShape) || indices.taint().has(Aspect::kValue) ||
+        call.analysis().has_failed(call.id()) || !indices.fact().dtypes.proves(DTypeSet::integers()))
+      return;
+    const auto extents = call.facts().dims_of(data.fact().shape), tuples = call.facts().dims_of(indices.fact().shape);
+    if (extents.empty() || tuples.empty()) return;
+    std::vector<ValueId> each{indices.value()};
+    const NodeId producer = call.model().value(indices.value()).producer;
+    if (producer != NodeId::kNone && NodeCall(call.analysis(), producer).is(ops::Opcode::kConcat)) {
+      const auto parts = call.model().operands(call.model().node(producer));
+      each.assign(parts.begin(), parts.end());
+    }
+    const auto count = call.facts().dims().as_constant(tuples.back());
+    if (count != static_cast<std::int64_t>(each.size()) || each.size() > extents.size()) return;
+    const auto is_one_wide = [&](ValueId part) {
+      const auto dims = call.facts().dims_of(call.analysis().fact(part).shape);
+      return !dims.empty() && call.facts().dims().is_constant(dims.back(), 1);
+    };
+    if (each.size() > 1 && !std::ranges::all_of(each, is_one_wide)) return;
+    for (std::size_t axis = 0; axis < each.size(); ++axis) {
+      const auto extent = call.facts().dims().as_constant(extents[axis]);
+      if (extent && check_axis(call, data, Operand(call.analysis(), each[axis]), each[axis],
+                               static_cast<std::int64_t>(axis), *extent, out))
+        return;
+    }
+  }
+
+  static bool check_axis(const NodeCall& call, const Operand& data, const Operand& indices, ValueId value,
+                         std::int64_t axis, std::int64_t extent, Reporter& out) {
+    const auto found = dataflow::index_outside(call.analysis(), value, -extent, extent);
+    if (!found) return false;
+    FindingBuilder finding =
+        out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
+                                          indices.name(), axis, data.name(), extent));
+    finding.certainty(found->certainty, found->certainty == ops::Certainty::kMay
+                                            ? fmt::format("{} has {} among its elements", indices.name(), found->index)
+                                            : std::string());
+    // All numbers of the dtype say nothing.
+    if (!(indices.fact().range == range_of(indices.fact().dtypes))) finding.origin(indices, Aspect::kValue);
+    finding.origin(data, Aspect::kShape);
+    return true;
+  }
+
   /// Nothing fails: the row of such an index is all zeros, and its sample is lost.
   static void check_one_hot(const NodeCall& call, Reporter& out) {
     const Operand indices = call.operand(0), depth = call.operand(1);
