@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
+#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -45,10 +49,20 @@ class LogitsIntoProbabilityLoss : public Rule {
       of_losses.insert(loss.nodes.begin(), loss.nodes.end());
       if (layer_of(analysis, loss) != NodeId::kNone) known.insert(loss.nodes.begin(), loss.nodes.end());
     }
+    std::set<NodeId> layers;  // of which something has been said
+    for (const losses::LossSite& loss : view.losses())
+      if (const NodeId layer = layer_of(analysis, loss); layer != NodeId::kNone) layers.insert(layer);
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
-        if (known.insert(logarithm).second)
-          check_logarithm(expressions, logarithm, !of_losses.contains(logarithm), out);
+        if (known.insert(logarithm).second) {
+          const NodeId layer = check_logarithm(expressions, logarithm, !of_losses.contains(logarithm), out);
+          if (layer != NodeId::kNone) layers.insert(layer);
+        }
+    losses::ScoreValues scores(expressions);
+    std::set<NodeId> seen;
+    for (const ValueId output : outputs)
+      for (const NodeId node : computed_from_scores(scores, expressions, output))
+        if (seen.insert(node).second) check_domain(scores, expressions, node, of_losses, layers, out);
   }
 
  private:
@@ -67,10 +81,99 @@ class LogitsIntoProbabilityLoss : public Rule {
                : producer;
   }
 
-  static void check_logarithm(const losses::Expressions& expressions, NodeId logarithm, bool takes_bounds,
-                              Reporter& out) {
+  /// Nodes between an output and the layers whose scores it is computed from, in the order of the file.
+  static std::vector<NodeId> computed_from_scores(const losses::ScoreValues& scores,
+                                                  const losses::Expressions& expressions, ValueId output) {
     const dataflow::Analysis& analysis = expressions.analysis();
-    ValueId value = expressions.operand(logarithm, 0);
+    const Model& model = analysis.model();
+    constexpr std::size_t kMaxValues = 400;
+    std::vector<NodeId> found;
+    std::vector<ValueId> pending{output};
+    std::set<ValueId> seen;
+    while (!pending.empty() && seen.size() < kMaxValues) {
+      const ValueId value = pending.back();
+      pending.pop_back();
+      const NodeId node = expressions.producer(value);
+      if (node == NodeId::kNone || !seen.insert(value).second || scores.layer_of(value) != NodeId::kNone) continue;
+      found.push_back(node);
+      const ops::Opcode opcode = expressions.op(node);
+      const bool passes = ops::moves_elements(opcode) || opcode == ops::Opcode::kCast ||
+                          opcode == ops::Opcode::kGather || opcode == ops::Opcode::kGatherElements ||
+                          dataflow::element_use(analysis, node) == dataflow::ElementUse::kPicks ||
+                          opcode == ops::Opcode::kConcat ||
+                          has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
+                          has_trait(expressions.entry(node), ops::OpTrait::kElementwise);
+      if (!passes) continue;
+      for (const ValueId operand : model.operands(model.node(node)))
+        if (operand != ValueId::kAbsent) pending.push_back(operand);
+    }
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  /// Of what scores come to, an operator takes only a part: a logarithm, a root, a power, a quotient. And a Clip makes
+  /// no probabilities of them.
+  static void check_domain(losses::ScoreValues& scores, const losses::Expressions& expressions, NodeId node,
+                           const std::set<NodeId>& of_losses, std::set<NodeId>& layers, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const ops::Opcode opcode = expressions.op(node);
+    const bool divides = opcode == ops::Opcode::kDiv;
+    const ValueId value = expressions.operand(node, divides ? 1 : 0);
+    if (value == ValueId::kAbsent || analysis.taint(value).has(Aspect::kValue)) return;
+    const auto exponent = opcode == ops::Opcode::kPow ? expressions.number(expressions.operand(node, 1)) : std::nullopt;
+    const bool roots = opcode == ops::Opcode::kSqrt || (exponent && *exponent != std::floor(*exponent));
+    const bool is_logarithm = opcode == ops::Opcode::kLog;
+    if (!divides && !roots && !is_logarithm) return;
+    const losses::ScoreValues::Reach reach = scores.of(value);
+    // In a known loss another rule compares the range with what the loss takes.
+    if (reach.negative && is_logarithm && of_losses.contains(node) &&
+        is_bounded_below_zero(expressions, without_guard(expressions, value)))
+      return;
+    const bool outside = divides ? reach.sums_cross_zero : reach.negative;
+    if (!outside) {
+      if (is_logarithm) check_clip(scores, expressions, node, layers, out);
+      return;
+    }
+    if (reach.layer == NodeId::kNone || !layers.insert(reach.layer).second) return;
+    const Operand operand(analysis, value);
+    out.report(node, divides ? fmt::format("{} divides by {}, a sum of scores that may be 0 or negative",
+                                           NodeCall(analysis, node).op_name(), operand.name())
+                             : fmt::format("{} of {}, which is computed from scores and may be negative",
+                                           is_logarithm ? "logarithm" : "root", operand.name()))
+        .note_at(reach.layer,
+                 fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
+        .fix("make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
+  }
+
+  /// Scores that are cut off at 0 and 1 and taken for probabilities: most get no gradient.
+  static void check_clip(losses::ScoreValues& scores, const losses::Expressions& expressions, NodeId logarithm,
+                         std::set<NodeId>& layers, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const losses::Formula formula(expressions, expressions.operand(logarithm, 0));
+    for (const losses::Formula::Part& part : formula.parts()) {
+      if (expressions.op(part.node) != ops::Opcode::kClip || part.value == ValueId::kAbsent) continue;
+      const Range& range = analysis.fact(part.value).range;
+      const losses::ScoreValues::Reach reach = scores.of(expressions.operand(part.node, 0));
+      // As much as a guard keeps off the ends.
+      constexpr double kGuard = 0.05;
+      const bool unit = range.lo >= -1e-6 && range.lo <= kGuard && range.hi >= 1 - kGuard && range.hi <= 1 + 1e-6;
+      if (!unit || !reach.negative || !reach.positive || !reach.beyond_one || reach.layer == NodeId::kNone ||
+          !layers.insert(reach.layer).second)
+        continue;
+      out.report(logarithm,
+                 fmt::format("logarithm of {}, which a Clip has cut out of scores instead of making probabilities",
+                             Operand(analysis, expressions.operand(logarithm, 0)).name()))
+          .note_at(part.node, "scores below 0 and above 1 get no gradient here")
+          .note_at(reach.layer,
+                   fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
+          .fix("use a Sigmoid or Softmax, or a loss that takes scores");
+      return;
+    }
+  }
+
+  /// What a logarithm is taken of, before a summand that only keeps it off zero, and before elements were moved.
+  static ValueId without_guard(const losses::Expressions& expressions, ValueId value) {
     constexpr int kMaxSteps = 8;
     for (int step = 0; step < kMaxSteps; ++step) {
       const NodeId node = expressions.producer(value);
@@ -87,17 +190,27 @@ class LogitsIntoProbabilityLoss : public Rule {
       else
         break;
     }
+    return value;
+  }
+
+  /// The layer that it reports about, or kNone.
+  static NodeId check_logarithm(const losses::Expressions& expressions, NodeId logarithm, bool takes_bounds,
+                                Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const ValueId value = without_guard(expressions, expressions.operand(logarithm, 0));
     const NodeId producer = producer_behind_identities(analysis, value);
-    if (producer == NodeId::kNone || is_clamped(analysis, value)) return;
+    if (producer == NodeId::kNone || is_clamped(analysis, value)) return NodeId::kNone;
     const Operand scores(analysis, value);
     const bool layer = is_layer(analysis, producer);
     // In a known loss another rule compares the range with what the loss takes.
-    if (!layer && !(takes_bounds && is_bounded_below_zero(expressions, value))) return;
+    if (!layer && !(takes_bounds && is_bounded_below_zero(expressions, value))) return NodeId::kNone;
     out.report(logarithm, fmt::format("logarithm of {}, which is the output of {} and may be negative", scores.name(),
                                       NodeCall(analysis, producer).op_name()))
         .note_at(producer, layer ? fmt::format("{} is computed here and may have any value", scores.name())
                                  : fmt::format("{} is in {}", scores.name(), scores.fact().range.to_text()))
         .fix("turn the scores into probabilities first (Softmax, Sigmoid), or use a loss that takes scores");
+    const NodeId source = losses::ScoreValues(expressions).layer_of(value);
+    return source == NodeId::kNone ? producer : source;
   }
 
   /// A function of one value that reaches well below zero wherever it is bounded, as a hyperbolic tangent does.

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -63,15 +66,62 @@ class LossDetachedFromParameters : public Rule {
           .note_at(stop, stop_text(analysis, stop));
   }
 
+  /// Both are computed alike from the same values.
+  static bool are_same(const losses::Expressions& expressions, ValueId a, ValueId b, int depth) {
+    if (a == b) return a != ValueId::kAbsent;
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0) return false;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Model& model = analysis.model();
+    const Fact &x = analysis.fact(a), &y = analysis.fact(b);
+    if (x.content != ContentId::kNone && x.content == y.content) return x.dtypes == y.dtypes && x.shape == y.shape;
+    const NodeId first = expressions.producer(a), second = expressions.producer(b);
+    if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
+        expressions.op(first) == ops::Opcode::kOther || expressions.op(first) == ops::Opcode::kDropout ||
+        !model.attributes(model.node(first)).empty() || !model.attributes(model.node(second)).empty())
+      return false;
+    const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
+    if (left.size() != right.size() || expressions.result(first) != a || expressions.result(second) != b) return false;
+    for (std::size_t i = 0; i < left.size(); ++i)
+      if (!are_same(expressions, left[i], right[i], depth - 1)) return false;
+    return !left.empty();
+  }
+
+  /// The number that every element is, whatever the inputs are: of a difference of a value and itself, and what is
+  /// compared and computed with that.
+  static std::optional<double> constant_of(const losses::Expressions& expressions, ValueId value, int depth = 8) {
+    if (value == ValueId::kAbsent || depth == 0) return std::nullopt;
+    if (const auto number = expressions.number(value)) return number;
+    const NodeId node = expressions.producer(value);
+    const ops::Opcode opcode = expressions.op(node);
+    if (opcode == ops::Opcode::kSub &&
+        are_same(expressions, expressions.operand(node, 0), expressions.operand(node, 1), 4))
+      return 0;
+    if (opcode == ops::Opcode::kCast || ops::moves_elements(opcode))
+      return constant_of(expressions, expressions.operand(node, 0), depth - 1);
+    const ops::OpEntry* entry = expressions.entry(node);
+    if (entry == nullptr || entry->element() == nullptr) return std::nullopt;
+    const Model& model = expressions.analysis().model();
+    std::vector<double> operands;
+    for (const ValueId operand : model.operands(model.node(node))) {
+      const auto number = constant_of(expressions, operand, depth - 1);
+      if (number == 0 && opcode == ops::Opcode::kMul) return 0;
+      if (!number) return std::nullopt;
+      operands.push_back(*number);
+    }
+    const double result = entry->element()({operands, model.attributes(model.node(node))});
+    return std::isfinite(result) ? std::optional(result) : std::nullopt;
+  }
+
   static NodeId product_with_zero(const losses::Expressions& expressions, ValueId value) {
-    constexpr int kMaxSteps = 8;
+    constexpr int kMaxSteps = 16;
     for (int step = 0; step < kMaxSteps; ++step) {
       const NodeId node = expressions.producer(value);
       const ops::Opcode opcode = expressions.op(node);
       if (opcode == ops::Opcode::kMul)
         for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-          if (expressions.number(expressions.operand(node, side)) == 0) return node;
+          if (constant_of(expressions, expressions.operand(node, side)) == 0) return node;
       if (opcode != ops::Opcode::kMul && opcode != ops::Opcode::kDiv && opcode != ops::Opcode::kCast &&
+          opcode != ops::Opcode::kNeg && opcode != ops::Opcode::kReduceSum && opcode != ops::Opcode::kReduceMean &&
           !ops::moves_elements(opcode))
         return NodeId::kNone;
       const bool number_first = expressions.number(expressions.operand(node, 0)).has_value();
@@ -94,7 +144,7 @@ class LossDetachedFromParameters : public Rule {
       if (!names_loss(model.name_of(output))) continue;
       losses::GradientWays& ways = out.shared<losses::GradientWays>();
       if (const NodeId product = product_with_zero(ways.expressions(), output); product != NodeId::kNone) {
-        out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by 0",
+        out.report(product, fmt::format("no gradient of {} reaches a weight: it is multiplied by what is always 0",
                                         Operand(analysis, output).name()));
         return true;
       }

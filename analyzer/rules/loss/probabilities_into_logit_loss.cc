@@ -7,6 +7,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/losses/expressions.h"
+#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -81,7 +82,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     const NodeId source = normalising_node(expressions, scores);
     if (source == NodeId::kNone) {
-      check_sign(expressions, loss, scores, normaliser, out);
+      if (!check_share(expressions, loss, scores, normaliser, out))
+        check_sign(expressions, loss, scores, normaliser, out);
       return;
     }
     const NodeCall call(analysis, source);
@@ -96,6 +98,36 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         .fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()), findings::Applicability::kUnsafe,
              scores == loss.prediction && call.operand(0).value() == before ? hand_over(analysis, loss, call)
                                                                             : std::vector<GraphEdit>{});
+  }
+
+  /// Probabilities by division: what is never negative, over its own sum.
+  static bool check_share(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId scores,
+                          std::string_view normaliser, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId value = scores;
+    constexpr int kMaxViews = 8;
+    const auto moved = [&](ValueId from) {
+      for (int step = 0; step < kMaxViews; ++step) {
+        const ops::Opcode opcode = expressions.op_of(from);
+        if (!ops::moves_elements(opcode) && opcode != ops::Opcode::kCast && opcode != ops::Opcode::kDropout) break;
+        from = expressions.operand(expressions.producer(from), 0);
+      }
+      return from;
+    };
+    value = moved(value);
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) != ops::Opcode::kDiv) return false;
+    const ValueId above = expressions.operand(node, 0), below = moved(expressions.operand(node, 1));
+    const ops::Opcode sums = expressions.op_of(below);
+    if ((sums != ops::Opcode::kReduceSum && sums != ops::Opcode::kReduceL1) ||
+        moved(expressions.operand(expressions.producer(below), 0)) != moved(above))
+      return false;
+    if (!losses::ScoreValues(expressions).of(above).never_negative) return false;
+    out.report(loss.anchor, fmt::format("{} applies {} to {}, which are probabilities already", ops::to_text(loss.kind),
+                                        normaliser, Operand(analysis, scores).name()))
+        .note_at(node, "divided by their sum here")
+        .fix("take the logarithm of the probabilities, or pass the scores that they are made of");
+    return true;
   }
 
   /// Scores that a hinge has just cut off at zero: no class gets a probability below the one of a score of 0, and what
@@ -149,7 +181,20 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   static void check_logarithms(const losses::Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const NodeId source = normalising_node(expressions, loss.prediction);
-    if (source == NodeId::kNone || !NodeCall(analysis, source).is(ops::Opcode::kSoftmax)) return;
+    if (source == NodeId::kNone) {
+      // A logarithm of a probability is never above 0.
+      const NodeId producer = expressions.producer(loss.prediction);
+      const losses::ScoreValues::Reach reach = losses::ScoreValues(expressions).of(loss.prediction);
+      if (producer == NodeId::kNone || !reach.never_negative || reach.layer == NodeId::kNone ||
+          analysis.taint(loss.prediction).has(Aspect::kValue))
+        return;
+      out.report(loss.anchor, fmt::format("{} takes logarithms of probabilities, and {} is never negative",
+                                          ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))
+          .note_at(producer, fmt::format("{} is computed here", Operand(analysis, loss.prediction).name()))
+          .fix("take the logarithm first");
+      return;
+    }
+    if (!NodeCall(analysis, source).is(ops::Opcode::kSoftmax)) return;
     const NodeCall call(analysis, source);
     out.report(loss.anchor, fmt::format("{} takes logarithms of probabilities, {} holds the probabilities",
                                         ops::to_text(loss.kind), Operand(analysis, loss.prediction).name()))

@@ -1,4 +1,10 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -18,6 +24,157 @@ class InvalidDomain : public Rule {
     const bool is_logarithm = violation.has_node() && violation.call().is(ops::Opcode::kLog);
     const bool is_of_loss = violation.loss != nullptr && violation.loss->kind == ops::LossKind::kBinaryCrossEntropy;
     if (!is_logarithm || !is_of_loss) report_violation(violation, out);
+  }
+
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kLog || opcode_of(entry) == ops::Opcode::kDiv;
+  }
+
+  /// What inference does not find: numbers at the edge of the domain that the program itself makes.
+  void check(const NodeCall& call, Reporter& out) const override {
+    const std::size_t side = call.is(ops::Opcode::kLog) ? 0 : 1;
+    const Operand operand = call.operand(side);
+    if (!operand.present() || call.result() == ValueId::kAbsent || operand.taint().has(Aspect::kValue) ||
+        call.analysis().has_failed(call.id()))
+      return;
+    if (side == 1) {
+      check_empty_selection(call, out);
+    } else {
+      check_half(call, out);
+      check_zero_times_logarithm(call, out);
+    }
+  }
+
+ private:
+  static constexpr int kMaxSteps = 12;
+
+  static std::optional<double> number(const Operand& operand) {
+    if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
+    const Range& range = operand.fact().range;
+    return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
+  }
+
+  static NodeId producer_of(const Operand& operand, const Model& model) {
+    return operand.present() ? model.value(operand.value()).producer : NodeId::kNone;
+  }
+
+  static bool passes_elements(const NodeCall& call) {
+    return dataflow::element_use(call.analysis(), call.id()) == dataflow::ElementUse::kPicks;
+  }
+
+  /// The value before it was moved and cast.
+  static Operand source(Operand operand, const NodeCall& call) {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = producer_of(operand, call.model());
+      if (node == NodeId::kNone) break;
+      const NodeCall before(call.analysis(), node);
+      if ((!passes_elements(before) && !before.is(ops::Opcode::kCast)) || !before.operand(0).present()) break;
+      operand = before.operand(0);
+    }
+    return operand;
+  }
+
+  /// Probabilities in float16 are 0 from 6e-8 on, and 1 from 0.9998 on; nothing as small as that keeps them off.
+  static void check_half(const NodeCall& call, Reporter& out) {
+    if (call.operand(0).fact().dtypes != DTypeSet(DType::kFloat16)) return;
+    constexpr double kSmallest = 5.9e-8;
+    Operand at = call.operand(0);
+    bool complement = false;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = producer_of(at, call.model());
+      if (node == NodeId::kNone || at.fact().dtypes != DTypeSet(DType::kFloat16)) return;
+      const NodeCall before(call.analysis(), node);
+      const auto adds_nothing = [&](std::size_t side) {
+        const auto guard = number(before.operand(side));
+        return guard && std::abs(*guard) < kSmallest;
+      };
+      if (before.is(ops::Opcode::kSoftmax) || before.is(ops::Opcode::kSigmoid)) {
+        out.report(findings::Severity::kWarning, call.id(),
+                   fmt::format("logarithm of probabilities in float16, which {} rounds to {}", before.op_name(),
+                               complement ? "1 from 0.9998 on" : "0 from 6e-8 on"))
+            .certainty(ops::Certainty::kMay, before.is(ops::Opcode::kSoftmax) ? "the scores of a row are 18 apart"
+                                             : complement                     ? "a score is above 9"
+                                                                              : "a score is below -18")
+            .note_at(node, fmt::format("{} becomes probabilities here", Operand(call.analysis(), at.value()).name()))
+            .fix(
+                "use LogSoftmax or a loss that takes scores, or compute the probabilities in float32; a guard below "
+                "6e-8 is 0 in float16");
+        return;
+      }
+      if (before.is(ops::Opcode::kAdd) && (adds_nothing(0) || adds_nothing(1))) {
+        at = before.operand(adds_nothing(0) ? 1 : 0);
+      } else if (before.is(ops::Opcode::kSub) && number(before.operand(0)) == 1) {
+        complement = !complement;
+        at = before.operand(1);
+      } else if (passes_elements(before)) {
+        at = before.operand(0);
+      } else {
+        return;
+      }
+    }
+  }
+
+  /// 0 * log(0): one-hot labels and masks times their own logarithm.
+  static void check_zero_times_logarithm(const NodeCall& call, Reporter& out) {
+    const Operand labels = source(call.operand(0), call);
+    const NodeId maker = producer_of(labels, call.model());
+    if (maker == NodeId::kNone) return;
+    const NodeCall made(call.analysis(), maker);
+    const bool truth = labels.fact().dtypes.proves(DTypeSet(DType::kBool));
+    if (!made.is(ops::Opcode::kOneHot) && !(truth && made.has(ops::OpTrait::kElementwise))) return;
+    ValueId value = call.result();
+    constexpr int kMaxUses = 4;
+    for (int step = 0; step < kMaxUses && value != ValueId::kAbsent; ++step) {
+      const auto users = call.analysis().users(value);
+      if (users.size() != 1) return;
+      const NodeCall use(call.analysis(), users.front());
+      if (use.is(ops::Opcode::kMul)) {
+        const Operand other = use.operand(use.operand(0).value() == value ? 1 : 0);
+        if (!other.present() || source(other, call).value() != labels.value() || use.result() == ValueId::kAbsent)
+          return;
+        for (const NodeId next : call.analysis().users(use.result()))
+          if (NodeCall(call.analysis(), next).is(ops::Opcode::kWhere)) return;
+        out.report(findings::Severity::kWarning, use.id(),
+                   fmt::format("0 times the logarithm of 0 is NaN: {} holds zeros and ones", call.operand(0).name()))
+            .certainty(ops::Certainty::kMay, fmt::format("{} has 0 among its elements", call.operand(0).name()))
+            .note_at(call.id(), "the logarithm is taken here")
+            .fix("choose 0 where the label is 0, or leave the term out: it does not depend on the model");
+        return;
+      }
+      if (!use.is(ops::Opcode::kSub) && !use.is(ops::Opcode::kAdd) && !use.is(ops::Opcode::kNeg) &&
+          !use.is(ops::Opcode::kCast) && !keeps_elements(opcode_of(use.entry())))
+        return;
+      value = use.result();
+    }
+  }
+
+  /// Divided by how many numbers are above a threshold: none may be.
+  static void check_empty_selection(const NodeCall& call, Reporter& out) {
+    if (!call.operand(1).fact().dtypes.proves(DTypeSet::floats())) return;
+    const Operand count = source(call.operand(1), call);
+    const NodeId sum = producer_of(count, call.model());
+    if (sum == NodeId::kNone) return;
+    const NodeCall summed(call.analysis(), sum);
+    if (!summed.is(ops::Opcode::kReduceSum) || !summed.operand(0).present()) return;
+    const Operand mask = source(summed.operand(0), call);
+    const NodeId comparison = producer_of(mask, call.model());
+    if (comparison == NodeId::kNone) return;
+    const NodeCall compares(call.analysis(), comparison);
+    if (!compares.is(ops::Opcode::kCompare)) return;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const Operand compared = compares.operand(1 - side);
+      const auto threshold = number(compares.operand(side));
+      if (!threshold || !compared.present() || !compared.fact().dtypes.proves(DTypeSet::floats())) continue;
+      const Range& range = compared.fact().range;
+      if (!(*threshold > range.lo && *threshold < range.hi)) continue;
+      out.report(findings::Severity::kWarning, call.id(),
+                 fmt::format("{} divides by the number of elements of {} beyond {}, which may be 0", call.op_name(),
+                             compared.name(), fmt::format("{:.4g}", *threshold)))
+          .certainty(ops::Certainty::kMay, fmt::format("no element of {} is", compared.name()))
+          .note_at(comparison, "compared here")
+          .fix("keep the divisor at least 1, as with a Max or Clip");
+      return;
+    }
   }
 };
 

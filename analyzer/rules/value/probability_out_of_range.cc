@@ -1,7 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
+#include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -15,9 +23,97 @@ class ProbabilityOutOfRange : public Rule {
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.kind == ops::LossKind::kBinaryCrossEntropy) check_prediction(analysis, loss, out);
+    const bool binary = loss.kind == ops::LossKind::kBinaryCrossEntropy ||
+                        loss.kind == ops::LossKind::kBinaryCrossEntropyWithLogits ||
+                        loss.kind == ops::LossKind::kBinaryFocal;
+    if (binary || ops::takes_class_indices(loss.kind) || loss.kind == ops::LossKind::kKlDivergence)
+      check_target(analysis, loss, binary, out);
   }
 
  private:
+  /// Labels that are smoothed, shifted or scaled to what no probability is.
+  static void check_target(const dataflow::Analysis& analysis, const losses::LossSite& loss, bool binary,
+                           Reporter& out) {
+    const Operand target(analysis, loss.target);
+    if (!target.present() || target.taint().has(Aspect::kValue) || !target.fact().dtypes.proves(DTypeSet::floats()))
+      return;
+    const losses::Expressions expressions(analysis);
+    const losses::Formula formula(expressions, loss.target);
+    const auto parts = formula.parts();
+    std::optional<std::size_t> label;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != losses::Formula::PartKind::kLeaf) continue;
+      if (label || parts[i].value == ValueId::kAbsent) return;
+      label = i;
+    }
+    if (!label || *label + 1 == parts.size()) return;  // labels as they are
+    const auto at = [&](double number) {
+      const losses::Formula::Assignment given[] = {{*label, number}};
+      return formula.evaluate(given, 0);
+    };
+    const auto classes = one_hot_depth(expressions, parts[*label].value);
+    const auto say = [&](std::string situation) {
+      out.report(
+             findings::Severity::kWarning, loss.anchor,
+             fmt::format("{} takes probabilities as targets, {} {}", ops::to_text(loss.kind), target.name(), situation))
+          .origin(target, Aspect::kValue)
+          .fix("make the labels probabilities: between 0 and 1, and 1 in sum over the classes");
+    };
+    constexpr double kOff = 1e-4;
+    if (classes && !binary) {
+      // A factor alone is a weight; more than 1 is no smoothing that rounds.
+      const double rest = at(0), chosen = at(1), sum = chosen + static_cast<double>(*classes - 1) * rest;
+      if (rest > kOff && sum > 1.01)
+        say(fmt::format("has {:.4g} for a class and {:.4g} for the others: {:.4g} in sum", chosen, rest, sum));
+      return;
+    }
+    if (!binary) return;
+    const Value& known = analysis.model().value(parts[*label].value);
+    const bool is_input = known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain;
+    const bool is_truth = classes || analysis.fact(parts[*label].value).dtypes.proves(DTypeSet(DType::kBool)) ||
+                          analysis.fact(parts[*label].value).range == Range{0, 1, false};
+    if (!is_input && !is_truth) return;
+    // What labels are counted as; one that fits is taken to be meant.
+    struct Labels {
+      double no, yes;
+    };
+    constexpr Labels kCustoms[] = {{0, 1}, {-1, 1}, {1, 2}, {0, 255}, {0, 100}, {0.1, 0.9}};
+    const auto fits = [&](const Labels& labels) {
+      const double no = at(labels.no), yes = at(labels.yes);
+      return std::min(no, yes) >= -kOff && std::max(no, yes) <= 1 + kOff;
+    };
+    const double no = at(0), yes = at(1);
+    // Without an offset it is a weight.
+    if (!std::isfinite(no) || !std::isfinite(yes) || std::abs(no) < kOff || no == yes) return;
+    if (is_truth ? fits(kCustoms[0]) : std::ranges::any_of(kCustoms, fits)) return;
+    say(fmt::format("has {:.4g} for 0 and {:.4g} for 1", no, yes));
+  }
+
+  /// The number of classes of a one-hot value: OneHot, or labels compared with 0, 1, 2, ...
+  static std::optional<std::int64_t> one_hot_depth(const losses::Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    value = expressions.source(value);
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) == ops::Opcode::kOneHot) {
+      const Content* depth = analysis.facts().content(analysis.fact(expressions.operand(node, 1)).content);
+      if (depth == nullptr || depth->integers.size() != 1) return std::nullopt;
+      return analysis.facts().dims().as_constant(depth->integers[0]);
+    }
+    if (!dataflow::is_equality(expressions.entry(node))) return std::nullopt;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId numbers = expressions.operand(node, side);
+      if (numbers == ValueId::kAbsent) continue;
+      const Content* content = analysis.facts().content(analysis.fact(numbers).content);
+      if (content == nullptr || content->integers.size() < 2) continue;
+      const auto& integers = content->integers;
+      bool counts = true;
+      for (std::size_t i = 0; i < integers.size(); ++i)
+        counts = counts && analysis.facts().dims().is_constant(integers[i], static_cast<std::int64_t>(i));
+      if (counts) return static_cast<std::int64_t>(integers.size());
+    }
+    return std::nullopt;
+  }
+
   static void check_prediction(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
     const Operand prediction(analysis, loss.prediction);
     if (!prediction.present() || prediction.taint().has(Aspect::kValue)) return;

@@ -1,0 +1,291 @@
+#include "passes/losses/score_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace tensorlint::losses {
+namespace {
+
+constexpr int kMaxMoves = 16;
+/// Leaves that are free; each takes one of six numbers.
+constexpr std::size_t kMaxScores = 4;
+
+/// What scores of a network are: of both signs, small and not so small.
+constexpr std::array kScores{-2.5, -0.7, -0.1, 0.1, 0.7, 2.5};
+/// Products of what is divided by its length stay within [-1, 1].
+constexpr double kCosine = 0.38;
+constexpr std::array kPositive{1e-2, 1.0, 1e2, 1e4};
+constexpr std::array kProbabilities{0.05, 0.3, 0.6, 0.95};
+constexpr std::array kAnything{-1e4, -1.0, 0.5, 1e4};
+/// What masks, labels and weights are.
+constexpr std::array kLabels{0.3, 0.5, 1.0};
+
+/// Less than what guards add, and more than what rounding leaves.
+constexpr double kClearly = 2e-2;
+
+}  // namespace
+
+dataflow::ElementUse ScoreValues::use_of(NodeId node) const {
+  return node == NodeId::kNone ? dataflow::ElementUse::kOther : dataflow::element_use(expressions_.analysis(), node);
+}
+
+/// Elements of operand 0, moved, repeated or looked up.
+bool ScoreValues::picks(NodeId node) const {
+  return use_of(node) == dataflow::ElementUse::kPicks || use_of(node) == dataflow::ElementUse::kSorts;
+}
+
+bool ScoreValues::is_weight(ValueId value) const {
+  const auto& model = expressions_.analysis().model();
+  if (expressions_.op_of(value) == Opcode::kTranspose) value = expressions_.operand(expressions_.producer(value), 0);
+  return value != ValueId::kAbsent && model.value(value).initializer != nullptr &&
+         expressions_.analysis().fact(value).range.lo < 0;
+}
+
+/// A product with weights of both signs, or what is normalised to a mean of 0.
+bool ScoreValues::is_layer(NodeId node) const {
+  const Opcode opcode = expressions_.op(node);
+  if (use_of(node) == dataflow::ElementUse::kNormalises) return true;
+  return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) &&
+         (is_weight(expressions_.operand(node, 0)) || is_weight(expressions_.operand(node, 1)));
+}
+
+NodeId ScoreValues::layer_of(ValueId value) const {
+  for (int step = 0; step < kMaxMoves; ++step) {
+    const NodeId node = expressions_.producer(value);
+    if (node == NodeId::kNone) return NodeId::kNone;
+    if (is_layer(node)) return node;
+    const Opcode opcode = expressions_.op(node);
+    if (opcode == Opcode::kAdd) {
+      const auto& model = expressions_.analysis().model();
+      const ValueId first = expressions_.operand(node, 0), second = expressions_.operand(node, 1);
+      if (first == ValueId::kAbsent || second == ValueId::kAbsent) return NodeId::kNone;
+      const bool bias_first = model.value(first).initializer != nullptr;
+      if (!bias_first && model.value(second).initializer == nullptr) return NodeId::kNone;
+      value = bias_first ? second : first;
+    } else if (picks(node) || opcode == Opcode::kCast) {
+      value = expressions_.operand(node, 0);
+    } else {
+      return NodeId::kNone;
+    }
+  }
+  return NodeId::kNone;
+}
+
+const ScoreValues::Reach& ScoreValues::of(ValueId value) {
+  const auto found = known_.find(value);
+  if (found != known_.end()) return found->second;
+  static const Reach kNothing;
+  if (depth_ >= kMaxDepth || value == ValueId::kAbsent) return kNothing;
+  ++depth_;
+  const Reach reach = evaluate(value);
+  --depth_;
+  return known_.emplace(value, reach).first->second;
+}
+
+ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
+  const Analysis& analysis = expressions_.analysis();
+  Leaf leaf;
+  for (int step = 0; step < kMaxMoves; ++step) {
+    const Range& range = analysis.fact(value).range;
+    const NodeId node = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(node);
+    if (node == NodeId::kNone) return leaf;
+    if (is_layer(node)) {
+      leaf.layer = node;
+      if (leaf.kind == LeafKind::kOther) leaf.kind = LeafKind::kScore;
+      return leaf;
+    }
+    if (expressions_.normalised(value) || opcode == Opcode::kSigmoid) {
+      const auto softmax = expressions_.normalised(value);
+      leaf.kind = softmax && softmax->logarithm ? LeafKind::kOther : LeafKind::kProbability;
+      return leaf;
+    }
+    if (picks(node) || opcode == Opcode::kCast) {
+      value = expressions_.operand(node, 0);
+      continue;
+    }
+    if (opcode == Opcode::kReduceMax || opcode == Opcode::kReduceMin || opcode == Opcode::kReduceLogSumExp) {
+      leaf.kind = opcode == Opcode::kReduceMin ? LeafKind::kLeast : LeafKind::kGreatest;
+      value = expressions_.operand(node, 0);
+      continue;
+    }
+    if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) {
+      const Reach inner = of(expressions_.operand(node, 0));
+      if (inner.may_be_negative && inner.may_be_positive) {
+        leaf.kind = LeafKind::kScore;
+        leaf.layer = inner.layer;
+        leaf.is_sum = true;
+        leaf.is_share = inner.is_share;
+      } else if (inner.never_negative) {
+        leaf.kind = LeafKind::kPositive;
+        leaf.layer = inner.layer;
+      }
+      return leaf;
+    }
+    if (opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare ||
+        range.lo >= 0) {
+      leaf.kind = LeafKind::kPositive;
+      return leaf;
+    }
+    if (opcode == Opcode::kMatMul) {
+      const Reach a = of(expressions_.operand(node, 0)), b = of(expressions_.operand(node, 1));
+      const bool a_signed = a.negative && a.positive, b_signed = b.negative && b.positive;
+      if ((a_signed && (b_signed || b.never_negative)) || (b_signed && a.never_negative)) {
+        leaf.kind = LeafKind::kScore;
+        leaf.layer = a_signed ? a.layer : b.layer;
+        leaf.is_share = a.is_share || b.is_share;
+      } else if (a.never_negative && b.never_negative) {
+        leaf.kind = LeafKind::kPositive;
+        leaf.layer = a.layer != NodeId::kNone ? a.layer : b.layer;
+      }
+      return leaf;
+    }
+    // Scores that something is computed from before they are picked; at the first step it is the value itself.
+    const Reach inner = step > 0 ? of(value) : Reach{};
+    leaf.is_share = leaf.is_share || inner.is_share;
+    leaf.layer = inner.layer;
+    if (!inner.negative || !inner.positive) {
+      leaf.kind = inner.never_negative ? LeafKind::kPositive : LeafKind::kOther;
+    } else if (leaf.kind == LeafKind::kOther) {
+      leaf.kind = LeafKind::kScore;
+    }
+    return leaf;
+  }
+  leaf.kind = LeafKind::kOther;
+  return leaf;
+}
+
+ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
+  const Analysis& analysis = expressions_.analysis();
+  const Fact& fact = analysis.fact(value);
+  Reach reach;
+  if (fact.kind != ValueKind::kTensor || fact.dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool)))
+    return reach;
+  reach.never_negative = fact.range.lo >= 0;
+  const Formula formula(expressions_, value);
+  if (!formula.is_complete() || analysis.facts().meter().is_spent()) return reach;
+  const auto parts = formula.parts();
+  std::vector<Leaf> scores, others;
+  bool follows_all = true, sums = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].kind != Formula::PartKind::kLeaf || !formula.depends(parts.size() - 1, i)) continue;
+    if (parts[i].value == ValueId::kAbsent) return reach;
+    Leaf leaf = read_leaf(parts[i].value);
+    leaf.part = i;
+    const bool is_score =
+        leaf.kind == LeafKind::kScore ||
+        ((leaf.kind == LeafKind::kGreatest || leaf.kind == LeafKind::kLeast) && leaf.layer != NodeId::kNone);
+    if (!is_score && (leaf.kind == LeafKind::kGreatest || leaf.kind == LeafKind::kLeast)) leaf.kind = LeafKind::kOther;
+    // What is computed from scores in a way that is not followed may be anything; what inputs alone come to is data.
+    if (leaf.kind == LeafKind::kOther && comes_from_layer(parts[i].value)) follows_all = false;
+    (is_score ? scores : others).push_back(leaf);
+    if (is_score || reach.layer == NodeId::kNone) reach.layer = leaf.layer;
+    sums = sums || leaf.is_sum;
+  }
+  for (const Leaf& leaf : scores) reach.layer = leaf.layer;
+  const auto is_positive = [&](std::size_t part) {
+    return std::ranges::any_of(
+        others, [&](const Leaf& leaf) { return leaf.kind == LeafKind::kPositive && formula.depends(part, leaf.part); });
+  };
+  reach.is_share = std::ranges::any_of(scores, &Leaf::is_share);
+  for (const Formula::Part& part : parts)
+    if (expressions_.op(part.node) == Opcode::kDiv && part.operands.size() == 2 &&
+        part.operands[1] != Formula::kNoPart && is_positive(part.operands[1]))
+      reach.is_share = true;
+  if (!follows_all || scores.size() > kMaxScores || others.size() > 4) return reach;
+  const auto is_data = [&](const Leaf& leaf) { return leaf.kind == LeafKind::kOther; };
+  const auto numbers_of = [&](const Leaf& leaf, std::optional<double> data) -> std::vector<double> {
+    if (leaf.kind == LeafKind::kPositive) return {kPositive.begin(), kPositive.end()};
+    if (leaf.kind == LeafKind::kProbability) return {kProbabilities.begin(), kProbabilities.end()};
+    const Range& range = analysis.fact(parts[leaf.part].value).range;
+    if (std::isfinite(range.lo) && std::isfinite(range.hi)) return {range.lo, range.hi, (range.lo + range.hi) / 2};
+    if (data) return {*data};
+    if (range.lo >= 0) return {kPositive.begin(), kPositive.end()};
+    return {kAnything.begin(), kAnything.end()};
+  };
+  double lowest = HUGE_VAL;
+  std::vector<Formula::Assignment> given(scores.size() + others.size());
+  /// The least and the greatest result over all numbers of the others, for each choice of the scores.
+  const auto scan = [&](std::optional<double> data, const auto& found) {
+    std::vector<std::vector<double>> numbers;
+    std::size_t combinations = 1, others_combined = 1;
+    for (const Leaf& leaf : others) {
+      numbers.push_back(numbers_of(leaf, data));
+      others_combined *= numbers.back().size();
+    }
+    for (std::size_t i = 0; i < scores.size(); ++i) combinations *= kScores.size();
+    analysis.facts().meter().charge(combinations * others_combined * parts.size() / 8);
+    for (std::size_t at = 0; at < combinations; ++at) {
+      std::size_t rest = at;
+      for (std::size_t i = 0; i < scores.size(); ++i, rest /= kScores.size())
+        given[i] = {scores[i].part, (scores[i].is_share ? kCosine : 1) * kScores[rest % kScores.size()]};
+      // The largest of some scores is not below one of them.
+      const auto is_ordered = [&](std::size_t i, std::size_t k) {
+        if (scores[i].layer != scores[k].layer) return true;
+        if (scores[i].kind == LeafKind::kGreatest && given[i].value < given[k].value) return false;
+        return scores[i].kind != LeafKind::kLeast || given[i].value <= given[k].value;
+      };
+      bool possible = true;
+      for (std::size_t i = 0; i < scores.size(); ++i)
+        for (std::size_t k = 0; k < scores.size(); ++k) possible = possible && is_ordered(i, k);
+      if (!possible) continue;
+      double low = HUGE_VAL, high = -HUGE_VAL;
+      bool defined = true;
+      for (std::size_t other = 0; other < others_combined && defined; ++other) {
+        std::size_t left = other;
+        for (std::size_t i = 0; i < others.size(); ++i) {
+          given[scores.size() + i] = {others[i].part, numbers[i][left % numbers[i].size()]};
+          left /= numbers[i].size();
+        }
+        const double number = formula.evaluate(given, 0);
+        defined = !std::isnan(number);
+        low = std::min(low, number);
+        high = std::max(high, number);
+      }
+      if (defined) found(low, high);
+    }
+  };
+  scan(std::nullopt, [&](double low, double high) {
+    lowest = std::min(lowest, low);
+    if (scores.empty()) return;
+    reach.negative = reach.negative || high < -kClearly;
+    reach.positive = reach.positive || low > kClearly;
+    reach.beyond_one = reach.beyond_one || high < -1 - kClearly || low > 1 + kClearly;
+  });
+  reach.may_be_negative = reach.negative;
+  reach.may_be_positive = reach.positive;
+  if (!scores.empty() && std::ranges::any_of(others, is_data))
+    for (const double data : kLabels)
+      scan(data, [&](double low, double high) {
+        reach.may_be_negative = reach.may_be_negative || high < -kClearly;
+        reach.may_be_positive = reach.may_be_positive || low > kClearly;
+      });
+  reach.negative = reach.negative && fact.range.lo < 0;
+  reach.may_be_negative = reach.may_be_negative && fact.range.lo < 0;
+  reach.never_negative = reach.never_negative || (lowest >= 0 && lowest < HUGE_VAL);
+  reach.sums_cross_zero = sums && reach.may_be_negative && reach.may_be_positive;
+  return reach;
+}
+
+/// A layer is among what the value is computed from, or too much is.
+bool ScoreValues::comes_from_layer(ValueId value) const {
+  constexpr std::size_t kMaxValues = 64;
+  const Model& model = expressions_.analysis().model();
+  std::vector<ValueId> pending{value};
+  std::set<ValueId> seen;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    const NodeId node = expressions_.producer(at);
+    if (node == NodeId::kNone || !seen.insert(at).second) continue;
+    if (is_layer(node) || seen.size() > kMaxValues) return true;
+    for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
+  }
+  return false;
+}
+
+}  // namespace tensorlint::losses

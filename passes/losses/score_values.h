@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "passes/dataflow/picked_elements.h"
+#include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
+
+namespace tensorlint::losses {
+
+/// Which numbers come up in a value as the scores of layers vary. One element is evaluated as a formula at sample
+/// points: scores are free, and what else it is made of (inputs, norms, probabilities) has to give the same answer
+/// wherever it lies. So clamps, roots of squares, selections and additions of a guard are seen as what they do.
+class ScoreValues {
+ public:
+  explicit ScoreValues(const Expressions& expressions) : expressions_(expressions) {}
+
+  struct Reach {
+    bool negative = false, positive = false;  ///< clearly below and above 0
+    bool beyond_one = false;                  ///< clearly above 1 or below -1
+    /// The same for labels and weights between 0 and 1, where they matter.
+    bool may_be_negative = false, may_be_positive = false;
+    /// Both, and that by adding scores up.
+    bool sums_cross_zero = false;
+    /// All that it is computed from is followed, and nothing of it is negative.
+    bool never_negative = false;
+    bool is_share = false;         ///< divided by a norm or a sum of positive numbers on the way
+    NodeId layer = NodeId::kNone;  ///< where one of the scores comes from; kNone where there are none
+  };
+  const Reach& of(ValueId value);
+
+  /// The layer whose outputs, moved or picked, the value is; kNone where it is something else.
+  NodeId layer_of(ValueId value) const;
+
+ private:
+  enum class LeafKind { kOther, kScore, kGreatest, kLeast, kPositive, kProbability };
+  struct Leaf {
+    std::size_t part = 0;
+    LeafKind kind = LeafKind::kOther;
+    NodeId layer = NodeId::kNone;
+    bool is_sum = false, is_share = false;
+  };
+
+  Reach evaluate(ValueId value);
+  Leaf read_leaf(ValueId value);
+  dataflow::ElementUse use_of(NodeId node) const;
+  bool picks(NodeId node) const;
+  bool is_layer(NodeId node) const;
+  bool comes_from_layer(ValueId value) const;
+  bool is_weight(ValueId value) const;
+
+  static constexpr int kMaxDepth = 6;
+
+  const Expressions& expressions_;
+  std::map<ValueId, Reach> known_;
+  int depth_ = 0;
+};
+
+}  // namespace tensorlint::losses
