@@ -34,6 +34,7 @@ class BroadcastFinder {
       for (const auto& [prediction, target] :
            {std::pair(site_.prediction, site_.target), std::pair(site_.prediction_source, site_.target_source)}) {
         if ((stretching_.are_all_pairs(prediction, target) && !has_result_like(prediction, target)) ||
+            stretching_.are_two_batches(prediction, target) || stretching_.are_two_batches(target, prediction) ||
             stretching_.are_turned(prediction, target))
           return LossBroadcast{site_.anchor, prediction, target, true, false};
         for (const auto& [wide, narrow] : {std::pair(prediction, target), std::pair(target, prediction)})

@@ -71,6 +71,16 @@ bool Stretching::has_axis_too_many(ValueId a, ValueId b) {
   return first.from != second.from && !first.transposed && !second.transposed && !second.gets_axis;
 }
 
+bool Stretching::are_two_batches(ValueId prediction, ValueId target) {
+  const auto x = shape(prediction), y = shape(target);
+  if (!x || !y || x->size() != 2 || y->size() != 1 || !pool_.is_constant((*x)[1], 1)) return false;
+  if (!pool_.is_symbol((*x)[0]) || !pool_.is_symbol((*y)[0]) || pool_.equal((*x)[0], (*y)[0])) return false;
+  const Moved first = moved(prediction, true), second = moved(target, true);
+  const bool is_input = expressions_.producer(second.from) == NodeId::kNone;
+  return is_input && origins_.is_batch(prediction, 0) && origins_.is_batch(target, 0) && !first.transposed &&
+         !first.gets_axis && !second.transposed && expressions_.producer(first.from) != NodeId::kNone;
+}
+
 bool Stretching::is_column_against_row(ValueId a, ValueId b) const {
   const auto x = shape(a), y = shape(b);
   if (!x || !y || long_axes(*y) != y->size() || !is_column_of(*x, *y)) return false;

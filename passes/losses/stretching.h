@@ -29,6 +29,9 @@ class Stretching {
   bool are_batches_of_two(ValueId a, ValueId b, bool is_separable);
   /// [N, 1, 1] against [N, C]: an axis more than it needs to meet the row of its own sample.
   bool has_axis_too_many(ValueId a, ValueId b);
+  /// [N, 1] against the input [M]: each is the batch of its own input, and the exporter, which saw nothing that makes
+  /// the two equal, gave them two names.
+  bool are_two_batches(ValueId prediction, ValueId target);
   /// [M, 1] against [M], neither of which got an axis on purpose.
   bool is_column_against_row(ValueId a, ValueId b) const;
   /// `narrow` has one element along an axis where `wide` has more.
