@@ -45,12 +45,13 @@ bool ScoreValues::is_weight(ValueId value) const {
          expressions_.analysis().fact(value).range.lo < 0;
 }
 
-/// A product with weights of both signs, or what is normalised to a mean of 0.
+/// A product with weights or a bias of both signs, or what is normalised to a mean of 0.
 bool ScoreValues::is_layer(NodeId node) const {
   const Opcode opcode = expressions_.op(node);
   if (use_of(node) == dataflow::ElementUse::kNormalises) return true;
   return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) &&
-         (is_weight(expressions_.operand(node, 0)) || is_weight(expressions_.operand(node, 1)));
+         (is_weight(expressions_.operand(node, 0)) || is_weight(expressions_.operand(node, 1)) ||
+          is_weight(expressions_.operand(node, 2)));
 }
 
 NodeId ScoreValues::layer_of(ValueId value) const {
@@ -249,11 +250,13 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       if (defined) found(low, high);
     }
   };
+  // What is divided by a length is as small as the length is large.
+  const double clearly = reach.is_share ? 0 : kClearly;
   scan(std::nullopt, [&](double low, double high) {
     lowest = std::min(lowest, low);
     if (scores.empty()) return;
-    reach.negative = reach.negative || high < -kClearly;
-    reach.positive = reach.positive || low > kClearly;
+    reach.negative = reach.negative || high < -clearly;
+    reach.positive = reach.positive || low > clearly;
     reach.beyond_one = reach.beyond_one || high < -1 - kClearly || low > 1 + kClearly;
   });
   reach.may_be_negative = reach.negative;
@@ -261,8 +264,8 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
   if (!scores.empty() && std::ranges::any_of(others, is_data))
     for (const double data : kLabels)
       scan(data, [&](double low, double high) {
-        reach.may_be_negative = reach.may_be_negative || high < -kClearly;
-        reach.may_be_positive = reach.may_be_positive || low > kClearly;
+        reach.may_be_negative = reach.may_be_negative || high < -clearly;
+        reach.may_be_positive = reach.may_be_positive || low > clearly;
       });
   reach.negative = reach.negative && fact.range.lo < 0;
   reach.may_be_negative = reach.may_be_negative && fact.range.lo < 0;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -102,7 +103,8 @@ class LogitsIntoProbabilityLoss : public Rule {
                           dataflow::element_use(analysis, node) == dataflow::ElementUse::kPicks ||
                           opcode == ops::Opcode::kConcat ||
                           has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
-                          has_trait(expressions.entry(node), ops::OpTrait::kElementwise);
+                          has_trait(expressions.entry(node), ops::OpTrait::kElementwise) ||
+                          (expressions.entry(node) != nullptr && expressions.entry(node)->loss());
       if (!passes) continue;
       for (const ValueId operand : model.operands(model.node(node)))
         if (operand != ValueId::kAbsent) pending.push_back(operand);
@@ -110,6 +112,15 @@ class LogitsIntoProbabilityLoss : public Rule {
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
+  }
+
+  /// Defined between -1 and 1 alone, as an arc cosine is.
+  static bool is_of_unit_interval(const ops::OpEntry* entry) {
+    if (opcode_of(entry) != ops::Opcode::kOther || !has_trait(entry, ops::OpTrait::kElementwise) ||
+        entry->element() == nullptr)
+      return false;
+    const auto is_defined = [&](double number) { return !std::isnan(entry->element()({std::array{number}, {}})); };
+    return is_defined(0.5) && is_defined(-0.5) && !is_defined(1.2) && !is_defined(-1.2);
   }
 
   /// Of what scores come to, an operator takes only a part: a logarithm, a root, a power, a quotient. And a Clip makes
@@ -124,13 +135,15 @@ class LogitsIntoProbabilityLoss : public Rule {
     const auto exponent = opcode == ops::Opcode::kPow ? expressions.number(expressions.operand(node, 1)) : std::nullopt;
     const bool roots = opcode == ops::Opcode::kSqrt || (exponent && *exponent != std::floor(*exponent));
     const bool is_logarithm = opcode == ops::Opcode::kLog;
-    if (!divides && !roots && !is_logarithm) return;
+    const bool is_arc =
+        expressions.operand(node, 1) == ValueId::kAbsent && is_of_unit_interval(expressions.entry(node));
+    if (!divides && !roots && !is_logarithm && !is_arc) return;
     const losses::ScoreValues::Reach reach = scores.of(value);
     // In a known loss another rule compares the range with what the loss takes.
     if (reach.negative && is_logarithm && of_losses.contains(node) &&
         is_bounded_below_zero(expressions, without_guard(expressions, value)))
       return;
-    const bool outside = divides ? reach.sums_cross_zero : reach.negative;
+    const bool outside = divides ? reach.sums_cross_zero : is_arc ? reach.beyond_one : reach.negative;
     if (!outside) {
       if (is_logarithm) check_clip(scores, expressions, node, layers, out);
       return;
@@ -139,8 +152,11 @@ class LogitsIntoProbabilityLoss : public Rule {
     const Operand operand(analysis, value);
     out.report(node, divides ? fmt::format("{} divides by {}, a sum of scores that may be 0 or negative",
                                            NodeCall(analysis, node).op_name(), operand.name())
-                             : fmt::format("{} of {}, which is computed from scores and may be negative",
-                                           is_logarithm ? "logarithm" : "root", operand.name()))
+                             : fmt::format("{} of {}, which is computed from scores and may be {}",
+                                           is_logarithm ? "logarithm"
+                                           : is_arc     ? NodeCall(analysis, node).op_name()
+                                                        : "root",
+                                           operand.name(), is_arc ? "outside [-1, 1]" : "negative"))
         .note_at(reach.layer,
                  fmt::format("the output of {} may have any value", NodeCall(analysis, reach.layer).op_name()))
         .fix("make the scores positive first (Softmax, Sigmoid, Exp, Softplus), or use a loss that takes scores");
