@@ -18,6 +18,7 @@ struct AxisMistake {
     kNormOfAll,          ///< samples are scaled by one norm of the whole batch
     kNormOfBatch,        ///< features are scaled by norms over the batch, and then summed
     kLogSumExpOfBatch,   ///< likelihoods of different samples are added up
+    kDistanceOfColumns,  ///< one distance for each feature, over the batch
     kMarginOfSums,       ///< distances or products over the batch under a hinge
     kSelectedElsewhere,  ///< a softmax over the batch, of which classes are picked
     kSummedElsewhere,    ///< a softmax whose log-probabilities or weights are summed over another axis

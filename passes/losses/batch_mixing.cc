@@ -261,7 +261,15 @@ std::optional<AxisMistake> BatchMixing::margin_of_sum(NodeId node) {
   if (!axes || axes->size() != 1 || !cone_.is_batch_alone(data, axes->front()) || !is_distance_or_product(node))
     return std::nullopt;
   const NodeId hinge = hinge_after(expressions_.result(node));
-  if (hinge == NodeId::kNone) return std::nullopt;
+  if (hinge == NodeId::kNone) {
+    // A norm of the error of a prediction is a root mean square up to a scale; two embeddings have one distance each.
+    const NodeId difference = expressions_.producer(cone_.before_views(data));
+    const bool is_distance =
+        expressions_.op(node) == Opcode::kReduceL2 && !cone_.is_input(expressions_.operand(difference, 0)) &&
+        !cone_.is_input(expressions_.operand(difference, 1)) && is_summed_up_as_it_is(expressions_.result(node));
+    if (!is_distance) return std::nullopt;
+    return AxisMistake{Kind::kDistanceOfColumns, node, data, *axes, true, difference, 0};
+  }
   return AxisMistake{Kind::kMarginOfSums, node, data, *axes, true, hinge, 0};
 }
 

@@ -93,6 +93,13 @@ class ReductionOverBatchAxis : public Rule {
             .note_at(mistake.meets, "the loss is the mean or sum of this logarithm")
             .fix("sum over the axis of the components or classes, such as logsumexp(dim=1)");
         return true;
+      case AxisMistake::Kind::kDistanceOfColumns:
+        out.report(mistake.node, fmt::format("{} takes the norm of a difference over axis {} of {}, the batch: one "
+                                             "distance per feature",
+                                             call.op_name(), axis, value))
+            .note_at(mistake.meets, "the difference is computed here")
+            .fix("take the norm over the axis of the features, such as norm(dim=1)");
+        return true;
       case AxisMistake::Kind::kMarginOfSums:
         out.report(mistake.node, fmt::format("{} reduces axis {} of {}, the batch: the margin is compared with one "
                                              "number per feature",

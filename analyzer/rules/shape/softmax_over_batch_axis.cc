@@ -26,19 +26,49 @@ class SoftmaxOverBatchAxis : public Rule {
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    if (analysis.has_failed(loss.anchor)) return;
+    check_labels(expressions, origins, loss, &out);
     const auto softmax = softmax_of(expressions, loss);
-    if (!softmax || analysis.has_failed(loss.anchor)) return;
+    if (!softmax) return;
     check_axes(expressions, origins, loss, *softmax, &out);
+  }
+
+  /// Probabilities that a loss takes for labels, such as those of a teacher: the node that normalises them, if wrong.
+  static NodeId check_labels(const losses::Expressions& expressions, losses::AxisOrigins& origins,
+                             const losses::LossSite& loss, Reporter* reporter) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    ValueId value = loss.target;
+    for (int step = 0; step < kMaxSteps && is_copy(expressions.op_of(value)); ++step)
+      value = expressions.operand(expressions.producer(value), 0);
+    const auto softmax = expressions.normalised(value);
+    if (!softmax || softmax->axes.size() != 1 || analysis.taint(softmax->scores).has(Aspect::kShape))
+      return NodeId::kNone;
+    const Fact& scores = analysis.fact(softmax->scores);
+    if (scores.kind != ValueKind::kTensor || scores.shape == ShapeId::kUnranked) return NodeId::kNone;
+    const auto dims = analysis.facts().dims_of(scores.shape);
+    if (!takes_in_batch(origins, dims, *softmax, analysis.facts().dims())) return NodeId::kNone;
+    if (reporter == nullptr) return softmax->node;
+    reporter
+        ->report(softmax->node,
+                 fmt::format("{} normalises {} over axis 0, the batch: {} takes it for the labels of each "
+                             "sample",
+                             NodeCall(analysis, softmax->node).op_name(), described(analysis, softmax->scores),
+                             ops::to_text(loss.kind)))
+        .note_at(loss.anchor, "the loss is computed here")
+        .fix("normalise over the axis of the classes, such as softmax(dim=1)");
+    return softmax->node;
   }
 
   /// Weights of a sum: they have to add up to 1 along the axis that is summed over.
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
+    if (view.losses().empty() && axis_mistakes(out).empty()) return;
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     std::set<NodeId> reported;
     for (const losses::LossSite& loss : view.losses()) {
       const auto softmax = softmax_of(expressions, loss);
       if (softmax && check_axes(expressions, origins, loss, *softmax, nullptr)) reported.insert(softmax->node);
+      reported.insert(check_labels(expressions, origins, loss, nullptr));
     }
     for (const losses::AxisMistake& mistake : axis_mistakes(out))
       if (!reported.contains(mistake.node) && report_mistake(analysis, mistake, out)) reported.insert(mistake.node);
