@@ -27,6 +27,10 @@ constexpr double kProductsPerByte = 8;
 /// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kInfinite.
 constexpr double kMaxWeight = 0x1p36;
 
+/// What the cut may cost, in steps of some 20 ns. Models that people write take 20 an edge, graphs that are made to be
+/// hard a few hundred.
+constexpr std::uint64_t kCutSteps = std::uint64_t{1} << 24, kCutStepsPerEdge = 500;
+
 std::int64_t weight(double bytes, double times) {
   return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight));
 }
@@ -70,7 +74,9 @@ class TransferPlanner {
     if (problem_) return *std::move(problem_);
     const auto values = ids_below(model_.values.size(), ValueId{1});
     for (const ValueId value : values) add_copies(value);
-    if (cut_.solve() >= MinimumCut::kInfinite) return Error{"no copies can satisfy the placement of this model", {}};
+    const auto cost = cut_.solve(kCutSteps + kCutStepsPerEdge * cut_.edges());
+    if (!cost) return Error{"splitting this model needs more work than its size allows", {}};
+    if (*cost >= MinimumCut::kInfinite) return Error{"no copies can satisfy the placement of this model", {}};
     for (const Vertex side : node_sides_)
       if (side != kNowhere) ++(is_on_accelerator(side) ? plan_.on_accelerator : plan_.on_cpu);
     place_what_follows_nothing();

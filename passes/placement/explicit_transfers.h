@@ -31,7 +31,7 @@ inline constexpr std::int64_t kCopyOverhead = 128 * 1024;
 /// on the cpu, one that only the provider can run on the accelerator, what sources place is where they say. A tensor is
 /// copied once, before the outermost loop that does not change it. `options.providers` has the one provider. Errors,
 /// for people: other than one provider, devices besides the cpu and the provider's, a model that does not pass `check`,
-/// SequenceMap.
+/// SequenceMap, a graph whose cut takes more work than its size allows.
 Result<TransferPlan> make_transfers_explicit(const dataflow::Analysis& analysis, const PlacementOptions& options);
 
 }  // namespace tensorlint::placement

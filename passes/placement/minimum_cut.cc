@@ -19,72 +19,108 @@ void MinimumCut::add_edge(Vertex from, Vertex to, std::int64_t capacity) {
   add(to, from, 0);
 }
 
-bool MinimumCut::find_levels() {
-  level_.assign(first_.size(), -1);
-  level_[kSource] = 0;
-  std::vector<Vertex> queue{kSource};
-  for (std::size_t at = 0; at < queue.size(); ++at) {
-    for (std::uint32_t e = first_[queue[at]]; e != kNone; e = edges_[e].next) {
-      if (edges_[e].left == 0 || level_[edges_[e].to] >= 0) continue;
-      level_[edges_[e].to] = level_[queue[at]] + 1;
-      queue.push_back(edges_[e].to);
+/// Follows edges of kInfinite.
+std::vector<MinimumCut::Vertex> MinimumCut::reach(Vertex from, bool forward, std::vector<bool>& reached) const {
+  reached.assign(first_.size(), false);
+  reached[from] = true;
+  std::vector<Vertex> found{from};
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    for (std::uint32_t e = first_[found[at]]; e != kNone; e = edges_[e].next) {
+      if (edges_[forward ? e : e ^ 1U].left < kInfinite || reached[edges_[e].to]) continue;
+      reached[edges_[e].to] = true;
+      found.push_back(edges_[e].to);
     }
   }
-  return level_[kSink] >= 0;
+  return found;
 }
 
-std::int64_t MinimumCut::push_blocking_flow() {
+/// Fills every edge that leaves the source and what is bound to it: all of them are finite, and so are sums of excess.
+/// False where the sink is bound to the source.
+bool MinimumCut::leave_sources() {
+  sinks_ = reach(kSink, false, is_sink_);
+  excess_.assign(first_.size(), 0);
+  for (const Vertex vertex : reach(kSource, true, is_source_)) {
+    for (std::uint32_t e = first_[vertex]; e != kNone; e = edges_[e].next) {
+      Edge& edge = edges_[e];
+      if (is_source_[edge.to]) continue;
+      excess_[edge.to] += edge.left;
+      edges_[e ^ 1U].left += edge.left;
+      edge.left = 0;
+    }
+  }
+  return !is_source_[kSink];
+}
+
+/// Heights become distances. False where no vertex that reaches a sink has excess: the flow is the largest.
+bool MinimumCut::measure_heights() {
+  height_.assign(first_.size(), kNone);
+  for (const Vertex sink : sinks_) height_[sink] = 0;
+  by_height_ = sinks_;
+  bool has_excess = false;
+  for (std::size_t at = 0; at < by_height_.size(); ++at) {
+    const std::uint32_t height = height_[by_height_[at]] + 1;
+    for (std::uint32_t e = first_[by_height_[at]]; e != kNone; e = edges_[e].next) {
+      ++steps_;
+      const Vertex from = edges_[e].to;
+      if (edges_[e ^ 1U].left == 0 || height_[from] != kNone || is_source_[from]) continue;
+      height_[from] = height;
+      current_[from] = first_[from];
+      has_excess = has_excess || excess_[from] > 0;
+      by_height_.push_back(from);
+    }
+  }
+  return has_excess;
+}
+
+/// Moves excess one step down, as far as edges take it; what is left, and what it meets, is queued.
+void MinimumCut::push(Vertex vertex) {
+  for (std::uint32_t& e = current_[vertex]; e != kNone; e = edges_[e].next) {
+    ++steps_;
+    Edge& edge = edges_[e];
+    if (edge.left == 0 || height_[edge.to] != height_[vertex] - 1) continue;
+    const std::int64_t pushed = std::min(excess_[vertex], edge.left);
+    edge.left -= pushed;
+    edges_[e ^ 1U].left += pushed;
+    excess_[vertex] -= pushed;
+    if (excess_[edge.to] == 0 && !is_sink_[edge.to]) queue_.push_back(edge.to);
+    excess_[edge.to] += pushed;
+    if (excess_[vertex] == 0) return;
+  }
+  queue_.push_back(vertex);
+}
+
+/// To where an edge leads down.
+void MinimumCut::raise(Vertex vertex) {
+  std::uint32_t least = kNone;
+  for (std::uint32_t e = first_[vertex]; e != kNone; e = edges_[e].next) {
+    ++steps_;
+    if (edges_[e].left > 0) least = std::min(least, height_[edges_[e].to]);
+  }
+  height_[vertex] = least < first_.size() ? least + 1 : kNone;
+  current_[vertex] = first_[vertex];
+}
+
+std::optional<std::int64_t> MinimumCut::solve(std::uint64_t most_steps) {
+  current_ = first_;
+  height_.assign(first_.size(), kNone);
+  if (!leave_sources()) return kInfinite;
+  while (measure_heights()) {
+    // The highest first: what they push moves on together with what is below.
+    for (std::size_t i = by_height_.size(); i-- > sinks_.size();)
+      if (excess_[by_height_[i]] > 0) push(by_height_[i]);
+    // Heights that are raised one by one fall behind the distances: as much is spent on them as on measuring.
+    const std::uint64_t last_step = steps_ + 2 * edges_.size();
+    for (std::size_t at = 0; at < queue_.size() && steps_ < last_step; ++at) {
+      const Vertex vertex = queue_[at];
+      if (excess_[vertex] == 0) continue;  // it was pushed on in the meantime
+      if (current_[vertex] == kNone) raise(vertex);
+      if (height_[vertex] != kNone) push(vertex);
+    }
+    queue_.clear();
+    if (steps_ > most_steps) return std::nullopt;
+  }
   std::int64_t total = 0;
-  next_edge_ = first_;
-  std::vector<std::uint32_t> path;  // edges from the source on
-  for (Vertex at = kSource;;) {
-    if (at == kSink) {
-      std::int64_t least = kInfinite;
-      for (const std::uint32_t e : path) least = std::min(least, edges_[e].left);
-      total = std::min(total + least, kInfinite);
-      std::size_t full = path.size();
-      for (std::size_t i = path.size(); i-- > 0;) {
-        edges_[path[i]].left -= least;
-        edges_[path[i] ^ 1U].left += least;
-        if (edges_[path[i]].left == 0) full = i;
-      }
-      at = edges_[path[full] ^ 1U].to;
-      path.resize(full);
-      if (total == kInfinite) return total;
-      continue;
-    }
-    std::uint32_t& e = next_edge_[at];
-    while (e != kNone && (edges_[e].left == 0 || level_[edges_[e].to] != level_[at] + 1)) e = edges_[e].next;
-    if (e != kNone) {
-      path.push_back(e);
-      at = edges_[e].to;
-      continue;
-    }
-    if (at == kSource) return total;
-    const std::uint32_t back = path.back();  // a dead end: the edge that led here is of no more use
-    path.pop_back();
-    at = edges_[back ^ 1U].to;
-    next_edge_[at] = edges_[back].next;
-  }
-}
-
-void MinimumCut::mark_sink_side() {
-  reaches_sink_.assign(first_.size(), false);
-  reaches_sink_[kSink] = true;
-  std::vector<Vertex> queue{kSink};
-  for (std::size_t at = 0; at < queue.size(); ++at) {
-    for (std::uint32_t e = first_[queue[at]]; e != kNone; e = edges_[e].next) {
-      if (edges_[e ^ 1U].left == 0 || reaches_sink_[edges_[e].to]) continue;
-      reaches_sink_[edges_[e].to] = true;
-      queue.push_back(edges_[e].to);
-    }
-  }
-}
-
-std::int64_t MinimumCut::solve() {
-  std::int64_t total = 0;
-  while (total < kInfinite && find_levels()) total = std::min(total + push_blocking_flow(), kInfinite);
-  mark_sink_side();
+  for (const Vertex sink : sinks_) total = std::min(total + excess_[sink], kInfinite);
   return total;
 }
 

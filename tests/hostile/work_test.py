@@ -104,6 +104,16 @@ class WorkTest(unittest.TestCase):
         self.assertIn("more inferences than the budget allows", hostile_test.run(["why", self.path, "p24_24"]).output.decode())
         self.assertIn("m.onnx: only a part was examined", self.run_on(model, "check"))
 
+    def test_split_of_long_chains(self):
+        """Each node adds a little to what leaves the chain at its end, and each is another length of path away from it."""
+        on_cpu = wire.data(9, wire.data(1, "tensorlint.device") + wire.data(2, "cpu"))
+        for reads in (1, 4):
+            names = [f"v{i}" for i in range(40_000 // (reads + 1))]
+            nodes = [wire.node("Sum", names[max(i - reads, 0):i] or ["x"], [name]) for i, name in enumerate(names)]
+            with self.subTest(reads=reads):
+                output = self.run_on(hostile_test.simple([*nodes, wire.node("Abs", [names[-1]], ["y"]) + on_cpu]), "place")
+                self.assertIn(f"{len(names)} nodes on cuda:0, 1 on cpu", output)
+
     def test_ordinary_models_are_examined_to_their_end(self):
         model = wire.model(wire.chain(2000))
         entry = self.check(model)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -66,6 +67,41 @@ TEST(MinimumCut, OfALongChain) {
   }
   cut.add_edge(last, MinimumCut::kSink, 5);
   EXPECT_EQ(cut.solve(), 3);
+  EXPECT_TRUE(cut.on_source_side(100'001));
+  EXPECT_FALSE(cut.on_source_side(100'003));
+}
+
+/// A row of vertices and the sink at its end. Each vertex costs `cost` on the sink's side, and `width` for each of the
+/// next `reach` that is on the other side.
+MinimumCut ladder(int length, int reach, std::int64_t cost, std::int64_t width) {
+  MinimumCut cut;
+  for (int i = 0; i < length; ++i) cut.add_edge(MinimumCut::kSource, cut.add_vertex(), cost);
+  const auto vertex = [&](int i) { return i < length ? static_cast<MinimumCut::Vertex>(i + 2) : MinimumCut::kSink; };
+  for (int i = 0; i < length; ++i) {
+    for (int next = i + 1; next <= std::min(i + reach, length); ++next) {
+      cut.add_edge(vertex(i), vertex(next), width);
+      cut.add_edge(vertex(next), vertex(i), width);
+    }
+  }
+  return cut;
+}
+
+/// A flow with a phase for each length of path would look at all of the graph as often as it is long.
+TEST(MinimumCut, StepsGrowAsTheGraphDoes) {
+  for (const int reach : {1, 2, 8}) {
+    constexpr int kLength = 100'000;
+    MinimumCut cut = ladder(kLength, reach, 1, kLength / 2);
+    const auto cost = cut.solve(30 * cut.edges());
+    ASSERT_TRUE(cost.has_value()) << reach;
+    // The sink is cut off where that costs no more than all vertices together.
+    EXPECT_EQ(*cost, reach == 1 ? kLength / 2 : kLength) << reach;
+    EXPECT_EQ(cut.on_source_side(2), reach <= 2) << reach;
+  }
+}
+
+TEST(MinimumCut, GivesUpAtItsLimit) {
+  MinimumCut cut = ladder(1000, 1, 1, 500);
+  EXPECT_EQ(cut.solve(100), std::nullopt);
 }
 
 }  // namespace
