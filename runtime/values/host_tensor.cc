@@ -39,6 +39,22 @@ class Block {
   BlockStore::Block block_;
 };
 
+/// Strings; what they and their list hold, the account takes as they grow.
+class StringBlock {
+ public:
+  StringBlock(std::size_t count, Memory& memory) : memory_(memory), strings_(count, memory.resource()) {
+    memory_.take(kTensorBytes);
+  }
+  StringBlock(const StringBlock&) = delete;
+  StringBlock& operator=(const StringBlock&) = delete;
+  ~StringBlock() { memory_.give_back(kTensorBytes); }
+  Strings* strings() { return &strings_; }
+
+ private:
+  Memory& memory_;
+  Strings strings_;
+};
+
 Extents checked(Extents extents) {
   if (extents.size() > kMaxAxes)
     throw RunFault{fmt::format("a tensor would have {} axes; up to {} are computed", extents.size(), kMaxAxes)};
@@ -68,10 +84,9 @@ std::size_t element_bytes(DType dtype) {
 HostTensor::HostTensor(DType dtype, Extents extents, Memory& memory)
     : dtype_(dtype), writable_(true), extents_(checked(std::move(extents))), size_(element_count(extents_)) {
   if (dtype_ == DType::kString) {
-    // What the strings themselves take is bounded by the operators that make them.
-    auto account = std::make_shared<Block>(size_ * sizeof(std::string), memory);
-    strings_ = std::make_shared<std::vector<std::string>>(size_);
-    owner_ = std::move(account);
+    auto block = std::make_shared<StringBlock>(size_, memory);
+    strings_ = block->strings();
+    owner_ = std::move(block);
     return;
   }
   auto block = std::make_shared<Block>(size_ * element_bytes(dtype_), memory);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,9 @@
 namespace tensorlint::runtime {
 
 using Extents = std::vector<std::int64_t>;
+
+/// Elements of a tensor of strings: what they hold is in the account of the tensor's Memory.
+using Strings = std::pmr::vector<std::pmr::string>;
 
 /// Elements that `extents` hold. Throws RunFault on a negative extent and on overflow.
 std::size_t element_count(std::span<const std::int64_t> extents);
@@ -56,8 +60,8 @@ class HostTensor {
   std::span<T> as_mutable() {
     return {reinterpret_cast<T*>(mutable_raw()), size_};
   }
-  const std::vector<std::string>& strings() const { return *strings_; }
-  std::vector<std::string>& mutable_strings() { return *strings_; }
+  const Strings& strings() const { return *strings_; }
+  Strings& mutable_strings() { return *strings_; }
 
   /// The same elements in another shape of as many.
   HostTensor reshaped(Extents extents) const;
@@ -73,7 +77,7 @@ class HostTensor {
   std::size_t size_ = 0;
   const std::byte* elements_ = nullptr;
   std::shared_ptr<const void> owner_;
-  std::shared_ptr<std::vector<std::string>> strings_;
+  Strings* strings_ = nullptr;  // of the owner
 };
 
 }  // namespace tensorlint::runtime

@@ -26,6 +26,11 @@ constexpr std::size_t kPage = 4096;
 
 constexpr std::uint64_t kKeptBesidePeak = std::uint64_t{16} << 20;
 
+/// What the heap takes beside an allocation, about: its header, and sizes are rounded up.
+constexpr std::uint64_t kHeapBytes = 16;
+
+RunFault none_left(std::size_t bytes) { return {fmt::format("the system has no {} bytes of memory left", bytes)}; }
+
 /// Pages of the system, all of them there at once: one by one they would take five times as long.
 std::byte* map_pages(std::size_t bytes) {
 #ifdef MAP_POPULATE
@@ -96,11 +101,24 @@ void Memory::take(std::uint64_t bytes) {
 
 BlockStore::Block Memory::take_block(std::size_t bytes) {
   const BlockStore::Block block = blocks_.take(bytes, most_kept());
-  if (block.elements == nullptr) throw RunFault{fmt::format("the system has no {} bytes of memory left", bytes)};
+  if (block.elements == nullptr) throw none_left(bytes);
   return block;
 }
 
 void Memory::give_back_block(BlockStore::Block block) { blocks_.give_back(block, most_kept()); }
+
+void* Memory::Resource::do_allocate(std::size_t bytes, std::size_t alignment) {
+  memory_.take(bytes + kHeapBytes);
+  void* const at = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  if (at != nullptr) return at;
+  memory_.give_back(bytes + kHeapBytes);
+  throw none_left(bytes);
+}
+
+void Memory::Resource::do_deallocate(void* at, std::size_t bytes, std::size_t alignment) {
+  ::operator delete(at, std::align_val_t{alignment});
+  memory_.give_back(bytes + kHeapBytes);
+}
 
 std::uint64_t Memory::most_kept() const {
   const std::uint64_t most = peak_ + kKeptBesidePeak, live = live_;

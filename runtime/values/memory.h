@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -60,11 +61,26 @@ class Memory {
   BlockStore::Block take_block(std::size_t bytes);
   void give_back_block(BlockStore::Block block);
 
+  /// For containers: each allocation is taken first, and throws RunFault as take() and take_block() do.
+  std::pmr::memory_resource* resource() { return &resource_; }
+
   std::uint64_t live() const { return live_; }
   std::uint64_t peak() const { return peak_; }
   std::uint64_t limit() const { return limit_; }
 
  private:
+  class Resource final : public std::pmr::memory_resource {
+   public:
+    explicit Resource(Memory& memory) : memory_(memory) {}
+
+   private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+    void do_deallocate(void* at, std::size_t bytes, std::size_t alignment) override;
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+    Memory& memory_;
+  };
+
   /// What blocks that are kept may take: with the live tensors no more than these once took, and a little.
   std::uint64_t most_kept() const;
 
@@ -72,6 +88,7 @@ class Memory {
   std::string_view option_;
   std::atomic<std::uint64_t> live_ = 0, peak_ = 0;
   BlockStore blocks_;
+  Resource resource_{*this};
 };
 
 }  // namespace tensorlint::runtime

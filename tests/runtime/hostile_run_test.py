@@ -1,6 +1,7 @@
 """Operands, attributes and shapes that no sane model has: each run ends with results or with an error that says why."""
 
 import os
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -106,7 +107,7 @@ REFUSED = [
     ),
     ("the trip count is not one element", "g (int64[0] n, float s) => (float y) { y = " + LOOP.format("float", "Add (v, v)") + " }"),
     (
-        "the strings pass the limit",
+        "the limit is 67108864",
         'g (float x) => (string[1] y) { s = Constant <value_strings = ["aaaaaaaaaaaaaaaa"]> () n = Constant <value_int = 60> () y = '
         + LOOP.format("string[1]", "StringConcat (v, v)")
         + " }",
@@ -116,6 +117,26 @@ REFUSED = [
     ("the limit is 67108864", 'g (float[4096] x) => (float y) { y = Einsum <equation = "i,j,i,j->"> (x, x, x, x) }'),
     ("the limit is 67108864", "g (int8[4096, 4096] x, int8[4096, 1] v) => (int32[4096, 1] y) { y = MatMulInteger (x, v) }"),
     ("nested too deep", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "' + "(" * 500 + ")" * 500 + '"> (s) }'),
+]
+
+# Strings beyond the limit, from `s`, which holds one of a thousand characters.
+STRINGS = [
+    ("Tile", "k = Constant <value_ints = [1000000]> () y = Tile (s, k)"),
+    ("Expand", "k = Constant <value_ints = [1000000]> () y = Expand (s, k)"),
+    ("Gather", "k = Constant <value_ints = [1000000]> () f = ConstantOfShape (k) i = Cast <to = 7> (f) y = Gather (s, i)"),
+    ("Where", "k = Constant <value_ints = [1000000]> () f = ConstantOfShape (k) c = Cast <to = 9> (f) y = Where (c, s, s)"),
+    ("Pad", 'k = Constant <value_ints = [0, 1000000]> () y = Pad <mode = "edge"> (s, k)'),
+    ("Concat", "n = Constant <value_int = 30> () y = " + LOOP.format("string[N]", "Concat <axis = 0> (v, v)")),
+    ("StringConcat", "n = Constant <value_int = 30> () y = " + LOOP.format("string[1]", "StringConcat (v, v)")),
+    ("SequenceInsert", "n = Constant <value_int = 1000> () k = Constant <value_ints = [1000]> () q = SequenceEmpty <dtype = 8> () "
+     + "t = Loop <body = b (int64 i, bool c, v) => (bool go, w) { go = Identity (c) e = Tile (s, k) w = SequenceInsert (v, e) }> (n, , q) y = SequenceLength (t)"),
+    ("ScanOutputs", "n = Constant <value_int = 1000000> () "
+     + "u, y = Loop <body = b (int64 i, bool c, string[1] v) => (bool go, string[1] w, string[1] o) { go = Identity (c) w = Identity (v) o = Identity (v) }> (n, , s)"),
+    ("StringNormalizer", 'k = Constant <value_ints = [40000]> () t = Tile (s, k) y = StringNormalizer <case_change_action = "UPPER"> (t)'),
+    ("Unique", "k = Constant <value_ints = [40000]> () t = Tile (s, k) y = Unique (t)"),
+    ("StringSplit", 'k = Constant <value_ints = [4000]> () t = Tile (s, k) y, z = StringSplit <delimiter = "x"> (t)'),
+    ("RegexFullMatch", "n = Constant <value_int = 14> () t = " + LOOP.format("string[1]", "StringConcat (v, v)") + ' y = RegexFullMatch <pattern = "x*"> (t)'),
+    ("Cast", "k = Constant <value_ints = [2000000]> () f = ConstantOfShape (k) y = Cast <to = 8> (f)"),
 ]
 
 
@@ -164,6 +185,14 @@ class HostileRunTest(unittest.TestCase):
         for why, graph in REFUSED:
             with self.subTest(why):
                 self.assertIn(why, self.run_graph(graph))
+
+    def test_what_strings_hold_is_in_the_account(self) -> None:
+        for name, body in STRINGS:
+            with self.subTest(name):
+                given = f'g (float x) => (y) {{ s = Constant <value_strings = ["{"x" * 1000}"]> () {body} }}'
+                self.assertIn("the limit is 67108864 (--memory-limit)", self.run_graph(given))
+        # The account may be short of what the heap takes, but not by much.
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, 192 << 20)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
 #include "ir/text/reader.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -51,6 +53,41 @@ TEST(BlockStore, WhatTheSystemHasNotIsNull) {
   BlockStore store;
   EXPECT_EQ(store.take(SIZE_MAX / 2, 0).elements, nullptr);
   EXPECT_EQ(store.take(SIZE_MAX, 0).elements, nullptr);
+}
+
+TEST(StringTensors, WhatTheyHoldIsInTheAccount) {
+  Memory memory(kMebi);
+  {
+    HostTensor strings(DType::kString, {100}, memory);
+    const std::uint64_t empty = memory.live();
+    EXPECT_GE(empty, 100 * sizeof(std::pmr::string));
+    strings.mutable_strings()[3] = std::string(10'000, 'x');
+    EXPECT_GE(memory.live(), empty + 10'000);
+    EXPECT_LE(memory.live(), empty + 10'100);
+    const std::uint64_t one = memory.live() - empty;
+    HostTensor copy(DType::kString, {100}, memory);
+    copy_elements(copy, 0, strings, 0, 100);
+    EXPECT_EQ(memory.live(), 2 * (empty + one));
+    const HostTensor shared = copy.reshaped({10, 10});
+    EXPECT_EQ(memory.live(), 2 * (empty + one));
+    EXPECT_EQ(shared.strings()[3].size(), 10'000U);
+    EXPECT_FALSE(copy.is_sole_owner());
+  }
+  EXPECT_EQ(memory.live(), 0U);
+}
+
+TEST(StringTensors, PastTheLimitNothingIsAllocated) {
+  Memory memory(kMebi);
+  HostTensor strings(DType::kString, {4}, memory);
+  const std::uint64_t empty = memory.live();
+  EXPECT_THROW(strings.mutable_strings()[0].resize(2 * kMebi), RunFault);
+  EXPECT_THROW(strings.mutable_strings()[0].reserve(std::size_t{1} << 60), RunFault);
+  EXPECT_THROW(HostTensor(DType::kString, {std::int64_t{1} << 50}, memory), RunFault);
+  EXPECT_EQ(memory.live(), empty);
+  HostTensor many(DType::kString, {2000}, memory);
+  strings.mutable_strings()[0] = std::string(1000, 'x');
+  EXPECT_THROW(fill(many, strings), RunFault);
+  EXPECT_LE(memory.peak(), memory.limit());
 }
 
 /// The peak of all tensors while the model runs, and its first output.

@@ -23,9 +23,9 @@ std::string tensor_message(std::string_view name, DType dtype, std::span<const s
 }
 
 std::string string_tensor_message(std::string_view name, std::span<const std::int64_t> dims,
-                                  std::span<const std::string> strings) {
+                                  std::span<const std::pmr::string> strings) {
   wire::Encoder encoder = head_of(name, DType::kString, dims);
-  for (const std::string& text : strings) encoder.text(wire::kTensorStringData, text);
+  for (const std::string_view text : strings) encoder.text(wire::kTensorStringData, text);
   return encoder.take();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ std::string tensor_message(std::string_view name, DType dtype, std::span<const s
                            std::string_view raw);
 /// The same of strings.
 std::string string_tensor_message(std::string_view name, std::span<const std::int64_t> dims,
-                                  std::span<const std::string> strings);
+                                  std::span<const std::pmr::string> strings);
 
 /// An onnx.SequenceProto, or an OptionalProto, of messages of one kind: 1 tensors, 3 sequences, 5 optionals
 /// (SequenceProto.DataType; an OptionalProto's are the same).

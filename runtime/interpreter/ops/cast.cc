@@ -160,7 +160,7 @@ std::string shortest_of(DType dtype, double value) {
 }
 
 void cast_to_text(const HostTensor& from, HostTensor& to) {
-  std::vector<std::string>& texts = to.mutable_strings();
+  Strings& texts = to.mutable_strings();
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (from.dtype() == DType::kBool) {
       texts[i] = integer_at(from, i) != 0 ? "True" : "False";
@@ -217,7 +217,7 @@ std::int64_t parse_integer(std::string_view text, DType dtype) {
 
 void cast_text(const HostTensor& from, HostTensor& to, const CastOptions& options) {
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const std::string& text = from.strings()[i];
+    const std::string_view text = from.strings()[i];
     if (is_float(to.dtype())) {
       // Straight to float32, not by way of float64.
       float single = 0;

@@ -2,7 +2,7 @@
 // 16), And, Or, Xor (1, 7), Not (1), Where (9, 16), IsNaN (9-20), IsInf (10, 20). NaN compares as C++ does.
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <type_traits>
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/elementwise.h"
@@ -65,7 +65,7 @@ void compare(Evaluation& e) {
 void equal(Evaluation& e) {
   if (e.operand(0).dtype() != DType::kString) return compare<EqualOp>(e);
   const BroadcastWalk walk = binary_operands(e);
-  const std::vector<std::string>&a = walk.operand(0).strings(), &b = walk.operand(1).strings();
+  const Strings &a = walk.operand(0).strings(), &b = walk.operand(1).strings();
   std::uint8_t* const to = e.result().as_mutable<std::uint8_t>().data();
   walk.for_each_run([&](std::size_t first, std::size_t run, std::span<const std::size_t> from) {
     for (std::size_t i = 0; i < run; ++i)
@@ -95,16 +95,18 @@ struct Word128 {
 
 template <typename T>
 void choose_row(const std::uint8_t* condition, Row<T> x, Row<T> y, T* to, std::size_t count) {
+  // Words in registers: `to` may share memory with the operands. A string would be a copy.
+  using One = std::conditional_t<std::is_trivially_copyable_v<T>, const T, const T&>;
   if (x.varies && y.varies) {
     for (std::size_t i = 0; i < count; ++i) to[i] = condition[i] != 0 ? x.at[i] : y.at[i];
   } else if (x.varies) {
-    const T one = *y.at;
+    One one = *y.at;
     for (std::size_t i = 0; i < count; ++i) to[i] = condition[i] != 0 ? x.at[i] : one;
   } else if (y.varies) {
-    const T one = *x.at;
+    One one = *x.at;
     for (std::size_t i = 0; i < count; ++i) to[i] = condition[i] != 0 ? one : y.at[i];
   } else {
-    const T one = *x.at, other = *y.at;
+    One one = *x.at, other = *y.at;
     for (std::size_t i = 0; i < count; ++i) to[i] = condition[i] != 0 ? one : other;
   }
 }

@@ -93,7 +93,8 @@ std::optional<Ranges> named_class(std::string_view name) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view pattern) : text_(code_points(pattern)), pattern_(pattern) {}
+  explicit Parser(std::string_view pattern)
+      : text_(code_points(pattern, std::pmr::get_default_resource())), pattern_(pattern) {}
 
   Tree parse() {
     Tree tree = alternatives();
@@ -403,7 +404,7 @@ class Parser {
     return tree;
   }
 
-  std::vector<std::uint32_t> text_;
+  std::pmr::vector<std::uint32_t> text_;
   std::string_view pattern_;
   std::size_t at_ = 0;
   Flags flags_;
@@ -529,8 +530,8 @@ RegularExpression::RegularExpression(std::string_view pattern) {
   begin_ = compiler.compile(tree, compiler.add({}));
 }
 
-bool RegularExpression::matches(std::string_view utf8) const {
-  const std::vector<std::uint32_t> text = code_points(utf8);
+bool RegularExpression::matches(std::string_view utf8, std::pmr::memory_resource* memory) const {
+  const std::pmr::vector<std::uint32_t> text = code_points(utf8, memory);
   Reached sets[2] = {Reached(states_), Reached(states_)};
   sets[0].next_position();
   sets[0].add(begin_, text, 0);
@@ -548,8 +549,8 @@ bool RegularExpression::matches(std::string_view utf8) const {
   return sets[text.size() % 2].accepts();
 }
 
-std::vector<std::uint32_t> code_points(std::string_view text) {
-  std::vector<std::uint32_t> points;
+std::pmr::vector<std::uint32_t> code_points(std::string_view text, std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::uint32_t> points(memory);
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<std::uint8_t>(text[i]);
     const std::size_t length = lead < 0x80                   ? 1
@@ -570,7 +571,7 @@ std::vector<std::uint32_t> code_points(std::string_view text) {
   return points;
 }
 
-void append_utf8(std::string& text, std::uint32_t point) {
+void append_utf8(std::pmr::string& text, std::uint32_t point) {
   const auto tail = [&](unsigned shift) { text += static_cast<char>(0x80U | ((point >> shift) & 0x3fU)); };
   if (point < 0x80) {
     text += static_cast<char>(point);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,7 @@ class RegularExpression {
   explicit RegularExpression(std::string_view pattern);
 
   /// The whole text, which is UTF-8, matches.
-  bool matches(std::string_view text) const;
+  bool matches(std::string_view text, std::pmr::memory_resource* memory) const;
 
   /// Code points from `first` to `second`.
   using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
@@ -36,7 +37,7 @@ class RegularExpression {
 };
 
 /// Code points of UTF-8; a byte that is not part of a character is U+FFFD.
-std::vector<std::uint32_t> code_points(std::string_view text);
-void append_utf8(std::string& text, std::uint32_t code_point);
+std::pmr::vector<std::uint32_t> code_points(std::string_view text, std::pmr::memory_resource* memory);
+void append_utf8(std::pmr::string& text, std::uint32_t code_point);
 
 }  // namespace tensorlint::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 #include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
@@ -26,7 +27,7 @@ void load_keys(const HostTensor& tensor, std::size_t first, std::size_t count, s
 /// NaN comes after all numbers, as numpy sorts it.
 bool is_less(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 bool is_less(std::int64_t a, std::int64_t b) { return a < b; }
-bool is_less(const std::string& a, const std::string& b) { return a < b; }
+bool is_less(std::string_view a, std::string_view b) { return a < b; }
 
 // --- TopK
 
@@ -148,8 +149,8 @@ struct Groups {
   std::vector<std::int64_t> group_of, first, count;
 };
 
-template <typename Key>
-Groups grouped(const std::vector<Key>& keys, std::size_t slices, bool sorted) {
+template <typename Keys>
+Groups grouped(const Keys& keys, std::size_t slices, bool sorted) {
   const std::size_t run = slices == 0 ? 0 : keys.size() / slices;
   const auto compare = [&](std::size_t a, std::size_t b) {
     for (std::size_t i = 0; i < run; ++i) {

@@ -3,6 +3,8 @@
 #include <cwctype>
 
 #include <algorithm>
+#include <functional>
+#include <memory_resource>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,17 +19,15 @@ namespace {
 
 void string_concat(Evaluation& e) {
   const BroadcastWalk walk = binary_operands(e);
-  const std::vector<std::string>&a = walk.operand(0).strings(), &b = walk.operand(1).strings();
-  std::vector<std::string>& to = e.result().mutable_strings();
-  // Strings double in a loop: what they take is not in the account of tensors.
-  std::uint64_t bytes = 0;
+  const Strings &a = walk.operand(0).strings(), &b = walk.operand(1).strings();
+  Strings& to = e.result().mutable_strings();
   walk.for_each_run([&](std::size_t first, std::size_t run, std::span<const std::size_t> from) {
-    for (std::size_t i = 0; i < run; ++i)
-      bytes += a[from[0] + (walk.varies(0) ? i : 0)].size() + b[from[1] + (walk.varies(1) ? i : 0)].size();
-    if (bytes > e.memory().limit())
-      e.fail("the strings pass the limit of {} bytes (--memory-limit)", e.memory().limit());
-    for (std::size_t i = 0; i < run; ++i)
-      to[first + i] = a[from[0] + (walk.varies(0) ? i : 0)] + b[from[1] + (walk.varies(1) ? i : 0)];
+    for (std::size_t i = 0; i < run; ++i) {
+      const std::pmr::string &begin = a[from[0] + (walk.varies(0) ? i : 0)],
+                             &end = b[from[1] + (walk.varies(1) ? i : 0)];
+      to[first + i].reserve(begin.size() + end.size());
+      to[first + i].append(begin).append(end);
+    }
   });
 }
 
@@ -43,9 +43,10 @@ class CaseMapping {
   CaseMapping& operator=(const CaseMapping&) = delete;
   ~CaseMapping() { freelocale(locale_); }
 
-  std::string mapped(const std::string& text, bool upper) const {
-    std::string result;
-    for (const std::uint32_t point : code_points(text)) {
+  std::pmr::string mapped(std::string_view text, bool upper, std::pmr::memory_resource* memory) const {
+    std::pmr::string result(memory);
+    result.reserve(text.size());
+    for (const std::uint32_t point : code_points(text, memory)) {
       const auto character = static_cast<wint_t>(point);
       append_utf8(result,
                   static_cast<std::uint32_t>(upper ? towupper_l(character, locale_) : towlower_l(character, locale_)));
@@ -71,19 +72,27 @@ void string_normalizer(Evaluation& e) {
   const std::string_view action = e.in().string_attribute("case_change_action", "NONE");
   const bool is_case_sensitive = e.in().int_attribute("is_case_sensitive", 0) != 0;
   const CaseMapping mapping;
-  const auto key = [&](const std::string& word) { return is_case_sensitive ? word : mapping.mapped(word, false); };
-  std::set<std::string> stopwords;
+  std::pmr::memory_resource* const memory = e.memory().resource();
+  std::pmr::set<std::pmr::string, std::less<>> stopwords(memory);
   if (const Attribute* const given = e.in().attribute("stopwords"))
-    for (const std::string_view word : given->strings) stopwords.insert(key(std::string(word)));
-  std::vector<std::string> kept;
-  for (const std::string& word : words.strings())
-    if (stopwords.empty() || !stopwords.contains(key(word)))
-      kept.push_back(action == "NONE" ? word : mapping.mapped(word, action == "UPPER"));
+    for (const std::string_view word : given->strings)
+      stopwords.insert(is_case_sensitive ? std::pmr::string(word, memory) : mapping.mapped(word, false, memory));
+  std::pmr::vector<std::string_view> kept(memory);
+  for (const std::string_view word : words.strings())
+    if (stopwords.empty() ||
+        !(is_case_sensitive ? stopwords.contains(word) : stopwords.contains(mapping.mapped(word, false, memory))))
+      kept.push_back(word);
   if (kept.empty()) kept.emplace_back();
   Extents extents = words.extents();
   extents.back() = static_cast<std::int64_t>(kept.size());
   if (extents.size() == 2) extents.front() = 1;
-  e.allocate(0, DType::kString, std::move(extents)).mutable_strings() = std::move(kept);
+  Strings& to = e.allocate(0, DType::kString, std::move(extents)).mutable_strings();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (action == "NONE")
+      to[i] = kept[i];
+    else
+      to[i] = mapping.mapped(kept[i], action == "UPPER", memory);
+  }
 }
 
 // --- StringSplit
@@ -91,29 +100,29 @@ void string_normalizer(Evaluation& e) {
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// At runs of white space, of which none begins or ends a part but the end of the last one where `most` splits are
-/// made.
-std::vector<std::string> split_at_space(std::string_view text, std::int64_t most) {
-  std::vector<std::string> parts;
-  for (;;) {
+/// made. Calls visit(i, part) for each part and returns how many there are.
+template <typename Visit>
+std::size_t split_at_space(std::string_view text, std::int64_t most, Visit visit) {
+  for (std::size_t count = 0;; ++count) {
     const auto begin = std::ranges::find_if_not(text, is_space);
     text.remove_prefix(static_cast<std::size_t>(begin - text.begin()));
-    if (text.empty()) return parts;
-    const bool is_last = most >= 0 && static_cast<std::int64_t>(parts.size()) == most;
+    if (text.empty()) return count;
+    const bool is_last = most >= 0 && static_cast<std::int64_t>(count) == most;
     const std::size_t length =
         is_last ? text.size() : static_cast<std::size_t>(std::ranges::find_if(text, is_space) - text.begin());
-    parts.emplace_back(text.substr(0, length));
+    visit(count, text.substr(0, length));
     text.remove_prefix(length);
   }
 }
 
-std::vector<std::string> split_at(std::string_view text, std::string_view delimiter, std::int64_t most) {
-  if (delimiter.empty()) return split_at_space(text, most);
-  std::vector<std::string> parts;
-  for (;;) {
-    const bool is_last = most >= 0 && static_cast<std::int64_t>(parts.size()) == most;
+template <typename Visit>
+std::size_t split_at(std::string_view text, std::string_view delimiter, std::int64_t most, Visit visit) {
+  if (delimiter.empty()) return split_at_space(text, most, visit);
+  for (std::size_t count = 0;; ++count) {
+    const bool is_last = most >= 0 && static_cast<std::int64_t>(count) == most;
     const std::size_t at = is_last ? std::string_view::npos : text.find(delimiter);
-    parts.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
+    visit(count, text.substr(0, at));
+    if (at == std::string_view::npos) return count + 1;
     text.remove_prefix(at + delimiter.size());
   }
 }
@@ -123,26 +132,27 @@ void string_split(Evaluation& e) {
   const HostTensor& texts = e.operand(0);
   const std::string_view delimiter = e.in().string_attribute("delimiter", "");
   const std::int64_t most = e.in().int_attribute("maxsplit", -1);
-  std::vector<std::vector<std::string>> all;
   std::size_t width = 0;
-  for (const std::string& text : texts.strings()) {
-    all.push_back(split_at(text, delimiter, most));
-    width = std::max(width, all.back().size());
-  }
+  for (const std::string_view text : texts.strings())
+    width = std::max(width, split_at(text, delimiter, most, [](std::size_t, std::string_view) {}));
   Extents extents = texts.extents();
   extents.push_back(static_cast<std::int64_t>(width));
-  std::vector<std::string>& parts = e.allocate(0, DType::kString, std::move(extents)).mutable_strings();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    std::ranges::move(all[i], parts.begin() + static_cast<std::ptrdiff_t>(i * width));
-  if (!e.wants(1)) return;
-  std::ranges::transform(all, e.result(1).as_mutable<std::int64_t>().begin(),
-                         [](const auto& each) { return static_cast<std::int64_t>(each.size()); });
+  Strings& parts = e.allocate(0, DType::kString, std::move(extents)).mutable_strings();
+  const std::span<std::int64_t> counts =
+      e.wants(1) ? e.result(1).as_mutable<std::int64_t>() : std::span<std::int64_t>();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::size_t count = split_at(texts.strings()[i], delimiter, most,
+                                       [&](std::size_t k, std::string_view part) { parts[i * width + k] = part; });
+    if (!counts.empty()) counts[i] = static_cast<std::int64_t>(count);
+  }
 }
 
 void regex_full_match(Evaluation& e) {
   const RegularExpression expression(e.in().string_attribute("pattern", ""));
   std::ranges::transform(e.operand(0).strings(), e.result().as_mutable<std::uint8_t>().begin(),
-                         [&](const std::string& text) { return static_cast<std::uint8_t>(expression.matches(text)); });
+                         [&, memory = e.memory().resource()](std::string_view text) {
+                           return static_cast<std::uint8_t>(expression.matches(text, memory));
+                         });
 }
 
 const RegisterEvaluators kStrings{
