@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace tensorlint::losses {
@@ -20,6 +21,9 @@ constexpr std::array kScores{-2.5, -0.7, -0.1, 0.1, 0.7, 2.5};
 constexpr double kCosine = 0.38;
 constexpr std::array kPositive{1e-2, 1.0, 1e2, 1e4};
 constexpr std::array kProbabilities{0.05, 0.3, 0.6, 0.95};
+/// Where tanh has rounded to its limits, other than an exponential, and softmax has given all to one class.
+constexpr std::array kSaturated{-20.0, -0.7, 0.7, 20.0};
+constexpr std::array kCertainProbabilities{0.3, 0.6, 1.0};
 constexpr std::array kAnything{-1e4, -1.0, 0.5, 1e4};
 /// What masks, labels and weights are.
 constexpr std::array kLabels{0.3, 0.5, 1.0};
@@ -103,6 +107,7 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
     if (expressions_.normalised(value) || opcode == Opcode::kSigmoid) {
       const auto softmax = expressions_.normalised(value);
       leaf.kind = softmax && softmax->logarithm ? LeafKind::kOther : LeafKind::kProbability;
+      leaf.normaliser = node;
       return leaf;
     }
     if (picks(node) || opcode == Opcode::kCast) {
@@ -113,6 +118,12 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
       leaf.kind = opcode == Opcode::kReduceMin ? LeafKind::kLeast : LeafKind::kGreatest;
       value = expressions_.operand(node, 0);
       continue;
+    }
+    if (opcode == Opcode::kReduceSum) {
+      if (const ValueId picked = picked_by_one_hot(expressions_.operand(node, 0)); picked != ValueId::kAbsent) {
+        value = picked;
+        continue;
+      }
     }
     if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) {
       const Reach inner = of(expressions_.operand(node, 0));
@@ -185,6 +196,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
     if (leaf.kind == LeafKind::kOther && comes_from_layer(parts[i].value)) follows_all = false;
     (is_score ? scores : others).push_back(leaf);
     if (is_score || reach.layer == NodeId::kNone) reach.layer = leaf.layer;
+    if (leaf.normaliser != NodeId::kNone) reach.normaliser = leaf.normaliser;
     sums = sums || leaf.is_sum;
   }
   for (const Leaf& leaf : scores) reach.layer = leaf.layer;
@@ -199,6 +211,7 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       reach.is_share = true;
   if (!follows_all || scores.size() > kMaxScores || others.size() > 4) return reach;
   const auto is_data = [&](const Leaf& leaf) { return leaf.kind == LeafKind::kOther; };
+  std::span<const double> free = kScores;
   const auto numbers_of = [&](const Leaf& leaf, std::optional<double> data) -> std::vector<double> {
     if (leaf.kind == LeafKind::kPositive) return {kPositive.begin(), kPositive.end()};
     if (leaf.kind == LeafKind::kProbability) return {kProbabilities.begin(), kProbabilities.end()};
@@ -207,6 +220,9 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
     if (data) return {*data};
     if (range.lo >= 0) return {kPositive.begin(), kPositive.end()};
     return {kAnything.begin(), kAnything.end()};
+  };
+  const auto numbers_free = [&](const Leaf& leaf) -> std::span<const double> {
+    return leaf.kind == LeafKind::kProbability ? std::span<const double>(kCertainProbabilities) : free;
   };
   double lowest = HUGE_VAL;
   std::vector<Formula::Assignment> given(scores.size() + others.size());
@@ -218,12 +234,16 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       numbers.push_back(numbers_of(leaf, data));
       others_combined *= numbers.back().size();
     }
-    for (std::size_t i = 0; i < scores.size(); ++i) combinations *= kScores.size();
+    for (std::size_t i = 0; i < scores.size(); ++i) combinations *= numbers_free(scores[i]).size();
     analysis.facts().meter().charge(combinations * others_combined * parts.size() / 8);
     for (std::size_t at = 0; at < combinations; ++at) {
       std::size_t rest = at;
-      for (std::size_t i = 0; i < scores.size(); ++i, rest /= kScores.size())
-        given[i] = {scores[i].part, (scores[i].is_share ? kCosine : 1) * kScores[rest % kScores.size()]};
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        const auto numbers_of_score = numbers_free(scores[i]);
+        const double number = numbers_of_score[rest % numbers_of_score.size()];
+        rest /= numbers_of_score.size();
+        given[i] = {scores[i].part, (scores[i].is_share ? kCosine : 1) * number};
+      }
       // The largest of some scores is not below one of them.
       const auto is_ordered = [&](std::size_t i, std::size_t k) {
         if (scores[i].layer != scores[k].layer) return true;
@@ -250,15 +270,22 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
       if (defined) found(low, high);
     }
   };
+  bool zero = false, above_zero = false;
+  const auto look_for_zero = [&](double high) {
+    zero = zero || high <= 0;
+    above_zero = above_zero || high > 0;
+  };
   // What is divided by a length is as small as the length is large.
   const double clearly = reach.is_share ? 0 : kClearly;
   scan(std::nullopt, [&](double low, double high) {
     lowest = std::min(lowest, low);
     if (scores.empty()) return;
+    look_for_zero(high);
     reach.negative = reach.negative || high < -clearly;
     reach.positive = reach.positive || low > clearly;
     reach.beyond_one = reach.beyond_one || high < -1 - kClearly || low > 1 + kClearly;
   });
+  reach.comes_to_zero = zero && above_zero;
   reach.may_be_negative = reach.negative;
   reach.may_be_positive = reach.positive;
   if (!scores.empty() && std::ranges::any_of(others, is_data))
@@ -267,11 +294,40 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
         reach.may_be_negative = reach.may_be_negative || high < -clearly;
         reach.may_be_positive = reach.may_be_positive || low > clearly;
       });
+  if (!reach.negative) {
+    // Probabilities are free as well.
+    const auto probabilities =
+        std::ranges::stable_partition(others, [](const Leaf& leaf) { return leaf.kind != LeafKind::kProbability; });
+    scores.insert(scores.end(), probabilities.begin(), probabilities.end());
+    others.erase(probabilities.begin(), others.end());
+    zero = above_zero = false;
+    free = kSaturated;
+    // An exporter writes a loss of scores with 1 - sigmoid: nothing of that is the program's.
+    const bool has_sigmoid = std::ranges::any_of(
+        parts, [&](const Formula::Part& part) { return expressions_.op(part.node) == Opcode::kSigmoid; });
+    if (!has_sigmoid && !scores.empty() && scores.size() <= kMaxScores)
+      scan(kLabels[1], [&](double, double high) { look_for_zero(high); });
+    reach.saturates_at_zero = zero && above_zero;
+  }
   reach.negative = reach.negative && fact.range.lo < 0;
   reach.may_be_negative = reach.may_be_negative && fact.range.lo < 0;
   reach.never_negative = reach.never_negative || (lowest >= 0 && lowest < HUGE_VAL);
   reach.sums_cross_zero = sums && reach.may_be_negative && reach.may_be_positive;
   return reach;
+}
+
+ValueId ScoreValues::picked_by_one_hot(ValueId summed) const {
+  const NodeId product = expressions_.producer(summed);
+  if (expressions_.op(product) != Opcode::kMul) return ValueId::kAbsent;
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    const ValueId shares = expressions_.operand(product, side);
+    const NodeId chooses = expressions_.producer(expressions_.source(expressions_.operand(product, 1 - side)));
+    const auto softmax = expressions_.normalised(shares);
+    if (!softmax || softmax->logarithm || chooses == NodeId::kNone) continue;
+    if (expressions_.op(chooses) == Opcode::kOneHot || dataflow::is_equality(expressions_.entry(chooses)))
+      return shares;
+  }
+  return ValueId::kAbsent;
 }
 
 /// A layer is among what the value is computed from, or too much is.

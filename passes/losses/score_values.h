@@ -23,6 +23,10 @@ class ScoreValues {
     bool may_be_negative = false, may_be_positive = false;
     /// Both, and that by adding scores up.
     bool sums_cross_zero = false;
+    /// Exactly 0 or below for some scores and any data, and above 0 for others; at scores that are not large, or only
+    /// where a squashing function gives its limit.
+    bool comes_to_zero = false, saturates_at_zero = false;
+    NodeId normaliser = NodeId::kNone;  ///< what makes probabilities that it is computed from
     /// All that it is computed from is followed, and nothing of it is negative.
     bool never_negative = false;
     bool is_share = false;         ///< divided by a norm or a sum of positive numbers on the way
@@ -38,12 +42,14 @@ class ScoreValues {
   struct Leaf {
     std::size_t part = 0;
     LeafKind kind = LeafKind::kOther;
-    NodeId layer = NodeId::kNone;
+    NodeId layer = NodeId::kNone, normaliser = NodeId::kNone;
     bool is_sum = false, is_share = false;
   };
 
   Reach evaluate(ValueId value);
   Leaf read_leaf(ValueId value);
+  /// The probabilities that a sum over the classes picks one of, by a one-hot factor; kAbsent for any other sum.
+  ValueId picked_by_one_hot(ValueId summed) const;
   dataflow::ElementUse use_of(NodeId node) const;
   bool picks(NodeId node) const;
   bool is_layer(NodeId node) const;

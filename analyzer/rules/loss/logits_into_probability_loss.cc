@@ -291,7 +291,10 @@ class LogitsIntoProbabilityLoss : public Rule {
           call.analysis().fact(value).range.lo < 0)
         return true;
     }
-    return false;
+    // With a bias that is negative somewhere, it is no mixture.
+    const Operand weights = call.operand(1), bias = call.operand(2);
+    return weights.present() && bias.present() && is_parameter(call.analysis(), weights.value()) &&
+           is_parameter(call.analysis(), bias.value()) && bias.fact().range.lo < 0;
   }
 
   /// A training step may get its weights as inputs: a matrix of known extents, next to data that are a graph's input

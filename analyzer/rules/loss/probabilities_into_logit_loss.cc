@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
@@ -89,15 +91,23 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     const NodeCall call(analysis, source);
     // LogSoftmax is left as it is by a second one; Softmax and Sigmoid are not.
     const auto softmax = expressions.normalised(call.result());
-    if (!call.is(ops::Opcode::kSigmoid) && (!softmax || softmax->logarithm)) return;
+    if (softmax ? softmax->logarithm
+                : !call.is(ops::Opcode::kSigmoid) && !is_written_sigmoid(expressions, call.result()))
+      return;
+    const bool is_written = !softmax && !call.is(ops::Opcode::kSigmoid);
     const ValueId before = softmax ? softmax->scores : call.operand(0).value();
     const Operand prediction(analysis, scores);
-    out.report(loss.anchor, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
-                                        ops::to_text(loss.kind), normaliser, prediction.name(), call.op_name()))
-        .note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()))
-        .fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()), findings::Applicability::kUnsafe,
-             scores == loss.prediction && call.operand(0).value() == before ? hand_over(analysis, loss, call)
-                                                                            : std::vector<GraphEdit>{});
+    FindingBuilder finding =
+        out.report(loss.anchor, fmt::format("{} applies {} to {}, which {} has already turned into probabilities",
+                                            ops::to_text(loss.kind), normaliser, prediction.name(), call.op_name()));
+    finding.note_at(source, fmt::format("{} becomes probabilities here", Operand(analysis, call.result()).name()));
+    if (is_written) {
+      finding.fix("pass the scores to the loss, without the sigmoid that is written out");
+      return;
+    }
+    finding.fix(fmt::format("pass {} to the loss", Operand(analysis, before).name()), findings::Applicability::kUnsafe,
+                scores == loss.prediction && call.operand(0).value() == before ? hand_over(analysis, loss, call)
+                                                                               : std::vector<GraphEdit>{});
   }
 
   /// Probabilities by division: what is never negative, over its own sum.
@@ -246,10 +256,37 @@ class ProbabilitiesIntoLogitLoss : public Rule {
       const bool scales = (opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) && is_scale(1);
       const bool passes = scales || moves_elements(opcode) || opcode == ops::Opcode::kCast ||
                           opcode == ops::Opcode::kDropout || opcode == ops::Opcode::kClip;
-      if (!passes) return opcode == ops::Opcode::kSigmoid || expressions.normalised(value) ? node : NodeId::kNone;
+      if (!passes)
+        return opcode == ops::Opcode::kSigmoid || expressions.normalised(value) ||
+                       is_written_sigmoid(expressions, value)
+                   ? node
+                   : NodeId::kNone;
       value = expressions.operand(node, 0);
     }
     return NodeId::kNone;
+  }
+
+  /// 1 / (1 + exp(-x)) in any spelling: some value that it is computed from gives what a sigmoid of it gives.
+  static bool is_written_sigmoid(const losses::Expressions& expressions, ValueId value) {
+    const ops::Opcode opcode = expressions.op_of(value);
+    const ops::OpEntry* entry = expressions.entry(expressions.producer(value));
+    const bool may_be =
+        opcode == ops::Opcode::kDiv || (opcode == ops::Opcode::kOther && has_trait(entry, ops::OpTrait::kElementwise));
+    if (!may_be) return false;
+    const losses::Formula formula(expressions, value);
+    constexpr std::array kPoints{-2.0, 0.5, 3.0};
+    constexpr double kSame = 1e-9;
+    for (std::size_t i = 0; i + 1 < formula.parts().size(); ++i) {
+      if (formula.parts()[i].kind == losses::Formula::PartKind::kConstant) continue;
+      bool same = true;
+      for (std::size_t point = 0; point < kPoints.size() && same; ++point)
+        for (int variant = 0; variant < 2 && same; ++variant) {
+          const losses::Formula::Assignment given[] = {{i, kPoints[point]}};
+          same = std::abs(formula.evaluate(given, variant) - 1 / (1 + std::exp(-kPoints[point]))) < kSame;
+        }
+      if (same) return true;
+    }
+    return false;
   }
 
   static constexpr int kMaxSteps = 64;

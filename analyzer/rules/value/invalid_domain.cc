@@ -2,9 +2,16 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/dataflow/picked_elements.h"
+#include "passes/losses/expressions.h"
+#include "passes/losses/formula.h"
+#include "passes/losses/score_values.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -13,7 +20,8 @@ class InvalidDomain : public Rule {
  public:
   InvalidDomain()
       : Rule({"TL-V504", "invalid-domain", "value", findings::Severity::kError,
-              "a value for which the operator is not defined"}) {}
+              "a value for which the operator is not defined"},
+             {passes::Pass::kLosses}) {}
 
   Specificity match(const ViolationCase& violation) const override {
     return violation.kind() == ops::ConstraintKind::kDomain ? Specificity::kGeneric : Specificity::kNone;
@@ -27,17 +35,37 @@ class InvalidDomain : public Rule {
   }
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
-    return opcode_of(entry) == ops::Opcode::kLog || opcode_of(entry) == ops::Opcode::kDiv;
+    const ops::Opcode opcode = opcode_of(entry);
+    return opcode == ops::Opcode::kLog || opcode == ops::Opcode::kDiv || opcode == ops::Opcode::kMul;
+  }
+
+  /// Logarithms of what scores of a layer come to, where that is 0 for some of them.
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    const std::vector<ValueId> outputs = one_float_outputs(analysis);
+    if (outputs.empty()) return;
+    const losses::Expressions expressions(analysis);
+    losses::ScoreValues scores(expressions);
+    std::set<NodeId> seen;
+    for (const losses::LossSite& loss : view.losses()) seen.insert(loss.nodes.begin(), loss.nodes.end());
+    for (const ValueId output : outputs)
+      for (const NodeId logarithm : summed_logarithms(expressions, output))
+        if (seen.insert(logarithm).second) check_zero(scores, expressions, logarithm, out);
   }
 
   /// What inference does not find: numbers at the edge of the domain that the program itself makes.
   void check(const NodeCall& call, Reporter& out) const override {
+    if (call.is(ops::Opcode::kMul)) {
+      check_infinite_constant(call, out);
+      return;
+    }
     const std::size_t side = call.is(ops::Opcode::kLog) ? 0 : 1;
     const Operand operand = call.operand(side);
     if (!operand.present() || call.result() == ValueId::kAbsent || operand.taint().has(Aspect::kValue) ||
         call.analysis().has_failed(call.id()))
       return;
     if (side == 1) {
+      check_zero_constant(call, out);
       check_empty_selection(call, out);
     } else {
       check_half(call, out);
@@ -60,6 +88,92 @@ class InvalidDomain : public Rule {
 
   static bool passes_elements(const NodeCall& call) {
     return dataflow::element_use(call.analysis(), call.id()) == dataflow::ElementUse::kPicks;
+  }
+
+  /// A constant of a program of its own, not one that hides scores: floats, of which one is `extreme` and not all are.
+  static bool is_constant_with(const Operand& operand, const NodeCall& call, double extreme) {
+    if (!operand.present() || operand.taint().has(Aspect::kValue) || operand.fact().kind != ValueKind::kTensor ||
+        !operand.fact().dtypes.proves(DTypeSet::floats()))
+      return false;
+    const Range& range = operand.fact().range;
+    const double end = extreme > 0 ? range.hi : range.lo, other = extreme > 0 ? range.lo : range.hi;
+    if (range.nan || end != extreme || other == extreme || !std::isfinite(other)) return false;
+    const NodeId maker = producer_of(operand, call.model());
+    const Value& value = call.model().value(operand.value());
+    if (maker == NodeId::kNone ? value.initializer == nullptr
+                               : !NodeCall(call.analysis(), maker).is(ops::Opcode::kConstant))
+      return false;
+    const Content* content = call.facts().content(operand.fact().content);
+    if (content == nullptr || content->floats.empty()) return false;
+    bool found = false;
+    for (std::size_t i = 0; i < content->floats.size(); ++i) found = found || content->floats[i] == extreme;
+    if (!found || one_float_outputs(call.analysis()).empty()) return false;
+    for (const NodeId user : call.analysis().users(call.result()))
+      if (NodeCall(call.analysis(), user).is(ops::Opcode::kWhere)) return false;
+    return true;
+  }
+
+  /// A quotient by 0 that an exporter has already computed.
+  static void check_infinite_constant(const NodeCall& call, Reporter& out) {
+    if (call.result() == ValueId::kAbsent) return;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+      if (is_constant_with(call.operand(side), call, HUGE_VAL)) {
+        out.report(findings::Severity::kWarning, call.id(),
+                   fmt::format("{} by {}, one of whose numbers is infinity", call.op_name(), call.operand(side).name()))
+            .fix(
+                "look for a division by 0 among the constants, such as the logarithm of 1 for the first of some ranks");
+        return;
+      }
+  }
+
+  static void check_zero_constant(const NodeCall& call, Reporter& out) {
+    if (!is_constant_with(call.operand(1), call, 0) || !call.operand(1).fact().dtypes.proves(DTypeSet::floats()))
+      return;
+    out.report(findings::Severity::kWarning, call.id(),
+               fmt::format("{} by {}, one of whose numbers is 0", call.op_name(), call.operand(1).name()))
+        .fix("count from 1, or add a small number to the divisor");
+  }
+
+  static void check_zero(losses::ScoreValues& scores, const losses::Expressions& expressions, NodeId logarithm,
+                         Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Operand operand = NodeCall(analysis, logarithm).operand(0);
+    if (!operand.present() || operand.taint().has(Aspect::kValue)) return;
+    const ValueId result = expressions.result(logarithm);
+    if (result == ValueId::kAbsent || is_clamped(analysis, result)) return;
+    const losses::ScoreValues::Reach reach = scores.of(operand.value());
+    if (reach.negative || (!reach.comes_to_zero && !reach.saturates_at_zero)) return;
+    const NodeId source = reach.layer != NodeId::kNone ? reach.layer : reach.normaliser;
+    if (source == NodeId::kNone || is_chosen_by_operand(expressions, logarithm)) return;
+    const std::string_view origin = NodeCall(analysis, source).op_name();
+    out.report(findings::Severity::kWarning, logarithm,
+               fmt::format("logarithm of {}, which is 0 for some scores: -infinity", operand.name()))
+        .certainty(ops::Certainty::kMay, reach.comes_to_zero
+                                             ? fmt::format("scores for which {} is 0", operand.name())
+                                             : fmt::format("a score so large that {} rounds to 0", operand.name()))
+        .note_at(source, source == reach.layer ? fmt::format("the output of {} may have any value", origin)
+                                               : fmt::format("{} makes probabilities here, up to 1", origin))
+        .fix("keep the operand above 0, as with Softplus for Relu, or a Clip or summand of 1e-6");
+  }
+
+  /// A Where that asks the operand takes something else where it is 0.
+  static bool is_chosen_by_operand(const losses::Expressions& expressions, NodeId logarithm) {
+    const losses::Formula operand(expressions, expressions.operand(logarithm, 0));
+    ValueId value = expressions.result(logarithm);
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const auto users = expressions.users(value);
+      if (users.size() != 1) return false;
+      const NodeId user = users.front();
+      if (expressions.op(user) == ops::Opcode::kWhere) {
+        const losses::Formula condition(expressions, expressions.operand(user, 0));
+        if (!condition.is_complete()) return true;
+        for (const losses::Formula::Part& part : condition.parts())
+          for (const losses::Formula::Part& known : operand.parts())
+            if (part.kind != losses::Formula::PartKind::kConstant && part.value == known.value) return true;
+      }
+      value = expressions.result(user);
+    }
+    return false;
   }
 
   /// The value before it was moved and cast.

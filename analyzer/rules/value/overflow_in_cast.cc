@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
+#include <optional>
 
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -33,6 +36,7 @@ class OverflowInCast : public Rule {
     const auto dtype = target.single();
     if (dtype == DType::kFloat16 && fact.dtypes.proves(DTypeSet::floats())) check_mask(call, out);
     if (fact.kind != ValueKind::kTensor || !dtype || !target.proves(DTypeSet::integers())) return;
+    if (check_classes(call, *dtype, out)) return;
     const Range& range = fact.range;
     // Infinities stand in masks on purpose; lo > hi: there are no elements.
     if (!std::isfinite(range.lo) || !std::isfinite(range.hi) || range.lo > range.hi) return;
@@ -66,6 +70,72 @@ class OverflowInCast : public Rule {
           .fix("use a number that float16 has: at most 65504");
       return;
     }
+  }
+
+  /// Labels in a byte where there are more classes than the byte has numbers for: those classes never come up.
+  static bool check_classes(const NodeCall& call, DType narrow, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const Fact& given = call.operand(0).fact();
+    const Range fits = range_of(DTypeSet(narrow));
+    constexpr double kLargestByte = 255;
+    if (fits.hi > kLargestByte || !given.dtypes.proves(DTypeSet::integers()) || given.range.hi <= fits.hi) return false;
+    ValueId labels = call.result();
+    constexpr int kMaxMoves = 6;
+    for (int step = 0; step < kMaxMoves && labels != ValueId::kAbsent; ++step) {
+      ValueId moved = ValueId::kAbsent;
+      for (const NodeId user : analysis.users(labels)) {
+        const NodeCall use(analysis, user);
+        const auto last = last_class(use, labels);
+        if (last && static_cast<double>(*last) > fits.hi) {
+          out.report(call.id(), fmt::format("class {} of {} does not fit {}, which holds {}", *last,
+                                            call.operand(0).name(), to_text(narrow), fits.to_text()))
+              .note_at(user, fmt::format("used as one of {} classes here", *last + 1))
+              .fix("keep the labels in int64");
+          return true;
+        }
+        if (moves_elements(opcode_of(use.entry())) || use.is(ops::Opcode::kCast)) moved = use.result();
+      }
+      labels = moved;
+    }
+    return false;
+  }
+
+  /// The number of the last class, where a node takes `labels` for classes: it compares them with 0, 1, 2, ..., makes
+  /// them one-hot, or is a loss.
+  static std::optional<std::int64_t> last_class(const NodeCall& use, ValueId labels) {
+    const dataflow::Analysis& analysis = use.analysis();
+    const auto extent = [&](const Operand& operand, std::size_t axis) -> std::optional<std::int64_t> {
+      if (!operand.present() || operand.fact().kind != ValueKind::kTensor || operand.fact().shape == ShapeId::kUnranked)
+        return std::nullopt;
+      const auto dims = analysis.facts().dims_of(operand.fact().shape);
+      return axis < dims.size() ? analysis.facts().dims().as_constant(dims[axis]) : std::nullopt;
+    };
+    if (use.entry() != nullptr && use.entry()->loss() && takes_class_indices(*use.entry()->loss()) &&
+        use.operand(1).value() == labels) {
+      const auto classes = extent(use.operand(0), 1);
+      return classes ? std::optional(*classes - 1) : std::nullopt;
+    }
+    if (use.is(ops::Opcode::kOneHot) && use.operand(0).value() == labels && use.operand(1).present()) {
+      const Range& depth = use.operand(1).fact().range;
+      constexpr double kMostClasses = 1e9;
+      if (depth.lo == depth.hi && depth.lo > 0 && depth.lo < kMostClasses)
+        return static_cast<std::int64_t>(depth.lo) - 1;
+      return std::nullopt;
+    }
+    if (!dataflow::is_equality(use.entry())) return std::nullopt;
+    const Operand other = use.operand(use.operand(0).value() == labels ? 1 : 0);
+    if (!other.present() || other.taint().has(Aspect::kValue)) return std::nullopt;
+    const Range& range = other.fact().range;
+    // As many elements as numbers.
+    const auto dims = other.fact().kind == ValueKind::kTensor && other.fact().shape != ShapeId::kUnranked
+                          ? analysis.facts().dims_of(other.fact().shape).size()
+                          : 0;
+    for (std::size_t axis = 0; axis < dims; ++axis) {
+      const auto classes = extent(other, axis);
+      if (classes && *classes > 1 && range.lo == 0 && range.hi == static_cast<double>(*classes - 1))
+        return *classes - 1;
+    }
+    return std::nullopt;
   }
 
   /// One number that is finite and infinite in float16: what becomes of it in a mask.

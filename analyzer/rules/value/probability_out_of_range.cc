@@ -83,6 +83,13 @@ class ProbabilityOutOfRange : public Rule {
       return std::min(no, yes) >= -kOff && std::max(no, yes) <= 1 + kOff;
     };
     const double no = at(0), yes = at(1);
+    // Chosen and not multiplied: what a picture of bytes has.
+    constexpr double kNoProbability = 1.5;
+    const ops::Opcode made = expressions.op_of(expressions.source(loss.target));
+    if (made == ops::Opcode::kWhere && no == 0 && yes > kNoProbability && target.fact().range == Range{0, yes, false}) {
+      say(fmt::format("is 0 or {:.4g}", yes));
+      return;
+    }
     // Without an offset it is a weight.
     if (!std::isfinite(no) || !std::isfinite(yes) || std::abs(no) < kOff || no == yes) return;
     if (is_truth ? fits(kCustoms[0]) : std::ranges::any_of(kCustoms, fits)) return;

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
+
+namespace tensorlint::rules {
+namespace {
+
+class QuotientAlwaysZero : public Rule {
+ public:
+  QuotientAlwaysZero()
+      : Rule({"TL-V507", "quotient-always-zero", "value", findings::Severity::kWarning,
+              "a division of integers, used as a number, of which nothing is left"}) {}
+
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return opcode_of(entry) == ops::Opcode::kDiv;
+  }
+
+  /// Index arithmetic of inference models divides in vain where an extent is 1; only what a loss is computed from
+  /// has to vary.
+  void check(const NodeCall& call, Reporter& out) const override {
+    const Operand above = call.operand(0), below = call.operand(1);
+    if (!above.present() || !below.present() || call.result() == ValueId::kAbsent ||
+        above.taint().has(Aspect::kValue) || below.taint().has(Aspect::kValue))
+      return;
+    const Operand counted = source(above, call);
+    if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call) ||
+        one_float_outputs(call.analysis()).empty() || !becomes_float(call))
+      return;
+    if (const Operand sum = summed(below, call); sum.present() && sum.value() == counted.value()) {
+      const std::string name = counted.name();
+      out.report(call.id(),
+                 fmt::format("integer division of {} by its own sum is 0, unless one element is all of it", name))
+          .note_at(call.model().value(source(below, call).value()).producer, "the sum comes from here")
+          .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", name));
+      return;
+    }
+    const Range& divisor = below.fact().range;
+    if (divisor.lo != divisor.hi || divisor.nan || !(divisor.lo >= 1)) return;
+    const auto indexed = smallest_extent(counted, call);
+    if (!indexed || static_cast<double>(indexed->extent) > divisor.lo) return;
+    out.report(call.id(), fmt::format("integer division of {} by {} is always 0: {} is an index below {}", above.name(),
+                                      divisor.lo, counted.name(), indexed->extent))
+        .note_at(indexed->node, "used as an index here")
+        .fix("divide floating-point numbers, with /");
+  }
+
+ private:
+  static constexpr int kMaxSteps = 8;
+
+  static bool moves(const NodeCall& call) {
+    return dataflow::element_use(call.analysis(), call.id()) == dataflow::ElementUse::kPicks &&
+           !call.is(ops::Opcode::kGather) && !call.is(ops::Opcode::kGatherElements);
+  }
+
+  /// The value before it was moved, cast and kept from 0.
+  static Operand source(Operand operand, const NodeCall& call) {
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = call.model().value(operand.value()).producer;
+      if (node == NodeId::kNone) break;
+      const NodeCall before(call.analysis(), node);
+      const bool keeps = moves(before) || before.is(ops::Opcode::kCast) || before.is(ops::Opcode::kClip);
+      if (!keeps || !before.operand(0).present()) break;
+      operand = before.operand(0);
+    }
+    return operand;
+  }
+
+  /// What the value is the sum of; not present where it is none.
+  static Operand summed(const Operand& operand, const NodeCall& call) {
+    const Operand sum = source(operand, call);
+    const NodeId node = call.model().value(sum.value()).producer;
+    if (node == NodeId::kNone) return {call.analysis(), ValueId::kAbsent};
+    const NodeCall adds(call.analysis(), node);
+    if (!adds.is(ops::Opcode::kReduceSum) || !adds.operand(0).present()) return {call.analysis(), ValueId::kAbsent};
+    return source(adds.operand(0), call);
+  }
+
+  static bool cuts_fraction(const NodeCall& call) {
+    if (call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers())) return true;
+    const auto users = call.analysis().users(call.result());
+    return !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
+      return NodeCall(call.analysis(), user).is(ops::Opcode::kRound);
+    });
+  }
+
+  /// A cast after the fraction was cut off makes it a number among others.
+  static bool becomes_float(const NodeCall& call) {
+    constexpr std::size_t kMaxValues = 24;
+    const dataflow::Analysis& analysis = call.analysis();
+    std::vector<ValueId> values{call.result()};
+    for (std::size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i)
+      for (const NodeId user : analysis.users(values[i])) {
+        const NodeCall use(analysis, user);
+        if (use.result() == ValueId::kAbsent || std::ranges::find(values, use.result()) != values.end()) continue;
+        const bool casts = use.is(ops::Opcode::kCast);
+        const bool given_integers = analysis.fact(values[i]).dtypes.proves(DTypeSet::integers());
+        if (casts && given_integers && analysis.fact(use.result()).dtypes.proves(DTypeSet::floats())) return true;
+        if (casts || moves(use) || use.is(ops::Opcode::kRound) || use.is(ops::Opcode::kSub) ||
+            use.is(ops::Opcode::kWhere))
+          values.push_back(use.result());
+      }
+    return false;
+  }
+
+  struct Indexed {
+    NodeId node;
+    std::int64_t extent;
+  };
+
+  /// The shortest axis that the value is an index of.
+  static std::optional<Indexed> smallest_extent(const Operand& index, const NodeCall& call) {
+    const dataflow::Analysis& analysis = call.analysis();
+    constexpr std::size_t kMaxValues = 8;
+    std::vector<ValueId> values{index.value()};
+    std::optional<Indexed> found;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : analysis.users(values[i])) {
+        const NodeCall use(analysis, user);
+        if (moves(use) && use.operand(0).value() == values[i] && use.result() != ValueId::kAbsent &&
+            values.size() < kMaxValues)
+          values.push_back(use.result());
+        if (!use.is(ops::Opcode::kGather) && !use.is(ops::Opcode::kGatherElements)) continue;
+        const Operand data = use.operand(0);
+        if (!data.present() || use.operand(1).value() != values[i] || data.fact().kind != ValueKind::kTensor ||
+            data.fact().shape == ShapeId::kUnranked)
+          continue;
+        const auto dims = analysis.facts().dims_of(data.fact().shape);
+        const Attribute* given = use.attribute("axis");
+        const auto rank = static_cast<std::int64_t>(dims.size());
+        std::int64_t axis = given == nullptr ? 0 : given->i;
+        if (axis < -rank || axis >= rank) continue;
+        if (axis < 0) axis += rank;
+        const auto extent = analysis.facts().dims().as_constant(dims[static_cast<std::size_t>(axis)]);
+        if (extent && (!found || *extent < found->extent)) found = Indexed{user, *extent};
+      }
+    return found;
+  }
+};
+
+const RegisterRule<QuotientAlwaysZero> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
