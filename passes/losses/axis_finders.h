@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ class BatchMixing {
  public:
   explicit BatchMixing(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
   std::optional<AxisMistake> at(NodeId node);
+  /// What keeps only one sign of the value, less another one or a number.
+  NodeId hinge_after(ValueId sum, bool is_compared = false) const;
 
  private:
   std::optional<AxisMistake> cumulative(NodeId node);
@@ -30,13 +33,40 @@ class BatchMixing {
   NodeId joins_samples(ValueId number, ValueId data) const;
   std::pair<AxisFate, NodeId> contraction_after(ValueId value, std::size_t batch) const;
   bool is_summed_up_as_it_is(ValueId value) const;
-  NodeId hinge_after(ValueId sum) const;
   bool is_distance_or_product(NodeId sum) const;
+  bool is_picked_logarithm(ValueId value) const;
   bool saturates(NodeId node) const;
 
   const LossCone& cone_;
   const Expressions& expressions_;
   std::optional<bool> is_in_sequence_;
+};
+
+/// Numbers that sum up a whole batch, where a number of each sample is needed, and layers whose steps are the samples.
+class BatchTotals {
+ public:
+  BatchTotals(const LossCone& cone, const BatchMixing& mixing)
+      : cone_(cone), expressions_(cone.expressions()), mixing_(mixing) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> weighed(NodeId node);
+  std::optional<AxisMistake> projected(NodeId node);
+  std::optional<AxisMistake> best_of_totals(NodeId node);
+  std::optional<AxisMistake> margin_of_norms(NodeId node);
+  std::optional<AxisMistake> compared_norm(NodeId node);
+  std::optional<AxisMistake> expectation(NodeId node);
+  std::optional<AxisMistake> recurrence(NodeId node);
+  bool is_data(ValueId value) const;
+  bool has_long_batch(ValueId value) const;
+  NodeId total_of(ValueId value) const;
+  bool is_summed_up(ValueId value, bool in_proportion) const;
+  bool terms_of(ValueId value, std::vector<std::pair<ValueId, ValueId>>& terms) const;
+  ValueId squared(ValueId value) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+  const BatchMixing& mixing_;
 };
 
 /// How probabilities are read: along the axis along which they add up to 1, or along another one.
@@ -60,6 +90,7 @@ class SoftmaxUse {
   std::optional<AxisMistake> follow(const Normalised& softmax, const Reading& from);
   std::optional<AxisMistake> selected(const Normalised& softmax, const Reading& reading, NodeId user);
   std::optional<AxisMistake> selected_by_stride(const Normalised& softmax, const Reading& reading, NodeId user) const;
+  std::optional<AxisMistake> selected_of_classes_first(const Normalised& softmax, NodeId view) const;
   std::optional<AxisMistake> summed(const Normalised& softmax, const Reading& reading, NodeId user);
   std::optional<AxisMistake> contracted(const Normalised& softmax, const Reading& reading, NodeId user,
                                         std::size_t operand);
@@ -87,8 +118,10 @@ class MisreadViews {
 
  private:
   std::optional<AxisMistake> turned(NodeId node) const;
+  std::optional<AxisMistake> pixels(NodeId node, std::span<const std::size_t> x, std::span<const std::size_t> y) const;
   std::optional<AxisMistake> parts(NodeId node) const;
   std::optional<AxisMistake> rows_by_class(NodeId node) const;
+  std::optional<AxisMistake> rows_of_first_column(NodeId node) const;
   std::optional<AxisMistake> flattened_classes(NodeId node) const;
 
   const LossCone& cone_;

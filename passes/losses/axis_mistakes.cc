@@ -11,12 +11,14 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   const LossCone cone(expressions, origins, outputs);
   std::vector<AxisMistake> found;
   BatchMixing mixing(cone);
+  BatchTotals totals(cone, mixing);
   SoftmaxUse softmax(cone);
   MisreadViews views(cone);
   for (const NodeId node : cone.nodes()) {
     if (expressions.is_spent()) break;
     if (expressions.analysis().has_failed(node)) continue;
     auto mistake = mixing.at(node);
+    if (!mistake) mistake = totals.at(node);
     if (!mistake) mistake = softmax.at(node);
     if (!mistake) mistake = views.at(node);
     if (mistake) found.push_back(std::move(*mistake));

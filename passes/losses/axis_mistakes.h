@@ -13,21 +13,29 @@ namespace tensorlint::losses {
 /// on the others of its batch, or probabilities are read along another axis than the one along which they add up to 1.
 struct AxisMistake {
   enum class Kind : std::uint8_t {
-    kCumulative,         ///< sums over the samples so far
-    kExtremeOfAll,       ///< the largest of the whole batch, for each sample
-    kNormOfAll,          ///< samples are scaled by one norm of the whole batch
-    kNormOfBatch,        ///< features are scaled by norms over the batch, and then summed
-    kLogSumExpOfBatch,   ///< likelihoods of different samples are added up
-    kDistanceOfColumns,  ///< one distance for each feature, over the batch
-    kMarginOfSums,       ///< distances or products over the batch under a hinge
-    kSelectedElsewhere,  ///< a softmax over the batch, of which classes are picked
-    kSummedElsewhere,    ///< a softmax whose log-probabilities or weights are summed over another axis
-    kAttention,          ///< the weights of an average do not add up to 1 along what is averaged
-    kSingleScores,       ///< a softmax of one score of each sample, over the batch
-    kTurnedByView,       ///< a Reshape for a Transpose
-    kPartsByView,        ///< parts that are joined along the batch, separated as if they were features
-    kFlattenedClasses,   ///< rows of pixels instead of rows of classes
-    kRowsByClass,        ///< class indices that pick samples
+    kCumulative,          ///< sums over the samples so far
+    kExtremeOfAll,        ///< the largest of the whole batch, for each sample
+    kNormOfAll,           ///< samples are scaled by one norm of the whole batch
+    kNormOfBatch,         ///< features are scaled by norms over the batch, and then summed
+    kLogSumExpOfBatch,    ///< likelihoods of different samples are added up
+    kDistanceOfColumns,   ///< one distance for each feature, over the batch
+    kMarginOfSums,        ///< distances or products over the batch under a hinge
+    kWeighsTotal,         ///< weights of single samples are multiplied with one loss of all
+    kBestOfTotals,        ///< the smaller one of two losses of all samples
+    kMarginOfTotals,      ///< distances of whole batches under a hinge
+    kProjectedOnAll,      ///< samples are scaled by one product of the whole batch
+    kComparedNorms,       ///< norms over the batch less a number
+    kExpectationOfBatch,  ///< an expectation that is summed over the batch
+    kStepsOfBatch,        ///< a recurrent layer whose steps are the samples
+    kSelectedElsewhere,   ///< a softmax over the batch, of which classes are picked
+    kSummedElsewhere,     ///< a softmax whose log-probabilities or weights are summed over another axis
+    kAttention,           ///< the weights of an average do not add up to 1 along what is averaged
+    kSingleScores,        ///< a softmax of one score of each sample, over the batch
+    kTurnedByView,        ///< a Reshape for a Transpose
+    kPartsByView,         ///< parts that are joined along the batch, separated as if they were features
+    kFlattenedClasses,    ///< rows of pixels instead of rows of classes
+    kRowsByClass,         ///< class indices that pick samples
+    kRowsOfFirstColumn,   ///< the same along axis 0, which leaves the first class
   };
 
   Kind kind;

@@ -270,6 +270,8 @@ std::optional<AxisMistake> BatchMixing::margin_of_sum(NodeId node) {
     if (!is_distance) return std::nullopt;
     return AxisMistake{Kind::kDistanceOfColumns, node, data, *axes, true, difference, 0};
   }
+  // Steps of a sequence that come first are summed up rightly.
+  if (is_picked_logarithm(data) && is_in_sequence()) return std::nullopt;
   return AxisMistake{Kind::kMarginOfSums, node, data, *axes, true, hinge, 0};
 }
 
@@ -282,6 +284,7 @@ bool BatchMixing::is_distance_or_product(NodeId sum) const {
            cone_.is_batch_alone(expressions_.operand(node, 1), 0);
   };
   if (expressions_.op(sum) == Opcode::kReduceL2) return is_difference(data);
+  if (is_picked_logarithm(data)) return true;
   if (const ValueId base = cone_.squared(data); base != ValueId::kAbsent) return is_difference(base);
   const NodeId product = expressions_.producer(data);
   const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
@@ -289,9 +292,17 @@ bool BatchMixing::is_distance_or_product(NodeId sum) const {
          !cone_.is_input(a) && !cone_.is_input(b) && !cone_.depends(a, b) && !cone_.depends(b, a);
 }
 
-/// What keeps only one sign of the sum, less another one or a number.
-NodeId BatchMixing::hinge_after(ValueId sum) const {
-  std::vector<std::pair<ValueId, bool>> pending{{sum, false}};
+/// Log-probabilities of the chosen classes, one for each step of each sample.
+bool BatchMixing::is_picked_logarithm(ValueId value) const {
+  const NodeId pick = expressions_.producer(cone_.before_views(value));
+  if (expressions_.op(pick) != Opcode::kGatherElements) return false;
+  const auto softmax = expressions_.normalised(expressions_.operand(pick, 0));
+  return softmax && softmax->logarithm && softmax->axes.size() == 1 && cone_.dims(value).size() == 2 &&
+         !cone_.origins().is_batch(softmax->scores, softmax->axes.front());
+}
+
+NodeId BatchMixing::hinge_after(ValueId sum, bool is_compared) const {
+  std::vector<std::pair<ValueId, bool>> pending{{sum, is_compared}};
   for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
     const auto [value, compared] = pending[i];
     for (const NodeId user : expressions_.users(value)) {

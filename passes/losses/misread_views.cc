@@ -17,6 +17,8 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
       return flattened_classes(node);
     case Opcode::kGather:
       return rows_by_class(node);
+    case Opcode::kGatherElements:
+      return rows_of_first_column(node);
     default:
       return is_operator(expressions_, node, "GatherND") ? rows_by_class(node) : std::nullopt;
   }
@@ -33,6 +35,7 @@ std::optional<AxisMistake> MisreadViews::turned(NodeId node) const {
     if (!pool.is_constant(before[i], 1)) x.push_back(i);
   for (std::size_t i = 0; i < after.size(); ++i)
     if (!pool.is_constant(after[i], 1)) y.push_back(i);
+  if (x.size() == 4 && y.size() == 3) return pixels(node, x, y);
   if (x.size() != y.size() || x.size() < 2) return std::nullopt;
   // Each extent once: of two equal ones nobody knows which is which.
   std::size_t first = x.size();
@@ -57,6 +60,26 @@ std::optional<AxisMistake> MisreadViews::turned(NodeId node) const {
   if (first == x.size() || padded || !cone_.has_batch(from)) return std::nullopt;
   const bool moves_batch = cone_.origins().is_batch(from, x[first]);
   return AxisMistake{Kind::kTurnedByView, node, from, {x[first]}, moves_batch, node, y[first]};
+}
+
+/// [N, C, H, W] to [N, H * W, C].
+std::optional<AxisMistake> MisreadViews::pixels(NodeId node, std::span<const std::size_t> x,
+                                                std::span<const std::size_t> y) const {
+  const ValueId from = expressions_.operand(node, 0);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  DimPool& pool = cone_.pool();
+  const auto classes = pool.as_constant(before[x[1]]), height = pool.as_constant(before[x[2]]),
+             width = pool.as_constant(before[x[3]]), places = pool.as_constant(after[y[1]]),
+             last = pool.as_constant(after[y[2]]);
+  std::int64_t area = 0;
+  if (!classes || !height || !width || !places || !last || !pool.equal(before[x[0]], after[y[0]]) ||
+      __builtin_mul_overflow(*height, *width, &area) || area <= 0)
+    return std::nullopt;
+  // Otherwise groups of channels, or parts of rows, may be meant.
+  if (*places != area || *last != *classes || *classes % area == 0 || *classes == *width || area == *classes ||
+      *width % *classes == 0 || !cone_.origins().is_batch(from, x[0]))
+    return std::nullopt;
+  return AxisMistake{Kind::kTurnedByView, node, from, {x[1]}, false, node, y[2]};
 }
 
 /// cat([a, b]) of [N, C] each, to [N, 2, C]: the parts are the outer axis.
@@ -114,6 +137,20 @@ std::optional<AxisMistake> MisreadViews::flattened_classes(NodeId node) const {
     if (alike) return AxisMistake{Kind::kFlattenedClasses, node, from, {1}, false, user, 1};
   }
   return std::nullopt;
+}
+
+/// values.gather(0, actions[:, None]) of [N, C]: the indices pick rows, and of each the first column.
+std::optional<AxisMistake> MisreadViews::rows_of_first_column(NodeId node) const {
+  const ValueId data = expressions_.operand(node, 0), indices = expressions_.operand(node, 1);
+  const auto before = cone_.dims(data), after = cone_.dims(expressions_.result(node));
+  const Model& model = cone_.analysis().model();
+  const Attribute* axis = model.attribute(model.node(node), "axis");
+  const bool is_first = axis == nullptr || axis->i == 0 || axis->i == -2;
+  if (!is_first || before.size() != 2 || after.size() != 2 || !cone_.is_batch_alone(data, 0) ||
+      !cone_.pool().is_constant(after[1], 1) || !cone_.pool().equal(before[0], after[0]) || !cone_.is_input(indices) ||
+      !cone_.origins().is_batch(indices, 0))
+    return std::nullopt;
+  return AxisMistake{Kind::kRowsOfFirstColumn, node, data, {0}, true, node, 1};
 }
 
 /// log_p[y] for log_p.gather(1, y): the log-probabilities of all classes of other samples, which are averaged.

@@ -91,7 +91,7 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i == reading.axis || !cone_.is_long(reading.value, i)) continue;
     const bool picked = is_operator(expressions_, user, "GatherND")
-                            ? dims.size() == 2 && reading.axis == 0 && cone_.dims(expressions_.result(user)).size() == 1
+                            ? dims.size() == 2 && cone_.dims(expressions_.result(user)).size() == 1
                         : expressions_.op(user) == Opcode::kSlice
                             ? cone_.dims(expressions_.result(user)).size() == dims.size() && is_picked_from(user, i)
                             : cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i);
@@ -107,8 +107,9 @@ std::optional<AxisMistake> SoftmaxUse::selected_by_stride(const Normalised& soft
                                                           NodeId user) const {
   const auto dims = cone_.dims(reading.value), flat = cone_.dims(expressions_.result(user));
   if (dims.size() != 2 || flat.size() != 2 || !cone_.pool().is_constant(flat[1], 1) || reading.weighs ||
-      reading.axis != 0 || !cone_.is_batch_alone(reading.value, 0))
+      !cone_.is_batch_alone(reading.value, reading.axis))
     return std::nullopt;
+  if (reading.axis == 1) return selected_of_classes_first(softmax, user);
   const auto classes = cone_.pool().as_constant(dims[1]);
   for (const NodeId gather : expressions_.users(expressions_.result(user))) {
     const NodeId sum = expressions_.producer(expressions_.operand(gather, 1));
@@ -121,6 +122,21 @@ std::optional<AxisMistake> SoftmaxUse::selected_by_stride(const Normalised& soft
       for (std::size_t k = 0; strided && k < rows->integers.size(); ++k)
         strided = cone_.pool().is_constant(rows->integers[k], static_cast<std::int64_t>(k) * *classes);
       if (strided) return mistake(Kind::kSelectedElsewhere, softmax, gather, 1);
+    }
+  }
+  return std::nullopt;
+}
+
+/// p.flatten()[y * N + n] of probabilities [C, N].
+std::optional<AxisMistake> SoftmaxUse::selected_of_classes_first(const Normalised& softmax, NodeId view) const {
+  for (const NodeId gather : expressions_.users(expressions_.result(view))) {
+    const NodeId sum = expressions_.producer(expressions_.operand(gather, 1));
+    if (expressions_.op(gather) != Opcode::kGather || expressions_.op(sum) != Opcode::kAdd) continue;
+    for (const ValueId addend : cone_.operands(sum)) {
+      const NodeId strided = expressions_.producer(addend);
+      const ValueId labels = expressions_.operand(strided, 0);
+      if (expressions_.op(strided) == Opcode::kMul && cone_.is_input(labels) && cone_.has_batch(labels))
+        return mistake(Kind::kSelectedElsewhere, softmax, gather, 0);
     }
   }
   return std::nullopt;
@@ -359,6 +375,10 @@ std::optional<SoftmaxUse::Reading> SoftmaxUse::next(const Reading& reading, Node
     case Opcode::kLog:
       if (reading.logarithm || reading.weighs) return std::nullopt;
       after.logarithm = true;
+      return after;
+    case Opcode::kExp:
+      if (!reading.logarithm || reading.weighs || !reading.direct) return std::nullopt;
+      after.logarithm = false;
       return after;
     case Opcode::kClip:
     case Opcode::kMax:

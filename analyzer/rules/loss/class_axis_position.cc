@@ -126,6 +126,12 @@ class ClassAxisPosition : public Rule {
             .note_at(mistake.meets, "the classes are averaged here")
             .fix("pick along axis 1: gather(1, labels.unsqueeze(1))");
         return;
+      case Kind::kRowsOfFirstColumn:
+        report(fmt::format("{} picks along axis 0 of {}, the batch: the indices pick samples, and only the first "
+                           "column of each",
+                           call.op_name(), value))
+            .fix("pick along axis 1: gather(1, indices.unsqueeze(1))");
+        return;
       default:
         return;
     }

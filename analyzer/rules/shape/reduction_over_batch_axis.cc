@@ -108,6 +108,68 @@ class ReductionOverBatchAxis : public Rule {
             .fix("sum over the axis of the features, such as sum(dim=1)");
         return true;
       default:
+        return report_total(analysis, mistake, out);
+    }
+  }
+
+  static bool report_total(const dataflow::Analysis& analysis, const AxisMistake& mistake, Reporter& out) {
+    const NodeCall call(analysis, mistake.node);
+    const std::string value = described(analysis, mistake.value);
+    const std::size_t axis = mistake.axes.front();
+    switch (mistake.kind) {
+      case AxisMistake::Kind::kWeighsTotal:
+        out.report(mistake.node, fmt::format("{} makes one number of the whole batch of {} before it is weighted: the "
+                                             "weights of single samples have no effect but by their mean",
+                                             call.op_name(), value))
+            .note_at(mistake.meets, "one weight per sample is applied here")
+            .fix("keep one number per sample, such as reduction=\"none\", until it has been weighted");
+        return true;
+      case AxisMistake::Kind::kBestOfTotals:
+        out.report(mistake.node,
+                   fmt::format("{} makes one number of the whole batch of {} before the smaller one of two "
+                               "losses is taken: all samples get the same assignment",
+                               call.op_name(), value))
+            .note_at(mistake.meets, "the smaller loss is taken here")
+            .fix("keep one loss per sample, take the smaller one of each, and average afterwards");
+        return true;
+      case AxisMistake::Kind::kMarginOfTotals:
+        out.report(mistake.node, fmt::format("the margin is applied to distances of the whole batch: {} reduces all "
+                                             "axes, the batch of {} among them",
+                                             call.op_name(), value))
+            .note_at(mistake.meets, "the margin is applied here")
+            .fix("reduce the axis of the features alone: norm(dim=1)");
+        return true;
+      case AxisMistake::Kind::kProjectedOnAll:
+        out.report(mistake.node, fmt::format("one product of the whole batch scales every sample of {}", value))
+            .note_at(mistake.meets, "the features of each sample are summed here")
+            .fix("sum over the axis of the features alone: sum(dim=1, keepdim=True)");
+        return true;
+      case AxisMistake::Kind::kComparedNorms:
+        out.report(mistake.node, fmt::format("{} takes norms of {} over axis {}, the batch, and each is compared with "
+                                             "a number",
+                                             call.op_name(), value, axis))
+            .note_at(mistake.meets, "the norms are compared here")
+            .fix("take the norm of each sample: norm(dim=1)");
+        return true;
+      case AxisMistake::Kind::kExpectationOfBatch:
+        out.report(mistake.node, fmt::format("{} sums probabilities times values {} over axis {}, the batch, and not "
+                                             "over the axis along which the probabilities add up to 1",
+                                             call.op_name(), value, axis))
+            .note_at(mistake.meets, "the sum is added to one number per sample here")
+            .fix("sum over the classes or actions: sum(dim=1)");
+        return true;
+      case AxisMistake::Kind::kStepsOfBatch: {
+        const NodeCall meets(analysis, mistake.meets);
+        out.report(mistake.node,
+                   fmt::format("{} goes along axis 0 of {}, the batch: each sample depends on the samples "
+                               "before it",
+                               call.op_name(), value))
+            .note_at(mistake.meets,
+                     fmt::format("{} removes axis 1, which the layer takes for the samples", meets.op_name()))
+            .fix("create the layer with batch_first=True, or move the steps to axis 0");
+        return true;
+      }
+      default:
         return false;
     }
   }

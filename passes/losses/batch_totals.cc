@@ -1,0 +1,374 @@
+#include <algorithm>
+#include <set>
+
+#include "passes/losses/axis_finders.h"
+
+namespace tensorlint::losses {
+namespace {
+
+using Kind = AxisMistake::Kind;
+
+/// Values that are looked at on the way from one node.
+constexpr std::size_t kMaxWay = 48;
+
+bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
+
+/// The value times or divided by a number.
+bool scales(const Expressions& expressions, NodeId node, ValueId value) {
+  const Opcode opcode = expressions.op(node);
+  const ValueId a = expressions.operand(node, 0), b = expressions.operand(node, 1);
+  if (opcode == Opcode::kMul) return expressions.number(a == value ? b : a).has_value();
+  return opcode == Opcode::kDiv && a == value && expressions.number(b).has_value();
+}
+
+}  // namespace
+
+std::optional<AxisMistake> BatchTotals::at(NodeId node) {
+  switch (expressions_.op(node)) {
+    case Opcode::kMul:
+      if (auto found = weighed(node)) return found;
+      return projected(node);
+    case Opcode::kMin:
+      return best_of_totals(node);
+    case Opcode::kSub:
+      return margin_of_norms(node);
+    case Opcode::kReduceL2:
+    case Opcode::kSqrt:
+      return compared_norm(node);
+    case Opcode::kReduceSum:
+      return expectation(node);
+    default:
+      return is_operator(expressions_, node, "LSTM") || is_operator(expressions_, node, "GRU") ||
+                     is_operator(expressions_, node, "RNN")
+                 ? recurrence(node)
+                 : std::nullopt;
+  }
+}
+
+/// Computed from inputs and constants by steps of single elements alone: no layer is before it.
+bool BatchTotals::is_data(ValueId value) const {
+  std::vector<ValueId> pending{value};
+  std::set<ValueId> seen;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
+    if (seen.size() > kMaxWay) return false;
+    const NodeId node = expressions_.producer(at);
+    if (node == NodeId::kNone) continue;
+    const Opcode opcode = expressions_.op(node);
+    expressions_.charge(1);
+    // A schedule is a row of numbers; rows of a table are embeddings.
+    const bool is_looked_up = (opcode == Opcode::kGather || is_operator(expressions_, node, "GatherND")) &&
+                              cone_.dims(expressions_.operand(node, 0)).size() == 1;
+    const bool is_step = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kConstant ||
+                         has_trait(expressions_.entry(node), ops::OpTrait::kElementwise);
+    if (!is_looked_up && !is_step) return false;
+    const auto operands = cone_.operands(node);
+    if (keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kSlice)
+      pending.push_back(operands.front());
+    else
+      pending.insert(pending.end(), operands.begin(), operands.end());
+  }
+  return true;
+}
+
+bool BatchTotals::has_long_batch(ValueId value) const {
+  const std::size_t rank = cone_.dims(value).size();
+  for (std::size_t i = 0; i < rank; ++i)
+    if (cone_.is_long(value, i) && cone_.origins().is_batch(value, i)) return true;
+  return false;
+}
+
+/// The node that makes one number of what layers give for a whole batch, before scales, signs and roots.
+NodeId BatchTotals::total_of(ValueId value) const {
+  if (!cone_.is_one_number(value)) return NodeId::kNone;
+  for (int step = 0; step < 12; ++step) {
+    value = cone_.before_views(value);
+    const NodeId node = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(node);
+    const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+    if (is_total(opcode) || opcode == Opcode::kReduceSumSquare)
+      return has_long_batch(a) && !is_data(a) ? node : NodeId::kNone;
+    if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
+      return has_long_batch(a) && !is_data(a) ? node : NodeId::kNone;
+    if (opcode == Opcode::kMatMul || is_operator(expressions_, node, "Einsum")) {
+      const ValueId x = cone_.before_views(a), y = cone_.before_views(b);
+      const bool whole = cone_.operands(node).size() == 2 && x != y && cone_.is_batch_alone(x, 0) &&
+                         cone_.is_batch_alone(y, 0) && !is_data(x) && !is_data(y) &&
+                         cone_.dims(x).size() == cone_.dims(y).size();
+      return whole ? node : NodeId::kNone;
+    }
+    const bool passes = opcode == Opcode::kNeg || opcode == Opcode::kSqrt || opcode == Opcode::kAdd ||
+                        opcode == Opcode::kMul || opcode == Opcode::kDiv;
+    if (!passes) return NodeId::kNone;
+    if (b == ValueId::kAbsent || expressions_.number(b))
+      value = a;
+    else if (opcode != Opcode::kDiv && expressions_.number(a))
+      value = b;
+    else
+      return NodeId::kNone;
+  }
+  return NodeId::kNone;
+}
+
+/// Weights of single samples, times one loss of all samples: what comes of it is the mean of the weights times the
+/// loss.
+std::optional<AxisMistake> BatchTotals::weighed(NodeId node) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ValueId number = expressions_.operand(node, i), weights = expressions_.operand(node, 1 - i);
+    if (!cone_.is_one_number(number) || !has_long_batch(weights)) continue;
+    const NodeId total = total_of(number);
+    if (total == NodeId::kNone || !is_data(weights)) continue;
+    const bool is_product = expressions_.op(total) == Opcode::kMatMul || is_operator(expressions_, total, "Einsum");
+    if (!is_summed_up(expressions_.result(node), !is_product)) continue;
+    return AxisMistake{Kind::kWeighsTotal,
+                       total,
+                       is_product ? cone_.before_views(expressions_.operand(total, 0)) : expressions_.operand(total, 0),
+                       {0},
+                       true,
+                       node,
+                       0};
+  }
+  return std::nullopt;
+}
+
+/// A mean or sum makes one number of it, after steps that keep it in proportion, or of any single elements.
+bool BatchTotals::is_summed_up(ValueId value, bool in_proportion) const {
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId result = expressions_.result(user);
+      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
+      if (is_total(opcode) && cone_.is_one_number(result)) return true;
+      bool passes = keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg ||
+                    opcode == Opcode::kAdd || opcode == Opcode::kSub || is_total(opcode) ||
+                    scales(expressions_, user, pending[i]);
+      if (opcode == Opcode::kMul) passes |= a != b && is_data(a == pending[i] ? b : a);
+      if (!in_proportion) passes |= has_trait(expressions_.entry(user), ops::OpTrait::kElementwise);
+      if (passes) pending.push_back(result);
+    }
+  }
+  return false;
+}
+
+/// The differences or losses that a number adds up, each already averaged over the batch: their two sides.
+bool BatchTotals::terms_of(ValueId value, std::vector<std::pair<ValueId, ValueId>>& terms) const {
+  std::vector<ValueId> pending{value};
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > 16) return false;
+    ValueId at = cone_.before_views(pending[i]);
+    const NodeId node = expressions_.producer(at);
+    const Opcode opcode = expressions_.op(node);
+    ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+    if (opcode == Opcode::kAdd) {
+      pending.push_back(a);
+      pending.push_back(b);
+      continue;
+    }
+    if (is_total(opcode) || opcode == Opcode::kReduceSumSquare || opcode == Opcode::kReduceL2) {
+      ValueId inner = cone_.before_views(a);
+      if (const NodeId absolute = expressions_.producer(inner); expressions_.op(absolute) == Opcode::kAbs)
+        inner = expressions_.operand(absolute, 0);
+      if (const ValueId base = squared(inner); base != ValueId::kAbsent) inner = base;
+      const NodeId difference = expressions_.producer(inner);
+      if (expressions_.op(difference) != Opcode::kSub) return false;
+      a = expressions_.operand(difference, 0);
+      b = expressions_.operand(difference, 1);
+    } else if (const ops::OpEntry* entry = expressions_.entry(node); entry == nullptr || !entry->loss()) {
+      return false;
+    }
+    a = cone_.before_views(a);
+    b = cone_.before_views(b);
+    if (!has_long_batch(a) || !has_long_batch(b)) return false;
+    terms.emplace_back(a, b);
+  }
+  return !terms.empty();
+}
+
+/// t * t where both factors are the same difference, which one exporter writes twice.
+ValueId BatchTotals::squared(ValueId value) const {
+  if (const ValueId base = cone_.squared(value); base != ValueId::kAbsent) return base;
+  const NodeId node = expressions_.producer(value);
+  if (expressions_.op(node) != Opcode::kMul) return ValueId::kAbsent;
+  const NodeId a = expressions_.producer(expressions_.operand(node, 0)),
+               b = expressions_.producer(expressions_.operand(node, 1));
+  const bool alike = expressions_.op(a) == Opcode::kSub && expressions_.op(b) == Opcode::kSub &&
+                     expressions_.operand(a, 0) == expressions_.operand(b, 0) &&
+                     expressions_.operand(a, 1) == expressions_.operand(b, 1);
+  return alike ? expressions_.result(a) : ValueId::kAbsent;
+}
+
+/// The smaller loss of two assignments of the same values: one assignment for all samples.
+std::optional<AxisMistake> BatchTotals::best_of_totals(NodeId node) {
+  if (cone_.operands(node).size() != 2 || !cone_.is_one_number(expressions_.result(node))) return std::nullopt;
+  std::vector<std::pair<ValueId, ValueId>> one, two;
+  if (!terms_of(expressions_.operand(node, 0), one) || !terms_of(expressions_.operand(node, 1), two) ||
+      one.size() != two.size())
+    return std::nullopt;
+  const auto sides = [](const std::vector<std::pair<ValueId, ValueId>>& terms) {
+    std::multiset<ValueId> found;
+    for (const auto& [a, b] : terms) found.insert({a, b});
+    return found;
+  };
+  // One term each: the same value against one of two others.
+  const bool shares = one.size() == 1 && (one[0].first == two[0].first) != (one[0].second == two[0].second);
+  if (!shares && (one.size() < 2 || one == two || sides(one) != sides(two))) return std::nullopt;
+  NodeId total = node;
+  for (ValueId at = expressions_.operand(node, 0); total == node || expressions_.op(total) == Opcode::kAdd;
+       at = expressions_.operand(total, 0))
+    total = expressions_.producer(cone_.before_views(at));
+  return AxisMistake{Kind::kBestOfTotals, total, one[0].first, {0}, true, node, 0};
+}
+
+/// |a - p| - |a - n| of whole batches, under a hinge.
+std::optional<AxisMistake> BatchTotals::margin_of_norms(NodeId node) {
+  if (!cone_.is_one_number(expressions_.result(node))) return std::nullopt;
+  std::vector<std::pair<ValueId, ValueId>> near, far;
+  const auto norm = [&](ValueId value, auto& terms) {
+    if (const NodeId root = expressions_.producer(cone_.before_views(value)); expressions_.op(root) == Opcode::kSqrt)
+      value = expressions_.operand(root, 0);
+    return terms_of(value, terms) && terms.size() == 1;
+  };
+  if (!norm(expressions_.operand(node, 0), near) || !norm(expressions_.operand(node, 1), far)) return std::nullopt;
+  const bool shares = (near[0].first == far[0].first) != (near[0].second == far[0].second);
+  if (!shares || !cone_.is_batch_alone(near[0].first, 0)) return std::nullopt;
+  const NodeId hinge = mixing_.hinge_after(expressions_.result(node), true);
+  if (hinge == NodeId::kNone) return std::nullopt;
+  const NodeId first = expressions_.producer(cone_.before_views(expressions_.operand(node, 0)));
+  return AxisMistake{Kind::kMarginOfTotals, first, near[0].first, {0}, true, hinge, 0};
+}
+
+/// <x, v> / <v, v> * v with products of whole batches, of which each sample's features are summed afterwards.
+std::optional<AxisMistake> BatchTotals::projected(NodeId node) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ValueId number = expressions_.operand(node, i), value = expressions_.operand(node, 1 - i);
+    if (!cone_.is_one_number(number) || !cone_.is_batch_alone(value, 0)) continue;
+    const NodeId quotient = expressions_.producer(cone_.before_views(number));
+    if (expressions_.op(quotient) != Opcode::kDiv) continue;
+    const NodeId above = expressions_.producer(cone_.before_views(expressions_.operand(quotient, 0)));
+    NodeId below = NodeId::kNone;
+    if (expressions_.op(above) != Opcode::kReduceSum ||
+        cone_.norm_of(expressions_.operand(quotient, 1), below) != value)
+      continue;
+    const NodeId product = expressions_.producer(expressions_.operand(above, 0));
+    const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
+    if (expressions_.op(product) != Opcode::kMul || a == b || (a != value && b != value)) continue;
+    // Each sample by itself afterwards.
+    std::vector<ValueId> pending{expressions_.result(node)};
+    for (std::size_t k = 0; k < pending.size() && pending.size() < kMaxWay; ++k) {
+      for (const NodeId user : expressions_.users(pending[k])) {
+        if (!cone_.has(user)) continue;
+        if (is_total(expressions_.op(user)) || expressions_.op(user) == Opcode::kReduceSumSquare ||
+            expressions_.op(user) == Opcode::kReduceL2) {
+          if (cone_.way().follow(user, 0, 0).fate == AxisFate::kKept)
+            return AxisMistake{Kind::kProjectedOnAll, above, value, {0}, true, user, 0};
+        } else if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise)) {
+          pending.push_back(expressions_.result(user));
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// (norms over the batch - 1)^2: of a slope the norms of the samples are meant.
+std::optional<AxisMistake> BatchTotals::compared_norm(NodeId node) {
+  NodeId sum = NodeId::kNone;
+  const ValueId of = cone_.norm_of(expressions_.result(node), sum);
+  if (of == ValueId::kAbsent) return std::nullopt;
+  const auto axes = expressions_.axes_of(sum);
+  if (!axes || axes->size() != 1 || !cone_.is_batch_alone(of, axes->front()) || cone_.is_centred(of) || is_data(of))
+    return std::nullopt;
+  std::vector<ValueId> pending{expressions_.result(node)};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      if (keeps_elements(opcode)) pending.push_back(expressions_.result(user));
+      if (opcode != Opcode::kSub || expressions_.operand(user, 0) != pending[i] ||
+          !expressions_.number(expressions_.operand(user, 1)))
+        continue;
+      const ValueId gap = expressions_.result(user);
+      const auto users = expressions_.users(gap);
+      if (std::ranges::any_of(users, [&](NodeId next) { return cone_.squared(expressions_.result(next)) == gap; }))
+        return AxisMistake{Kind::kComparedNorms, sum, of, *axes, true, user, 0};
+    }
+  }
+  return std::nullopt;
+}
+
+/// sum(0) of probabilities [N, C] times values: an expectation over the samples, added to one number of each sample.
+std::optional<AxisMistake> BatchTotals::expectation(NodeId node) {
+  const ValueId data = expressions_.operand(node, 0);
+  const auto axes = expressions_.axes_of(node);
+  const NodeId product = expressions_.producer(data);
+  if (!axes || axes->size() != 1 || expressions_.op(product) != Opcode::kMul ||
+      !cone_.is_batch_alone(data, axes->front()))
+    return std::nullopt;
+  const bool weighs = std::ranges::any_of(cone_.operands(product), [&](ValueId factor) {
+    const auto softmax = expressions_.normalised(factor);
+    return softmax && !softmax->logarithm && softmax->axes.size() == 1 && softmax->axes.front() != axes->front() &&
+           cone_.dims(factor).size() == cone_.dims(data).size();
+  });
+  if (!weighs) return std::nullopt;
+  std::vector<ValueId> pending{expressions_.result(node)};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
+      const ValueId other = a == pending[i] ? b : a;
+      if (opcode == Opcode::kAdd && has_long_batch(other) && cone_.is_input(other))
+        return AxisMistake{Kind::kExpectationOfBatch, node, data, *axes, true, user, 0};
+      if (keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg ||
+          scales(expressions_, user, pending[i]))
+        pending.push_back(expressions_.result(user));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Its steps are the samples of the batch. Where the axes are [steps, samples] the last step is picked, or all steps
+/// are averaged; here that is done along what the layer takes for the samples, and the steps are kept.
+std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
+  const ValueId data = expressions_.operand(node, 0), states = expressions_.result(node);
+  const Model& model = cone_.analysis().model();
+  const Attribute* layout = model.attribute(model.node(node), "layout");
+  if ((layout != nullptr && layout->i != 0) || cone_.dims(data).size() != 3 || cone_.dims(states).size() != 4 ||
+      !cone_.is_long(data, 0) || !cone_.is_long(data, 1) || !cone_.origins().is_batch(data, 0) ||
+      cone_.origins().is_batch(data, 1))
+    return std::nullopt;
+  struct Axes {
+    ValueId value;
+    std::size_t steps, samples;
+  };
+  std::vector<Axes> pending{{states, 0, 2}};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
+    const Axes at = pending[i];
+    for (const NodeId user : expressions_.users(at.value)) {
+      if (!cone_.has(user) || expressions_.operand(user, 0) != at.value) continue;
+      const ValueId result = expressions_.result(user);
+      const AxisStep steps = cone_.way().follow(user, 0, at.steps);
+      AxisStep samples = cone_.way().follow(user, 0, at.samples);
+      if (steps.fate != AxisFate::kKept) continue;
+      const Opcode opcode = expressions_.op(user);
+      // The hidden state is still there: no loss is reduced.
+      const bool has_state = cone_.is_long(result, cone_.dims(result).size() - 1) && cone_.dims(result).size() > 1 &&
+                             steps.axis + 1 < cone_.dims(result).size();
+      const bool reduces = samples.fate == AxisFate::kSummed && opcode != Opcode::kMatMul;
+      const bool picks = samples.fate == AxisFate::kSelected && cone_.dims(result).size() < cone_.dims(at.value).size();
+      if ((reduces || picks) && has_state) return AxisMistake{Kind::kStepsOfBatch, node, data, {0}, true, user, 1};
+      const bool one_left = opcode == Opcode::kSlice && samples.fate == AxisFate::kUnknown &&
+                            at.samples < cone_.dims(result).size() && !cone_.is_long(result, at.samples);
+      if (one_left && has_state) return AxisMistake{Kind::kStepsOfBatch, node, data, {0}, true, user, 1};
+      const bool passes = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kDropout;
+      if (passes && samples.fate == AxisFate::kKept) pending.push_back({result, steps.axis, samples.axis});
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensorlint::losses
