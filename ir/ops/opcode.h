@@ -55,8 +55,11 @@ enum class Opcode : std::uint8_t {
   kArgExtreme,  ///< where the largest or the smallest element is
   kSoftmax,
   kLogSoftmax,
+  kCumSum,
   kMatMul,  ///< also with an addend (Gemm)
+  kEinsum,
   kConv,
+  kRecurrence,  ///< a layer that runs along an axis: RNN, GRU, LSTM
 
   // Elements of operand 0 as they are.
   kIdentity,
@@ -68,10 +71,13 @@ enum class Opcode : std::uint8_t {
   kExpand,
   kGather,  ///< slices of operand 0 along `axis`
   kGatherElements,
+  kGatherND,
+  kSplit,
   kConcat,
 
   kOneHot,
-  kFill,  ///< a shape filled with one number
+  kFill,   ///< a shape filled with one number
+  kRange,  ///< equal steps from a number to another
   kShape,
   kConstant,  ///< an attribute holds the value
 };

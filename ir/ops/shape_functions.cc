@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tensorlint::ops {
 
@@ -48,8 +49,12 @@ Message repeated_axis(std::int64_t axis, std::int64_t before, int operand) {
                         : Message("axis {} of {} is axis {} again", Axis(axis), OperandRef(operand), Axis(before));
 }
 
-std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
-                                               const Constraint& range, const Constraint& duplicate) {
+namespace {
+
+/// `repeated`: called for an axis that is given again, with how it was written first; false ends it.
+template <typename Repeated>
+std::optional<std::vector<int>> each_once(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
+                                          const Constraint& range, const Repeated& repeated) {
   std::vector<int> result;
   std::vector<std::optional<std::int64_t>> seen(static_cast<std::size_t>(std::max(rank, 0)));  // as they are written
   for (const std::int64_t axis : axes) {
@@ -57,13 +62,33 @@ std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const st
     if (!normalised) return std::nullopt;
     std::optional<std::int64_t>& before = seen[static_cast<std::size_t>(*normalised)];
     if (before) {
-      in.fail(duplicate, {operand}, repeated_axis(axis, *before, operand));
-      return std::nullopt;
+      if (!repeated(axis, *before)) return std::nullopt;
+      continue;
     }
     before = axis;
     result.push_back(*normalised);
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
+                                               const Constraint& range, const Constraint& duplicate) {
+  return each_once(in, axes, rank, operand, range, [&](std::int64_t axis, std::int64_t before) {
+    in.fail(duplicate, {operand}, repeated_axis(axis, before, operand));
+    return false;
+  });
+}
+
+std::optional<std::vector<int>> distinct_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
+                                              const Constraint& range, const Constraint* duplicate) {
+  return each_once(in, axes, rank, operand, range, [&](std::int64_t axis, std::int64_t before) {
+    if (duplicate != nullptr)
+      in.may_fail(*std::exchange(duplicate, nullptr), {operand}, repeated_axis(axis, before, operand),
+                  {"the runtime refuses repeated axes, as numpy does (onnxruntime takes the axis once)"});
+    return true;
+  });
 }
 
 Dims broadcast(Inference& in, std::span<const Dim> a, std::span<const Dim> b, int operand_a, int operand_b,

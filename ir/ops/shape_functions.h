@@ -29,6 +29,10 @@ Message repeated_axis(std::int64_t axis, std::int64_t before, int operand);
 /// The axes in [0, rank), each once. Out of range fails `range`, twice the same fails `duplicate`; then nullopt.
 std::optional<std::vector<int>> normalise_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
                                                const Constraint& range, const Constraint& duplicate);
+/// The same where onnxruntime takes an axis once that is given twice, and numpy refuses it: that may fail `duplicate`,
+/// unless it is null.
+std::optional<std::vector<int>> distinct_axes(Inference& in, std::span<const std::int64_t> axes, int rank, int operand,
+                                              const Constraint& range, const Constraint* duplicate);
 
 /// Numpy's multidirectional broadcast of two shapes; fails `constraint` naming both operands where extents differ, and
 /// goes on with the larger extent.

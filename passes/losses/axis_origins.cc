@@ -129,7 +129,7 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
   const auto dims = dims_of(value);
   const NodeId node = expressions_.producer(value);
   if (node == NodeId::kNone || dims.empty()) return own(value);
-  if (is_operator(expressions_, node, "Split")) return split(node, value);
+  if (expressions_.op(node) == Opcode::kSplit) return split(node, value);
   if (expressions_.result(node) != value) return own(value);
   Axes axes;
   const Opcode opcode = expressions_.op(node);
@@ -172,13 +172,15 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
         for (std::size_t i = 0; i < std::min(axes.size(), known_[operand].size()); ++i)
           merge(axes[i], known_[operand][i]);
       break;
+    case Opcode::kGatherND:
+      axes = gathered_at_tuples(node);
+      break;
+    case Opcode::kEinsum:
+      axes = einsum(node, dims.size());
+      break;
     default:
       if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
         axes = known_[expressions_.operand(node, 1)];  // a loss of each label
-      else if (is_operator(expressions_, node, "GatherND"))
-        axes = gathered_at_tuples(node);
-      else if (is_operator(expressions_, node, "Einsum"))
-        axes = einsum(node, dims.size());
       else
         axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
       break;

@@ -39,11 +39,6 @@ std::optional<Equation> equation_of(const Model& model, NodeId node) {
 
 }  // namespace
 
-bool is_operator(const Expressions& expressions, NodeId node, std::string_view name) {
-  const ops::OpEntry* entry = expressions.entry(node);
-  return entry != nullptr && entry->domain().empty() && entry->name() == name;
-}
-
 std::span<const Dim> AxisWay::dims(ValueId value) const {
   if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return {};
   const Fact& fact = analysis_.fact(value);
@@ -102,7 +97,10 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kIdentity:
     case Opcode::kSoftmax:
     case Opcode::kLogSoftmax:
+    case Opcode::kCumSum:
       return operand == 0 ? same() : AxisStep{};
+    case Opcode::kEinsum:
+      return through_einsum(node, operand, axis);
     case Opcode::kConcat:
       return same();
     case Opcode::kSlice:
@@ -111,8 +109,6 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kExpand:
       return operand == 0 && after.size() >= before.size() ? kept(axis + after.size() - before.size()) : AxisStep{};
     default:
-      if (is_operator(expressions_, node, "Einsum")) return through_einsum(node, operand, axis);
-      if (is_operator(expressions_, node, "CumSum")) return operand == 0 ? same() : AxisStep{};
       if (has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) && after.size() >= before.size())
         return kept(axis + after.size() - before.size());
       return {};
@@ -180,9 +176,8 @@ std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const
       const bool last = (operand == 0) != (turned != nullptr && turned->i != 0);
       return {last ? rank - 1 : rank - 2};
     }
-    default: {
+    case Opcode::kEinsum: {
       std::vector<std::size_t> found;
-      if (!is_operator(expressions_, node, "Einsum")) return found;
       const auto equation = equation_of(model, node);
       if (!equation || operand >= equation->operands.size()) return found;
       const std::string& letters = equation->operands[operand];
@@ -190,6 +185,8 @@ std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const
         if (equation->result.find(letters[i]) == std::string::npos) found.push_back(i);
       return found;
     }
+    default:
+      return {};
   }
 }
 

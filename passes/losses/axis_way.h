@@ -4,15 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "passes/losses/expressions.h"
 
 namespace tensorlint::losses {
-
-/// Operators that no formula has, by their name in ONNX.
-bool is_operator(const Expressions& expressions, NodeId node, std::string_view name);
 
 /// What a node does with one axis of one of its operands.
 enum class AxisFate : std::uint8_t {

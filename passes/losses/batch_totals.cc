@@ -37,11 +37,10 @@ std::optional<AxisMistake> BatchTotals::at(NodeId node) {
       return compared_norm(node);
     case Opcode::kReduceSum:
       return expectation(node);
+    case Opcode::kRecurrence:
+      return recurrence(node);
     default:
-      return is_operator(expressions_, node, "LSTM") || is_operator(expressions_, node, "GRU") ||
-                     is_operator(expressions_, node, "RNN")
-                 ? recurrence(node)
-                 : std::nullopt;
+      return std::nullopt;
   }
 }
 
@@ -59,7 +58,7 @@ bool BatchTotals::is_data(ValueId value) const {
     const Opcode opcode = expressions_.op(node);
     expressions_.charge(1);
     // A schedule is a row of numbers; rows of a table are embeddings.
-    const bool is_looked_up = (opcode == Opcode::kGather || is_operator(expressions_, node, "GatherND")) &&
+    const bool is_looked_up = (opcode == Opcode::kGather || opcode == Opcode::kGatherND) &&
                               cone_.dims(expressions_.operand(node, 0)).size() == 1;
     const bool is_step = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kConstant ||
                          has_trait(expressions_.entry(node), ops::OpTrait::kElementwise);
@@ -92,7 +91,7 @@ NodeId BatchTotals::total_of(ValueId value) const {
       return has_long_batch(a) && !is_data(a) ? node : NodeId::kNone;
     if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
       return has_long_batch(a) && !is_data(a) ? node : NodeId::kNone;
-    if (opcode == Opcode::kMatMul || is_operator(expressions_, node, "Einsum")) {
+    if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) {
       const ValueId x = cone_.before_views(a), y = cone_.before_views(b);
       const bool whole = cone_.operands(node).size() == 2 && x != y && cone_.is_batch_alone(x, 0) &&
                          cone_.is_batch_alone(y, 0) && !is_data(x) && !is_data(y) &&
@@ -120,7 +119,7 @@ std::optional<AxisMistake> BatchTotals::weighed(NodeId node) {
     if (!cone_.is_one_number(number) || !has_long_batch(weights)) continue;
     const NodeId total = total_of(number);
     if (total == NodeId::kNone || !is_data(weights)) continue;
-    const bool is_product = expressions_.op(total) == Opcode::kMatMul || is_operator(expressions_, total, "Einsum");
+    const bool is_product = expressions_.op(total) == Opcode::kMatMul || expressions_.op(total) == Opcode::kEinsum;
     if (!is_summed_up(expressions_.result(node), !is_product)) continue;
     return AxisMistake{Kind::kWeighsTotal,
                        total,

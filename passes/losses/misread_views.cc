@@ -16,11 +16,12 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
       if (auto found = parts(node)) return found;
       return flattened_classes(node);
     case Opcode::kGather:
+    case Opcode::kGatherND:
       return rows_by_class(node);
     case Opcode::kGatherElements:
       return rows_of_first_column(node);
     default:
-      return is_operator(expressions_, node, "GatherND") ? rows_by_class(node) : std::nullopt;
+      return std::nullopt;
   }
 }
 
@@ -55,8 +56,8 @@ std::optional<AxisMistake> MisreadViews::turned(NodeId node) const {
   }
   // A column more on purpose, so that rows shift against each other: relative positions.
   const Opcode maker = expressions_.op_of(cone_.before_views(from));
-  const bool padded =
-      maker == Opcode::kConcat || (maker == Opcode::kOther && expressions_.producer(from) != NodeId::kNone);
+  const bool may_pad = maker == Opcode::kOther || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
+  const bool padded = maker == Opcode::kConcat || (may_pad && expressions_.producer(from) != NodeId::kNone);
   if (first == x.size() || padded || !cone_.has_batch(from)) return std::nullopt;
   const bool moves_batch = cone_.origins().is_batch(from, x[first]);
   return AxisMistake{Kind::kTurnedByView, node, from, {x[first]}, moves_batch, node, y[first]};

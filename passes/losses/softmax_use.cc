@@ -70,7 +70,7 @@ AxisMistake SoftmaxUse::mistake(Kind kind, const Normalised& softmax, NodeId mee
 std::optional<AxisMistake> SoftmaxUse::use(const Normalised& softmax, const Reading& reading, NodeId user,
                                            std::size_t operand) {
   const Opcode opcode = expressions_.op(user);
-  if (opcode == Opcode::kGather || opcode == Opcode::kGatherElements || is_operator(expressions_, user, "GatherND"))
+  if (opcode == Opcode::kGather || opcode == Opcode::kGatherElements || opcode == Opcode::kGatherND)
     return operand == 0 ? selected(softmax, reading, user) : std::nullopt;
   if (opcode == Opcode::kReshape) return selected_by_stride(softmax, reading, user);
   if (opcode == Opcode::kSlice && softmax.axes.size() == 1)
@@ -78,8 +78,7 @@ std::optional<AxisMistake> SoftmaxUse::use(const Normalised& softmax, const Read
   if (softmax.axes.size() > 1) return std::nullopt;
   if (opcode == Opcode::kReduceSum) return summed(softmax, reading, user);
   if (opcode == Opcode::kReduceMean) return single_scores(softmax, reading, user);
-  if (opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum"))
-    return contracted(softmax, reading, user, operand);
+  if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum) return contracted(softmax, reading, user, operand);
   return std::nullopt;
 }
 
@@ -90,7 +89,7 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
   const auto dims = cone_.dims(reading.value);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i == reading.axis || !cone_.is_long(reading.value, i)) continue;
-    const bool picked = is_operator(expressions_, user, "GatherND")
+    const bool picked = expressions_.op(user) == Opcode::kGatherND
                             ? dims.size() == 2 && cone_.dims(expressions_.result(user)).size() == 1
                         : expressions_.op(user) == Opcode::kSlice
                             ? cone_.dims(expressions_.result(user)).size() == dims.size() && is_picked_from(user, i)
@@ -151,7 +150,7 @@ bool SoftmaxUse::is_summed_over_batch(ValueId value) const {
       if (!cone_.has(user) || cone_.is_one_number(expressions_.result(user))) continue;
       const Opcode opcode = expressions_.op(user);
       if (moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kMul || opcode == Opcode::kReduceSum ||
-          opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum"))
+          opcode == Opcode::kMatMul || opcode == Opcode::kEinsum)
         pending.push_back(expressions_.result(user));
     }
   }

@@ -248,6 +248,7 @@ const RegisterOps kConcats{
         .constraint(kConcatRanks)
         .constraint(kConcatExtents),
     OpEntry("Split")
+        .computes(Opcode::kSplit)
         .infer(split)
         .host("split")
         .constraint(kSplitAxis)

@@ -175,6 +175,7 @@ const RegisterOps kConstants{
         .constraint(kFillOneElement)
         .constraint(kFillExtents),
     OpEntry("Range")
+        .computes(Opcode::kRange)
         .infer(range)
         .host("start")
         .host("limit")

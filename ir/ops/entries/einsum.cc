@@ -123,7 +123,12 @@ void det(Inference& in) {
 }
 
 const RegisterOps kEinsum{
-    OpEntry("Einsum").infer(einsum).constraint(kEinsumEquation).constraint(kEinsumRank).constraint(kEinsumExtents),
+    OpEntry("Einsum")
+        .computes(Opcode::kEinsum)
+        .infer(einsum)
+        .constraint(kEinsumEquation)
+        .constraint(kEinsumRank)
+        .constraint(kEinsumExtents),
     OpEntry("Det").infer(det).constraint(kDetSquare),
 };
 

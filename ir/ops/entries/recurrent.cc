@@ -133,6 +133,7 @@ void recurrent(Inference& in, std::int64_t gates) {
 
 OpEntry layer(std::string_view name, InferFunction function) {
   return OpEntry(name)
+      .computes(Opcode::kRecurrence)
       .infer(function)
       .constraint(kRecurrentDirection)
       .constraint(kRecurrentData)

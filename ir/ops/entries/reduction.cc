@@ -23,26 +23,6 @@ std::optional<std::vector<std::int64_t>> reduced_axes(Inference& in, bool& given
   return in.constants("axes");
 }
 
-/// The axes in [0, rank), each once. numpy refuses an axis that is given twice, onnxruntime reduces it once.
-std::optional<std::vector<int>> axes_once(Inference& in, std::span<const std::int64_t> axes, int rank) {
-  std::vector<int> reduced;
-  bool twice = false;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = normalise_axis(in, axes[i], rank, 0, kReduceAxesInRange);
-    if (!axis) return std::nullopt;
-    const auto before = std::find(reduced.begin(), reduced.end(), *axis);
-    if (before == reduced.end()) {
-      reduced.push_back(*axis);
-    } else if (!twice) {
-      in.may_fail(kReduceAxesOnce, {0},
-                  repeated_axis(axes[i], axes[static_cast<std::size_t>(before - reduced.begin())], 0),
-                  {"the runtime refuses repeated axes, as numpy does (onnxruntime reduces the axis once)"});
-      twice = true;
-    }
-  }
-  return reduced;
-}
-
 void reduce_shape(Inference& in) {
   const auto data = in.shape("data");
   const bool keepdims = in.int_attribute("keepdims", 1) == 1;  // as onnxruntime and the reference implementation do
@@ -60,7 +40,8 @@ void reduce_shape(Inference& in) {
   }
   // An empty list of axes means all of them, or none with noop_with_empty_axes.
   const bool noop = axes->empty() && in.int_attribute("noop_with_empty_axes", 0) != 0;
-  const auto reduced = axes_once(in, *axes, static_cast<int>(data->size()));
+  const auto reduced =
+      distinct_axes(in, *axes, static_cast<int>(data->size()), 0, kReduceAxesInRange, &kReduceAxesOnce);
   if (!reduced) {
     if (keepdims) in.set_shape(0, unknown_dims(data->size(), Unknown::kTainted));
     return;

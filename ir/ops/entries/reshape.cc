@@ -216,27 +216,6 @@ void squeeze_all(Inference& in, std::span<const Dim> data) {
   in.set_shape(0, kept);
 }
 
-/// The squeezed axes, each once. numpy refuses an axis that is given twice, onnxruntime squeezes it once; until opset
-/// 12 the reference implementation squeezes one axis after the other, so that nothing certain follows: nullopt.
-std::optional<std::vector<int>> squeezed_axes(Inference& in, std::span<const std::int64_t> axes, int rank) {
-  std::vector<int> squeezed;
-  bool twice = false;
-  for (const std::int64_t axis : axes) {
-    const auto normalised = normalise_axis(in, axis, rank, 0, kSqueezeAxes);
-    if (!normalised) return std::nullopt;
-    if (std::find(squeezed.begin(), squeezed.end(), *normalised) == squeezed.end()) {
-      squeezed.push_back(*normalised);
-    } else if (!twice && in.opset() >= 13) {
-      in.may_fail(kSqueezeOnce, {0}, {"axis {} of {} is given twice", Axis(axis), OperandRef(0)},
-                  {"the runtime refuses repeated axes, as numpy does (onnxruntime squeezes the axis once)"});
-      twice = true;
-    } else if (in.opset() < 13) {
-      twice = true;
-    }
-  }
-  return twice && in.opset() < 13 ? std::nullopt : std::optional(std::move(squeezed));
-}
-
 void squeeze(Inference& in) {
   keep_elements(in, 0, 0);
   const auto data = in.shape(0);
@@ -261,8 +240,11 @@ void squeeze(Inference& in) {
     if (list->size() == 1 && !data->empty()) in.set_shape(0, unknown_dims(data->size() - 1, Unknown::kDataDependent));
     return;
   }
-  const auto squeezed = squeezed_axes(in, *axes, static_cast<int>(data->size()));
-  if (!squeezed) return;
+  // Until opset 12 the reference implementation squeezes one axis after the other: nothing certain follows then.
+  const bool in_turn = in.opset() < 13;
+  const auto squeezed =
+      distinct_axes(in, *axes, static_cast<int>(data->size()), 0, kSqueezeAxes, in_turn ? nullptr : &kSqueezeOnce);
+  if (!squeezed || (in_turn && squeezed->size() != axes->size())) return;
   Dims kept;
   for (std::size_t i = 0; i < data->size(); ++i) {
     if (std::find(squeezed->begin(), squeezed->end(), static_cast<int>(i)) == squeezed->end()) {

@@ -202,6 +202,7 @@ const RegisterOps kScatters{
         .constraint(kElementsExtents)
         .constraint(kElementsIndex),
     OpEntry("GatherND")
+        .computes(Opcode::kGatherND)
         .infer(gather_nd)
         .index("indices")
         .constraint(kTuplesBatch)

@@ -345,7 +345,12 @@ const RegisterOps kSelections{
     OpEntry("Compress").infer(compress).constraint(kCompressAxis).constraint(kCompressCondition),
     OpEntry("EyeLike").infer(eye_like).constraint(kEyeRank).constraint(kEyeDtype),
     OpEntry("Trilu").infer(trilu).host("k").constraint(kTriluRank),
-    OpEntry("CumSum").infer(cumulative).host("axis").constraint(kCumulativeAxis).constraint(kCumulativeFlags),
+    OpEntry("CumSum")
+        .computes(Opcode::kCumSum)
+        .infer(cumulative)
+        .host("axis")
+        .constraint(kCumulativeAxis)
+        .constraint(kCumulativeFlags),
     OpEntry("CumProd").infer(cumulative).host("axis").constraint(kCumulativeAxis).constraint(kCumulativeFlags),
     OpEntry("ReverseSequence").infer(reverse_sequence).constraint(kReverseShapes).constraint(kReverseAxes),
 };
