@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+
+#include "ir/ops/element.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::dataflow {
@@ -16,7 +19,12 @@ enum class ElementUse : std::uint8_t {
 
 ElementUse element_use(const Analysis& analysis, NodeId node);
 
+/// What the node's operator makes of elements; null where nobody says it, or the node lacks operands that it takes.
+ops::ElementValue element_function(const Analysis& analysis, NodeId node);
+/// The same of a node with so many operands alone.
+ops::ElementValue element_function(const Analysis& analysis, NodeId node, std::size_t operands);
+
 /// Both are equal: by what the operator makes of numbers.
-bool is_equality(const ops::OpEntry* entry);
+bool is_equality(const Analysis& analysis, NodeId node);
 
 }  // namespace tensorlint::dataflow

@@ -18,12 +18,17 @@ namespace {
 constexpr int kLongestChain = 64;
 /// Elements of a constant that are looked at: 32 MiB of int64.
 constexpr std::size_t kMaxElements = std::size_t{4} << 20;
+/// Operands of one function that are read.
+constexpr std::size_t kMaxOperands = 16;
+/// Of the meter, to evaluate one part.
+constexpr std::uint64_t kStepsOfPart = 8;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// A node with its operands; absent ones are ValueId::kAbsent.
 class Call {
  public:
   Call(const Analysis& analysis, NodeId node) : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
+  NodeId id() const { return id_; }
   bool is(ops::Opcode opcode) const { return this->opcode() == opcode; }
   ops::Opcode opcode() const { return opcode_of(entry()); }
   const ops::OpEntry* entry() const { return analysis_.entry(node_); }
@@ -70,16 +75,20 @@ bool has_declared_range(const Fact& fact) {
 /// Elements of an integer constant of the main graph, however many there are.
 std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
+  const auto elements = [&](const Tensor& tensor) {
+    auto integers = tensor.integers(kMaxElements);
+    if (integers) analysis.facts().meter().charge(integers->size());
+    return integers;
+  };
+  if (analysis.facts().meter().is_spent()) return std::nullopt;
   for (int step = 0; step < kLongestChain; ++step) {
     const Value& known = model.value(value);
-    if (known.initializer != nullptr && known.origin == ValueOrigin::kInitializer)
-      return known.initializer->integers(kMaxElements);
+    if (known.initializer != nullptr && known.origin == ValueOrigin::kInitializer) return elements(*known.initializer);
     if (known.producer == NodeId::kNone) return std::nullopt;
     const Call call(analysis, known.producer);
     if (call.is(ops::Opcode::kConstant)) {
       const Attribute* attribute = call.attribute("value");
-      return attribute != nullptr && attribute->tensor != nullptr ? attribute->tensor->integers(kMaxElements)
-                                                                  : std::nullopt;
+      return attribute != nullptr && attribute->tensor != nullptr ? elements(*attribute->tensor) : std::nullopt;
     }
     if (!keeps_elements(call.opcode()) && !call.is(ops::Opcode::kTranspose)) return std::nullopt;
     value = call.operand(0);
@@ -407,9 +416,9 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
     if (part.kind == Kind::kChoice) read(2, 1);
     return true;
   }
-  if (call.entry() == nullptr || call.entry()->element() == nullptr) return false;
+  part.function = element_function(analysis_, call.id());
+  if (part.function == nullptr || call.operand_count() > kMaxOperands) return false;
   part.kind = Kind::kFunction;
-  part.function = call.entry()->element();
   part.attributes = call.attributes();
   if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) return false;
   read(0, call.operand_count());
@@ -634,7 +643,7 @@ std::set<std::int64_t> Element::reached_in(std::span<const std::size_t> chosen, 
     }
     if (const auto integer = as_integer(evaluate(false))) found.insert(*integer);
   }
-  analysis_.facts().meter().charge(combinations / step * parts_.size());
+  analysis_.facts().meter().charge(kStepsOfPart * (combinations / step) * parts_.size());
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/axis_finders.h"
 
 namespace tensorlint::losses {
@@ -30,8 +31,10 @@ std::optional<AxisMistake> BatchMixing::at(NodeId node) {
     case Opcode::kReduceSum:
     case Opcode::kReduceL2:
       return margin_of_sum(node);
+    case Opcode::kCumSum:
+      return cumulative(node);
     default:
-      return is_operator(expressions_, node, "CumSum") ? cumulative(node) : std::nullopt;
+      return std::nullopt;
   }
 }
 
@@ -49,8 +52,7 @@ std::optional<AxisMistake> BatchMixing::cumulative(NodeId node) {
   ValueId value = data;
   for (int step = 0; step < 8; ++step) {
     const NodeId before = expressions_.producer(value);
-    if (expressions_.op(before) == Opcode::kGather || is_operator(expressions_, before, "GatherND"))
-      return std::nullopt;
+    if (expressions_.op(before) == Opcode::kGather || expressions_.op(before) == Opcode::kGatherND) return std::nullopt;
     if (!has_trait(expressions_.entry(before), ops::OpTrait::kElementwise)) break;
     value = expressions_.operand(before, 0);
   }
@@ -74,10 +76,7 @@ NodeId BatchMixing::meets_samples(NodeId node) const {
   return node;
 }
 
-bool BatchMixing::is_recurrent(NodeId node) const {
-  return is_operator(expressions_, node, "LSTM") || is_operator(expressions_, node, "GRU") ||
-         is_operator(expressions_, node, "RNN");
-}
+bool BatchMixing::is_recurrent(NodeId node) const { return expressions_.op(node) == Opcode::kRecurrence; }
 
 /// Axis 0 of the inputs are steps: single ones are taken, they are shifted against each other, or a recurrent layer
 /// goes over them.
@@ -196,7 +195,7 @@ std::pair<AxisFate, NodeId> BatchMixing::contraction_after(ValueId value, std::s
       const auto operand = static_cast<std::size_t>(std::ranges::find(operands, at) - operands.begin());
       const AxisStep step = cone_.way().follow(user, operand, axis);
       const Opcode opcode = expressions_.op(user);
-      const bool sums = opcode == Opcode::kMatMul || is_operator(expressions_, user, "Einsum") || is_total(opcode);
+      const bool sums = opcode == Opcode::kMatMul || opcode == Opcode::kEinsum || is_total(opcode);
       if (step.fate == AxisFate::kSummed && sums) return {AxisFate::kSummed, user};
       if (step.fate != AxisFate::kKept) continue;
       const auto summed = cone_.way().summed(user, operand);
@@ -328,12 +327,12 @@ bool BatchMixing::saturates(NodeId node) const {
   if (opcode == Opcode::kMax)
     return expressions_.number(expressions_.operand(node, 0)).has_value() ||
            expressions_.number(expressions_.operand(node, 1)).has_value();
-  const ops::OpEntry* entry = expressions_.entry(node);
-  if (entry == nullptr || entry->element() == nullptr || cone_.operands(node).size() != 1) return false;
   const Model& model = cone_.analysis().model();
+  const ops::ElementValue element = dataflow::element_function(cone_.analysis(), node, 1);
+  if (element == nullptr) return false;
   const auto at = [&](double x) {
     const double operands[] = {x};
-    return entry->element()({operands, model.attributes(model.node(node))});
+    return element({operands, model.attributes(model.node(node))});
   };
   return std::abs(at(-1e3) - at(-2e3)) < 1e-6 && at(2e3) - at(1e3) > 1;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/stretching.h"
 
 namespace tensorlint::losses {
@@ -286,12 +287,12 @@ class SumFinder {
 
   /// A function of single elements that large ones do not saturate and that does not explode: a hinge, no kernel.
   bool grows(NodeId node) const {
-    const ops::OpEntry* entry = expressions_.entry(node);
     const Model& model = expressions_.analysis().model();
-    if (entry == nullptr || entry->element() == nullptr || model.operands(model.node(node)).size() != 1) return false;
+    const ops::ElementValue element = dataflow::element_function(expressions_.analysis(), node, 1);
+    if (element == nullptr) return false;
     const auto size_at = [&](double x) {
       const double operands[] = {x};
-      const double size = std::abs(entry->element()({operands, model.attributes(model.node(node))}));
+      const double size = std::abs(element({operands, model.attributes(model.node(node))}));
       return std::isnan(size) ? 0 : size;
     };
     constexpr double kLarge = 1e3;

@@ -83,9 +83,11 @@ bool LossCone::depends(ValueId value, ValueId on) const {
     pending.pop_back();
     if (at == on) return true;
     if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
-    expressions_.charge(1);
-    if (const NodeId node = expressions_.producer(at); node != NodeId::kNone)
-      pending.insert(pending.end(), operands(node).begin(), operands(node).end());
+    const NodeId node = expressions_.producer(at);
+    if (node == NodeId::kNone) continue;
+    expressions_.charge(4 + 2 * operands(node).size());
+    for (const ValueId operand : operands(node))
+      if (operand == on || !seen.contains(operand)) pending.push_back(operand);
   }
   return seen.size() >= kMaxValues;  // not known: as if it were
 }

@@ -324,7 +324,7 @@ ValueId ScoreValues::picked_by_one_hot(ValueId summed) const {
     const NodeId chooses = expressions_.producer(expressions_.source(expressions_.operand(product, 1 - side)));
     const auto softmax = expressions_.normalised(shares);
     if (!softmax || softmax->logarithm || chooses == NodeId::kNone) continue;
-    if (expressions_.op(chooses) == Opcode::kOneHot || dataflow::is_equality(expressions_.entry(chooses)))
+    if (expressions_.op(chooses) == Opcode::kOneHot || dataflow::is_equality(expressions_.analysis(), chooses))
       return shares;
   }
   return ValueId::kAbsent;
@@ -341,8 +341,10 @@ bool ScoreValues::comes_from_layer(ValueId value) const {
     pending.pop_back();
     const NodeId node = expressions_.producer(at);
     if (node == NodeId::kNone || !seen.insert(at).second) continue;
-    if (is_layer(node) || seen.size() > kMaxValues) return true;
-    for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
+    if (is_layer(node) || seen.size() > kMaxValues || expressions_.is_spent()) return true;
+    expressions_.charge(4 + model.node(node).operand_count);
+    for (const ValueId operand : model.operands(model.node(node)))
+      if (!seen.contains(operand)) pending.push_back(operand);
   }
   return false;
 }

@@ -185,6 +185,37 @@ class RulesWorkTest(unittest.TestCase):
                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most)))
         self.assertEqual(len(json.loads(result.stdout)["values"]), 45_001)
 
+    def test_operators_without_operands_as_indices_and_labels(self) -> None:
+        """What reads the elements of a node asks no operator for what it makes of operands that are not there."""
+        table, labels = value("d", [5]), value("s", ["N", 5])
+        gather = make_node("Gather", ["d", "i"], ["y"], axis=0)
+        for name in ("Max", "Clip", "Abs", "Where", "Mod"):
+            for operands in ([], ["q"]):
+                with self.subTest(name, operands=operands):
+                    wrong = make_node(name, operands, ["i"])
+                    self.check(model([wrong, gather], [table, value("q", [3], TensorProto.INT64)], [untyped("y")]))
+                    clipped = [make_node(name, operands, ["h"]), make_node("Add", ["q", "h"], ["j"]), make_node("Clip", ["j"], ["i"]), gather]
+                    self.check(model(clipped, [table, value("q", [3], TensorProto.INT64)], [untyped("y")]))
+                    self.check(model([wrong, make_node("SoftmaxCrossEntropyLoss", ["s", "i"], ["loss"])], [labels, value("q", ["N"], TensorProto.INT64)], [untyped("loss")]))
+
+    def test_differences_of_equal_values_under_wide_sums(self) -> None:
+        nodes = [make_node("Sub", ["x", "x"], ["a0"]), *[make_node("Sum", [f"a{i}"] * 16, [f"a{i + 1}"]) for i in range(7)],
+                 make_node("Mul", ["x", "a7"], ["m"]), make_node("ReduceMean", ["m"], ["loss"], keepdims=0)]
+        self.check(model(nodes, [value("x", ["N", "C"])], [untyped("loss")]))
+        nodes = [make_node("Max", ["x" if i == 0 else f"{side}{i}"] * 1500, [f"{side}{i + 1}"]) for side in "ab" for i in range(3)]
+        nodes += [make_node("Sub", ["a3", "b3"], ["z"]), make_node("Mul", ["x", "z"], ["m"]), make_node("ReduceMean", ["m"], ["loss"], keepdims=0)]
+        self.check(model(nodes, [value("x", ["N", "C"])], [untyped("loss")]))
+
+    def test_one_index_of_many_gathers(self) -> None:
+        numbers = tuple(numpy_helper.from_array(np.array([3 * i - 4], np.int64), f"c{i}") for i in range(7))
+        nodes = [make_node("Concat", [f"f{i}", *(f"c{k}" for k in range(7))], [f"q{i}"], axis=0) for i in range(3)]
+        nodes += [make_node("Add", ["q0", "q1"], ["a0"]), make_node("Add", ["a0", "q2"], ["e0"])]
+        nodes += [make_node(("Add", "Sub")[i % 2], [f"e{i}", ("a0", "q1", "q2", "q0")[i % 4]], [f"e{i + 1}"]) for i in range(42)]
+        gathered = names("g", 1500)
+        nodes += [make_node("Gather", ["d", "e42"], [name]) for name in gathered]
+        inputs = [value("d", [5]), *[value(f"f{i}", ["N"], TensorProto.INT64) for i in range(3)]]
+        self.check(model(nodes, inputs, [untyped(name) for name in gathered], initializers=numbers, opset=17))
+
 
 if __name__ == "__main__":
     unittest.main()

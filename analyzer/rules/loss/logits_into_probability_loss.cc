@@ -115,11 +115,12 @@ class LogitsIntoProbabilityLoss : public Rule {
   }
 
   /// Defined between -1 and 1 alone, as an arc cosine is.
-  static bool is_of_unit_interval(const ops::OpEntry* entry) {
-    if (opcode_of(entry) != ops::Opcode::kOther || !has_trait(entry, ops::OpTrait::kElementwise) ||
-        entry->element() == nullptr)
+  static bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node) {
+    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+    if (element == nullptr || expressions.op(node) != ops::Opcode::kOther ||
+        !has_trait(expressions.entry(node), ops::OpTrait::kElementwise))
       return false;
-    const auto is_defined = [&](double number) { return !std::isnan(entry->element()({std::array{number}, {}})); };
+    const auto is_defined = [&](double number) { return !std::isnan(element({std::array{number}, {}})); };
     return is_defined(0.5) && is_defined(-0.5) && !is_defined(1.2) && !is_defined(-1.2);
   }
 
@@ -135,8 +136,7 @@ class LogitsIntoProbabilityLoss : public Rule {
     const auto exponent = opcode == ops::Opcode::kPow ? expressions.number(expressions.operand(node, 1)) : std::nullopt;
     const bool roots = opcode == ops::Opcode::kSqrt || (exponent && *exponent != std::floor(*exponent));
     const bool is_logarithm = opcode == ops::Opcode::kLog;
-    const bool is_arc =
-        expressions.operand(node, 1) == ValueId::kAbsent && is_of_unit_interval(expressions.entry(node));
+    const bool is_arc = is_of_unit_interval(expressions, node);
     if (!divides && !roots && !is_logarithm && !is_arc) return;
     const losses::ScoreValues::Reach reach = scores.of(value);
     // In a known loss another rule compares the range with what the loss takes.

@@ -9,6 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
 
@@ -66,10 +67,15 @@ class LossDetachedFromParameters : public Rule {
           .note_at(stop, stop_text(analysis, stop));
   }
 
+  /// Operands of one node that are looked at, and what a look costs of the meter.
+  static constexpr std::size_t kMaxOperands = 4;
+  static constexpr std::uint64_t kStepsOfValue = 16;
+
   /// Both are computed alike from the same values.
   static bool are_same(const losses::Expressions& expressions, ValueId a, ValueId b, int depth) {
     if (a == b) return a != ValueId::kAbsent;
-    if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0) return false;
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return false;
+    expressions.charge(kStepsOfValue);
     const dataflow::Analysis& analysis = expressions.analysis();
     const Model& model = analysis.model();
     const Fact &x = analysis.fact(a), &y = analysis.fact(b);
@@ -80,7 +86,9 @@ class LossDetachedFromParameters : public Rule {
         !model.attributes(model.node(first)).empty() || !model.attributes(model.node(second)).empty())
       return false;
     const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
-    if (left.size() != right.size() || expressions.result(first) != a || expressions.result(second) != b) return false;
+    if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
+        expressions.result(second) != b)
+      return false;
     for (std::size_t i = 0; i < left.size(); ++i)
       if (!are_same(expressions, left[i], right[i], depth - 1)) return false;
     return !left.empty();
@@ -89,7 +97,8 @@ class LossDetachedFromParameters : public Rule {
   /// The number that every element is, whatever the inputs are: of a difference of a value and itself, and what is
   /// compared and computed with that.
   static std::optional<double> constant_of(const losses::Expressions& expressions, ValueId value, int depth = 8) {
-    if (value == ValueId::kAbsent || depth == 0) return std::nullopt;
+    if (value == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return std::nullopt;
+    expressions.charge(kStepsOfValue);
     if (const auto number = expressions.number(value)) return number;
     const NodeId node = expressions.producer(value);
     const ops::Opcode opcode = expressions.op(node);
@@ -98,9 +107,10 @@ class LossDetachedFromParameters : public Rule {
       return 0;
     if (opcode == ops::Opcode::kCast || ops::moves_elements(opcode))
       return constant_of(expressions, expressions.operand(node, 0), depth - 1);
-    const ops::OpEntry* entry = expressions.entry(node);
-    if (entry == nullptr || entry->element() == nullptr) return std::nullopt;
+    if (node == NodeId::kNone) return std::nullopt;
     const Model& model = expressions.analysis().model();
+    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node);
+    if (element == nullptr || model.node(node).operand_count > kMaxOperands) return std::nullopt;
     std::vector<double> operands;
     for (const ValueId operand : model.operands(model.node(node))) {
       const auto number = constant_of(expressions, operand, depth - 1);
@@ -108,7 +118,7 @@ class LossDetachedFromParameters : public Rule {
       if (!number) return std::nullopt;
       operands.push_back(*number);
     }
-    const double result = entry->element()({operands, model.attributes(model.node(node))});
+    const double result = element({operands, model.attributes(model.node(node))});
     return std::isfinite(result) ? std::optional(result) : std::nullopt;
   }
 

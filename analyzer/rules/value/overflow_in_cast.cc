@@ -122,7 +122,7 @@ class OverflowInCast : public Rule {
         return static_cast<std::int64_t>(depth.lo) - 1;
       return std::nullopt;
     }
-    if (!dataflow::is_equality(use.entry())) return std::nullopt;
+    if (!dataflow::is_equality(analysis, use.id())) return std::nullopt;
     const Operand other = use.operand(use.operand(0).value() == labels ? 1 : 0);
     if (!other.present() || other.taint().has(Aspect::kValue)) return std::nullopt;
     const Range& range = other.fact().range;
