@@ -145,7 +145,7 @@ std::string contract_json(const dataflow::Analysis& analysis, const contract::Co
   const Json document = {{"schema", 1},
                          {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
                          {"path", identifier(analysis.model().path)},
-                         {"complete", contract.is_complete && contract.has_sizes},
+                         {"complete", contract.has_all()},
                          {"requirements", requirements_json(analysis, contract, source_root)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -288,7 +288,7 @@ class ShowDocument {
                 {"target", identifier(model_.name_of(loss.target_source))}});
     out_.close(']');
     if (contract_ != nullptr) {
-      out_.put("complete", contract_->is_complete && contract_->has_sizes);
+      out_.put("complete", contract_->has_all());
       out_.put("requirements", requirements_json(analysis_, *contract_, {}));
     }
     out_.close('}');

@@ -37,6 +37,8 @@ struct Contract {
   std::vector<Requirement> requirements;  ///< those on one node together, in the order of the inputs
   bool has_sizes = true;    ///< sizes were found for which the model runs; without them nothing can be said
   bool is_complete = true;  ///< false: the budget ended before everything was tried
+  /// All requirements are known.
+  bool has_all() const { return is_complete && has_sizes; }
 };
 
 /// What fails whatever the inputs are: such a model has no contract. Null for none.

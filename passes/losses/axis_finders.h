@@ -11,6 +11,8 @@
 
 namespace tensorlint::losses {
 
+inline bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
+
 /// What one node does wrong, as far as it is about the samples of a batch that are mixed. Private to this folder.
 class BatchMixing {
  public:

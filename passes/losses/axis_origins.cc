@@ -148,18 +148,6 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
     case Opcode::kExpand:
       axes = stretched(expressions_.operand(node, 0), dims);
       break;
-    case Opcode::kReduceMean:
-    case Opcode::kReduceSum:
-    case Opcode::kReduceMax:
-    case Opcode::kReduceMin:
-    case Opcode::kReduceL1:
-    case Opcode::kReduceL2:
-    case Opcode::kReduceLogSum:
-    case Opcode::kReduceLogSumExp:
-    case Opcode::kReduceSumSquare:
-    case Opcode::kArgExtreme:
-      axes = reduced(node, dims.size());
-      break;
     case Opcode::kGather:
       axes = gathered(node);
       break;
@@ -181,6 +169,8 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
     default:
       if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
         axes = known_[expressions_.operand(node, 1)];  // a loss of each label
+      else if (reduces_axes(opcode))
+        axes = reduced(node, dims.size());
       else
         axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
       break;

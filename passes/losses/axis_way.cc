@@ -2,49 +2,29 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
-#include <utility>
+
+#include "ir/ops/einsum.h"
 
 namespace tensorlint::losses {
 namespace {
 
 AxisStep kept(std::size_t axis) { return {AxisFate::kKept, axis}; }
 
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-};
-
 /// Nullopt where there is an ellipsis, or no result: those are rare, and nothing is lost.
-std::optional<Equation> equation_of(const Model& model, NodeId node) {
+std::optional<ops::EinsumEquation> equation_of(const Expressions& expressions, NodeId node) {
+  const Model& model = expressions.analysis().model();
   const Attribute* given = model.attribute(model.node(node), "equation");
   if (given == nullptr) return std::nullopt;
-  Equation found;
-  std::string part;
-  bool after_arrow = false;
-  for (const char c : std::string_view(given->s)) {
-    if (c == '.' || part.size() > 16) return std::nullopt;
-    if (c == ',' || c == '-') {
-      found.operands.push_back(std::exchange(part, {}));
-    } else if (c == '>') {
-      after_arrow = true;
-    } else if (c != ' ') {
-      part.push_back(c);
-    }
-  }
-  if (!after_arrow) return std::nullopt;
-  found.result = part;
-  return found;
+  expressions.charge(given->s.size());
+  ops::Message error;
+  auto equation = ops::parse_einsum(given->s, error);
+  if (!equation || !equation->result || equation->result->has_ellipsis ||
+      std::ranges::any_of(equation->terms, &ops::EinsumTerm::has_ellipsis))
+    return std::nullopt;
+  return equation;
 }
 
 }  // namespace
-
-std::span<const Dim> AxisWay::dims(ValueId value) const {
-  if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return {};
-  const Fact& fact = analysis_.fact(value);
-  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return {};
-  return analysis_.facts().dims_of(fact.shape);
-}
 
 AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) const {
   const ValueId from = expressions_.operand(node, operand), to = expressions_.result(node);
@@ -53,6 +33,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
   const Model& model = analysis_.model();
   const Opcode opcode = expressions_.op(node);
   const auto same = [&] { return after.size() == before.size() ? kept(axis) : AxisStep{}; };
+  if (reduces_axes(opcode)) return operand == 0 ? through_reduction(node, axis) : AxisStep{};
   switch (opcode) {
     case Opcode::kReshape:
     case Opcode::kSqueeze:
@@ -64,17 +45,6 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
       const auto at = std::ranges::find(order->ints, static_cast<std::int64_t>(axis));
       return at == order->ints.end() ? AxisStep{} : kept(static_cast<std::size_t>(at - order->ints.begin()));
     }
-    case Opcode::kReduceMean:
-    case Opcode::kReduceSum:
-    case Opcode::kReduceMax:
-    case Opcode::kReduceMin:
-    case Opcode::kReduceL1:
-    case Opcode::kReduceL2:
-    case Opcode::kReduceLogSum:
-    case Opcode::kReduceLogSumExp:
-    case Opcode::kReduceSumSquare:
-    case Opcode::kArgExtreme:
-      return operand == 0 ? through_reduction(node, axis) : AxisStep{};
     case Opcode::kMatMul:
       return through_product(node, operand, axis);
     case Opcode::kGather: {
@@ -155,9 +125,9 @@ AxisStep AxisWay::through_product(NodeId node, std::size_t operand, std::size_t 
 }
 
 AxisStep AxisWay::through_einsum(NodeId node, std::size_t operand, std::size_t axis) const {
-  const auto equation = equation_of(analysis_.model(), node);
-  if (!equation || operand >= equation->operands.size() || axis >= equation->operands[operand].size()) return {};
-  const std::size_t at = equation->result.find(equation->operands[operand][axis]);
+  const auto equation = equation_of(expressions_, node);
+  if (!equation || operand >= equation->terms.size() || axis >= equation->terms[operand].letters.size()) return {};
+  const std::size_t at = equation->result->letters.find(equation->terms[operand].letters[axis]);
   return at == std::string::npos ? AxisStep{AxisFate::kSummed, 0} : kept(at);
 }
 
@@ -178,11 +148,11 @@ std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const
     }
     case Opcode::kEinsum: {
       std::vector<std::size_t> found;
-      const auto equation = equation_of(model, node);
-      if (!equation || operand >= equation->operands.size()) return found;
-      const std::string& letters = equation->operands[operand];
+      const auto equation = equation_of(expressions_, node);
+      if (!equation || operand >= equation->terms.size()) return found;
+      const std::string& letters = equation->terms[operand].letters;
       for (std::size_t i = 0; i < letters.size(); ++i)
-        if (equation->result.find(letters[i]) == std::string::npos) found.push_back(i);
+        if (equation->result->letters.find(letters[i]) == std::string::npos) found.push_back(i);
       return found;
     }
     default:

@@ -33,7 +33,7 @@ class AxisWay {
   /// The axes of an operand that the node adds up: of a reduction, a product of matrices, an Einsum.
   std::vector<std::size_t> summed(NodeId node, std::size_t operand) const;
   /// Empty where the shape is not known, or only assumed.
-  std::span<const Dim> dims(ValueId value) const;
+  std::span<const Dim> dims(ValueId value) const { return expressions_.dims(value); }
 
  private:
   AxisStep through_view(ValueId from, ValueId to, std::size_t axis) const;

@@ -12,8 +12,6 @@ using Kind = AxisMistake::Kind;
 /// Values that are looked at on the way forward from one node.
 constexpr std::size_t kMaxWay = 48;
 
-bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
-
 }  // namespace
 
 std::optional<AxisMistake> BatchMixing::at(NodeId node) {
@@ -65,8 +63,7 @@ NodeId BatchMixing::meets_samples(NodeId node) const {
   for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
-      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
-      const ValueId other = a == pending[i] ? b : a;
+      const ValueId other = expressions_.beside(user, pending[i]);
       if (has_trait(expressions_.entry(user), ops::OpTrait::kElementwise) && other != ValueId::kAbsent &&
           cone_.has_batch(other))
         return user;
@@ -127,10 +124,10 @@ NodeId BatchMixing::joins_samples(ValueId number, ValueId data) const {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
-      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
-      const ValueId other = a == pending[i] ? b : a;
+      const ValueId other = expressions_.beside(user, pending[i]);
+      const bool is_divided = opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i];
       const bool goes_on = keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kExpand ||
-                           opcode == Opcode::kNeg || (opcode == Opcode::kDiv && a == pending[i]);
+                           opcode == Opcode::kNeg || is_divided;
       if (opcode == Opcode::kMul && !cone_.depends(other, data)) {
         pending.push_back(expressions_.result(user));
       } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
@@ -191,8 +188,7 @@ std::pair<AxisFate, NodeId> BatchMixing::contraction_after(ValueId value, std::s
     const auto [at, axis] = pending[i];
     for (const NodeId user : expressions_.users(at)) {
       if (!cone_.has(user)) continue;
-      const auto operands = cone_.operands(user);
-      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, at) - operands.begin());
+      const std::size_t operand = cone_.operand_index(user, at);
       const AxisStep step = cone_.way().follow(user, operand, axis);
       const Opcode opcode = expressions_.op(user);
       const bool sums = opcode == Opcode::kMatMul || opcode == Opcode::kEinsum || is_total(opcode);
@@ -236,14 +232,14 @@ bool BatchMixing::is_summed_up_as_it_is(ValueId value) const {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
-      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
-      const ValueId other = a == pending[i] ? b : a;
+      const ValueId other = expressions_.beside(user, pending[i]);
       if (is_total(opcode)) {
         reduced = true;
         continue;
       }
-      const bool scales = (opcode == Opcode::kMul || (opcode == Opcode::kDiv && a == pending[i])) &&
-                          expressions_.number(other).has_value();
+      const bool scales =
+          (opcode == Opcode::kMul || (opcode == Opcode::kDiv && expressions_.operand(user, 0) == pending[i])) &&
+          expressions_.number(other).has_value();
       const bool shifts = (opcode == Opcode::kAdd || opcode == Opcode::kSub) && !cone_.has_batch(other);
       if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && !scales && !shifts)
         return false;

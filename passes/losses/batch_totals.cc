@@ -11,14 +11,11 @@ using Kind = AxisMistake::Kind;
 /// Values that are looked at on the way from one node.
 constexpr std::size_t kMaxWay = 48;
 
-bool is_total(Opcode opcode) { return opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum; }
-
 /// The value times or divided by a number.
 bool scales(const Expressions& expressions, NodeId node, ValueId value) {
   const Opcode opcode = expressions.op(node);
-  const ValueId a = expressions.operand(node, 0), b = expressions.operand(node, 1);
-  if (opcode == Opcode::kMul) return expressions.number(a == value ? b : a).has_value();
-  return opcode == Opcode::kDiv && a == value && expressions.number(b).has_value();
+  const bool divides = opcode == Opcode::kDiv && expressions.operand(node, 0) == value;
+  return (opcode == Opcode::kMul || divides) && expressions.number(expressions.beside(node, value)).has_value();
 }
 
 }  // namespace
@@ -64,10 +61,9 @@ bool BatchTotals::is_data(ValueId value) const {
                          has_trait(expressions_.entry(node), ops::OpTrait::kElementwise);
     if (!is_looked_up && !is_step) return false;
     const auto operands = cone_.operands(node);
-    if (keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kSlice)
-      pending.push_back(operands.front());
-    else
-      pending.insert(pending.end(), operands.begin(), operands.end());
+    const bool is_view = keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kSlice;
+    for (const ValueId operand : operands.first(is_view ? std::min<std::size_t>(operands.size(), 1) : operands.size()))
+      pending.push_back(operand);
   }
   return true;
 }
@@ -145,7 +141,7 @@ bool BatchTotals::is_summed_up(ValueId value, bool in_proportion) const {
       bool passes = keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg ||
                     opcode == Opcode::kAdd || opcode == Opcode::kSub || is_total(opcode) ||
                     scales(expressions_, user, pending[i]);
-      if (opcode == Opcode::kMul) passes |= a != b && is_data(a == pending[i] ? b : a);
+      if (opcode == Opcode::kMul) passes |= a != b && is_data(expressions_.beside(user, pending[i]));
       if (!in_proportion) passes |= has_trait(expressions_.entry(user), ops::OpTrait::kElementwise);
       if (passes) pending.push_back(result);
     }
@@ -318,8 +314,7 @@ std::optional<AxisMistake> BatchTotals::expectation(NodeId node) {
     for (const NodeId user : expressions_.users(pending[i])) {
       if (!cone_.has(user)) continue;
       const Opcode opcode = expressions_.op(user);
-      const ValueId a = expressions_.operand(user, 0), b = expressions_.operand(user, 1);
-      const ValueId other = a == pending[i] ? b : a;
+      const ValueId other = expressions_.beside(user, pending[i]);
       if (opcode == Opcode::kAdd && has_long_batch(other) && cone_.is_input(other))
         return AxisMistake{Kind::kExpectationOfBatch, node, data, *axes, true, user, 0};
       if (keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg ||

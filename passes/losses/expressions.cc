@@ -18,6 +18,24 @@ bool is_looked_through(Opcode op) { return op == Opcode::kCast || op == Opcode::
 
 }  // namespace
 
+bool reduces_axes(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kReduceMean:
+    case Opcode::kReduceSum:
+    case Opcode::kReduceMax:
+    case Opcode::kReduceMin:
+    case Opcode::kReduceL1:
+    case Opcode::kReduceL2:
+    case Opcode::kReduceLogSum:
+    case Opcode::kReduceLogSumExp:
+    case Opcode::kReduceSumSquare:
+    case Opcode::kArgExtreme:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Expressions::Expressions(const Analysis& analysis)
     : analysis_(analysis), model_(analysis.model()), ops_(model_.operators.size()) {
   for (const OperatorId id : ops_.ids())
@@ -60,6 +78,13 @@ ValueId Expressions::operand(NodeId node, std::size_t index) const {
 ValueId Expressions::result(NodeId node) const {
   const auto results = model_.results(model_.node(node));
   return results.empty() ? ValueId::kAbsent : results[0];
+}
+
+std::span<const Dim> Expressions::dims(ValueId value) const {
+  if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return {};
+  const Fact& fact = analysis_.fact(value);
+  if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return {};
+  return analysis_.facts().dims_of(fact.shape);
 }
 
 std::span<const NodeId> Expressions::users(ValueId value) const {

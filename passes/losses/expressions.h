@@ -30,6 +30,9 @@ struct Normalised {
   std::vector<std::size_t> axes;
 };
 
+/// A reduction along axes, or the places of extremes along them.
+bool reduces_axes(Opcode opcode);
+
 /// Reads a graph as formulas. Looks at operators and constants only, so that it sees the same formula where facts are
 /// missing because a node of it fails. Every question costs a bounded number of steps.
 class Expressions {
@@ -57,6 +60,10 @@ class Expressions {
   /// kAbsent where the node has fewer.
   ValueId operand(NodeId node, std::size_t index) const;
   ValueId result(NodeId node) const;
+  /// Of a node of two operands the one that is not `value`.
+  ValueId beside(NodeId node, ValueId value) const { return operand(node, operand(node, 0) == value ? 1 : 0); }
+  /// Empty where the shape is not known, or only assumed.
+  std::span<const Dim> dims(ValueId value) const;
   /// Some of the nodes that use a value: enough for what programs make of a loss's parts.
   std::span<const NodeId> users(ValueId value) const;
 

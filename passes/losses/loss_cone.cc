@@ -34,6 +34,11 @@ std::span<const ValueId> LossCone::operands(NodeId node) const {
   return model.operands(model.node(node));
 }
 
+std::size_t LossCone::operand_index(NodeId node, ValueId value) const {
+  const auto all = operands(node);
+  return static_cast<std::size_t>(std::ranges::find(all, value) - all.begin());
+}
+
 bool LossCone::is_long(ValueId value, std::size_t axis) const {
   const auto shape = dims(value);
   return axis < shape.size() && !pool().is_constant(shape[axis], 1);

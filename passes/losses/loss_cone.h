@@ -24,6 +24,8 @@ class LossCone {
   DimPool& pool() const { return analysis().facts().dims(); }
   std::span<const Dim> dims(ValueId value) const { return way_.dims(value); }
   std::span<const ValueId> operands(NodeId node) const;
+  /// Which operand of the node the value is first; their number where it is none.
+  std::size_t operand_index(NodeId node, ValueId value) const;
 
   bool is_long(ValueId value, std::size_t axis) const;
   /// The axis is the batch, another one is long, and none of them is the batch again, as of all pairs of it.

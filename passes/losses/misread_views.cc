@@ -174,8 +174,7 @@ std::optional<AxisMistake> MisreadViews::rows_by_class(NodeId node) const {
   for (std::size_t i = 0; i < pending.size() && pending.size() < 24; ++i) {
     for (const NodeId user : expressions_.users(pending[i].first)) {
       if (!cone_.has(user)) continue;
-      const auto operands = cone_.operands(user);
-      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, pending[i].first) - operands.begin());
+      const std::size_t operand = cone_.operand_index(user, pending[i].first);
       const AxisStep step = cone_.way().follow(user, operand, pending[i].second);
       const Opcode opcode = expressions_.op(user);
       if (opcode == Opcode::kReduceMean && step.fate == AxisFate::kSummed)

@@ -50,8 +50,7 @@ std::optional<AxisMistake> SoftmaxUse::follow(const Normalised& softmax, const R
     const Reading reading = pending[i];
     for (const NodeId user : expressions_.users(reading.value)) {
       if (!cone_.has(user)) continue;
-      const auto operands = cone_.operands(user);
-      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, reading.value) - operands.begin());
+      const std::size_t operand = cone_.operand_index(user, reading.value);
       if (auto found = use(softmax, reading, user, operand)) return found;
       if (const auto after = next(reading, user, operand)) pending.push_back(*after);
     }
@@ -256,8 +255,7 @@ bool SoftmaxUse::is_averaged_later(ValueId value, std::size_t axis) const {
   for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxWay; ++i) {
     for (const NodeId user : expressions_.users(pending[i].first)) {
       if (!cone_.has(user)) continue;
-      const auto operands = cone_.operands(user);
-      const auto operand = static_cast<std::size_t>(std::ranges::find(operands, pending[i].first) - operands.begin());
+      const std::size_t operand = cone_.operand_index(user, pending[i].first);
       const AxisStep step = cone_.way().follow(user, operand, pending[i].second);
       if (step.fate == AxisFate::kSummed &&
           (expressions_.op(user) == Opcode::kReduceMean || is_mean_of_masked(user, pending[i].second)))

@@ -27,7 +27,7 @@ class ClassAxisPosition : public Rule {
   /// Rows of classes that a view has cut out of several axes.
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (!ops::takes_class_indices(loss.kind) || analysis.has_failed(loss.anchor)) return;
-    const losses::Expressions expressions(analysis);
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     const NodeId scores = view_of(expressions, loss.prediction), labels = view_of(expressions, loss.target);
     if (scores == NodeId::kNone) return;
     if (mixes_axes(expressions, scores)) {
@@ -185,22 +185,14 @@ class ClassAxisPosition : public Rule {
   /// [A, B, C] to [-1, C] against [B, A] to [-1].
   static bool are_in_another_order(const losses::Expressions& expressions, NodeId scores, NodeId labels) {
     const DimPool& pool = expressions.analysis().facts().dims();
-    const auto a = dims_of(expressions, expressions.operand(scores, 0)),
-               b = dims_of(expressions, expressions.operand(labels, 0)),
-               flat = dims_of(expressions, expressions.result(scores)),
-               flat_labels = dims_of(expressions, expressions.result(labels));
+    const auto a = expressions.dims(expressions.operand(scores, 0)),
+               b = expressions.dims(expressions.operand(labels, 0)),
+               flat = expressions.dims(expressions.result(scores)),
+               flat_labels = expressions.dims(expressions.result(labels));
     if (a.size() != 3 || b.size() != 2 || flat.size() != 2 || flat_labels.size() != 1) return false;
     const bool long_axes = !pool.is_constant(a[0], 1) && !pool.is_constant(a[1], 1);
     return long_axes && pool.equal(a[2], flat[1]) && pool.equal(a[0], b[1]) && pool.equal(a[1], b[0]) &&
            !pool.equal(a[0], a[1]);
-  }
-
-  static std::span<const Dim> dims_of(const losses::Expressions& expressions, ValueId value) {
-    const dataflow::Analysis& analysis = expressions.analysis();
-    if (value == ValueId::kAbsent || analysis.taint(value).has(Aspect::kShape)) return {};
-    const Fact& fact = analysis.fact(value);
-    if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return {};
-    return analysis.facts().dims_of(fact.shape);
   }
 
   static bool has_classes_last(const ViolationCase& violation) {

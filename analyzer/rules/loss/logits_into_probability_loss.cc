@@ -44,7 +44,7 @@ class LogitsIntoProbabilityLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    const losses::Expressions expressions(analysis);
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     std::set<NodeId> known, of_losses;
     for (const losses::LossSite& loss : view.losses()) {
       of_losses.insert(loss.nodes.begin(), loss.nodes.end());
@@ -85,30 +85,16 @@ class LogitsIntoProbabilityLoss : public Rule {
   /// Nodes between an output and the layers whose scores it is computed from, in the order of the file.
   static std::vector<NodeId> computed_from_scores(const losses::ScoreValues& scores,
                                                   const losses::Expressions& expressions, ValueId output) {
-    const dataflow::Analysis& analysis = expressions.analysis();
-    const Model& model = analysis.model();
-    constexpr std::size_t kMaxValues = 400;
     std::vector<NodeId> found;
-    std::vector<ValueId> pending{output};
-    std::set<ValueId> seen;
-    while (!pending.empty() && seen.size() < kMaxValues) {
-      const ValueId value = pending.back();
-      pending.pop_back();
-      const NodeId node = expressions.producer(value);
-      if (node == NodeId::kNone || !seen.insert(value).second || scores.layer_of(value) != NodeId::kNone) continue;
+    walk_back(expressions, output, [&](ValueId value, NodeId node) {
+      if (scores.layer_of(value) != NodeId::kNone) return false;
       found.push_back(node);
       const ops::Opcode opcode = expressions.op(node);
-      const bool passes = ops::moves_elements(opcode) || opcode == ops::Opcode::kCast ||
-                          opcode == ops::Opcode::kGather || opcode == ops::Opcode::kGatherElements ||
-                          dataflow::element_use(analysis, node) == dataflow::ElementUse::kPicks ||
-                          opcode == ops::Opcode::kConcat ||
-                          has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
-                          has_trait(expressions.entry(node), ops::OpTrait::kElementwise) ||
-                          (expressions.entry(node) != nullptr && expressions.entry(node)->loss());
-      if (!passes) continue;
-      for (const ValueId operand : model.operands(model.node(node)))
-        if (operand != ValueId::kAbsent) pending.push_back(operand);
-    }
+      const ops::OpEntry* entry = expressions.entry(node);
+      return is_reduction_or_elementwise(expressions, node) || opcode == ops::Opcode::kGather ||
+             opcode == ops::Opcode::kConcat || (entry != nullptr && entry->loss()) ||
+             dataflow::element_use(expressions.analysis(), node) == dataflow::ElementUse::kPicks;
+    });
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
@@ -242,7 +228,7 @@ class LogitsIntoProbabilityLoss : public Rule {
 
   /// Targets of a divergence are probabilities, unless it takes the exponential of them.
   static void check_target(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
-    const losses::Expressions expressions(analysis);
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     const ValueId source = expressions.source(loss.target);
     const auto is_exponential = [&](NodeId node) {
       return expressions.op(node) == ops::Opcode::kExp && expressions.source(expressions.operand(node, 0)) == source;

@@ -55,30 +55,36 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   });
 }
 
-std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, ValueId loss) {
+void walk_back(const losses::Expressions& expressions, ValueId from,
+               const std::function<bool(ValueId value, NodeId node)>& visit) {
   const Model& model = expressions.analysis().model();
-  std::vector<NodeId> found;
-  std::vector<ValueId> pending{loss};
-  std::set<ValueId> seen;
   constexpr std::size_t kMaxValues = 400;
+  std::vector<ValueId> pending{from};
+  std::set<ValueId> seen;
   while (!pending.empty() && seen.size() < kMaxValues) {
     const ValueId value = pending.back();
     pending.pop_back();
     const NodeId node = expressions.producer(value);
-    if (node == NodeId::kNone || !seen.insert(value).second) continue;
-    const ops::Opcode opcode = expressions.op(node);
-    if (opcode == ops::Opcode::kLog) {
-      found.push_back(node);
-      continue;
-    }
-    const bool passes = ops::moves_elements(opcode) || opcode == ops::Opcode::kCast ||
-                        opcode == ops::Opcode::kGatherElements ||
-                        has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
-                        has_trait(expressions.entry(node), ops::OpTrait::kElementwise);
-    if (!passes) continue;
+    if (node == NodeId::kNone || !seen.insert(value).second || !visit(value, node)) continue;
     for (const ValueId operand : model.operands(model.node(node)))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
+}
+
+bool is_reduction_or_elementwise(const losses::Expressions& expressions, NodeId node) {
+  const ops::Opcode opcode = expressions.op(node);
+  return ops::moves_elements(opcode) || opcode == ops::Opcode::kCast || opcode == ops::Opcode::kGatherElements ||
+         has_trait(expressions.entry(node), ops::OpTrait::kReduction) ||
+         has_trait(expressions.entry(node), ops::OpTrait::kElementwise);
+}
+
+std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, ValueId loss) {
+  std::vector<NodeId> found;
+  walk_back(expressions, loss, [&](ValueId, NodeId node) {
+    if (expressions.op(node) != ops::Opcode::kLog) return is_reduction_or_elementwise(expressions, node);
+    found.push_back(node);
+    return false;
+  });
   std::ranges::sort(found);
   return found;
 }

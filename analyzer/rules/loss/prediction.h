@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,14 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 
 /// A Clip, Min or Max takes the value: what goes on is bounded, whatever the value is. Costs a walk over the nodes.
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value);
+
+/// Goes back from a value and calls `visit` with each value that a node computes, and that node; goes on to its
+/// operands where that is true. Each value once, and at most 400.
+void walk_back(const losses::Expressions& expressions, ValueId from,
+               const std::function<bool(ValueId value, NodeId node)>& visit);
+
+/// Each element of the results is computed from elements of the operands: moved, cast, picked, reduced or combined.
+bool is_reduction_or_elementwise(const losses::Expressions& expressions, NodeId node);
 
 /// The logarithms that a loss sums up: back from it over reductions and elementwise operators, to the first on each
 /// way.

@@ -21,8 +21,8 @@ class ProbabilitiesIntoLogitLoss : public Rule {
               "a loss of scores, or of logarithms, gets probabilities"},
              {passes::Pass::kLosses}) {}
 
-  void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
-    const losses::Expressions expressions(analysis);
+  void check_loss(const dataflow::Analysis&, const losses::LossSite& loss, Reporter& out) const override {
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     check_twice(expressions, loss, loss.target, out);
     switch (loss.kind) {
       case ops::LossKind::kNegativeLogLikelihood:
@@ -55,7 +55,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
     if (outputs.empty()) return;
-    const losses::Expressions expressions(view.analysis());
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     std::set<NodeId> known;
     for (const losses::LossSite& loss : view.losses()) known.insert(loss.nodes.begin(), loss.nodes.end());
     for (const ValueId output : outputs)

@@ -88,7 +88,7 @@ class SoftmaxOverBatchAxis : public Rule {
       const bool is_single = axis != 0 && axis < dims.size() && analysis.facts().dims().is_constant(dims[axis], 1);
       if (!is_single && (axis != 0 || !origins.is_batch(softmax->scores, 0))) continue;
       if (const NodeId sum = sum_over_another_axis(expressions, id, dims, 0); sum != NodeId::kNone)
-        report_weights(analysis, *softmax, sum, dims, out);
+        report_weights(expressions, *softmax, sum, dims, out);
     }
   }
 
@@ -158,13 +158,13 @@ class SoftmaxOverBatchAxis : public Rule {
     return NodeId::kNone;
   }
 
-  static void report_weights(const dataflow::Analysis& analysis, const losses::Normalised& softmax, NodeId sum,
+  static void report_weights(const losses::Expressions& expressions, const losses::Normalised& softmax, NodeId sum,
                              std::span<const Dim> dims, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
     const NodeCall call(analysis, softmax.node), total(analysis, sum);
     const bool product = total.is(ops::Opcode::kMatMul);
     const std::size_t axis =
-        product ? dims.size() - 1
-                : losses::Expressions(analysis).axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
+        product ? dims.size() - 1 : expressions.axes_of(sum).value_or(std::vector<std::size_t>{1}).front();
     out.report(softmax.node,
                fmt::format("{} normalises {} {} over {}; what it weighs is summed over axis {}", call.op_name(),
                            Operand(analysis, softmax.scores).name(),

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/reached_values.h"
+#include "analyzer/rules/value/reached_index.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -42,11 +42,7 @@ class ClassIndexOutOfRange : public Rule {
     if (!found) return;
     FindingBuilder finding = out.report(call.id(), fmt::format("label {} in {} is outside the {} classes of {}",
                                                                found->index, labels.name(), *classes, scores.name()));
-    finding.certainty(found->certainty, found->certainty == ops::Certainty::kMay
-                                            ? fmt::format("{} has {} among its elements", labels.name(), found->index)
-                                            : std::string());
-    // All numbers of the dtype say nothing.
-    if (!(labels.fact().range == range_of(labels.fact().dtypes))) finding.origin(labels, Aspect::kValue);
+    explain_index(finding, labels, *found);
     finding.origin(scores, Aspect::kShape);
   }
 

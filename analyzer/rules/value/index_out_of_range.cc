@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/reached_values.h"
+#include "analyzer/rules/value/reached_index.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -52,7 +52,7 @@ class IndexOutOfRange : public Rule {
     if (axis < 0 || axis >= rank) return;
     const auto extent = call.facts().dims().as_constant(dims[static_cast<std::size_t>(axis)]);
     if (!extent) return;
-    check_axis(call, data, indices, indices.value(), axis, *extent, out);
+    check_axis(call, data, indices, axis, *extent, out);
   }
 
  private:
@@ -81,24 +81,20 @@ class IndexOutOfRange : public Rule {
     if (each.size() > 1 && !std::ranges::all_of(each, is_one_wide)) return;
     for (std::size_t axis = 0; axis < each.size(); ++axis) {
       const auto extent = call.facts().dims().as_constant(extents[axis]);
-      if (extent && check_axis(call, data, Operand(call.analysis(), each[axis]), each[axis],
-                               static_cast<std::int64_t>(axis), *extent, out))
+      if (extent &&
+          check_axis(call, data, Operand(call.analysis(), each[axis]), static_cast<std::int64_t>(axis), *extent, out))
         return;
     }
   }
 
-  static bool check_axis(const NodeCall& call, const Operand& data, const Operand& indices, ValueId value,
-                         std::int64_t axis, std::int64_t extent, Reporter& out) {
-    const auto found = dataflow::index_outside(call.analysis(), value, -extent, extent);
+  static bool check_axis(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t axis,
+                         std::int64_t extent, Reporter& out) {
+    const auto found = dataflow::index_outside(call.analysis(), indices.value(), -extent, extent);
     if (!found) return false;
     FindingBuilder finding =
         out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
                                           indices.name(), axis, data.name(), extent));
-    finding.certainty(found->certainty, found->certainty == ops::Certainty::kMay
-                                            ? fmt::format("{} has {} among its elements", indices.name(), found->index)
-                                            : std::string());
-    // All numbers of the dtype say nothing.
-    if (!(indices.fact().range == range_of(indices.fact().dtypes))) finding.origin(indices, Aspect::kValue);
+    explain_index(finding, indices, *found);
     finding.origin(data, Aspect::kShape);
     return true;
   }

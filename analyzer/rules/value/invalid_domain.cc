@@ -44,7 +44,7 @@ class InvalidDomain : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
-    const losses::Expressions expressions(analysis);
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     losses::ScoreValues scores(expressions);
     std::set<NodeId> seen;
     for (const losses::LossSite& loss : view.losses()) seen.insert(loss.nodes.begin(), loss.nodes.end());

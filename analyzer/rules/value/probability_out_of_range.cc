@@ -8,7 +8,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "passes/dataflow/picked_elements.h"
-#include "passes/losses/expressions.h"
+#include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
@@ -37,7 +37,7 @@ class ProbabilityOutOfRange : public Rule {
     const Operand target(analysis, loss.target);
     if (!target.present() || target.taint().has(Aspect::kValue) || !target.fact().dtypes.proves(DTypeSet::floats()))
       return;
-    const losses::Expressions expressions(analysis);
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     const losses::Formula formula(expressions, loss.target);
     const auto parts = formula.parts();
     std::optional<std::size_t> label;
