@@ -67,7 +67,7 @@ bool matches_there(std::string_view part, std::string_view text) {
 /// Where a part of a glob without stars is first in `text`; npos: nowhere. All places where it may have begun are
 /// followed at the same time, a bit for each (Baeza-Yates and Gonnet's shift-and): a 64th of the product of both
 /// lengths.
-std::size_t find_with_wildcards(std::string_view part, std::string_view text) {
+std::size_t find_long_with_wildcards(std::string_view part, std::string_view text) {
   constexpr std::size_t kBits = 64;
   const std::size_t words = (part.size() + kBits - 1) / kBits;
   std::vector<std::uint64_t> takes(256 * words);  // by byte: the positions of the part that take it
@@ -91,6 +91,15 @@ std::size_t find_with_wildcards(std::string_view part, std::string_view text) {
     }
     if ((reached.back() & done) != 0) return at + 1 - part.size();
   }
+  return std::string_view::npos;
+}
+
+std::size_t find_with_wildcards(std::string_view part, std::string_view text) {
+  // Names are short, and the table of bytes is not.
+  constexpr std::size_t kShort = 512;
+  if (part.size() * text.size() > kShort) return find_long_with_wildcards(part, text);
+  for (std::size_t at = 0; at + part.size() <= text.size(); ++at)
+    if (matches_there(part, text.substr(at))) return at;
   return std::string_view::npos;
 }
 

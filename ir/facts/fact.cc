@@ -31,7 +31,7 @@ std::uint64_t hash_of(const Fact& fact) {
   hash = table_hash(hash, std::uint64_t{fact.dtypes.bits()} << 32 | static_cast<std::uint64_t>(fact.shape));
   hash = table_hash(hash, static_cast<std::uint64_t>(fact.content) << 32 | static_cast<std::uint64_t>(fact.element));
   hash = table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.lo + 0.0));  // -0 and 0 are equal
-  return table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + fact.range.nan);
+  return table_hash(hash, std::bit_cast<std::uint64_t>(fact.range.hi + 0.0) + (fact.range.nan ? 2 : 0) + fact.attains);
 }
 
 /// Of each item: allocation, hash, slots.
@@ -79,6 +79,14 @@ struct DimList {
 };
 
 }  // namespace
+
+bool operator==(const Content& a, const Content& b) {
+  // Unless NaN were equal to itself, equal contents with one would be a new entry each, all of one hash.
+  const auto same = [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  };
+  return a.integers == b.integers && std::ranges::equal(a.floats, b.floats, same);
+}
 
 std::string_view to_text(ValueKind kind) {
   switch (kind) {
@@ -207,6 +215,7 @@ FactId FactStore::join(FactId a_id, FactId b_id) {
   result.key = a.key == b.key ? a.key : DType::kUndefined;
   result.dtypes = a.dtypes | b.dtypes;
   result.range = tensorlint::join(a.range, b.range);
+  result.attains = a.attains && b.attains && a.range == b.range;
   result.element = join(a.element, b.element);  // nesting is capped by intern()
   const auto joined = [this](Dim x, Dim y) { return dims_.equal(x, y) ? x : Dim(Unknown::kJoined); };
   if (is_ranked(a.shape) && is_ranked(b.shape) && dims_of(a.shape).size() == dims_of(b.shape).size()) {

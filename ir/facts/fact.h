@@ -50,7 +50,8 @@ struct Content {
   std::vector<Dim> integers;
   std::vector<double> floats;
   std::size_t size() const { return integers.size() + floats.size(); }
-  friend bool operator==(const Content&, const Content&) = default;
+  /// Bit by bit: of floats NaN equals itself, and 0 not -0.
+  friend bool operator==(const Content& a, const Content& b);
 };
 
 /// Contents with more elements than this are not tracked.
@@ -72,6 +73,8 @@ struct Fact {
   ContentId content = ContentId::kNone;
   FactId element = FactId::kTop;
   Range range;
+  /// Both bounds of `range` are elements, in every execution in which there are elements.
+  bool attains = false;
   friend bool operator==(const Fact&, const Fact&) = default;
 };
 

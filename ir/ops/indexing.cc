@@ -43,6 +43,12 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
   }
   if (range.nan || limits.hi > std::int64_t{1} << 53) return;
   const auto top = static_cast<double>(limits.hi);
+  const bool is_above = range.hi >= top, is_below = range.lo < (from_back ? -top : 0.0);
+  if (in.operand(indices).attains && (is_above || is_below)) {
+    const Dim reached = pool.constant(static_cast<std::int64_t>(is_above ? range.hi : range.lo));
+    in.fail(constraint, {indices, data}, {"{} reaches index {}, {}", OperandRef(indices), reached, legal()});
+    return;
+  }
   if (range.lo >= top || range.hi < (from_back ? -top : 0.0))
     in.fail(constraint, {indices, data}, {"indices {} in {} are {}", OperandRef(indices), range, legal()});
 }

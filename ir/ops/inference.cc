@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "ir/facts/equalities.h"
+#include "ir/ops/ranges.h"
 #include "ir/ops/shape_functions.h"
 #include "ir/ops/value_types.h"
 
@@ -455,7 +456,10 @@ void infer(const Application& call, const OpEntry* entry, InferenceResult& out) 
         fact.dtypes = allowed.tensor;
       }
     }
-    if (usable && entry != nullptr && entry->inference() != nullptr) entry->inference()(in);
+    if (usable && entry != nullptr && entry->inference() != nullptr) {
+      entry->inference()(in);
+      if (attains_bounds(in, entry->opcode())) in.result().attains = true;
+    }
   }
   in.finish();
   for (const Taint dtype_taint : dtype_taints) {

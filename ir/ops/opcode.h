@@ -30,6 +30,7 @@ enum class Opcode : std::uint8_t {
   kSigmoid,
   kSoftplus,
   kCompare,  ///< <, <=, >, >=
+  kEqual,
   kWhere,
   kNot,
   kAnd,
@@ -60,6 +61,7 @@ enum class Opcode : std::uint8_t {
   kEinsum,
   kConv,
   kRecurrence,  ///< a layer that runs along an axis: RNN, GRU, LSTM
+  kNormalize,   ///< to a mean and a variance along axes or groups
 
   // Elements of operand 0 as they are.
   kIdentity,
@@ -69,11 +71,14 @@ enum class Opcode : std::uint8_t {
   kTranspose,
   kSlice,
   kExpand,
+  kTile,
   kGather,  ///< slices of operand 0 along `axis`
   kGatherElements,
   kGatherND,
   kSplit,
+  kTopK,  ///< and where they are, result 1
   kConcat,
+  kPad,  ///< or of operand 2 around them
 
   kOneHot,
   kFill,   ///< a shape filled with one number
@@ -88,10 +93,20 @@ constexpr bool keeps_elements(Opcode opcode) {
          opcode == Opcode::kUnsqueeze;
 }
 
-/// Every element of result 0 is one of operand 0.
-constexpr bool moves_elements(Opcode opcode) {
-  return keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kSlice ||
-         opcode == Opcode::kExpand;
+/// Result 0 has each element of operand 0 and no other, in some order, perhaps several times.
+constexpr bool repeats_elements(Opcode opcode) {
+  return keeps_elements(opcode) || opcode == Opcode::kTranspose || opcode == Opcode::kExpand;
+}
+
+/// Every element of result 0 is one of operand 0, and where it is does not depend on elements.
+constexpr bool moves_elements(Opcode opcode) { return repeats_elements(opcode) || opcode == Opcode::kSlice; }
+
+/// Every element of each result is one of operand 0: moved, repeated, split off, looked up. What a Dropout scales
+/// counts as the same.
+constexpr bool picks_elements(Opcode opcode) {
+  return moves_elements(opcode) || opcode == Opcode::kTile || opcode == Opcode::kGather ||
+         opcode == Opcode::kGatherElements || opcode == Opcode::kGatherND || opcode == Opcode::kSplit ||
+         opcode == Opcode::kDropout;
 }
 
 }  // namespace tensorlint::ops

@@ -109,6 +109,24 @@ void set_computed_range(Inference& in, int result, const Range& range) {
   }
 }
 
+bool attains_bounds(Inference& in, Opcode opcode) {
+  if (in.result_count() == 0 || in.result().kind != ValueKind::kTensor) return false;
+  const Range& result = in.result().range;
+  const auto width = [](const Range& range) { return range.hi - range.lo; };
+  const auto is_number = [&](int operand) { return in.has(operand) && width(in.operand(operand).range) == 0; };
+  const auto attains = [&](int operand) { return in.has(operand) && in.operand(operand).attains; };
+  if (repeats_elements(opcode)) return attains(0) && result == in.operand(0).range;
+  if (!in.result().dtypes.proves(DTypeSet::integers())) return false;
+  if (opcode == Opcode::kCast) return attains(0) && result == in.operand(0).range;
+  if (opcode != Opcode::kAdd && opcode != Opcode::kSub && opcode != Opcode::kMul) return false;
+  for (const int side : {0, 1}) {
+    if (!attains(side) || !is_number(1 - side)) continue;
+    const double factor = opcode == Opcode::kMul ? std::fabs(in.operand(1 - side).range.lo) : 1;
+    return width(result) == factor * width(in.operand(side).range);  // else something wraps around
+  }
+  return false;
+}
+
 Range clamped(const Range& range, double lo, double hi) {
   const Range inside{std::clamp(range.lo, lo, hi), std::clamp(range.hi, lo, hi), range.nan};
   return inside.lo <= inside.hi ? inside : Range{lo, hi, range.nan};

@@ -24,6 +24,10 @@ Range divide(const Range& a, const Range& b);
 /// around.
 void set_computed_range(Inference& in, int result, const Range& range);
 
+/// Whether result 0 has both bounds of its range among its elements, from operands of which that is known: of what
+/// moves all elements, and of sums and products of integers with one number.
+bool attains_bounds(Inference& in, Opcode opcode);
+
 /// Part of the range inside [lo, hi]; the whole of [lo, hi] where nothing is.
 Range clamped(const Range& range, double lo, double hi);
 

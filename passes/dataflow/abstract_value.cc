@@ -61,6 +61,7 @@ FactId any_floating_value(FactStore& facts, FactId id) {
   Fact fact = facts.fact(id);
   if (fact.kind != ValueKind::kTensor || !fact.dtypes.proves(DTypeSet::floats())) return id;
   fact.range = range_of(fact.dtypes);
+  fact.attains = false;
   fact.content = ContentId::kNone;
   return facts.intern(fact);
 }

@@ -131,6 +131,7 @@ FactId InitialFacts::refine(FactId base, const InputDeclaration& declared, std::
     fact.kind = ValueKind::kTensor;
     fact.dtypes = *declared.dtypes;
     fact.range = range_of(fact.dtypes);
+    fact.attains = false;
     fact.content = ContentId::kNone;
   }
   if (declared.has_shape) {

@@ -38,6 +38,7 @@ FactId widen(FactStore& facts, FactId before_id, FactId after_id) {
   const Fact before = facts.fact(before_id);
   Fact fact = facts.fact(after_id);
   if (fact.kind == ValueKind::kUnknown) return after_id;
+  fact.attains = false;
   if (!(before.range == fact.range)) fact.range = range_of(fact.dtypes);
   if (before.content != fact.content) fact.content = ContentId::kNone;
   if (before.element != fact.element) fact.element = FactId::kTop;

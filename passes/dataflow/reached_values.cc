@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/ops/element.h"
-#include "passes/dataflow/picked_elements.h"
+#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::dataflow {
 namespace {
@@ -32,7 +32,6 @@ class Call {
   bool is(ops::Opcode opcode) const { return this->opcode() == opcode; }
   ops::Opcode opcode() const { return opcode_of(entry()); }
   const ops::OpEntry* entry() const { return analysis_.entry(node_); }
-  ElementUse use() const { return element_use(analysis_, id_); }
   bool is_in_main() const { return node_.graph == GraphId::kMain; }
   std::size_t operand_count() const { return node_.operand_count; }
   ValueId operand(std::size_t index) const {
@@ -133,9 +132,8 @@ std::optional<std::int64_t> reduced_count(const Analysis& analysis, const Call& 
 /// Every element of the first result is one of operand 0.
 bool passes_elements(const Call& call) {
   const ops::Opcode opcode = call.opcode();
-  const ElementUse use = call.use();
-  const bool picks = use == ElementUse::kPicks || use == ElementUse::kSorts;
-  return picks || opcode == ops::Opcode::kReduceMax || opcode == ops::Opcode::kReduceMin;
+  return picks_elements(opcode) || opcode == ops::Opcode::kTopK || opcode == ops::Opcode::kReduceMax ||
+         opcode == ops::Opcode::kReduceMin;
 }
 
 /// Elements differ from one execution to the next, and no constant rules one of them out: of what is made of inputs and
@@ -153,7 +151,7 @@ bool varies(const Analysis& analysis, ValueId value, int& steps) {
   if (opcode == ops::Opcode::kMatMul || opcode == ops::Opcode::kConv)
     return first() || varies(analysis, call.operand(1), steps);
   if (passes_elements(call) || opcode == ops::Opcode::kSoftmax || opcode == ops::Opcode::kLogSoftmax ||
-      has_trait(call.entry(), ops::OpTrait::kReduction) || call.use() == ElementUse::kNormalises)
+      has_trait(call.entry(), ops::OpTrait::kReduction) || opcode == ops::Opcode::kNormalize)
     return first();
   if (opcode == ops::Opcode::kCast) return call.has(0) && is_number(call.fact(0).dtypes) && first();
   const bool combines = call.entry() != nullptr && call.entry()->element() != nullptr && opcode != ops::Opcode::kWhere;
@@ -363,7 +361,7 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
   };
   const bool is_table =
       opcode == ops::Opcode::kGather && call.has(0) && analysis_.model().value(call.operand(0)).initializer != nullptr;
-  const bool is_position = call.use() == ElementUse::kSorts && !call.gives(0, part.value);
+  const bool is_position = opcode == ops::Opcode::kTopK && !call.gives(0, part.value);
   if (!is_table && !is_position && passes_elements(call)) {
     part.kind = Kind::kSame;
     read(0, 1);
@@ -400,7 +398,7 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
     default:
       break;
   }
-  if (call.use() == ElementUse::kPads) {
+  if (opcode == ops::Opcode::kPad) {
     const Attribute* mode = call.attribute("mode");
     const Content* pads = call.has(1) ? analysis_.facts().content(call.fact(1).content) : nullptr;
     if (mode != nullptr && mode->s != "constant") {
@@ -455,7 +453,7 @@ void Element::read_leaf(const Call& call, Part& part) const {
   };
   if (opcode == ops::Opcode::kArgExtreme) {
     positions(0);
-  } else if (call.use() == ElementUse::kSorts && call.gives(1, part.value)) {
+  } else if (opcode == ops::Opcode::kTopK && call.gives(1, part.value)) {
     positions(-1);
   } else if (opcode == ops::Opcode::kMod && part.is_integer) {
     const auto modulus = single_number(call.fact(1));
@@ -483,8 +481,7 @@ void Element::read_leaf(const Call& call, Part& part) const {
   } else if (opcode == ops::Opcode::kSoftmax && varies(analysis_, call.operand(0))) {
     part.kind = Kind::kSamples;
     part.samples = {1e-6, 0.5, 1 - 1e-6};
-  } else if ((opcode == ops::Opcode::kMatMul || opcode == ops::Opcode::kConv ||
-              call.use() == ElementUse::kNormalises) &&
+  } else if ((opcode == ops::Opcode::kMatMul || opcode == ops::Opcode::kConv || opcode == ops::Opcode::kNormalize) &&
              varies(analysis_, part.value)) {
     part.kind = Kind::kFree;
   }

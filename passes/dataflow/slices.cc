@@ -7,6 +7,7 @@ namespace tensorlint::dataflow {
 AbstractValue with_axis(FactStore& facts, const AbstractValue& slice, std::int64_t axis, Dim extent) {
   Fact fact = facts.fact(slice.fact);
   fact.content = ContentId::kNone;
+  fact.attains = false;
   if (fact.kind != ValueKind::kTensor) return {FactId::kTop, slice.taint};
   if (fact.shape != ShapeId::kUnranked) {
     ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
@@ -22,6 +23,7 @@ AbstractValue with_axis(FactStore& facts, const AbstractValue& slice, std::int64
 FactId without_axis(FactStore& facts, FactId id, std::int64_t axis, Dim& extent) {
   Fact fact = facts.fact(id);
   fact.content = ContentId::kNone;
+  fact.attains = false;
   if (fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked) {
     ops::Dims dims = ops::copy_dims(facts.dims_of(fact.shape));
     const auto rank = static_cast<std::int64_t>(dims.size());
@@ -40,6 +42,7 @@ FactId without_axis(FactStore& facts, FactId id, std::int64_t axis, Dim& extent)
 FactId without_batch(FactStore& facts, FactId id, Dim& batch) {
   Fact fact = facts.fact(id);
   fact.content = ContentId::kNone;
+  fact.attains = false;
   if (fact.kind == ValueKind::kTensor && fact.shape != ShapeId::kUnranked) {
     const auto dims = facts.dims_of(fact.shape);
     if (!dims.empty() && batch.is_unknown()) batch = dims[0];

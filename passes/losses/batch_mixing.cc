@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/dataflow/picked_elements.h"
+#include "passes/dataflow/element_function.h"
 #include "passes/losses/axis_finders.h"
 
 namespace tensorlint::losses {

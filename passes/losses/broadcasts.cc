@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "passes/dataflow/picked_elements.h"
+#include "passes/dataflow/element_function.h"
 #include "passes/losses/stretching.h"
 
 namespace tensorlint::losses {

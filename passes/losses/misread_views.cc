@@ -56,7 +56,8 @@ std::optional<AxisMistake> MisreadViews::turned(NodeId node) const {
   }
   // A column more on purpose, so that rows shift against each other: relative positions.
   const Opcode maker = expressions_.op_of(cone_.before_views(from));
-  const bool may_pad = maker == Opcode::kOther || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
+  const bool may_pad =
+      maker == Opcode::kOther || maker == Opcode::kPad || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
   const bool padded = maker == Opcode::kConcat || (may_pad && expressions_.producer(from) != NodeId::kNone);
   if (first == x.size() || padded || !cone_.has_batch(from)) return std::nullopt;
   const bool moves_batch = cone_.origins().is_batch(from, x[first]);

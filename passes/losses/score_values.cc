@@ -33,13 +33,10 @@ constexpr double kClearly = 2e-2;
 
 }  // namespace
 
-dataflow::ElementUse ScoreValues::use_of(NodeId node) const {
-  return node == NodeId::kNone ? dataflow::ElementUse::kOther : dataflow::element_use(expressions_.analysis(), node);
-}
-
 /// Elements of operand 0, moved, repeated or looked up.
 bool ScoreValues::picks(NodeId node) const {
-  return use_of(node) == dataflow::ElementUse::kPicks || use_of(node) == dataflow::ElementUse::kSorts;
+  const Opcode opcode = expressions_.op(node);
+  return picks_elements(opcode) || opcode == Opcode::kTopK;
 }
 
 bool ScoreValues::is_weight(ValueId value) const {
@@ -52,7 +49,7 @@ bool ScoreValues::is_weight(ValueId value) const {
 /// A product with weights or a bias of both signs, or what is normalised to a mean of 0.
 bool ScoreValues::is_layer(NodeId node) const {
   const Opcode opcode = expressions_.op(node);
-  if (use_of(node) == dataflow::ElementUse::kNormalises) return true;
+  if (opcode == Opcode::kNormalize) return true;
   return (opcode == Opcode::kMatMul || opcode == Opcode::kConv) &&
          (is_weight(expressions_.operand(node, 0)) || is_weight(expressions_.operand(node, 1)) ||
           is_weight(expressions_.operand(node, 2)));
@@ -324,8 +321,7 @@ ValueId ScoreValues::picked_by_one_hot(ValueId summed) const {
     const NodeId chooses = expressions_.producer(expressions_.source(expressions_.operand(product, 1 - side)));
     const auto softmax = expressions_.normalised(shares);
     if (!softmax || softmax->logarithm || chooses == NodeId::kNone) continue;
-    if (expressions_.op(chooses) == Opcode::kOneHot || dataflow::is_equality(expressions_.analysis(), chooses))
-      return shares;
+    if (expressions_.op(chooses) == Opcode::kOneHot || expressions_.op(chooses) == Opcode::kEqual) return shares;
   }
   return ValueId::kAbsent;
 }

@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 
-#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 
@@ -50,7 +49,6 @@ class ScoreValues {
   Leaf read_leaf(ValueId value);
   /// The probabilities that a sum over the classes picks one of, by a one-hot factor; kAbsent for any other sum.
   ValueId picked_by_one_hot(ValueId summed) const;
-  dataflow::ElementUse use_of(NodeId node) const;
   bool picks(NodeId node) const;
   bool is_layer(NodeId node) const;
   bool comes_from_layer(ValueId value) const;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kTagKey = "tensorlint.device";
 constexpr std::string_view kModelKeyPrefix = "tensorlint.device:";
+/// Of the meter, to compare a name with a glob.
+constexpr std::uint64_t kStepsOfGlob = 2;
 
 /// An empty glob matches nothing here.
 bool matches(std::string_view glob, std::string_view name) { return !glob.empty() && matches_name(glob, name); }
@@ -45,7 +47,7 @@ DeviceSources::DeviceSources(const dataflow::Analysis& analysis, const Placement
   default_ = number(options.default_device);
   read_command_line(model, options);
   const bool single_values = any_;
-  read_rules(model, options);
+  read_rules(analysis, options);
   if (model.provenance != nullptr && model.provenance->mentions(kTagKey)) read_tags(model);
   read_model_keys(model);
   read_device_configurations(analysis);
@@ -134,14 +136,18 @@ void DeviceSources::read_providers(const dataflow::Analysis& analysis, const Pla
                SourceKind::kProvider);
 }
 
-void DeviceSources::read_rules(const Model& model, const PlacementOptions& options) {
+void DeviceSources::read_rules(const dataflow::Analysis& analysis, const PlacementOptions& options) {
   if (options.rules.empty()) return;
+  const Model& model = analysis.model();
+  Meter& meter = analysis.facts().meter();
   reserve(model);
   std::vector<bool> used(options.rules.size());
   const bool any_module = std::any_of(options.rules.begin(), options.rules.end(),
                                       [](const PlacementRule& rule) { return !rule.modules.empty(); });
   for (const NodeId id : model.nodes.ids()) {
     const Node& node = model.node(id);
+    meter.charge(kStepsOfGlob * options.rules.size() * (1 + node.result_count));
+    if (meter.is_spent()) return;
     const std::vector<std::string_view> scopes = any_module ? scopes_of(model, node) : std::vector<std::string_view>();
     for (std::size_t r = 0; r < options.rules.size(); ++r) {
       const PlacementRule& rule = options.rules[r];
@@ -162,6 +168,8 @@ void DeviceSources::read_rules(const Model& model, const PlacementOptions& optio
   for (const ValueId id : model.values.ids(kFirstValue)) {
     const Value& value = model.value(id);
     if (value.origin != ValueOrigin::kInput && value.origin != ValueOrigin::kInitializer) continue;
+    meter.charge(kStepsOfGlob * options.rules.size());
+    if (meter.is_spent()) return;
     for (std::size_t r = 0; r < options.rules.size(); ++r) {
       if (!matches(options.rules[r].values, model.text(value.name))) continue;
       used[r] = true;

@@ -77,7 +77,7 @@ class DeviceSources {
 
  private:
   void read_command_line(const Model& model, const PlacementOptions& options);
-  void read_rules(const Model& model, const PlacementOptions& options);
+  void read_rules(const dataflow::Analysis& analysis, const PlacementOptions& options);
   void read_tags(const Model& model);
   void read_model_keys(const Model& model);
   void read_device_configurations(const dataflow::Analysis& analysis);

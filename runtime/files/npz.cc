@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory_resource>
 #include <set>
 #include <utility>
 
@@ -109,8 +110,11 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
 }
 
 /// Exactly `size` bytes of a raw deflate stream (RFC 1951).
-std::string inflated(std::string_view packed, std::size_t size) {
-  std::string result(size, '\0');
+std::pmr::string inflated(std::string_view packed, std::size_t size, Memory& memory) {
+  // A match of 258 bytes takes two bits at least: what claims more is refused before memory is taken for it.
+  constexpr std::size_t kMostRatio = 1032;
+  if (size / kMostRatio > packed.size()) throw RunFault{"a member is shorter than the archive says"};
+  std::pmr::string result(size, '\0', memory.resource());
   ::z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw RunFault{"the system has no memory left"};
   const std::unique_ptr<::z_stream, int (*)(::z_stream*)> guard(&stream, ::inflateEnd);
@@ -167,9 +171,9 @@ Result<HostTensor> NpzFile::read(const Member& member, Memory& memory) const {
     const std::string_view packed = packed_bytes(member);
     if (member.unpacked > memory.limit() - std::min(memory.live(), memory.limit()))
       return fail(fmt::format("{} bytes are more than the memory limit leaves", member.unpacked));
-    std::string unpacked;
+    std::pmr::string unpacked(memory.resource());
     if (member.method == 8) {
-      unpacked = inflated(packed, static_cast<std::size_t>(member.unpacked));
+      unpacked = inflated(packed, static_cast<std::size_t>(member.unpacked), memory);
     } else if (member.method != 0 || member.packed != member.unpacked) {
       return fail(fmt::format("the compression method {} is not read", member.method));
     }

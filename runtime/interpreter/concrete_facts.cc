@@ -32,8 +32,10 @@ bool elements_fit(const FactStore& facts, const Fact& fact, const HostTensor& te
   const bool is_integer = is_integer_or_bool(tensor.dtype());
   if (!is_integer && !is_float(tensor.dtype())) return true;
   const Content* const content = facts.content(fact.content);
+  Range attained{HUGE_VAL, -HUGE_VAL, false};
   for (std::size_t i = 0; i < tensor.size(); ++i) {
     const double number = number_at(tensor, i);
+    attained = {std::min(attained.lo, number), std::max(attained.hi, number), false};
     if (std::isnan(number) ? !fact.range.nan : number < fact.range.lo || number > fact.range.hi) {
       why = fmt::format("element {} is {}, outside {}", i, number, fact.range.to_text());
       return false;
@@ -51,6 +53,10 @@ bool elements_fit(const FactStore& facts, const Fact& fact, const HostTensor& te
       why = fmt::format("element {} is {} instead of {}", i, number, content->floats[i]);
       return false;
     }
+  }
+  if (fact.attains && tensor.size() > 0 && (attained.lo != fact.range.lo || attained.hi != fact.range.hi)) {
+    why = fmt::format("its elements are in {}, {} was to be attained", attained.to_text(), fact.range.to_text());
+    return false;
   }
   return true;
 }

@@ -48,7 +48,7 @@ std::size_t scan_outputs(const Graph& body, const RegionOp& region) {
 
 /// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
 /// declares, with 0 where the declaration has no number.
-HostTensor joined(std::vector<HostTensor>& parts, std::int64_t axis, const TypeDecl* declared, Memory& memory) {
+HostTensor joined(std::span<const HostTensor> parts, std::int64_t axis, const TypeDecl* declared, Memory& memory) {
   if (!parts.empty()) return stacked(parts, axis_in(axis, parts.front().rank() + 1), memory);
   if (declared == nullptr || declared->kind != TypeKind::kTensor || !is_known_dtype(declared->element_code))
     throw RunFault{"no iteration runs, and nothing declares the type of a scan output"};
@@ -77,6 +77,13 @@ std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, co
   }
 }
 
+Interpreter::Impl::Iterations Interpreter::Impl::iterations_of(const RegionOp& region) {
+  Iterations iterations;
+  for (std::size_t left = scan_outputs(model_.graph(region.body()), region); left > 0; --left)
+    iterations.collected.emplace_back(memory_.resource());
+  return iterations;
+}
+
 std::vector<HostValue> Interpreter::Impl::iterate(const RegionOp& region, std::vector<HostValue> inputs,
                                                   Iterations& iterations) {
   for (std::size_t i = 0; i < region.carried; ++i) inputs[region.carried_input(i)] = std::move(iterations.carried[i]);
@@ -95,8 +102,7 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const RegionOp& region, std::
   const std::int64_t most = count.is_absent() ? std::numeric_limits<std::int64_t>::max() : trip_count(count);
   bool goes_on = condition.is_absent() || is_true(condition);
 
-  Iterations iterations;
-  iterations.collected.resize(scan_outputs(body, region));
+  Iterations iterations = iterations_of(region);
   for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(operands[region.carried_operand(i)]);
   for (std::int64_t k = 0; k < most && goes_on; ++k) {
     std::vector<HostValue> inputs(body.inputs.size());
@@ -127,8 +133,7 @@ std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, cons
       throw RunFault{fmt::format("one operand is scanned over {} elements, another over {}", trips, extent)};
     trips = extent;
   }
-  Iterations iterations;
-  iterations.collected.resize(scan_outputs(body, region));
+  Iterations iterations = iterations_of(region);
   for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(operands[region.carried_operand(i)]);
   for (std::int64_t k = 0; k < trips; ++k) {
     std::vector<HostValue> inputs(body.inputs.size());
@@ -141,7 +146,7 @@ std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, cons
   }
   std::vector<HostValue> results = std::move(iterations.carried);
   for (std::size_t s = 0; s < iterations.collected.size(); ++s) {
-    std::vector<HostTensor>& parts = iterations.collected[s];
+    std::pmr::vector<HostTensor>& parts = iterations.collected[s];
     if (axes.writes_backwards(s)) std::reverse(parts.begin(), parts.end());
     results.push_back(joined(parts, axes.output(s), model_.value(body.outputs[region.scan_output(s)]).type, memory_));
   }
@@ -180,8 +185,7 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
     const auto element = [&](std::size_t operand) {
       return slice_of(tensor_of(operands[operand], "an operand"), 0, b, memory_);
     };
-    Iterations iterations;
-    iterations.collected.resize(scans);
+    Iterations iterations = iterations_of(region);
     for (std::size_t i = 0; i < region.carried; ++i) iterations.carried.push_back(element(region.carried_operand(i)));
     std::vector<HostTensor> rows;
     for (std::size_t s = 0; s < region.scanned; ++s) rows.push_back(element(region.scanned_operand(s)));
@@ -194,7 +198,7 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
     for (std::size_t i = 0; i < region.carried; ++i)
       by_result[i].push_back(tensor_of(iterations.carried[i], "a loop-carried value"));
     for (std::size_t s = 0; s < scans; ++s) {
-      std::vector<HostTensor>& parts = iterations.collected[s];
+      std::pmr::vector<HostTensor>& parts = iterations.collected[s];
       while (!parts.empty() && static_cast<std::int64_t>(parts.size()) < longest) {
         HostTensor zero(parts.front().dtype(), parts.front().extents(), memory_);
         std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});

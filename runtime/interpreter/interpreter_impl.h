@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -121,9 +122,10 @@ class Interpreter::Impl {
                                     std::span<const HostValue> operands);
   /// What the iterations of a Loop or a Scan hand on and leave behind.
   struct Iterations {
-    std::vector<HostValue> carried;
-    std::vector<std::vector<HostTensor>> collected;  ///< by scan output
+    std::vector<HostValue> carried{};
+    std::vector<std::pmr::vector<HostTensor>> collected{};  ///< by scan output
   };
+  Iterations iterations_of(const RegionOp& region);
   /// Runs the body once: `inputs` has all that is not carried. Gives the body's outputs, less those that are carried.
   std::vector<HostValue> iterate(const RegionOp& region, std::vector<HostValue> inputs, Iterations& iterations);
 

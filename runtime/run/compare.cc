@@ -36,10 +36,7 @@ struct CompareArguments {
   int threads = 0;
 };
 
-int refuse(std::string_view message) {
-  write_stderr(fmt::format("tensorlint compare: {}\n", message));
-  return kRefused;
-}
+int refuse(std::string_view message) { return runtime::refuse("compare", message); }
 
 template <typename Number>
 bool read_number(std::string_view text, Number& to) {

@@ -44,10 +44,7 @@ namespace {
 
 constexpr std::size_t kShownElements = 64;
 
-int refuse(std::string_view message) {
-  write_stderr(fmt::format("tensorlint run: {}\n", message));
-  return kRefused;
-}
+int refuse(std::string_view message) { return runtime::refuse("run", message); }
 
 std::string shown(std::string_view name) { return fmt::format("`{}`", escape_for_display(name, 200)); }
 
@@ -217,7 +214,7 @@ int run_model(const RunArguments& arguments) {
   for (const std::string& line : dumped) text += line;
   if (!outputs) {
     if (!text.empty()) (void)write_stdout(text);
-    return refuse(fmt::format("{}: {}", arguments.model, escape_for_display(outputs.error().message, 2000)));
+    return refuse(fmt::format("{}: {}", arguments.model, outputs.error().message));
   }
   if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty()) {
     const Graph& main = model.graph(GraphId::kMain);
@@ -253,10 +250,10 @@ int main(int argc, char** argv) {
   try {
     if (argc > 1 && std::string_view(argv[1]) == "compare") return runtime::run_compare({argv + 2, argv + argc});
     const Result<runtime::RunArguments> arguments = runtime::parse_arguments({argv + 1, argv + argc});
-    if (!arguments) return runtime::refuse(arguments.error().message);
+    if (!arguments) return runtime::refuse("run", arguments.error().message);
     return runtime::run_model(*arguments);
   } catch (const std::bad_alloc&) {
-    return runtime::refuse("the system has no memory left");
+    return runtime::refuse("run", "the system has no memory left");
   } catch (const std::exception& fault) {
     write_stderr(fmt::format("tensorlint run: internal error: {}\n", fault.what()));
     return runtime::kInternal;

@@ -8,6 +8,11 @@
 #include <csignal>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include "base/escape.h"
+#include "base/output.h"
+
 namespace tensorlint::runtime {
 
 namespace {
@@ -19,6 +24,12 @@ namespace {
 }
 
 }  // namespace
+
+int refuse(std::string_view command, std::string_view message) {
+  constexpr std::size_t kLongest = 4000;
+  write_stderr(fmt::format("tensorlint {}: {}\n", command, escape_for_display(message, kLongest)));
+  return kRefused;
+}
 
 void limit_process(std::uint64_t tensors) {
 #ifndef __SANITIZE_ADDRESS__  // whose own memory would count

@@ -194,6 +194,19 @@ TEST(Contract, ElementsAreBoundedByTheExtentThatTheyIndex) {
             (Texts{"range ids -9..8"}));
 }
 
+TEST(Contract, PositionsMayBeAsManyAsTheirTableHasRows) {
+  EXPECT_EQ(lines(Solved(with_header(R"(g (int64[B, S] words, float[1500, 2] table) => (rows) {
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
+  extents = Shape (words)
+  length = Gather (extents, one)
+  positions = Range (zero, length, one)
+  behind = Add (positions, one)
+  rows = Gather (table, behind)
+})"))),
+            (Texts{"bound S ..1499"}));
+}
+
 TEST(Contract, NumbersAreSaidOnceAndPlainly) {
   // The product alone would let each axis make up for the other; the mask says what one of them is.
   EXPECT_EQ(lines(Solved(with_header(R"(g (float[B, S, 4] x, float[12, 4] mask) => (y) {

@@ -8,7 +8,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
+#include "passes/dataflow/element_function.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
@@ -92,8 +92,7 @@ class LogitsIntoProbabilityLoss : public Rule {
       const ops::Opcode opcode = expressions.op(node);
       const ops::OpEntry* entry = expressions.entry(node);
       return is_reduction_or_elementwise(expressions, node) || opcode == ops::Opcode::kGather ||
-             opcode == ops::Opcode::kConcat || (entry != nullptr && entry->loss()) ||
-             dataflow::element_use(expressions.analysis(), node) == dataflow::ElementUse::kPicks;
+             opcode == ops::Opcode::kConcat || (entry != nullptr && entry->loss()) || picks_elements(opcode);
     });
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -9,7 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
+#include "passes/dataflow/element_function.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
 

@@ -8,7 +8,6 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
@@ -86,9 +85,7 @@ class InvalidDomain : public Rule {
     return operand.present() ? model.value(operand.value()).producer : NodeId::kNone;
   }
 
-  static bool passes_elements(const NodeCall& call) {
-    return dataflow::element_use(call.analysis(), call.id()) == dataflow::ElementUse::kPicks;
-  }
+  static bool passes_elements(const NodeCall& call) { return picks_elements(opcode_of(call.entry())); }
 
   /// A constant of a program of its own, not one that hides scores: floats, of which one is `extreme` and not all are.
   static bool is_constant_with(const Operand& operand, const NodeCall& call, double extreme) {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -122,7 +121,7 @@ class OverflowInCast : public Rule {
         return static_cast<std::int64_t>(depth.lo) - 1;
       return std::nullopt;
     }
-    if (!dataflow::is_equality(analysis, use.id())) return std::nullopt;
+    if (!use.is(ops::Opcode::kEqual)) return std::nullopt;
     const Operand other = use.operand(use.operand(0).value() == labels ? 1 : 0);
     if (!other.present() || other.taint().has(Aspect::kValue)) return std::nullopt;
     const Range& range = other.fact().range;

@@ -7,7 +7,6 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
 
@@ -106,7 +105,7 @@ class ProbabilityOutOfRange : public Rule {
       if (depth == nullptr || depth->integers.size() != 1) return std::nullopt;
       return analysis.facts().dims().as_constant(depth->integers[0]);
     }
-    if (!dataflow::is_equality(expressions.analysis(), node)) return std::nullopt;
+    if (expressions.op(node) != ops::Opcode::kEqual) return std::nullopt;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const ValueId numbers = expressions.operand(node, side);
       if (numbers == ValueId::kAbsent) continue;

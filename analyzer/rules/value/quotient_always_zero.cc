@@ -8,7 +8,6 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/picked_elements.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -56,8 +55,8 @@ class QuotientAlwaysZero : public Rule {
   static constexpr int kMaxSteps = 8;
 
   static bool moves(const NodeCall& call) {
-    return dataflow::element_use(call.analysis(), call.id()) == dataflow::ElementUse::kPicks &&
-           !call.is(ops::Opcode::kGather) && !call.is(ops::Opcode::kGatherElements);
+    return picks_elements(opcode_of(call.entry())) && !call.is(ops::Opcode::kGather) &&
+           !call.is(ops::Opcode::kGatherElements);
   }
 
   /// The value before it was moved, cast and kept from 0.

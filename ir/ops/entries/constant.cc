@@ -148,6 +148,13 @@ void range(Inference& in) {
     const Dim shape[] = {count};
     in.set_shape(0, shape);
     const auto length = pool.as_constant(count);
+    const auto from = pool.as_constant(start), by = pool.as_constant(delta);
+    if (length && *length > 0 && from && by) {
+      const double end = static_cast<double>(*from) + static_cast<double>(*length - 1) * static_cast<double>(*by);
+      const auto begin = static_cast<double>(*from);
+      in.set_range(0, {std::min(begin, end), std::max(begin, end), false});
+      in.result().attains = true;
+    }
     if (!length || *length > static_cast<std::int64_t>(kMaxContent) || delta.is_unknown()) return;
     Dims elements;
     for (std::int64_t i = 0; i < *length; ++i) elements.push_back(pool.add(start, pool.mul(pool.constant(i), delta)));

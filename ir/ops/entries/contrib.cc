@@ -320,6 +320,7 @@ const RegisterOps kNormalizations{
     with_vector("SkipSimplifiedLayerNormalization", skip_normalization).constraint(kSkip),
     with_vector("EmbedLayerNormalization", embed_layer_normalization).constraint(kSkip),
     OpEntry("SimplifiedLayerNormalization")
+        .computes(Opcode::kNormalize)
         .infer(simplified_layer_normalization)
         .constraint(kContribAxis)
         .constraint(kSkip),

@@ -150,6 +150,7 @@ const RegisterOps kLayouts{
     blocks("DepthToSpace", depth_to_space),
     blocks("SpaceToDepth", space_to_depth),
     OpEntry("Pad")
+        .computes(Opcode::kPad)
         .infer(pad)
         .host("pads")
         .host("constant_value")

@@ -126,7 +126,7 @@ OpEntry binary(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kLogic{
-    binary("Equal", compare<equal, float_equal>).element(equal_element),
+    binary("Equal", compare<equal, float_equal>).computes(Opcode::kEqual).element(equal_element),
     binary("Less", compare<less, float_less>).element(less_element).computes(Opcode::kCompare),
     binary("Greater", compare<greater, float_greater>).element(greater_element).computes(Opcode::kCompare),
     binary("LessOrEqual", compare<less_or_equal, float_less_or_equal>)

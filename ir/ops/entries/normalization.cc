@@ -181,14 +181,28 @@ void mean_variance_normalization(Inference& in) {
 
 const RegisterOps kNormalizations{
     OpEntry("BatchNormalization")
+        .computes(Opcode::kNormalize)
         .infer(batch_normalization)
         .constraint(kNormRank)
         .constraint(kNormParameter)
         .constraint(kBatchNormResults),
-    OpEntry("InstanceNormalization").infer(instance_normalization).constraint(kNormRank).constraint(kNormParameter),
-    OpEntry("LayerNormalization").infer(layer_normalization).constraint(kNormAxis).constraint(kNormScale),
-    OpEntry("RMSNormalization").infer(rms_normalization).constraint(kNormAxis).constraint(kNormScale),
+    OpEntry("InstanceNormalization")
+        .computes(Opcode::kNormalize)
+        .infer(instance_normalization)
+        .constraint(kNormRank)
+        .constraint(kNormParameter),
+    OpEntry("LayerNormalization")
+        .computes(Opcode::kNormalize)
+        .infer(layer_normalization)
+        .constraint(kNormAxis)
+        .constraint(kNormScale),
+    OpEntry("RMSNormalization")
+        .computes(Opcode::kNormalize)
+        .infer(rms_normalization)
+        .constraint(kNormAxis)
+        .constraint(kNormScale),
     OpEntry("GroupNormalization")
+        .computes(Opcode::kNormalize)
         .infer(group_normalization)
         .constraint(kNormRank)
         .constraint(kNormGroups)

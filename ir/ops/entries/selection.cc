@@ -331,7 +331,7 @@ const RegisterOps kSelections{
     arg("ArgMax"),
     arg("ArgMin"),
     // `K` gives the shape of the results, which is needed on the host; in version 1 it is the attribute `k`.
-    OpEntry("TopK").infer(top_k).host_list("K").constraint(kTopAxis).constraint(kTopCount),
+    OpEntry("TopK").computes(Opcode::kTopK).infer(top_k).host_list("K").constraint(kTopAxis).constraint(kTopCount),
     OpEntry("OneHot")
         .computes(Opcode::kOneHot)
         .infer(one_hot)

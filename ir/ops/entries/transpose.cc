@@ -173,6 +173,7 @@ const RegisterOps kRearranged{
     // Version 1 takes how often and along which axis as two operands; since version 6 onnxruntime's CUDA kernel reads
     // `repeats` on the host (OrtMemTypeCPUInput 1), and both say the same.
     OpEntry("Tile")
+        .computes(Opcode::kTile)
         .infer(tile)
         .host("repeats")
         .host("tiles")

@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kMaxFaults = 1000;
 constexpr int kMaxLinks = 16;
 constexpr std::size_t kMaxDepth = 64;
+/// Of a location and the links on its way: a link of a page of `d/../` makes some thousand calls of the system.
+constexpr std::size_t kMaxComponents = 256;
 
 /// A folder directly inside, or `..`; links are not followed.
 Descriptor open_folder(const Descriptor& folder, const std::string& name) {
@@ -40,6 +42,14 @@ std::vector<std::string> reversed_components(std::string_view path) {
   }
   std::reverse(components.begin(), components.end());
   return components;
+}
+
+/// One spelling of a path.
+std::string normalised(std::string_view path) {
+  std::vector<std::string> components = reversed_components(path);
+  std::reverse(components.begin(), components.end());
+  return fmt::format("{}{}{}", path.starts_with('/') ? "/" : "", fmt::join(components, "/"),
+                     path.ends_with('/') ? "/" : "");
 }
 
 /// Canonical path of a folder with a slash at its end; empty when there is none.
@@ -143,7 +153,9 @@ Result<ExternalFile> open_external_file(const std::string& model_path, std::stri
   way.emplace_back(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!way.back().ok()) return system_error(location, errno);
   int links = 0;
+  std::size_t walked = 0;
   while (!pending.empty()) {
+    if (++walked > kMaxComponents) return system_error(location, ENAMETOOLONG);
     const std::string name = std::move(pending.back());
     pending.pop_back();
     if (name == "..") {
@@ -219,9 +231,7 @@ std::vector<std::string> external_locations(const Model& model) {
   std::set<std::string> known;
   for_each_tensor(model, [&](const Tensor& tensor, GraphId, NodeId, ValueId) {
     if (!tensor.external) return;
-    std::vector<std::string> components = reversed_components(tensor.location);
-    std::reverse(components.begin(), components.end());
-    std::string location = fmt::format("{}{}", tensor.location.starts_with('/') ? "/" : "", fmt::join(components, "/"));
+    std::string location = normalised(tensor.location);
     if (known.insert(location).second) locations.push_back(std::move(location));
   });
   return locations;
@@ -234,7 +244,7 @@ std::vector<ExternalFault> check_external_data(const Model& model) {
     std::size_t others = 0;  ///< tensors after the first that miss it too
     std::uint64_t need = 0;  ///< bytes, where it is too short
   };
-  std::map<std::string_view, File> files;
+  std::map<std::string, File> files;
   std::vector<ExternalFault> faults;
 
   const auto add = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value, std::string message) {
@@ -252,7 +262,7 @@ std::vector<ExternalFault> check_external_data(const Model& model) {
   const auto check = [&](const Tensor& tensor, GraphId graph, NodeId node, ValueId value) {
     if (!tensor.external || faults.size() >= kMaxFaults) return;
     const std::string_view name = model.text(tensor.name);
-    const auto [at, is_new] = files.try_emplace(tensor.location);
+    const auto [at, is_new] = files.try_emplace(normalised(tensor.location));
     File& file = at->second;
     if (is_new) {
       const Result<ExternalFile> opened = open_external_file(model.path, tensor.location);
@@ -279,7 +289,7 @@ std::vector<ExternalFault> check_external_data(const Model& model) {
   };
   for_each_tensor(model, check);
   for (ExternalFault& fault : faults)
-    if (!fault.short_file.empty()) fault.file_need = files.at(fault.short_file).need;
+    if (!fault.short_file.empty()) fault.file_need = files.at(normalised(fault.short_file)).need;
 
   for (const auto& [location, file] : files)
     if (file.others != 0)

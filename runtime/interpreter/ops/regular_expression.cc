@@ -29,7 +29,7 @@ struct Tree {
   enum class Kind : std::uint8_t { kSequence, kAlternatives, kRepeat, kTake, kAssert };
   Kind kind = Kind::kSequence;
   std::vector<Tree> parts;
-  Ranges ranges;
+  std::shared_ptr<const Ranges> ranges;
   Assertion assertion = Assertion::kTextBegin;
   std::int64_t least = 0, most = 0;  ///< kRepeat; -1: no limit
 };
@@ -394,7 +394,7 @@ class Parser {
   static Tree taking(Ranges ranges) {
     Tree tree;
     tree.kind = Tree::Kind::kTake;
-    tree.ranges = std::move(ranges);
+    tree.ranges = std::make_shared<const Ranges>(std::move(ranges));
     return tree;
   }
   static Tree asserting(Assertion assertion) {
@@ -542,7 +542,7 @@ bool RegularExpression::matches(std::string_view utf8, std::pmr::memory_resource
     for (const std::size_t id : now.takes()) {
       const State& state = states_[id];
       const bool taken = std::ranges::any_of(
-          state.ranges, [&](const auto& range) { return text[at] >= range.first && text[at] <= range.second; });
+          *state.ranges, [&](const auto& range) { return text[at] >= range.first && text[at] <= range.second; });
       if (taken) next.add(state.next, text, at + 1);
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <string>
 #include <string_view>
@@ -26,9 +27,9 @@ class RegularExpression {
     enum class Kind : std::uint8_t { kTake, kSplit, kAssert, kAccept };
     Kind kind = Kind::kAccept;
     Assertion assertion = Assertion::kTextBegin;
-    Ranges ranges;          ///< kTake: what is taken
-    std::size_t next = 0;   ///< the state after
-    std::size_t other = 0;  ///< kSplit: the other one
+    std::shared_ptr<const Ranges> ranges{};  ///< kTake: what is taken, one list for all copies of a repeated part
+    std::size_t next = 0;                    ///< the state after
+    std::size_t other = 0;                   ///< kSplit: the other one
   };
 
  private:
