@@ -2,6 +2,7 @@
 #include <functional>
 #include <utility>
 
+#include "ir/ops/entry.h"
 #include "passes/dataflow/solver.h"
 
 namespace tensorlint::dataflow {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr int kMaxSpeculations = 8;                 // Ifs of which each branch is followed on its own
 constexpr std::size_t kMaxSpeculativeNodes = 4096;  // after such an If
+constexpr std::uint64_t kShareOfBranch = 16;        // of the budget, for each branch
 
 const ops::Constraint kBranchesAgree{"branches_agree", ops::ConstraintKind::kBranchTypes,
                                      "both branches give results of one type"};
@@ -22,7 +24,7 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
   const bool is_decided = condition.has_value();
   const std::size_t taken = condition.value_or(1) != 0 ? 0 : 1;  // where it is decided
   std::optional<std::vector<AbstractValue>> merged;
-  std::optional<RankClash> clash;
+  std::optional<ShapeClash> clash;
   for (std::size_t branch = 0; branch < region.graph_count(); ++branch) {
     const GraphId body = region.graphs[branch];
     if (body == GraphId::kNone) return;
@@ -36,14 +38,17 @@ void Solver::visit_if(NodeId id, const Application& call, const RegionOp& region
       merged = std::move(outputs);
       continue;
     }
-    const auto clashes = [this](const AbstractValue& a, const AbstractValue& b) { return ranks_clash(facts_, a, b); };
-    if (merged->size() == outputs.size() && !std::ranges::equal(*merged, outputs, std::not_fn(clashes)))
-      clash = RankClash{*merged, outputs};
+    const auto any = [&](bool (*clashes)(const FactStore&, const AbstractValue&, const AbstractValue&)) {
+      for (std::size_t r = 0; r < outputs.size(); ++r)
+        if (clashes(facts_, (*merged)[r], outputs[r])) return true;
+      return false;
+    };
+    if (merged->size() == outputs.size() && any(shapes_clash)) clash = ShapeClash{*merged, outputs, any(ranks_clash)};
     merge_branches(id, *merged, outputs);
   }
   if (is_decided) check_other_branch(id, region.graphs[1 - taken], taken == 0, *merged);
   set_results(id, *merged);
-  rank_clash_ = std::move(clash);
+  shape_clash_ = std::move(clash);
 }
 
 void Solver::check_branch_arity(NodeId id, GraphId branch, std::string_view name, std::size_t results) {
@@ -91,37 +96,68 @@ void Solver::check_other_branch(NodeId id, GraphId left_out, bool taken_is_then,
   }
 }
 
-/// Where one branch's rank makes an operator fail further down in the same graph, every run that gets to the end took
-/// the other: exported chains of `if x.dim() == 2` are like that. `nodes`: the If and all that come after it. Each
-/// branch is followed speculatively, with nothing recorded; where just one is feasible, the If has its results from
-/// here on.
-void Solver::refine_branch(const RankClash& clash, std::span<const NodeId> nodes) {
-  const std::uint64_t allowance = budget_.visits() / 16;
-  if (speculative_ || speculations_ >= kMaxSpeculations || nodes.size() > kMaxSpeculativeNodes ||
-      allowance < nodes.size())
-    return;
-  ++speculations_;
+/// What comes after an If for the results of one branch: speculatively, with nothing recorded.
+Solver::Speculation Solver::follow_branch(std::span<const AbstractValue> results, std::span<const NodeId> nodes) {
   const IdVector<ValueId, AbstractValue> values = current_;
   const EqualityScope::Checkpoint equalities = equalities_.checkpoint();
   const int conditional = std::exchange(conditional_, 0);
-  const auto is_feasible = [&](const std::vector<AbstractValue>& results) {
-    const std::uint64_t rest = budget_.leave(allowance);
-    speculative_ = true;
-    set_results(nodes.front(), results);
-    for (std::size_t i = 1; i < nodes.size() && !infeasible_ && !budget_.is_spent(); ++i) {
-      visit_node(nodes[i]);
-      rank_clash_.reset();
-    }
-    speculative_ = false;
-    budget_.give_back(rest);
-    current_ = values;
-    equalities_.rollback(equalities);
-    return !std::exchange(infeasible_, false);
-  };
-  const bool then_feasible = is_feasible(clash.then_results), else_feasible = is_feasible(clash.else_results);
+  const std::uint64_t rest = budget_.leave(budget_.visits() / kShareOfBranch);
+  speculative_ = true;
+  set_results(nodes.front(), results);
+  for (std::size_t i = 1; i < nodes.size() && !infeasible_ && !budget_.is_spent(); ++i) {
+    visit_node(nodes[i]);
+    shape_clash_.reset();
+  }
+  speculative_ = false;
+  budget_.give_back(rest);
   conditional_ = conditional;
-  if (then_feasible != else_feasible)
-    set_results(nodes.front(), then_feasible ? clash.then_results : clash.else_results);
+  current_ = values;
+  equalities_.rollback(equalities);
+  return {std::exchange(failure_, std::nullopt), std::exchange(infeasible_, false)};
+}
+
+/// Some input decides with its elements, and no shape has a part in it: users can choose either.
+bool Solver::depends_on_elements(ValueId condition) const {
+  constexpr std::size_t kMostValues = 64;
+  std::vector<ValueId> values{condition};
+  bool has_input = false;
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    if (values.size() > kMostValues) return false;
+    if (values[at] == ValueId::kAbsent) continue;
+    const Value& value = model_.value(values[at]);
+    has_input = has_input || (value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain);
+    if (value.producer == NodeId::kNone) continue;
+    const Node& node = model_.node(value.producer);
+    const Operator& op = model_.op(node);
+    if (ops::has_trait(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset), ops::OpTrait::kShapeOf))
+      return false;
+    for (const ValueId operand : model_.operands(node))
+      if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
+  }
+  return has_input;
+}
+
+/// Each branch is followed on its own. Where one of them makes an operator further down in the same graph fail, runs
+/// that get to the end took the other one. Of ranks that is what the If has from here on: exported chains of
+/// `if x.dim() == 2` are like that. Where an input decides, it fails for some inputs, which is said.
+/// `nodes`: the If and all that come after it.
+void Solver::refine_branch(const ShapeClash& clash, std::span<const NodeId> nodes) {
+  const Node& node = model_.node(nodes.front());
+  const ValueId condition = model_.operands(node).empty() ? ValueId::kAbsent : model_.operands(node).front();
+  const bool is_chosen = condition != ValueId::kAbsent && depends_on_elements(condition);
+  if (speculative_ || speculations_ >= kMaxSpeculations || nodes.size() > kMaxSpeculativeNodes ||
+      budget_.visits() / kShareOfBranch < nodes.size() || (!clash.of_ranks && !is_chosen))
+    return;
+  ++speculations_;
+  Speculation after_then = follow_branch(clash.then_results, nodes);
+  Speculation after_else = follow_branch(clash.else_results, nodes);
+  if (clash.of_ranks && after_then.is_infeasible != after_else.is_infeasible)
+    set_results(nodes.front(), after_then.is_infeasible ? clash.else_results : clash.then_results);
+  if (!is_chosen || after_then.failure.has_value() == after_else.failure.has_value()) return;
+  NodeViolation failure = *std::move(after_then.failure ? after_then.failure : after_else.failure);
+  failure.certainty = ops::Certainty::kMay;
+  failure.witness = {"`{}` is {}", model_.name_of(condition), after_then.failure ? "true" : "false"};
+  record(failure.node, std::move(failure));
 }
 
 }  // namespace tensorlint::dataflow

@@ -37,7 +37,7 @@ std::vector<NodeViolation> Solver::append(NodeId id) {
   const auto known = static_cast<std::ptrdiff_t>(out_.violations_.size());
   visit_node(id);
   // What comes after the If is not known yet.
-  if (std::exchange(rank_clash_, std::nullopt)) has_rank_clash_ = true;
+  if (std::exchange(shape_clash_, std::nullopt)) has_shape_clash_ = true;
   for (const ValueId result : model_.results(model_.node(id)))
     if (result != ValueId::kAbsent) set(result, current_[result]);
 

@@ -198,9 +198,11 @@ void Solver::forget(GraphId graph) {
 void Solver::record(NodeId id, ops::Violation violation) {
   if (facts_.meter().is_spent()) return;  // what was compared with unknown proves nothing
   if (speculative_) {
+    if (violation.certainty != ops::Certainty::kMust || conditional_ != 0) return;
     // Ranks are known or not; a violation for want of equal extents may be meant for all but the smallest.
-    const bool rank = ops::is_about_rank(violation.kind());
-    infeasible_ = infeasible_ || (rank && violation.certainty == ops::Certainty::kMust && conditional_ == 0);
+    infeasible_ = infeasible_ || ops::is_about_rank(violation.kind());
+    if (!failure_ && !ops::is_about_declared_shape(violation.kind()))
+      failure_ = NodeViolation{std::move(violation), id, calls_, iteration_};
     return;
   }
   if (is_provisional()) return;

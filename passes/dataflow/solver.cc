@@ -90,7 +90,7 @@ void Solver::visit_graph(GraphId id) {
   }
   for (std::size_t i = 0; i < nodes.nodes.size() && !infeasible_; ++i) {
     visit_node(nodes.nodes[i]);
-    if (const auto clash = std::exchange(rank_clash_, std::nullopt))
+    if (const auto clash = std::exchange(shape_clash_, std::nullopt))
       refine_branch(*clash, std::span(nodes.nodes).subspan(i));
   }
   // What holds after a body ran need not hold where it did not.

@@ -53,9 +53,10 @@ class Solver {
 
   static constexpr int kMaxNesting = 192;  // of bodies and calls: the solver's own recursion
 
-  /// What an If would give if only one of its branches were ever taken.
-  struct RankClash {
+  /// What an If would give if only one of its branches were ever taken, where that is of different shapes.
+  struct ShapeClash {
     std::vector<AbstractValue> then_results, else_results;
+    bool of_ranks = false;
   };
 
   /// A Loop or Scan with what enters its first iteration.
@@ -181,7 +182,13 @@ class Solver {
   void check_branch_arity(NodeId id, GraphId branch, std::string_view name, std::size_t results);
   void merge_branches(NodeId id, std::vector<AbstractValue>& merged, std::span<const AbstractValue> outputs);
   void check_other_branch(NodeId id, GraphId left_out, bool taken_is_then, std::vector<AbstractValue>& taken);
-  void refine_branch(const RankClash& clash, std::span<const NodeId> nodes);
+  void refine_branch(const ShapeClash& clash, std::span<const NodeId> nodes);
+  struct Speculation {
+    std::optional<NodeViolation> failure;
+    bool is_infeasible = false;  ///< for ranks
+  };
+  Speculation follow_branch(std::span<const AbstractValue> results, std::span<const NodeId> nodes);
+  bool depends_on_elements(ValueId condition) const;
 
   // ---- loops
 
@@ -257,15 +264,16 @@ class Solver {
   std::int64_t iteration_ = 0;
 
   // Branches that are followed speculatively.
-  std::optional<RankClash> rank_clash_;  // of the If visited last
-  bool speculative_ = false;             // following one branch on its own: nothing is recorded
-  bool infeasible_ = false;              // while speculative: a node failed for certain
-  int conditional_ = 0;                  // bodies around the node that may not run, since the speculation began
+  std::optional<ShapeClash> shape_clash_;  // of the If visited last
+  bool speculative_ = false;               // following one branch on its own: nothing is recorded
+  bool infeasible_ = false;                // while speculative: a node failed for its operands' ranks, for certain
+  std::optional<NodeViolation> failure_;   // while speculative: the first failure for certain, of any kind
+  int conditional_ = 0;                    // bodies around the node that may not run, since the speculation began
   int speculations_ = 0;
 
   // Of a growing model.
   std::vector<OpenBody> open_bodies_;  // outermost first
-  bool has_rank_clash_ = false;        // an If might be known better by what comes after it
+  bool has_shape_clash_ = false;       // an If might be known better by what comes after it
 };
 
 }  // namespace tensorlint::dataflow

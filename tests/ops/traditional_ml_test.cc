@@ -73,6 +73,18 @@ TEST(TraditionalMl, Broken) {
   EXPECT_EQ(ml("ArrayFeatureExtractor").in("float32[]").constant({0}).infer().failures,
             Labels{"feature_extractor_rank"});
   EXPECT_EQ(ml("OneHotEncoder").in("int64[N]").infer().failures, Labels{"one_hot_encoder_categories"});
+  const auto regress = [](std::vector<float> coefficients, std::int64_t targets) {
+    return ml("LinearRegressor")
+        .in("float32[N, 2]")
+        .float_list("coefficients", std::move(coefficients))
+        .with("targets", targets)
+        .infer()
+        .failures;
+  };
+  EXPECT_EQ(regress({1, 2}, 1), Labels{});
+  EXPECT_EQ(regress({1, 2, 3, 4, 5}, 2), Labels{});  // onnxruntime leaves the last one out
+  EXPECT_EQ(regress({1}, 1), Labels{"regressor_coefficients"});
+  EXPECT_EQ(regress({1, 2, 3}, 2), Labels{"regressor_coefficients"});
 }
 
 // Shapes and dtypes that onnxruntime 1.31.1 gives for the same attributes.

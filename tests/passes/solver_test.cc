@@ -148,11 +148,33 @@ constexpr std::string_view kRankByBranch = R"(g (bool c, bool d, float[N, 4] x, 
 
 TEST(Solver, ABranchWhoseRankFailsLaterWasNotTaken) {
   const Solved solved(with_header(fmt::format(kRankByBranch, "y = Gemm(h, w)")));
-  EXPECT_TRUE(solved.failures().empty());
   EXPECT_EQ(solved.fact("h"), "float32[N, 4]");
   EXPECT_EQ(solved.fact("z"), "float32[N, 4]");
   EXPECT_EQ(solved.fact("y"), "float32[N, 5]");
   EXPECT_EQ(solved.fact("e"), "float32[N, 1, 4]");
+}
+
+TEST(Solver, ABranchThatAnInputChoosesMayFailLater) {
+  const Solved rank(with_header(fmt::format(kRankByBranch, "[product] y = Gemm(h, w)")));
+  EXPECT_EQ(rank.failures(), Labels{"product: gemm_rank"});
+  ASSERT_EQ(rank.analysis().violations().size(), 1U);
+  EXPECT_EQ(rank.analysis().violations()[0].certainty, ops::Certainty::kMay);
+  constexpr std::string_view kExtents = R"(g (bool c, float[2, 3] x, float[2, 4] v, float[3] w) => (y) {{
+    [choice] h = If({}) < then_branch = a () => (t) {{ t = Identity(x) }}, else_branch = b () => (e) {{ e = Identity(v) }} >
+    [sum] y = Add(h, w)
+  }})";
+  EXPECT_EQ(Solved(with_header(fmt::format(kExtents, "c"))).failures(), Labels{"sum: broadcastable"});
+  // What a shape decides is a guard, and both branches may fail for reasons that exclude each other.
+  EXPECT_TRUE(Solved(with_header(R"(g (float[N, 4] x, float[4, 5] w) => (y) <int64 first = {0}, int64 few = {9}> {
+    n = Shape(x)
+    k = Gather(n, first)
+    c = Less(k, few)
+    h = If(c) < then_branch = a () => (t) { t = Identity(x) },
+                else_branch = b () => (e) { one = Constant <value = int64[1] {1}> () e = Unsqueeze(x, one) } >
+    y = Gemm(h, w)
+  })"))
+                  .failures()
+                  .empty());
 }
 
 TEST(Solver, TheFailureMayBeDeepInABodyThatAlwaysRuns) {

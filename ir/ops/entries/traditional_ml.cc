@@ -27,6 +27,8 @@ const Constraint kScalerTable{
 const Constraint kNormalizerNorm{"normalizer_norm", ConstraintKind::kAttribute, "the norm is MAX, L1 or L2"};
 const Constraint kDataRank{"ml_data_rank", ConstraintKind::kRank, "the data are [N, F], or [F]"};
 const Constraint kTargets{"regressor_targets", ConstraintKind::kAttribute, "the number of targets is at least 1"};
+const Constraint kCoefficients{"regressor_coefficients", ConstraintKind::kAttribute,
+                               "a coefficient for each target and feature; nothing reads further ones"};
 const Constraint kLabels{"classifier_labels", ConstraintKind::kAttribute, "class labels are given"};
 const Constraint kTreeData{"tree_data_rank", ConstraintKind::kRank, "the data have 2 axes"};
 const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
@@ -299,6 +301,17 @@ void regressor(Inference& in, std::string_view attribute, std::int64_t fallback)
   in.set_shape(0, Dims{rows(in), targets > 0 ? in.dims().constant(targets) : Dim(Unknown::kNotTracked)});
 }
 
+void linear_regressor(Inference& in) {
+  regressor(in, "targets", 1);
+  const auto features = feature_count(in);
+  const std::int64_t targets = in.int_attribute("targets", 1);
+  const auto given = static_cast<std::int64_t>(count_of(in, "coefficients"));
+  if (!features || targets < 1 || given == 0 || given / targets >= *features) return;
+  in.fail(kCoefficients, {0},
+          {"{} of {} has {} numbers for {} target{} and the {} features of {}", AttributeName("coefficients"),
+           in.call().name, given, targets, targets == 1 ? "" : "s", *features, OperandRef(0)});
+}
+
 void tree_ensemble(Inference& in) {
   check_nodes(in, "nodes_featureids");
   check_rank(in, 0, {2}, kTreeData);
@@ -356,7 +369,7 @@ const RegisterOps kTraditional{
     ml("Imputer", imputer).constraint(kImputerValues).constraint(kDataRank),
     ml("LabelEncoder", label_encoder).constraint(kEncoderTable),
     ml("LinearClassifier", linear_classifier).constraint(kLabels),
-    ml("LinearRegressor", [](Inference& in) { regressor(in, "targets", 1); }).constraint(kTargets),
+    ml("LinearRegressor", linear_regressor).constraint(kTargets).constraint(kCoefficients),
     ml("Normalizer", normalizer).constraint(kNormalizerNorm).constraint(kDataRank),
     ml("OneHotEncoder", one_hot_encoder).constraint(kOneHotCategories),
     ml("SVMClassifier", svm_classifier).constraint(kLabels).constraint(kDataRank),
