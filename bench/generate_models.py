@@ -348,7 +348,7 @@ def main():
     if sys.argv[1:] == ["--list"]:
         print("\n".join([*MODELS, WEIGHTS]))
         return 0
-    if len(sys.argv) < 2 or any(name not in MODELS and name != WEIGHTS for name in sys.argv[2:]):
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or any(name not in MODELS and name != WEIGHTS for name in sys.argv[2:]):
         print(__doc__, file=sys.stderr)
         return 2
     folder = sys.argv[1]

@@ -14,6 +14,8 @@ const Constraint kScaleShape{"quantization_scale_shape", ConstraintKind::kShapes
                              "the scale is one element, one an index of the axis, or one a block"};
 const Constraint kZeroPointShape{"quantization_zero_point_shape", ConstraintKind::kShapes,
                                  "the zero point has the scale's shape"};
+const Constraint kScaleNotZero{"quantization_scale_not_zero", ConstraintKind::kDomain,
+                               "what is quantised is divided by the scale"};
 const Constraint kQuantizationAxis{"quantization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
 const Constraint kBlockSize{"quantization_block_size", ConstraintKind::kAttribute, "block_size is not negative"};
 
@@ -74,6 +76,11 @@ void set_named_dtype(Inference& in, int result, std::int64_t code) {
 
 void quantize_linear(Inference& in) {
   quantization(in);
+  const Range& scale = in.operand(1).range;
+  if (in.has(1) && scale.lo == 0 && scale.hi == 0)
+    in.fail(kScaleNotZero, {1, 0},
+            {"the scale {} is 0: every element of {} is divided by it and becomes the smallest or largest number",
+             OperandRef(1), OperandRef(0)});
   const std::int64_t precision = in.int_attribute("precision", 0);
   if (precision != 0 && !(is_known_dtype(precision) && DTypeSet::floats().contains(static_cast<DType>(precision))))
     in.fail(kQuantizationPrecision, {},
@@ -136,7 +143,7 @@ OpEntry quantizer(std::string_view name, InferFunction function) {
 }
 
 const RegisterOps kQuantization{
-    quantizer("QuantizeLinear", quantize_linear).constraint(kQuantizationPrecision),
+    quantizer("QuantizeLinear", quantize_linear).constraint(kQuantizationPrecision).constraint(kScaleNotZero),
     quantizer("DequantizeLinear", dequantize_linear),
     OpEntry("DynamicQuantizeLinear").infer(dynamic_quantize_linear),
     with_conv_constraints(OpEntry("QLinearConv").infer(qlinear_conv)).constraint(kScaleShape),
