@@ -143,9 +143,9 @@ class ContractSearch {
     if (is_spent_) return;
     if (above || below) {
       add_bounds(extent, 1, above, below);
-    } else if (size > 1 && runs(extent, 2 * size)) {
-      add_divisor(extent);
-    } else {
+    } else if (const auto divisor = least_divisor(extent, size); divisor && !is_spent_) {
+      add_divisor(extent, *divisor);
+    } else if (!is_spent_) {
       add_single(extent);
     }
   }
@@ -198,21 +198,24 @@ class ContractSearch {
     return false;
   }
 
-  void add_divisor(std::size_t extent) {
+  void add_divisor(std::size_t extent, std::int64_t divisor) {
     if (add_joint_divisor(extent) || is_spent_) return;
     const std::int64_t size = working_[extent];
-    const std::int64_t divisor = least_divisor(extent, size);
-    if (is_spent_) return;
     Requirement requirement = about(extent, RequirementKind::kDivisor, failing(with(extent, size + 1)));
     requirement.divisor = divisor;
     contract_.requirements.push_back(std::move(requirement));
-    add_bounds(extent, divisor, true, size > divisor && runs(extent, size - divisor));
+    add_bounds(extent, divisor, runs(extent, size + divisor), size > divisor && runs(extent, size - divisor));
   }
 
-  /// The least divisor of the size by which it may grow: itself where it is none of the others.
-  std::int64_t least_divisor(std::size_t extent, std::int64_t size) {
+  /// The least divisor of the size by which it may grow or, below a bound, shrink; nullopt where there is none.
+  std::optional<std::int64_t> least_divisor(std::size_t extent, std::int64_t size) {
     constexpr std::int64_t kMostTried = 1 << 16;
-    const auto works = [&](std::int64_t divisor) { return runs(extent, size + divisor) && !is_spent_; };
+    if (size == 1) return std::nullopt;
+    const bool has_bound = !runs(extent, 2 * size);
+    const auto works = [&](std::int64_t divisor) {
+      return (runs(extent, size + divisor) || (has_bound && size > divisor && runs(extent, size - divisor))) &&
+             !is_spent_;
+    };
     std::vector<std::int64_t> large;
     for (std::int64_t d = 2; d < kMostTried && d <= size / d && !is_spent_; ++d) {
       if (size % d != 0) continue;
@@ -221,7 +224,7 @@ class ContractSearch {
     }
     for (const std::int64_t d : std::views::reverse(large))
       if (!is_spent_ && works(d)) return d;
-    return size;
+    return has_bound ? std::nullopt : std::optional(size);
   }
 
   /// `above`, `below`: runs one step above the working size, one below.

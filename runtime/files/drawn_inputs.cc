@@ -15,25 +15,6 @@
 namespace tensorlint::runtime {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  /// In (0, 1).
-  double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
-  /// N(0, 1), by Box and Muller.
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
-
- private:
-  std::uint64_t state_;
-};
-
 std::string name_of(const Model& model, ValueId id) {
   return fmt::format("`{}`", escape_for_display(model.name_of(id), 200));
 }
@@ -90,12 +71,24 @@ bool has_default(const Value& value) { return value.initializer != nullptr || va
 
 }  // namespace
 
-std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory& memory,
-                                 std::vector<HostValue>& inputs) {
+std::uint64_t Random::next() {
+  std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+double Random::uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
+
+double Random::normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+
+std::int64_t drawn_extent(Random& random) { return static_cast<std::int64_t>(1 + random.next() % 4); }
+
+std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory& memory, std::vector<HostValue>& inputs,
+                                 const InputPlan& plan) {
   const Graph& main = model.graph(GraphId::kMain);
   Random random(seed);
   std::map<NameId, std::int64_t> extents_by_name;
-  const auto draw_extent = [&] { return static_cast<std::int64_t>(1 + random.next() % 4); };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);
     if (!inputs[i].is_absent() || has_default(value)) continue;
@@ -109,24 +102,29 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
       return Error{fmt::format("the input {} is {}, which --seed does not draw: give it with --inputs",
                                name_of(model, main.inputs[i]), to_text(dtype)),
                    {}};
-    Extents extents;
-    for (const DimDecl& dim : type->dims) {
+    const auto planned = plan.extents.find(main.inputs[i]);
+    Extents extents = planned == plan.extents.end() ? Extents() : planned->second;
+    for (const DimDecl& dim : planned == plan.extents.end() ? type->dims : std::span<const DimDecl>()) {
       if (is_fixed(dim)) {
         extents.push_back(dim.extent);
       } else if (dim.name == NameId::kEmpty) {
-        extents.push_back(draw_extent());
+        extents.push_back(drawn_extent(random));
       } else {
-        extents.push_back(extents_by_name.try_emplace(dim.name, draw_extent()).first->second);
+        extents.push_back(extents_by_name.try_emplace(dim.name, drawn_extent(random)).first->second);
       }
     }
     try {
       HostTensor tensor(dtype, std::move(extents), memory);
+      const auto bounds = plan.elements.find(main.inputs[i]);
+      const auto [least, most] = bounds == plan.elements.end() ? InputPlan::Bounds{0, 9} : bounds->second;
+      const std::uint64_t count = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least) + 1;
       for (std::size_t e = 0; e < tensor.size(); ++e) {
         if (is_float(dtype)) {
           const double number = random.normal();
           store(tensor, e, 1, &number);
         } else {
-          const auto number = static_cast<std::int64_t>(random.next() % (dtype == DType::kBool ? 2 : 10));
+          const std::uint64_t drawn = count == 0 ? random.next() : random.next() % (dtype == DType::kBool ? 2 : count);
+          const auto number = static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + drawn);
           store(tensor, e, 1, &number);
         }
       }

@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "runtime/files/drawn_inputs.h"
+#include "runtime/files/runnable_inputs.h"
 #include "runtime/files/value_file.h"
 
 namespace tensorlint::runtime {
@@ -72,7 +73,9 @@ Result<std::vector<HostValue>> read_inputs(const Model& model, const InputArgume
       return *std::move(error);
   }
   if (arguments.seed) {
-    if (auto error = draw_inputs(model, *arguments.seed, memory, inputs)) return *std::move(error);
+    if (auto error =
+            draw_inputs(model, *arguments.seed, memory, inputs, runnable_inputs(model, *arguments.seed, inputs)))
+      return *std::move(error);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = model.value(main.inputs[i]);

@@ -23,7 +23,6 @@ MISSED = {
     "double_scale": "float64 is what PyTorch promotes to as well",
     "diffusion_schedule_row": "a matrix of all pairs goes on as features",
     "gan_labels_above_one": "targets above 1 of a written-out binary cross-entropy",
-    "fake_quantised_scale_zero": "a scale of 0",
     "focal_of_the_mean": "a scalar loss may be weighted by itself on purpose",
     "next_token_unshifted": "no rule compares what a model reads with what it predicts",
     "shifted_backwards": "the same",

@@ -207,6 +207,21 @@ TEST(Contract, PositionsMayBeAsManyAsTheirTableHasRows) {
             (Texts{"bound S ..1499"}));
 }
 
+TEST(Contract, ADivisorBelowABound) {
+  // 8, 16, ..., 40: twice the size that was found first is beyond the mask.
+  EXPECT_EQ(lines(Solved(with_header(R"(g (float[S, 6] x, float[40, 6] table) => (parts, rows) {
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
+  shape = Constant <value_ints = [16, -1]> ()
+  extents = Shape (x)
+  length = Gather (extents, zero)
+  positions = Range (zero, length, one)
+  rows = Gather (table, positions)
+  parts = Reshape (x, shape)
+})"))),
+            (Texts{"divisor S 8", "bound S ..40"}));
+}
+
 TEST(Contract, NumbersAreSaidOnceAndPlainly) {
   // The product alone would let each axis make up for the other; the mask says what one of them is.
   EXPECT_EQ(lines(Solved(with_header(R"(g (float[B, S, 4] x, float[12, 4] mask) => (y) {

@@ -99,14 +99,14 @@ struct Largest {
   static constexpr double kStart = -kInfinity;
   static double step(double best, double x) {
     const bool takes = x > best, is_nan = x != x;
-    return takes | is_nan ? x : best;
+    return (takes | is_nan) ? x : best;
   }
 };
 struct Smallest {
   static constexpr double kStart = kInfinity;
   static double step(double best, double x) {
     const bool takes = x < best, is_nan = x != x;
-    return takes | is_nan ? x : best;
+    return (takes | is_nan) ? x : best;
   }
 };
 

@@ -62,7 +62,7 @@ void for_each_block(Evaluation& e, const Normalise& normalise) {
 /// The larger of two; NaN wins. Without a branch, for vectors.
 double larger(double best, double x) {
   const bool is_larger = x > best, is_nan = x != x;
-  return is_larger | is_nan ? x : best;
+  return (is_larger | is_nan) ? x : best;
 }
 
 constexpr std::size_t kSide = 8;  // parts of a single lane that run side by side, on every processor alike
