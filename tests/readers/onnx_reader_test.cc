@@ -392,7 +392,7 @@ TEST(OnnxReader, ReadsTypes) {
 
 // ONNX Runtime keeps the low bits, too.
 TEST(OnnxReader, CutsNumbersThatTheirTypeDoesNotHold) {
-  const auto integers = [](std::int32_t dtype, int field, std::uint64_t number) {
+  const auto integers = [](std::int32_t dtype, std::uint64_t field, std::uint64_t number) {
     const Model model =
         read_initializer(Message().varint(2, static_cast<std::uint64_t>(dtype)).varint(field, number).bytes(8, "w"));
     return model.value(ValueId{1}).initializer->integers(8);

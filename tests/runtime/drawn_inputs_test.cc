@@ -76,7 +76,7 @@ TEST_P(DrawnInputs, ResultsLieInsideTheirFacts) {
     const Result<Model> model = ops::model_of(entry);
     ASSERT_TRUE(model.ok()) << name;
     ++cases;
-    for (const std::uint64_t seed : {1, 2}) ran += run_case(name, *model, seed) ? 1 : 0;
+    for (const std::uint64_t seed : {1U, 2U}) ran += run_case(name, *model, seed) ? 1 : 0;
   }
   EXPECT_GT(ran, cases / 2) << "of " << cases;
 }
