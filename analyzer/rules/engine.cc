@@ -162,7 +162,8 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
     if (is_partial && rule->needs().intersects(kSearches)) continue;
     out.set_rule(rule->info());
     if (rule->needs().has(passes::Pass::kLosses))
-      for (const losses::LossSite& loss : known.losses()) rule->check_loss(analysis, loss, out);
+      for (const losses::LossSite& loss : known.losses())
+        if (!known.meter().is_spent()) rule->check_loss(analysis, loss, out);
     rule->check_model(ModelView(known, rule->needs(), copies_at_run_time), out);
   }
   RuleResults results;

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <set>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
@@ -22,7 +26,9 @@ class DeadNode : public Rule {
     if (liveness.has_broken_links) return;
     const Model& model = view.model();
     const IdVector<NodeId, bool>& live = liveness.live;
+    if (std::ranges::all_of(live.ids(), [&](NodeId id) { return live[id]; })) return;
     const Explained is_explained(model);
+    const Removal removal(view.analysis(), live);
     std::vector<NodeId> left_behind;
     for (const NodeId id : live.ids()) {
       if (live[id] || is_explained(id)) continue;
@@ -33,12 +39,11 @@ class DeadNode : public Rule {
       if (feeds_another) continue;
       if (is_left_behind(NodeCall(view.analysis(), id)))
         left_behind.push_back(id);
-      else
-        out.report(id, "no result of the node is used")
-            .fix("remove the node and everything that only feeds it", findings::Applicability::kSafe,
-                 removal(view.analysis(), id, live));
+      else if (FindingBuilder finding = out.report(id, "no result of the node is used"))
+        finding.fix("remove the node and everything that only feeds it", findings::Applicability::kSafe,
+                    removal.of(id));
     }
-    if (!left_behind.empty()) report_left_behind(view.analysis(), left_behind, live, out);
+    if (!left_behind.empty()) report_left_behind(left_behind, removal, out);
   }
 
  private:
@@ -47,8 +52,50 @@ class DeadNode : public Rule {
     return call.is(ops::Opcode::kConstant) || call.has(ops::OpTrait::kShapeOf);
   }
 
-  static void report_left_behind(const dataflow::Analysis& analysis, const std::vector<NodeId>& nodes,
-                                 const IdVector<NodeId, bool>& live, Reporter& out) {
+  /// Takes away dead nodes, each with the dead nodes of its graph that only feed it.
+  class Removal {
+   public:
+    Removal(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live)
+        : analysis_(analysis), live_(live), uses_(live.size()) {
+      const Model& model = analysis.model();
+      for (const NodeId node : live.ids())
+        for (const ValueId result : model.results(model.node(node)))
+          if (result != ValueId::kAbsent) uses_[node] += analysis.users(result).size();
+    }
+
+    std::vector<GraphEdit> of(NodeId dead) const {
+      constexpr std::uint64_t kStepsPerOperand = 16;
+      const Model& model = analysis_.model();
+      std::vector<NodeId> gone{dead};
+      std::unordered_map<NodeId, std::size_t> uses_gone;
+      for (std::size_t i = 0; i < gone.size(); ++i) {
+        const std::span<const ValueId> operands = model.operands(model.node(gone[i]));
+        analysis_.facts().meter().charge(kStepsPerOperand * operands.size());
+        for (const ValueId operand : operands) {
+          const NodeId producer = model.value(operand).producer;
+          if (producer == NodeId::kNone || live_[producer] || model.node(producer).graph != model.node(dead).graph)
+            continue;
+          if (++uses_gone[producer] == uses_[producer]) gone.push_back(producer);
+        }
+      }
+      std::vector<GraphEdit> edits;
+      edits.reserve(gone.size());
+      for (const NodeId node : gone) {
+        edits.push_back(RemoveNode{node});
+        for (const ValueId result : model.results(model.node(node)))
+          if (result != ValueId::kAbsent && model.value(result).type != nullptr)
+            edits.push_back(DropValueInfo{model.node(node).graph, std::string(model.name_of(result))});
+      }
+      return edits;
+    }
+
+   private:
+    const dataflow::Analysis& analysis_;
+    const IdVector<NodeId, bool>& live_;
+    IdVector<NodeId, std::size_t> uses_;  ///< operands of all nodes that its results are
+  };
+
+  static void report_left_behind(const std::vector<NodeId>& nodes, const Removal& removal, Reporter& out) {
     constexpr std::size_t kNoted = 8;
     const std::size_t more = nodes.size() - 1;
     FindingBuilder finding = out.report(
@@ -59,45 +106,11 @@ class DeadNode : public Rule {
     std::vector<GraphEdit> edits;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (i > 0 && i <= kNoted) finding.note_at(nodes[i], "no result of this node either");
-      std::ranges::move(removal(analysis, nodes[i], live), std::back_inserter(edits));
+      std::ranges::move(removal.of(nodes[i]), std::back_inserter(edits));
     }
     finding.fix(more == 0 ? "remove the node and everything that only feeds it"
                           : "remove these nodes and everything that only feeds them",
                 findings::Applicability::kSafe, std::move(edits));
-  }
-
-  /// Takes away the node and, before it, the dead nodes of its graph that nothing else uses.
-  static std::vector<GraphEdit> removal(const dataflow::Analysis& analysis, NodeId dead,
-                                        const IdVector<NodeId, bool>& live) {
-    const Model& model = analysis.model();
-    std::vector<NodeId> gone{dead};
-    std::set<NodeId> known{dead};
-    const auto only_feeds_gone = [&](NodeId node) {
-      for (const ValueId result : model.results(model.node(node)))
-        if (result != ValueId::kAbsent)
-          for (const NodeId user : analysis.users(result))
-            if (!known.contains(user)) return false;
-      return true;
-    };
-    for (std::size_t i = 0; i < gone.size(); ++i) {
-      std::set<NodeId> asked;  // a node may read one value any number of times
-      for (const ValueId operand : model.operands(model.node(gone[i]))) {
-        const NodeId producer = model.value(operand).producer;
-        if (producer == NodeId::kNone || live[producer] || known.contains(producer) || !asked.insert(producer).second)
-          continue;
-        if (model.node(producer).graph != model.node(dead).graph || !only_feeds_gone(producer)) continue;
-        known.insert(producer);
-        gone.push_back(producer);
-      }
-    }
-    std::vector<GraphEdit> edits;
-    for (const NodeId node : gone) {
-      edits.push_back(RemoveNode{node});
-      for (const ValueId result : model.results(model.node(node)))
-        if (result != ValueId::kAbsent)
-          edits.push_back(DropValueInfo{model.node(node).graph, std::string(model.name_of(result))});
-    }
-    return edits;
   }
 
   /// Another mistake is why nothing uses the results: an output of the graph has a wrong name, or somebody else has

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,10 +83,18 @@ class QuotientAlwaysZero : public Rule {
     return source(adds.operand(0), call);
   }
 
+  /// Any number of quotients have any number of users in common.
+  static std::span<const NodeId> users(ValueId value, const NodeCall& call) {
+    constexpr std::uint64_t kStepsPerUser = 16;
+    const std::span<const NodeId> users = call.analysis().users(value);
+    call.facts().meter().charge(kStepsPerUser * users.size());
+    return users;
+  }
+
   static bool cuts_fraction(const NodeCall& call) {
     if (call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers())) return true;
-    const auto users = call.analysis().users(call.result());
-    return !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
+    const auto all = users(call.result(), call);
+    return !all.empty() && std::ranges::all_of(all, [&](NodeId user) {
       return NodeCall(call.analysis(), user).is(ops::Opcode::kRound);
     });
   }
@@ -95,17 +104,18 @@ class QuotientAlwaysZero : public Rule {
     constexpr std::size_t kMaxValues = 24;
     const dataflow::Analysis& analysis = call.analysis();
     std::vector<ValueId> values{call.result()};
-    for (std::size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i)
-      for (const NodeId user : analysis.users(values[i])) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool given_integers = analysis.fact(values[i]).dtypes.proves(DTypeSet::integers());
+      for (const NodeId user : users(values[i], call)) {
         const NodeCall use(analysis, user);
         if (use.result() == ValueId::kAbsent || std::ranges::find(values, use.result()) != values.end()) continue;
         const bool casts = use.is(ops::Opcode::kCast);
-        const bool given_integers = analysis.fact(values[i]).dtypes.proves(DTypeSet::integers());
         if (casts && given_integers && analysis.fact(use.result()).dtypes.proves(DTypeSet::floats())) return true;
-        if (casts || moves(use) || use.is(ops::Opcode::kRound) || use.is(ops::Opcode::kSub) ||
-            use.is(ops::Opcode::kWhere))
+        if (values.size() < kMaxValues && (casts || moves(use) || use.is(ops::Opcode::kRound) ||
+                                           use.is(ops::Opcode::kSub) || use.is(ops::Opcode::kWhere)))
           values.push_back(use.result());
       }
+    }
     return false;
   }
 
@@ -121,7 +131,7 @@ class QuotientAlwaysZero : public Rule {
     std::vector<ValueId> values{index.value()};
     std::optional<Indexed> found;
     for (std::size_t i = 0; i < values.size(); ++i)
-      for (const NodeId user : analysis.users(values[i])) {
+      for (const NodeId user : users(values[i], call)) {
         const NodeCall use(analysis, user);
         if (moves(use) && use.operand(0).value() == values[i] && use.result() != ValueId::kAbsent &&
             values.size() < kMaxValues)

@@ -164,7 +164,8 @@ std::size_t TextPlaces::line_end(std::size_t at) const {
 }
 
 bool TextPlaces::begins_line(std::size_t at) const {
-  return file_.substr(line_begin(at), at - line_begin(at)).find_first_not_of(" \t") == std::string_view::npos;
+  while (at > 0 && (file_[at - 1] == ' ' || file_[at - 1] == '\t')) --at;
+  return at == 0 || file_[at - 1] == '\n';
 }
 
 bool TextPlaces::ends_line(std::size_t at) const {

@@ -26,7 +26,8 @@ using text::TokenKind;
 
 class TextEditor {
  public:
-  TextEditor(std::string_view file, const Model& model) : file_(file), model_(model), places_(file, model) {}
+  TextEditor(std::string_view file, const Model& model)
+      : file_(file), model_(model), places_(file, model), removed_(model.nodes.size()) {}
 
   std::optional<Error> add(const GraphEdit& edit) {
     return std::visit([this](const auto& one) { return plan(one); }, edit);
@@ -59,6 +60,14 @@ class TextEditor {
 
   static Error lost() { return Error{"the text is not what the model was read from", {}}; }
 
+  /// Any number of edits change parts of one node, which may have any number of parts: it is looked through once. Null
+  /// where it is not found.
+  const NodeText* text_of(NodeId id) {
+    const auto [known, is_new] = texts_.try_emplace(id);
+    if (is_new) known->second = places_.find(id);
+    return known->second ? &*known->second : nullptr;
+  }
+
   // ---- edits
 
   /// A line of its own above the node and the comments that stand right above it; else right before it.
@@ -82,7 +91,7 @@ class TextEditor {
   /// Behind all nodes of a graph, on a line of its own where the last one ends a line.
   std::optional<Error> append(const Graph& graph, std::string_view code, std::string_view comment) {
     if (graph.nodes.empty()) return Error{"a graph of a model in text without nodes takes none", {}};
-    const auto last = places_.find(graph.nodes.back());
+    const NodeText* const last = text_of(graph.nodes.back());
     if (!last) return lost();
     if (places_.begins_line(last->span.begin) && places_.ends_line(last->span.end)) {
       const std::size_t end = places_.line_end(last->span.end);
@@ -98,14 +107,14 @@ class TextEditor {
 
   std::optional<Error> plan(const InsertNode& insert) {
     if (insert.before == NodeId::kNone) return append(model_.graph(insert.graph), text::code_of(insert.node), {});
-    const auto next = places_.find(insert.before);
+    const NodeText* const next = text_of(insert.before);
     if (!next) return lost();
     insert_before(*next, text::code_of(insert.node), {});
     return std::nullopt;
   }
 
   std::optional<Error> plan(const SetOperand& set) {
-    const auto node = places_.find(set.node);
+    const NodeText* const node = text_of(set.node);
     if (!node) return lost();
     if (set.index < model_.node(set.node).operand_count) {
       splices_.push_back({node->operands[set.index], text::value_word(set.value)});
@@ -118,7 +127,7 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const SetResult& set) {
-    const auto node = places_.find(set.node);
+    const NodeText* const node = text_of(set.node);
     if (!node || set.index >= node->results.size()) return lost();
     splices_.push_back({node->results[set.index], text::value_word(set.value)});
     return std::nullopt;
@@ -133,7 +142,7 @@ class TextEditor {
       removed_attributes_[set.node].insert(set.attribute.name);
       return std::nullopt;
     }
-    const auto node = places_.find(set.node);
+    const NodeText* const node = text_of(set.node);
     if (!node) return lost();
     const auto known = std::ranges::find(node->attributes, set.attribute.name, &text::AttributeText::name);
     if (known != node->attributes.end())
@@ -182,7 +191,9 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const RemoveNode& removal) {
-    const auto node = places_.find(removal.node);
+    if (removed_[removal.node]) return std::nullopt;
+    removed_[removal.node] = true;
+    const auto node = places_.find(removal.node);  // once: not remembered
     if (!node) return lost();
     take_away(node->span);
     return std::nullopt;
@@ -199,7 +210,7 @@ class TextEditor {
   }
 
   std::optional<Error> plan(const MoveNode& move) {
-    const auto node = places_.find(move.node);
+    const NodeText* const node = text_of(move.node);
     if (!node) return lost();
     const std::string_view code = file_.substr(node->span.begin, node->span.end - node->span.begin);
     std::string_view comment;
@@ -209,7 +220,7 @@ class TextEditor {
     }
     take_away(node->span);
     if (move.before != NodeId::kNone) {
-      const auto next = places_.find(move.before);
+      const NodeText* const next = text_of(move.before);
       if (!next) return lost();
       insert_before(*next, code, comment);
       return std::nullopt;
@@ -272,7 +283,7 @@ class TextEditor {
     if (!fields.empty()) splices_.push_back({{new_fields_at_, new_fields_at_}, std::move(fields)});
 
     for (const auto& [id, operands] : grown_) {
-      const auto node = places_.find(id);
+      const NodeText* const node = text_of(id);
       if (!node) return lost();
       std::vector<std::string> added;
       std::uint32_t next = model_.node(id).operand_count;
@@ -290,7 +301,7 @@ class TextEditor {
     for (const auto& [id, names] : removed_attributes_)
       if (auto error = remove_attributes(id, names)) return error;
     for (const auto& [id, attributes] : new_attributes_) {
-      const auto node = places_.find(id);
+      const NodeText* const node = text_of(id);
       if (!node) return lost();
       const std::string list = fmt::format("{}", fmt::join(attributes, ", "));
       if (node->attributes_end)
@@ -306,7 +317,7 @@ class TextEditor {
 
   /// With the list's brackets where none stays; an attribute that is not there is gone already.
   std::optional<Error> remove_attributes(NodeId id, const std::set<std::string>& names) {
-    const auto node = places_.find(id);
+    const NodeText* const node = text_of(id);
     if (!node) return lost();
     const auto& all = node->attributes;
     const auto goes = [&](const text::AttributeText& attribute) { return names.contains(attribute.name); };
@@ -370,6 +381,8 @@ class TextEditor {
   std::string_view file_;
   const Model& model_;
   text::TextPlaces places_;
+  std::map<NodeId, std::optional<NodeText>> texts_;
+  IdVector<NodeId, bool> removed_;
   std::vector<Splice> splices_;
   std::map<NodeId, std::map<std::uint32_t, std::string>> grown_;
   std::map<NodeId, std::vector<std::string>> new_attributes_;

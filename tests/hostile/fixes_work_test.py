@@ -1,0 +1,110 @@
+"""Small models, in text and binary, on which fixes and the rules that propose them would work long."""
+
+import itertools
+import pathlib
+import tempfile
+import unittest
+
+import wire
+from hostile_test import CLEAN, FINDINGS, VERDICT, run
+from rules_work_test import ALPHABET, names
+
+HEADER = '<ir_version: 8, opset_import: ["" : 18]>\n'
+INTEGERS = wire.value("i", wire.INT64, ["N"]), wire.value("j", wire.INT64, ["N"])
+
+
+def in_text(nodes, result="float[N] y"):
+    return (HEADER + f"g (float[N] x, float16[N] h) => ({result}) {{\n{nodes}\n}}\n").encode()
+
+
+def chain_of_text(calls):
+    """Nodes as text: (operator, operands, results)."""
+    return "\n".join(f"{','.join(results)}={op}({','.join(operands)})" for op, operands, results in calls)
+
+
+def short_names():
+    """Of two letters and more, so that many nodes fit."""
+    return ("".join(letters) for length in (2, 3) for letters in itertools.product(ALPHABET, repeat=length))
+
+
+def dead_nodes(readers):
+    """Nodes without a use that read the same nodes, with one node after them and one beside them."""
+    shared, feeders = list("abcdef"), list(itertools.islice(short_names(), readers))
+    return [*(("Abs", ["x"], [name]) for name in shared), *(("Max", shared, [name]) for name in feeders), ("Max", feeders, ["l"]),
+            ("Max", shared, ["m"]), ("Abs", ["x"], ["y"])]
+
+
+def quotients(divisions, users):
+    """Quotients that one value is computed from, which many nodes read."""
+    fresh = short_names()
+    current = list(itertools.islice(fresh, divisions))
+    nodes = [("Div", ["i", "j"], [name]) for name in current]
+    while len(current) > 1:
+        pairs = [current[k:k + 2] for k in range(0, len(current), 2)]
+        current = [pair[0] if len(pair) == 1 else next(fresh) for pair in pairs]
+        nodes += [("Sub", pair, [name]) for pair, name in zip(pairs, current, strict=True) if len(pair) == 2]
+    return [*nodes, *(("Sub", [current[0], "j"], [next(fresh)]) for _ in range(users)), ("ReduceMean", ["x"], ["y"])]
+
+
+class FixesWorkTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def work(self, content, name, *commands, codes):
+        """What the commands print, within the promise of SECURITY.md."""
+        path = self.folder / name
+        path.write_bytes(content)
+        results = [run([*command, path]) for command in commands]
+        for result in results:
+            self.assertIn(result.code, codes, result.errors[:500])
+            self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
+        return [result.output.decode() for result in results]
+
+    def test_one_node_of_many_operands_that_change(self):
+        half = "h," * 31_000
+        diff, = self.work(in_text(f"y=Max(x,{half}x)"), "m.onnxtxt", ["fix", "--unsafe", "--diff"], codes=[CLEAN])
+        self.assertIn("y = Max (x, h_float32_0, h_float32_0,", diff)
+
+    def test_such_nodes_in_branches(self):
+        half = "h," * 14_000
+        branches = ",".join(f"{name}=b()=>(o){{o=Max(x,{half}x)}}" for name in ("then_branch", "else_branch"))
+        self.work(f"{HEADER}g (bool c, float[N] x, float16[N] h) => (float[N] y) {{\ny=If(c)<{branches}>\n}}\n".encode(), "m.onnxtxt", ["fix", "--unsafe", "--diff"], codes=[CLEAN])
+
+    def test_a_line_of_many_nodes_that_change(self):
+        for count, blanks in ((5000, ""), (3400, " " * 20_000)):
+            wrong = " ".join(f"{name}=Add(x,h)" for name in itertools.islice(short_names(), count))
+            self.work(in_text(f"y=Tanh(x) {blanks}{wrong}"), "m.onnxtxt", ["fix", "--unsafe", "--diff"], codes=VERDICT)
+
+    def test_dead_nodes_that_share_what_they_read(self):
+        both = ["check"], ["fix", "--diff"]
+        text = in_text(chain_of_text(dead_nodes(2800)))
+        nodes = [wire.node(op, operands, results) for op, operands, results in dead_nodes(2000)]
+        binary = wire.model(wire.graph(nodes, [wire.value("x", dims=["N"])], [wire.data(1, "y")]))
+        for content, name in ((text, "m.onnxtxt"), (binary, "m.onnx")):
+            self.assertIn("TL-G612", self.work(content, name, *both, codes=VERDICT)[0])
+
+    def test_what_only_feeds_dead_nodes_goes_with_them(self):
+        """A producer goes with the last of its readers, and stays where a reader does."""
+        nodes = [("Tanh", ["x"], ["a"]), ("Tanh", ["x"], ["b"]), ("Add", ["a", "a"], ["c"]), ("Max", ["c", "a", "b"], ["dead"]), ("Add", ["b", "x"], ["y"])]
+        path = self.folder / "m.onnxtxt"
+        path.write_bytes(in_text(chain_of_text(nodes)))
+        self.assertEqual(run(["fix", "-o", path, path]).code, CLEAN)
+        self.assertEqual([line for line in path.read_text().splitlines() if "(x" in line or "(b" in line], ["b=Tanh(x)", "y=Add(b,x)"])
+
+    def test_quotients_with_users_in_common(self):
+        text = HEADER + f"g (int64[N] i, int64[N] j, float[N] x) => (y) {{\n{chain_of_text(quotients(1000, 2300))}\n}}\n"
+        nodes = [wire.node(op, operands, results) for op, operands, results in quotients(700, 2000)]
+        binary = wire.model(wire.graph(nodes, [*INTEGERS, wire.value("x", dims=["N"])], [wire.data(1, "y")]))
+        for content, name in ((text.encode(), "m.onnxtxt"), (binary, "m.onnx")):
+            self.work(content, name, ["check"], ["fix", "--diff"], codes=VERDICT)
+
+    def test_an_index_of_many_quotients_and_uses(self):
+        divisions = "\n".join(f"{name}=Div(i,c)\nf{name}=Cast<to=1>({name})" for name in names("d", 1000))
+        text = f"{HEADER}g (float[7] e, int64[N] i) => (float y) <int64 c = {{8}}> {{\n{divisions}\nz=Max({','.join(['i'] * 10_000)})\ng=Gather(e,i)\ny=ReduceMean<keepdims=0>(g)\n}}\n"
+        self.work(text.encode(), "m.onnxtxt", ["check"], codes=[FINDINGS])
+
+
+if __name__ == "__main__":
+    unittest.main()
