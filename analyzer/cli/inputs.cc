@@ -1,5 +1,6 @@
 #include "analyzer/cli/inputs.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -7,11 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <system_error>
+#include <tuple>
 
 #include "base/foreign_format.h"
 #include "ir/readers/onnx/reader.h"
@@ -106,9 +110,53 @@ bool begins_as_text_model(std::string_view bytes) {
   }
 }
 
+/// The folders that an expansion has listed, each with the number of parts of the pattern before its entries.
+using ListedFolders = std::set<std::tuple<::dev_t, ::ino_t, std::ptrdiff_t>>;
+thread_local ListedFolders* listed_folders = nullptr;  // glob's functions are given no state
+
+/// What a folder has, by name: which of several ways to a folder is taken does not depend on the disk.
+struct SortedEntries {
+  ::dirent** entries = nullptr;
+  int count = 0, next = 0;
+};
+
+/// Lists a folder once for each part of a pattern: through links to folders above them, ways to it have no end.
+void* open_once(const char* path) {
+  struct ::stat status{};
+  if (::stat(path, &status) != 0) return nullptr;
+  const std::string_view name = path;
+  const std::ptrdiff_t depth = name == "." ? -1 : std::ranges::count(name, '/');
+  if (!listed_folders->emplace(status.st_dev, status.st_ino, depth).second) {
+    errno = ENOENT;
+    return nullptr;
+  }
+  SortedEntries found;
+  const auto by_name = [](const ::dirent** a, const ::dirent** b) { return std::strcmp((*a)->d_name, (*b)->d_name); };
+  found.count = ::scandir(path, &found.entries, nullptr, by_name);
+  return found.count < 0 ? nullptr : new SortedEntries(found);
+}
+
+::dirent* next_entry(void* folder) {
+  SortedEntries& sorted = *static_cast<SortedEntries*>(folder);
+  return sorted.next < sorted.count ? sorted.entries[sorted.next++] : nullptr;
+}
+
+void close_entries(void* folder) {
+  const std::unique_ptr<SortedEntries> sorted(static_cast<SortedEntries*>(folder));
+  std::for_each_n(sorted->entries, sorted->count, std::free);
+  std::free(sorted->entries);
+}
+
 void expand_glob(const std::string& pattern, std::vector<InputFile>& out) {
+  ListedFolders listed;
+  listed_folders = &listed;
   ::glob_t matches{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &matches);
+  matches.gl_opendir = open_once;
+  matches.gl_readdir = next_entry;
+  matches.gl_closedir = close_entries;
+  matches.gl_stat = ::stat;
+  matches.gl_lstat = ::lstat;
+  const int status = ::glob(pattern.c_str(), GLOB_ALTDIRFUNC, nullptr, &matches);
   if (status == 0) {
     for (std::size_t i = 0; i < matches.gl_pathc; ++i) expand_path(matches.gl_pathv[i], out);
   } else {

@@ -34,12 +34,12 @@ X = wire.value("x")
 
 
 class Result:
-    def __init__(self, code, cpu, output, errors):
-        self.code, self.cpu, self.output, self.errors = code, cpu, output, errors
+    def __init__(self, code, cpu, output, errors, memory):
+        self.code, self.cpu, self.output, self.errors, self.memory = code, cpu, output, errors, memory
 
 
 def run(arguments, seconds=60):
-    """Runs tensorlint; processor time is that of the process."""
+    """Runs tensorlint; processor time and the most memory, in bytes, are those of the process and what it started."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
                    (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
@@ -52,7 +52,7 @@ def run(arguments, seconds=60):
         _, status, usage = os.wait4(pid, 0)
         output.seek(0)
         errors.seek(0)
-        return Result(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, output.read(), errors.read())
+        return Result(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, output.read(), errors.read(), usage.ru_maxrss << 10)
 
 
 def simple(nodes, initializers=(), inputs=(X,), outputs=("y",), **more):

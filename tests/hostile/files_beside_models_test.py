@@ -1,0 +1,122 @@
+"""What stands beside a model costs little too: links, configuration, recorded values, folders of links."""
+
+import json
+import os
+import pathlib
+import struct
+import tempfile
+import unittest
+import zlib
+
+import wire
+from hostile_test import CLEAN, UNREADABLE, VERDICT, run, simple
+from rules_work_test import names
+
+X = wire.value("x", dims=["N"])
+RELU = wire.node("Relu", ["x"], ["y"])
+
+
+def npy(shape, content, dtype="<f4"):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
+
+
+def deflated(name, content, claimed):
+    """An archive of one member that claims to hold so many bytes."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = compressor.compress(content) + compressor.flush()
+    sums = struct.pack("<III", zlib.crc32(content), len(packed), claimed)
+    member = b"PK\x03\x04" + struct.pack("<HHHHH", 20, 0, 8, 0, 0) + sums + struct.pack("<HH", len(name), 0) + name + packed
+    directory = (b"PK\x01\x02" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + sums + struct.pack("<HHHHHII", len(name), 0, 0, 0, 0, 0, 0) + name)
+    return member + directory + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(directory), len(member), 0)
+
+
+class FilesBesideModelsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = self.folder / "m.onnx"
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def test_external_data_through_links_with_long_targets(self):
+        (self.folder / "d").mkdir()
+        self.write("w", bytes(4))
+        for i in range(16):
+            (self.folder / f"l{i}").symlink_to("d/../" * 815 + (f"l{i + 1}" if i < 15 else "w"))
+        spelled = ["".join("./" if bit == "1" else ".//" for bit in f"{i + 2:b}"[1:]) + "l0" for i in range(900)]
+        weights = [wire.tensor(f"t{i}", wire.FLOAT, [1], external={"location": location}) for i, location in enumerate(spelled)]
+        self.model.write_bytes(simple([RELU], weights))
+        result = run(["check", self.model])
+        self.assertIn(result.code, VERDICT)
+        self.assertLess(result.cpu, 1)
+        self.assertIn("TL-G", result.output.decode())
+
+    def test_patterns_of_a_placement_file(self):
+        results = names("", 10_000)
+        self.write("tensorlint.toml", 'placement-file = "p.toml"\n')
+        self.write("p.toml", "place = [\n" + '{values = "*?#*", device = "cpu"},\n' * 1800 + "]\n")
+        self.model.write_bytes(simple([wire.node("Split", ["x"], results, axis=0)], outputs=[results[0]]))
+        for command in ("check", "show"):
+            result = run([command, self.model])
+            self.assertIn(result.code, VERDICT, result.errors[:500])
+            self.assertLess(result.cpu, 1)
+
+    def test_patterns_that_suppress_findings(self):
+        self.write("tensorlint.toml", "suppress = [\n" + '{rule = "dead-node", reason = "r", node = "*?q*"},\n' * 1500 + "]\n")
+        self.model.write_bytes(simple([*[wire.node("Tanh", ["x"], [""])] * 5500, RELU]))
+        result = run(["check", self.model])
+        self.assertIn(result.code, VERDICT, result.errors[:500])
+        self.assertLess(result.cpu, 1.2)
+
+    def test_a_member_of_an_archive_that_claims_4_gib(self):
+        self.model.write_bytes(simple([RELU], inputs=[X]))
+        self.write("r/x.npy", npy("(2,)", struct.pack("<2f", 1, -1)))
+        self.write("r/a.npz", deflated(b"y.npy", npy("(2,)", struct.pack("<2f", 1, 0)), (4 << 30) - 4096))
+        result = run(["compare", self.model, "--against", self.folder / "r"])
+        self.assertEqual(result.code, UNREADABLE)
+        self.assertIn("shorter than the archive says", result.errors.decode())
+        self.assertLess(result.cpu, 1)
+        self.assertLess(result.memory, 64 << 20)
+
+    def test_messages_about_recorded_values_hold_no_escape_sequences(self):
+        self.model.write_bytes(simple([wire.node("Relu", ["x"], ["y"], name="\x1b[31m\x1b]0;t\x07\u202e\n::error::x")], inputs=[X]))
+        two = struct.pack("<2f", 1, -1)
+        for folder, recorded in (("a", npy("(3,)", bytes(12))), ("b", npy("(2,)", bytes(8), "<\x1b[31m"))):
+            self.write(f"{folder}/x.npy", npy("(2,)", two))
+            self.write(f"{folder}/y.npy", recorded)
+        for arguments in (["compare", self.model, "--against", self.folder / "a"], ["compare", self.model, "--against", self.folder / "b"],
+                          ["run", self.model, "--inputs", f"x={self.folder}/b/y.npy"]):
+            with self.subTest(arguments=arguments[2:]):
+                result = run(arguments)
+                self.assertEqual(result.code, UNREADABLE)
+                self.assertRegex(result.errors.decode(), r"^tensorlint (run|compare): .*\\u001b\[31m.*\n$")
+                self.assertTrue(all(character.isprintable() for character in result.errors.decode()[:-1]))
+
+    def test_a_pattern_of_the_command_line_through_links_to_their_own_folder(self):
+        model = simple([RELU], inputs=[X])
+        for name in ("m.onnx", "real/m.onnx", "real/deeper/m.onnx"):
+            self.write(name, model)
+        for i in range(20):
+            (self.folder / f"l{i:02}").symlink_to(".")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        for pattern, files in (("*/*.onnx", {"l00/m.onnx", "real/m.onnx"}), ("./*/*.onnx", {"./l00/m.onnx", "./real/m.onnx"}), ("real/*.onnx", {"real/m.onnx"}),
+                               ("*/deeper/*.onnx", {"real/deeper/m.onnx"}), ("l0[3-5]/*.onnx", {"l03/m.onnx"}), ("l00/*.onnx", {"l00/m.onnx"}),
+                               ("*/*/*/*/*/*.onnx", {"l00/l00/l00/l00/l00/m.onnx", "l00/l00/l00/l00/real/m.onnx", "l00/l00/l00/real/deeper/m.onnx"})):
+            with self.subTest(pattern):
+                result = run(["check", "--format", "json", pattern], seconds=20)
+                self.assertEqual(result.code, CLEAN, result.errors[:500])
+                self.assertLess(result.cpu, 1)
+                self.assertEqual({entry["path"] for entry in json.loads(result.output)["inputs"]}, files)
+        self.assertEqual(run(["check", "l*/*.onnxtxt"]).code, UNREADABLE)
+
+
+if __name__ == "__main__":
+    unittest.main()
