@@ -234,6 +234,35 @@ class CompareTest(unittest.TestCase):
         write_npz(out / "values.npz", values)
         self.assertEqual(self.report(out, model=model)["first"]["node"], "argmax")
 
+    def test_other_numbers_of_elements_are_explained_by_rounding_or_refused(self) -> None:
+        """Which elements are above the threshold is for rounding to decide: another number of them is said, other ranks and extents are faults."""
+        x = np.linspace(0.1, 0.8, 8, dtype=np.float32)
+        threshold = ", ".join(str(number) for number in np.tanh(x))
+        model = self.folder / "chosen.onnxtxt"
+        model.write_text(f"""<ir_version: 10, opset_import: ["": 22]>
+        g (float[8] x) => (int64[1, n] y, float[8] z)\n<float[8] c = {{{threshold}}}> {{
+          [tanh] t = Tanh (x)
+          [above] p = Greater (t, c)
+          [which] y = NonZero (p)
+          [relu] z = Relu (x)
+        }}
+        """)
+
+        def recorded_as(y: np.ndarray) -> Path:
+            out = self.folder / f"chosen-{len(list(self.folder.iterdir()))}"
+            out.mkdir()
+            write_npz(out / "values.npz", {"x": x, "y": y, "z": x})
+            return out
+
+        document = self.report(recorded_as(np.full((1, 50), 777)), model=model)
+        self.assertEqual([node["node"] for node in document["nodes"]], ["relu"])
+        self.assertEqual([(node["node"], node["reason"]) for node in document["skipped"]], [("which", "rounding decides how many elements it gives")])
+        for shape in ((50,), (2, 50), (1, 50, 1)):
+            result = self.compare(recorded_as(np.full(shape, 777)), model=model)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(f"`y` is recorded as [{', '.join(map(str, shape))}], and its node `which` gives [1, ", result.stderr)
+        self.assertIn("float32, and int64 in the model", self.compare(recorded_as(np.full((1, 50), 777, np.float32)), model=model).stderr)
+
     def test_random_nodes_are_not_compared_and_later_ones_read_what_was_drawn(self) -> None:
         text = """<ir_version: 10, opset_import: ["": 21]>
         g (float[8, 64] x, bool training, bool branch) => (float[8, 64] y) <float ratio = {0.4}> {
