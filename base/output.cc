@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,28 @@ namespace tensorlint {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{4} << 20;
+
+/// The name of a temporary file. Who takes it out removes or renames the file.
+std::atomic<const char*> unfinished = nullptr;
+static_assert(std::atomic<const char*>::is_always_lock_free);  // read by a handler of signals
+
+/// Holds a name there, unless another one is held.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& name) {
+    const char* none = nullptr;
+    is_held_ = unfinished.compare_exchange_strong(none, name.c_str());
+  }
+  ~Unfinished() {
+    if (!is_held_ || unfinished.exchange(nullptr) != nullptr) return;
+    while (true) ::pause();  // a handler ends the process, and reads the name
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+ private:
+  bool is_held_ = false;
+};
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -77,11 +100,16 @@ std::optional<Error> write_file(const std::string& path, std::span<const std::st
   }
   const auto [temporary, descriptor] = open_beside(path);
   if (descriptor < 0) return cannot_write(path);
+  const Unfinished held(temporary);
   const bool complete = write_parts(descriptor) && (!exists || ::fchmod(descriptor, known.st_mode & 07777) == 0);
   if (::close(descriptor) == 0 && complete && ::rename(temporary.c_str(), path.c_str()) == 0) return std::nullopt;
   const Error error = cannot_write(path);
   ::unlink(temporary.c_str());
   return error;
+}
+
+void remove_unfinished_file() noexcept {
+  if (const char* const name = unfinished.exchange(nullptr); name != nullptr) ::unlink(name);
 }
 
 std::optional<Error> write_stdout(std::string_view text) {

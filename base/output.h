@@ -19,6 +19,10 @@ std::optional<Error> write_file(const std::string& path, std::string_view text);
 std::optional<Error> write_file(const std::string& path, std::span<const std::string_view> parts,
                                 const std::function<void(std::string_view)>& written = nullptr);
 
+/// For a handler of signals that ends the process at once: removes the file that write_file has begun and not renamed.
+/// The thread that writes it does not go on. Of several files that are written at a time only one is removed.
+void remove_unfinished_file() noexcept;
+
 std::optional<Error> write_stdout(std::string_view text);
 
 /// The only way to standard error. It never fails: where standard error is closed or full there is nobody to tell, and

@@ -100,7 +100,7 @@ std::optional<Error> write_reproduction(Model model, const Reproduction& what, c
   if (!bytes) return bytes.error();
   if (auto failed = write_file(folder + "/model.onnx", bytes->parts())) return failed;
   const auto write = [&](const std::string& path, const HostValue& value, ValueId id) {
-    return write_file(path, runtime::value_message(value, model.name_of(id)));
+    return runtime::write_value_file(path, value, model.name_of(id));
   };
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < main.inputs.size(); ++i) {

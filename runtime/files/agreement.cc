@@ -94,6 +94,41 @@ std::string element_text(const HostTensor& tensor, std::size_t index) {
   return fmt::format("{}", static_cast<float>(number_at(tensor, index)));
 }
 
+std::string elements_of(const HostTensor& tensor, std::size_t limit) {
+  std::string text;
+  const std::size_t shown = std::min(limit, tensor.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    // A bracket opens where an axis begins, and closes where it ends.
+    std::size_t run = 1, opened = 0;
+    for (std::size_t axis = tensor.rank(); axis-- > 0;) {
+      run *= static_cast<std::size_t>(tensor.extent(axis));
+      if (i % run == 0) ++opened;
+    }
+    if (i > 0) text.append(opened, ']');
+    if (i > 0) text += ", ";
+    text.append(opened, '[');
+    text += element_text(tensor, i);
+  }
+  if (shown < tensor.size()) return text + ", ...";
+  if (tensor.size() == 0) return "[]";
+  return text + std::string(tensor.rank(), ']');
+}
+
+/// `left`: how many elements more are shown; sequences nest.
+std::string elements_of(const HostValue& sequence, std::size_t limit, std::size_t& left) {
+  std::string text;
+  for (const HostValue& element : sequence.elements()) {
+    if (!text.empty()) text += ", ";
+    if (left == 0) {
+      text += "...";
+      break;
+    }
+    --left;
+    text += element.is_tensor() ? elements_of(element.tensor(), limit) : elements_of(element, limit, left);
+  }
+  return "(" + text + ")";
+}
+
 }  // namespace
 
 std::string disagreement(const HostValue& value, const HostValue& expected, const Tolerance& tolerance) {
@@ -122,29 +157,9 @@ std::string type_text(const HostValue& value) {
 }
 
 std::string elements_text(const HostValue& value, std::size_t limit) {
-  std::string text;
-  if (!value.is_tensor()) {
-    for (const HostValue& element : value.elements())
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", elements_text(element, limit));
-    return "(" + text + ")";
-  }
-  const HostTensor& tensor = value.tensor();
-  const std::size_t shown = std::min(limit, tensor.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    // A bracket opens where an axis begins, and closes where it ends.
-    std::size_t run = 1, opened = 0;
-    for (std::size_t axis = tensor.rank(); axis-- > 0;) {
-      run *= static_cast<std::size_t>(tensor.extent(axis));
-      if (i % run == 0) ++opened;
-    }
-    if (i > 0) text.append(opened, ']');
-    if (i > 0) text += ", ";
-    text.append(opened, '[');
-    text += element_text(tensor, i);
-  }
-  if (shown < tensor.size()) return text + ", ...";
-  if (tensor.size() == 0) return "[]";
-  return text + std::string(tensor.rank(), ']');
+  if (value.is_tensor()) return elements_of(value.tensor(), limit);
+  std::size_t left = limit;
+  return elements_of(value, limit, left);
 }
 
 }  // namespace tensorlint::runtime

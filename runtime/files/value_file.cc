@@ -4,12 +4,15 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/file_bytes.h"
+#include "base/output.h"
 #include "ir/readers/onnx/data_file.h"
 #include "ir/writers/onnx/data_file.h"
 #include "runtime/interpreter/constants.h"
@@ -120,10 +123,9 @@ HostTensor npy_tensor(std::string_view bytes, Memory& memory) {
   return ordered;
 }
 
-/// Elements as raw_data has them.
-std::string raw_data(const HostTensor& tensor) {
+/// Elements below a byte as raw_data has them.
+std::string packed(const HostTensor& tensor) {
   const auto width = static_cast<unsigned>(bit_width(tensor.dtype()));
-  if (width >= 8) return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
   std::string raw((tensor.size() * width + 7) / 8, '\0');
   const auto put = [&](std::size_t byte, unsigned bits) {
     raw[byte] = static_cast<char>(static_cast<unsigned char>(raw[byte]) | (bits & 0xffU));
@@ -137,19 +139,57 @@ std::string raw_data(const HostTensor& tensor) {
   return raw;
 }
 
+/// A message in parts: elements of tensors are not copied.
+class ValueMessageParts {
+ public:
+  ValueMessageParts(const HostValue& value, std::string_view name) { add(value, name); }
+  std::span<const std::string_view> parts() const { return parts_; }
+
+ private:
+  /// Returns how many bytes it adds.
+  std::size_t add(const HostValue& value, std::string_view name) {
+    if (value.is_tensor()) return add_tensor(value.tensor(), name);
+    const std::vector<HostValue>& elements = value.elements();
+    const ValueKind inner = elements.empty() ? ValueKind::kTensor : elements.front().kind();
+    const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
+    std::size_t size = own(container_head(name, kind));
+    for (const HostValue& element : elements) {
+      const std::size_t at = parts_.size();
+      parts_.emplace_back();
+      const std::size_t length = add(element, "");
+      owned_.push_back(element_head(kind, length));
+      parts_[at] = owned_.back();
+      size += owned_.back().size() + length;
+    }
+    return size;
+  }
+
+  std::size_t add_tensor(const HostTensor& tensor, std::string_view name) {
+    if (tensor.dtype() == DType::kString) return own(string_tensor_message(name, tensor.extents(), tensor.strings()));
+    const bool is_whole = bit_width(tensor.dtype()) >= 8;
+    if (!is_whole) owned_.push_back(packed(tensor));
+    const std::string_view raw =
+        is_whole ? std::string_view(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()) : owned_.back();
+    const std::size_t head = own(tensor_head(name, tensor.dtype(), tensor.extents(), raw.size()));
+    parts_.push_back(raw);
+    return head + raw.size();
+  }
+
+  std::size_t own(std::string bytes) {
+    owned_.push_back(std::move(bytes));
+    parts_.push_back(owned_.back());
+    return owned_.back().size();
+  }
+
+  std::vector<std::string_view> parts_;
+  std::deque<std::string> owned_;
+};
+
 }  // namespace
 
-std::string value_message(const HostValue& value, std::string_view name) {
-  if (value.is_tensor()) {
-    const HostTensor& tensor = value.tensor();
-    if (tensor.dtype() == DType::kString) return string_tensor_message(name, tensor.extents(), tensor.strings());
-    return tensor_message(name, tensor.dtype(), tensor.extents(), raw_data(tensor));
-  }
-  std::vector<std::string> elements;
-  for (const HostValue& element : value.elements()) elements.push_back(value_message(element, ""));
-  const ValueKind inner = value.elements().empty() ? ValueKind::kTensor : value.elements().front().kind();
-  const std::int32_t kind = inner == ValueKind::kSequence ? 3 : inner == ValueKind::kOptional ? 5 : 1;
-  return container_message(name, kind, elements);
+std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name) {
+  const ValueMessageParts message(value, name);
+  return write_file(path, message.parts());
 }
 
 Result<HostTensor> read_npy(std::string_view bytes, Memory& memory) {

@@ -18,7 +18,7 @@ Result<HostValue> read_value_file(const std::string& path, const TypeDecl* decla
 /// The bytes of a `.npy` file.
 Result<HostTensor> read_npy(std::string_view bytes, Memory& memory);
 
-/// A value as the bytes of an onnx.TensorProto, SequenceProto or OptionalProto, which read_value_file reads again.
-std::string value_message(const HostValue& value, std::string_view name);
+/// Writes a value as an onnx.TensorProto, SequenceProto or OptionalProto, which read_value_file reads again.
+std::optional<Error> write_value_file(const std::string& path, const HostValue& value, std::string_view name);
 
 }  // namespace tensorlint::runtime

@@ -74,8 +74,8 @@ std::optional<Error> write_outputs(const Model& model, const std::string& folder
   if (error) return Error{fmt::format("`{}` cannot be made: {}", folder, error.message()), {}};
   const Graph& main = model.graph(GraphId::kMain);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (auto failed = write_file(fmt::format("{}/output_{}.pb", folder, i),
-                                 value_message(outputs[i], model.name_of(main.outputs[i]))))
+    if (auto failed =
+            write_value_file(fmt::format("{}/output_{}.pb", folder, i), outputs[i], model.name_of(main.outputs[i])))
       return failed;
   return std::nullopt;
 }
@@ -184,16 +184,17 @@ int run_model(const RunArguments& arguments) {
     facts.emplace(analysis.emplace(dataflow::analyse(model, {})));
     facts->begin(*inputs);
   }
-  std::vector<std::string> dumped;
   const bool watches = facts || !arguments.dump.empty();
   const NodeObserver observer = [&](NodeId node, std::span<const HostValue> results) {
     const std::span<const ValueId> names = model.results(model.node(node));
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (names[r] == ValueId::kAbsent || results[r].is_absent()) continue;
       const std::string_view name = model.name_of(names[r]);
-      if (std::ranges::find(arguments.dump, name) != arguments.dump.end())
-        dumped.push_back(fmt::format("{}: {} = {}\n", shown(name), type_text(results[r]),
-                                     elements_text(results[r], kShownElements)));
+      if (std::ranges::find(arguments.dump, name) == arguments.dump.end()) continue;
+      // At once: a loop may compute it any number of times, and a limit may end the run.
+      if (const auto failed = write_stdout(fmt::format("{}: {} = {}\n", shown(name), type_text(results[r]),
+                                                       elements_text(results[r], kShownElements))))
+        throw RunFault{failed->message};
     }
     if (facts) facts->hold(node, results);
   };
@@ -210,12 +211,8 @@ int run_model(const RunArguments& arguments) {
     time = {seconds_of(CLOCK_MONOTONIC) - start.wall, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start.processor};
     if (!outputs) break;
   }
+  if (!outputs) return refuse(fmt::format("{}: {}", arguments.model, outputs.error().message));
   std::string text;
-  for (const std::string& line : dumped) text += line;
-  if (!outputs) {
-    if (!text.empty()) (void)write_stdout(text);
-    return refuse(fmt::format("{}: {}", arguments.model, outputs.error().message));
-  }
   if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty()) {
     const Graph& main = model.graph(GraphId::kMain);
     for (std::size_t i = 0; i < outputs->size(); ++i)

@@ -19,6 +19,7 @@ namespace {
 
 [[noreturn]] void out_of_time(int) {
   constexpr std::string_view kMessage = "tensorlint run: stopped: the time limit is over (--time-limit)\n";
+  remove_unfinished_file();
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   ::_exit(kRefused);
 }

@@ -15,10 +15,10 @@ wire::Encoder head_of(std::string_view name, DType dtype, std::span<const std::i
 
 }  // namespace
 
-std::string tensor_message(std::string_view name, DType dtype, std::span<const std::int64_t> dims,
-                           std::string_view raw) {
+std::string tensor_head(std::string_view name, DType dtype, std::span<const std::int64_t> dims,
+                        std::uint64_t raw_bytes) {
   wire::Encoder encoder = head_of(name, dtype, dims);
-  encoder.text(wire::kTensorRawData, raw);
+  encoder.head(wire::kTensorRawData, raw_bytes);
   return encoder.take();
 }
 
@@ -29,12 +29,18 @@ std::string string_tensor_message(std::string_view name, std::span<const std::in
   return encoder.take();
 }
 
-std::string container_message(std::string_view name, std::int32_t element_kind, std::span<const std::string> elements) {
-  // name = 1, elem_type = 2; the values of kind k are field k + 2.
+std::string container_head(std::string_view name, std::int32_t element_kind) {
+  // name = 1, elem_type = 2
   wire::Encoder encoder;
   if (!name.empty()) encoder.text(1, name);
   encoder.number(2, element_kind);
-  for (const std::string& element : elements) encoder.text(static_cast<std::uint32_t>(element_kind) + 2, element);
+  return encoder.take();
+}
+
+std::string element_head(std::int32_t element_kind, std::uint64_t bytes) {
+  // The values of kind k are field k + 2.
+  wire::Encoder encoder;
+  encoder.head(static_cast<std::uint32_t>(element_kind) + 2, bytes);
   return encoder.take();
 }
 

@@ -10,15 +10,17 @@
 
 namespace tensorlint {
 
-/// An onnx.TensorProto by itself. `raw`: its elements as raw_data has them (little endian, types below a byte packed).
-std::string tensor_message(std::string_view name, DType dtype, std::span<const std::int64_t> dims,
-                           std::string_view raw);
-/// The same of strings.
+/// An onnx.TensorProto up to its elements, `raw_bytes` as raw_data has them (little endian, types below a byte packed).
+std::string tensor_head(std::string_view name, DType dtype, std::span<const std::int64_t> dims,
+                        std::uint64_t raw_bytes);
+/// A whole one, of strings.
 std::string string_tensor_message(std::string_view name, std::span<const std::int64_t> dims,
                                   std::span<const std::pmr::string> strings);
 
-/// An onnx.SequenceProto, or an OptionalProto, of messages of one kind: 1 tensors, 3 sequences, 5 optionals
-/// (SequenceProto.DataType; an OptionalProto's are the same).
-std::string container_message(std::string_view name, std::int32_t element_kind, std::span<const std::string> elements);
+/// An onnx.SequenceProto, or an OptionalProto, up to its elements, messages of one kind: 1 tensors, 3 sequences,
+/// 5 optionals (SequenceProto.DataType; an OptionalProto's are the same).
+std::string container_head(std::string_view name, std::int32_t element_kind);
+/// What an element of so many bytes begins with there.
+std::string element_head(std::int32_t element_kind, std::uint64_t bytes);
 
 }  // namespace tensorlint
