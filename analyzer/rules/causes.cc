@@ -14,7 +14,7 @@
 namespace tensorlint::rules {
 namespace {
 
-constexpr std::size_t kMaxListNodes = 64;  // a list that is computed by more is not compared
+constexpr std::size_t kMaxListNodes = 64;  // a list that is computed by more, or from more at a time, is not compared
 
 bool is_constant(const Model& model, ValueId id) {
   const Value& value = model.value(id);
@@ -38,6 +38,7 @@ std::optional<std::set<ValueId>> constants_of(const dataflow::Analysis& analysis
     const NodeId producer = model.value(value).producer;
     if (producer == NodeId::kNone) continue;
     const Node& node = model.node(producer);
+    if (node.operand_count > kMaxListNodes) return std::nullopt;
     const ops::OpEntry* entry = analysis.entry(node);
     if (entry != nullptr && entry->has(ops::OpTrait::kShapeOf)) continue;
     for (const ValueId operand : model.operands(node))

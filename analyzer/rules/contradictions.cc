@@ -8,7 +8,8 @@
 namespace tensorlint::rules {
 namespace {
 
-constexpr int kMaxSteps = 64;  // of values that hand their shape on
+constexpr int kMaxSteps = 64;             // of values that hand their shape on
+constexpr std::size_t kMaxOperands = 64;  // of a node, one of which hands it on
 
 bool is_noted_shape(const dataflow::NodeViolation& violation) {
   return violation.node != NodeId::kNone && violation.kind() == ops::ConstraintKind::kNotedShape;
@@ -66,7 +67,8 @@ ValueId Contradictions::value_behind(ValueId value) const {
     const Value& self = model.value(value);
     if (self.producer == NodeId::kNone) break;
     const ShapeId shape = analysis_.fact(value).shape;
-    const auto operands = model.operands(model.node(self.producer));
+    const auto all = model.operands(model.node(self.producer)),
+               operands = all.first(std::min(all.size(), kMaxOperands));
     const auto source = std::ranges::find_if(operands, [&](ValueId operand) {
       return operand != ValueId::kAbsent && shape != ShapeId::kUnranked && analysis_.fact(operand).shape == shape;
     });

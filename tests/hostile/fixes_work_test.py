@@ -105,6 +105,15 @@ class FixesWorkTest(unittest.TestCase):
         text = f"{HEADER}g (float[7] e, int64[N] i) => (float y) <int64 c = {{8}}> {{\n{divisions}\nz=Max({','.join(['i'] * 10_000)})\ng=Gather(e,i)\ny=ReduceMean<keepdims=0>(g)\n}}\n"
         self.work(text.encode(), "m.onnxtxt", ["check"], codes=[FINDINGS])
 
+    def test_lists_and_shapes_of_many_operands_before_many_violations(self):
+        """A quarter of a megabyte: a look at each violation is not one at all that another node reads."""
+        wrong = "\n".join(f"{name}=Reshape(x,m)" for name in names("r", 7000))
+        lists = f"g (float[3] x) => (y) <int64[1] c = {{5}}, int64[0] e = {{}}> {{\nm=Concat<axis=0>(c{',e' * 55_000})\n{wrong}\ny=Neg(x)\n}}\n"
+        wrong = "\n".join(f"{name}=Add(r,z)" for name in names("v", 12_000))
+        shapes = f"g (float[3] x, float[4] z) => (y) <float[9] q> {{\nq=Relu(x)\ny=Add(q,z)\nr=Concat<axis=0>(x{',x' * 45_000})\n{wrong}\n}}\n"
+        for text in (lists, shapes):
+            self.assertIn("1 error" if text is lists else "2 errors", self.work((HEADER + text).encode(), "m.onnxtxt", ["check"], ["fix", "--unsafe", "--diff"], codes=VERDICT)[0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -55,6 +55,13 @@ def detached_losses(count):
             f"p = Sum ({', '.join(f'r{i}' for i in range(2 * count))})\n{squared_losses(count, 'p')}}}\n")
 
 
+def kept_axes_before_outputs(count):
+    """Losses with an axis left, in a graph of many outputs none of which is a number."""
+    losses = "".join(f"d{i} = Sub (p, t)\nq{i} = Mul (d{i}, d{i})\nl{i} = ReduceMean <keepdims=0> (q{i}, axes)\n" for i in range(count))
+    outputs = ", ".join([f"l{i}" for i in range(count)] + ["p"] * 30 * count)
+    return f"g (float[N, 5] p, float[N, 5] t) => ({outputs}) <int64[1] axes = {{0}}> {{\n{losses}}}\n"
+
+
 class ManyOfOneKindTest(unittest.TestCase):
     def check(self, text, code):
         with tempfile.TemporaryDirectory() as folder:
@@ -69,6 +76,9 @@ class ManyOfOneKindTest(unittest.TestCase):
 
     def test_losses_behind_reshapes(self):
         self.check(reshapes_before_losses(100), FINDINGS)
+
+    def test_losses_with_an_axis_left_among_outputs(self):
+        self.check(kept_axes_before_outputs(3500), FINDINGS)
 
     def test_losses_behind_what_lets_no_gradient_through(self):
         self.check(detached_losses(300), FINDINGS)

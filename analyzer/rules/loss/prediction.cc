@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 namespace tensorlint::rules {
 namespace {
@@ -49,7 +50,9 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  return std::ranges::any_of(analysis.users(value), [&](NodeId user) {
+  const std::span<const NodeId> users = analysis.users(value);
+  analysis.facts().meter().charge(users.size() / 4);  // any number of losses may ask of one value
+  return std::ranges::any_of(users, [&](NodeId user) {
     const ops::Opcode opcode = opcode_of(analysis.entry(model.node(user)));
     return opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin || opcode == ops::Opcode::kMax;
   });

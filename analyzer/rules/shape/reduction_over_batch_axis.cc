@@ -37,8 +37,11 @@ class ReductionOverBatchAxis : public Rule {
       if (report_mixing(analysis, mistake, out)) mixing.insert(mistake.node);
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     Search search{expressions, analysis, view.model(), origins, std::move(mixing)};
+    const bool has_scalar = std::ranges::any_of(view.model().graph(GraphId::kMain).outputs, [&](ValueId output) {
+      return output != ValueId::kAbsent && is_one_float(analysis, output);
+    });
     for (const LossSite& loss : view.losses()) {
-      check_kept_axes(search, loss, out);
+      if (!has_scalar) check_kept_axes(search, loss, out);
       check_operand(search, loss, loss.prediction, loss.target, out);
       check_operand(search, loss, loss.target, loss.prediction, out);
       check_labels(search, loss, out);
@@ -204,8 +207,6 @@ class ReductionOverBatchAxis : public Rule {
     if (loss.output == ValueId::kAbsent || search.model.value(loss.output).graph != GraphId::kMain) return;
     const auto dims = dims_of(search, loss.output);
     if (dims.empty() || is_one_float(search.analysis, loss.output)) return;
-    const auto& outputs = search.model.graph(GraphId::kMain).outputs;
-    if (std::ranges::any_of(outputs, [&](ValueId output) { return is_one_float(search.analysis, output); })) return;
     NodeId reduction = NodeId::kNone;
     for (const NodeId node : loss.path) {
       const Opcode opcode = search.expressions.op(node);
