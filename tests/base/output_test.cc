@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace tensorlint {
 namespace {
@@ -32,7 +34,7 @@ TEST_F(OutputTest, LeavesTheFileAlone) {
   const std::string path = folder_ / "file";
   ASSERT_FALSE(write_file(path, "text"));
   remove_unfinished_file();
-  EXPECT_EQ(fs::file_size(path), 4);
+  EXPECT_EQ(fs::file_size(path), 4U);
   EXPECT_EQ(entries(), 1);
 }
 
