@@ -25,6 +25,8 @@ class BatchMixing {
   std::optional<AxisMistake> cumulative(NodeId node);
   std::optional<AxisMistake> extreme_of_all(NodeId node);
   std::optional<AxisMistake> norm_in_divisor(NodeId node);
+  std::optional<AxisMistake> norm_of_other_axis(NodeId node) const;
+  std::optional<std::size_t> axis_of_norm(NodeId division) const;
   std::optional<AxisMistake> log_sum_exp(NodeId node);
   std::optional<AxisMistake> margin_of_sum(NodeId node);
   bool is_in_sequence();
@@ -94,6 +96,9 @@ class SoftmaxUse {
   std::optional<AxisMistake> selected_by_stride(const Normalised& softmax, const Reading& reading, NodeId user) const;
   std::optional<AxisMistake> selected_of_classes_first(const Normalised& softmax, NodeId view) const;
   std::optional<AxisMistake> summed(const Normalised& softmax, const Reading& reading, NodeId user);
+  std::optional<AxisMistake> summed_over_more(const Normalised& softmax, const Reading& reading, NodeId user,
+                                              std::span<const std::size_t> axes) const;
+  bool are_places(const Normalised& softmax, ValueId shares, ValueId features) const;
   std::optional<AxisMistake> contracted(const Normalised& softmax, const Reading& reading, NodeId user,
                                         std::size_t operand);
   std::optional<AxisMistake> single_scores(const Normalised& softmax, const Reading& reading, NodeId user) const;
@@ -121,13 +126,75 @@ class MisreadViews {
  private:
   std::optional<AxisMistake> turned(NodeId node) const;
   std::optional<AxisMistake> pixels(NodeId node, std::span<const std::size_t> x, std::span<const std::size_t> y) const;
+  std::optional<AxisMistake> batch_at_front(NodeId node) const;
+  std::optional<AxisMistake> rotated(NodeId node) const;
+  bool may_shift_rows(ValueId value) const;
+  bool goes_back(NodeId view) const;
+  bool is_attention(NodeId view, std::span<const Dim> before) const;
   std::optional<AxisMistake> parts(NodeId node) const;
   std::optional<AxisMistake> rows_by_class(NodeId node) const;
   std::optional<AxisMistake> rows_of_first_column(NodeId node) const;
+  std::optional<AxisMistake> columns_by_class(NodeId node) const;
+  bool is_averaged_over_pairs(ValueId value) const;
+  bool is_moved_from(ValueId value, std::span<const ValueId> values) const;
   std::optional<AxisMistake> flattened_classes(NodeId node) const;
 
   const LossCone& cone_;
   const Expressions& expressions_;
+};
+
+/// Two values that meet element by element along axes that count different things.
+class CrossedAxes {
+ public:
+  explicit CrossedAxes(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> crossed(NodeId node, ValueId wide, ValueId narrow);
+  bool belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
+  NodeId reduced_along(ValueId wide, std::size_t meets, ValueId narrow);
+  bool is_named_twice(ValueId value);
+  bool meets_its_own(ValueId narrow, std::size_t axis);
+  std::optional<AxisMistake> statistic_of_rows(NodeId node);
+  bool is_summed_along(ValueId value, std::size_t axis) const;
+  bool is_symmetric(ValueId value) const;
+  std::optional<AxisMistake> cosine_of_pairs(NodeId node);
+  std::optional<AxisMistake> masked_mean(NodeId node, ValueId wide, ValueId narrow);
+  std::optional<AxisMistake> gate_of_channels(NodeId node, ValueId wide, ValueId narrow);
+  NodeId pooled_from(ValueId wide, ValueId value) const;
+  bool is_added_to_picture(NodeId node, std::span<const Dim> shape) const;
+  std::optional<AxisMistake> one_for_pair(NodeId node, ValueId pairs, ValueId numbers);
+  std::optional<AxisMistake> weighs_features(NodeId node, ValueId parts, ValueId shares);
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+};
+
+/// Layers that go along the steps of a sequence, where the steps are along another axis.
+class SequenceAxes {
+ public:
+  explicit SequenceAxes(const LossCone& cone) : cone_(cone), expressions_(cone.expressions()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  struct Attention {
+    NodeId node;
+    ValueId scores;
+    AxisOrigins::Sources keys;
+    AxisOrigins::Sources others;  ///< of the axes before queries and keys
+  };
+  const std::vector<Attention>& attentions();
+  bool is_product_of_data(ValueId scores) const;
+  std::optional<AxisMistake> attention_of_batch(NodeId node);
+  NodeId removed_along(const Attention& attention, Dim kept, Dim removed) const;
+  std::optional<AxisMistake> positions_of_batch(NodeId node);
+  bool is_table_of_positions(ValueId value) const;
+  std::optional<AxisMistake> steps_as_channels(NodeId node);
+  bool has_equal_steps(ValueId value) const;
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+  std::optional<std::vector<Attention>> attentions_;
 };
 
 }  // namespace tensorlint::losses

@@ -14,6 +14,8 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   BatchTotals totals(cone, mixing);
   SoftmaxUse softmax(cone);
   MisreadViews views(cone);
+  CrossedAxes crossed(cone);
+  SequenceAxes sequence(cone);
   for (const NodeId node : cone.nodes()) {
     if (expressions.is_spent()) break;
     if (expressions.analysis().has_failed(node)) continue;
@@ -21,6 +23,8 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
     if (!mistake) mistake = totals.at(node);
     if (!mistake) mistake = softmax.at(node);
     if (!mistake) mistake = views.at(node);
+    if (!mistake) mistake = crossed.at(node);
+    if (!mistake) mistake = sequence.at(node);
     if (mistake) found.push_back(std::move(*mistake));
   }
   return found;

@@ -36,6 +36,14 @@ struct AxisMistake {
     kFlattenedClasses,    ///< rows of pixels instead of rows of classes
     kRowsByClass,         ///< class indices that pick samples
     kRowsOfFirstColumn,   ///< the same along axis 0, which leaves the first class
+    kColumnsByClass,      ///< class indices of all samples that pick for each sample
+    kCrossedAxes,         ///< axis `axes` of `value` meets axis `other` of `partner`, and is its axis `right`
+    kNormElsewhere,       ///< vectors are scaled by norms over another axis than the one that their product sums over
+    kSummedOverMore,      ///< weights of an average add up to 1 along one of two axes that are summed
+    kAttentionOfBatch,    ///< queries and keys are the samples
+    kPositionsOfBatch,    ///< a position for each sample, and the same for all steps
+    kStepsAsChannels,     ///< a convolution takes time for its channels
+    kOneForPair,          ///< numbers of all pairs of samples less one number of each sample
   };
 
   Kind kind;
@@ -45,6 +53,8 @@ struct AxisMistake {
   bool is_batch = false;         ///< an axis of `axes` is the batch
   NodeId meets = NodeId::kNone;  ///< where that is wrong
   std::size_t other = 0;         ///< the axis that is picked from or summed there, an axis of what `node` gives
+  ValueId partner = ValueId::kAbsent;
+  std::size_t right = 0;
 };
 
 /// Looks at what goes into `outputs`, which are numbers. In the order of nodes, one for each node.

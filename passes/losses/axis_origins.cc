@@ -130,6 +130,7 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
   const NodeId node = expressions_.producer(value);
   if (node == NodeId::kNone || dims.empty()) return own(value);
   if (expressions_.op(node) == Opcode::kSplit) return split(node, value);
+  if (expressions_.op(node) == Opcode::kRecurrence) return recurrence(node, value);
   if (expressions_.result(node) != value) return own(value);
   Axes axes;
   const Opcode opcode = expressions_.op(node);
@@ -342,6 +343,22 @@ AxisOrigins::Axes AxisOrigins::split(NodeId node, ValueId part) {
   if (at < 0) at += static_cast<std::int64_t>(from.size());
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (static_cast<std::int64_t>(i) != at && !axes[i].empty()) axes[i] = from[i];
+  return axes;
+}
+
+/// Of the states of all steps [steps, directions, samples, features], and of the last ones [directions, samples,
+/// features], those that count steps and samples.
+AxisOrigins::Axes AxisOrigins::recurrence(NodeId node, ValueId value) const {
+  Axes axes = own(value);
+  const auto data = known_.find(expressions_.operand(node, 0));
+  if (data == known_.end() || data->second.size() != 3 || integer(node, "layout", 0) != 0) return axes;
+  const bool all_steps = expressions_.result(node) == value;
+  if (axes.size() != (all_steps ? 4 : 3)) return axes;
+  const auto take = [&](std::size_t axis, std::size_t from) {
+    if (!axes[axis].empty()) axes[axis] = data->second[from];
+  };
+  if (all_steps) take(0, 0);
+  take(all_steps ? 2 : 1, 1);
   return axes;
 }
 

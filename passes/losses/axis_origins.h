@@ -51,6 +51,7 @@ class AxisOrigins {
   Axes gathered_at_tuples(NodeId node);
   Axes einsum(NodeId node, std::size_t rank);
   Axes split(NodeId node, ValueId part);
+  Axes recurrence(NodeId node, ValueId value) const;
   Axes stretched(ValueId from, std::span<const Dim> result);
   Axes like(NodeId node, ValueId value);
   std::span<const Dim> dims_of(ValueId value) const;

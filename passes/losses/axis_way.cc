@@ -68,6 +68,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kSoftmax:
     case Opcode::kLogSoftmax:
     case Opcode::kCumSum:
+    case Opcode::kNormalize:
       return operand == 0 ? same() : AxisStep{};
     case Opcode::kEinsum:
       return through_einsum(node, operand, axis);

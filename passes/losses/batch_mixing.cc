@@ -25,7 +25,8 @@ std::optional<AxisMistake> BatchMixing::at(NodeId node) {
     case Opcode::kLog:
       return log_sum_exp(node);
     case Opcode::kDiv:
-      return norm_in_divisor(node);
+      if (auto found = norm_in_divisor(node)) return found;
+      return norm_of_other_axis(node);
     case Opcode::kReduceSum:
     case Opcode::kReduceL2:
       return margin_of_sum(node);
@@ -50,7 +51,9 @@ std::optional<AxisMistake> BatchMixing::cumulative(NodeId node) {
   ValueId value = data;
   for (int step = 0; step < 8; ++step) {
     const NodeId before = expressions_.producer(value);
-    if (expressions_.op(before) == Opcode::kGather || expressions_.op(before) == Opcode::kGatherND) return std::nullopt;
+    const bool picks = expressions_.op(before) == Opcode::kGather || expressions_.op(before) == Opcode::kGatherND;
+    if (picks && cone_.way().follow(before, 0, static_cast<std::size_t>(at)).fate != AxisFate::kKept)
+      return std::nullopt;
     if (!has_trait(expressions_.entry(before), ops::OpTrait::kElementwise)) break;
     value = expressions_.operand(before, 0);
   }
@@ -178,6 +181,40 @@ std::optional<AxisMistake> BatchMixing::norm_in_divisor(NodeId node) {
   if (whole)
     for (std::size_t i = 1; i < cone_.dims(value).size(); ++i) axes.push_back(i);
   return AxisMistake{whole ? Kind::kNormOfAll : Kind::kNormOfBatch, norm, value, std::move(axes), true, meets, 0};
+}
+
+/// The axis that the norm is taken over by which a value is divided, where that is one of its own and not the batch.
+std::optional<std::size_t> BatchMixing::axis_of_norm(NodeId division) const {
+  if (expressions_.op(division) != Opcode::kDiv) return std::nullopt;
+  const ValueId value = expressions_.operand(division, 0);
+  NodeId norm = NodeId::kNone;
+  const ValueId of = cone_.norm_of(expressions_.operand(division, 1), norm);
+  const auto axes = of == ValueId::kAbsent ? std::nullopt : expressions_.axes_of(norm);
+  if (!axes || axes->size() != 1 || cone_.before_views(of) != cone_.before_views(value) || cone_.is_centred(value) ||
+      cone_.dims(of).size() != cone_.dims(value).size() || !cone_.is_long(value, axes->front()) ||
+      !cone_.has_batch(value) || cone_.origins().is_batch(value, axes->front()))
+    return std::nullopt;
+  return axes->front();
+}
+
+/// Two values that are both divided by norms over another axis than the one that their product sums over: no cosine.
+std::optional<AxisMistake> BatchMixing::norm_of_other_axis(NodeId node) const {
+  const auto axis = axis_of_norm(node);
+  if (!axis) return std::nullopt;
+  const auto [fate, product] = contraction_after(expressions_.result(node), *axis);
+  if (fate != AxisFate::kKept || cone_.operands(product).size() != 2 || is_total(expressions_.op(product)))
+    return std::nullopt;
+  for (ValueId operand : cone_.operands(product)) {
+    NodeId division = expressions_.producer(operand);
+    for (int step = 0;
+         step < 4 && (moves_elements(expressions_.op(division)) || expressions_.op(division) == Opcode::kCast); ++step)
+      division = expressions_.producer(expressions_.operand(division, 0));
+    const auto other = axis_of_norm(division);
+    if (!other) return std::nullopt;
+    const auto [end, meets] = contraction_after(expressions_.result(division), *other);
+    if (end != AxisFate::kKept || meets != product) return std::nullopt;
+  }
+  return AxisMistake{Kind::kNormElsewhere, node, expressions_.operand(node, 0), {*axis}, false, product, 0};
 }
 
 /// The first product or sum that the value goes into: whether it keeps the batch, and adds up features, or adds up the

@@ -305,7 +305,8 @@ class SumFinder {
   std::optional<LossBroadcast> meet(NodeId node, ValueId a, ValueId b, bool is_separable) {
     const ValueId x = expressions_.source(a), y = expressions_.source(b);
     if (!stretching_.are_batches_of_two(x, y, is_separable) && !stretching_.has_axis_too_many(x, y) &&
-        !stretching_.has_axis_too_many(y, x))
+        !stretching_.has_axis_too_many(y, x) && !stretching_.is_column_against_squeezed(x, y) &&
+        !stretching_.is_column_against_squeezed(y, x))
       return std::nullopt;
     return LossBroadcast{node, x, y, true, true};
   }

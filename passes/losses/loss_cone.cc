@@ -154,6 +154,44 @@ bool LossCone::is_constant(ValueId value) const {
   return value != ValueId::kAbsent && analysis().model().value(value).initializer != nullptr;
 }
 
+bool LossCone::is_averaged_whole(ValueId value) const {
+  std::vector<ValueId> pending{value};
+  bool averaged = false;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > 12) return false;
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const bool sums = opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum;
+      if (sums && is_one_number(expressions_.result(user))) {
+        averaged = true;
+        continue;
+      }
+      const bool scales = opcode == Opcode::kMul && expressions_.number(expressions_.beside(user, pending[i]));
+      if (opcode != Opcode::kNeg && opcode != Opcode::kTranspose && opcode != Opcode::kCast &&
+          !keeps_elements(opcode) && !scales)
+        return false;
+      pending.push_back(expressions_.result(user));
+    }
+  }
+  return averaged;
+}
+
+std::optional<std::vector<double>> LossCone::numbers(ValueId value) const {
+  constexpr std::size_t kMost = 4096;
+  const ValueId constant = before_views(value);
+  if (constant == ValueId::kAbsent) return std::nullopt;
+  const NodeId node = expressions_.producer(constant);
+  const Model& model = analysis().model();
+  const Attribute* given = node == NodeId::kNone ? nullptr : model.attribute(model.node(node), "value");
+  const Tensor* tensor = given != nullptr        ? given->tensor
+                         : node == NodeId::kNone ? model.value(constant).initializer
+                                                 : nullptr;
+  if (tensor == nullptr) return std::nullopt;
+  expressions_.charge(kMost);
+  return tensor->floats(kMost);
+}
+
 bool LossCone::is_input(ValueId value) const {
   value = before_views(value);
   if (value == ValueId::kAbsent) return false;

@@ -44,6 +44,10 @@ class LossCone {
   ValueId squared(ValueId value) const;
   /// An initializer, perhaps behind views.
   bool is_constant(ValueId value) const;
+  /// Nothing but signs and scales comes before a sum or mean makes one number of it.
+  bool is_averaged_whole(ValueId value) const;
+  /// The numbers of a constant, behind views; nullopt where they are many.
+  std::optional<std::vector<double>> numbers(ValueId value) const;
   /// An input of the main graph that is not a weight, behind views and casts.
   bool is_input(ValueId value) const;
 

@@ -6,6 +6,92 @@ namespace tensorlint::losses {
 namespace {
 
 using Kind = AxisMistake::Kind;
+using Extents = std::vector<std::int64_t>;
+
+constexpr std::size_t kMaxRank = 8;
+
+std::int64_t product(std::span<const std::int64_t> extents) {
+  std::int64_t found = 1;
+  for (const std::int64_t extent : extents)
+    if (__builtin_mul_overflow(found, extent, &found)) return 0;
+  return found;
+}
+
+struct Remainders {
+  Extents before, after;
+  std::size_t first = 0;  ///< the axis of the operand from which on they differ
+};
+
+/// The extents after those that both shapes begin with, without those of 1; a first axis that is several others comes
+/// apart. None where they are not numbers.
+Remainders without_common_front(DimPool& pool, std::span<const Dim> before, std::span<const Dim> after) {
+  const auto long_ones = [&](std::span<const Dim> dims) {
+    std::vector<Dim> found;
+    for (const Dim dim : dims)
+      if (!pool.is_constant(dim, 1)) found.push_back(dim);
+    return found;
+  };
+  std::vector<Dim> x = long_ones(before), y = long_ones(after);
+  if (x.empty() || y.empty()) return {};
+  const auto divide = [&](std::vector<Dim>& whole, std::vector<Dim>& part) {
+    const auto quotient = pool.exact_div(whole[0], part[0]);
+    const auto count = quotient ? pool.as_constant(*quotient) : std::nullopt;
+    if (!count || *count < 2) return;
+    whole[0] = *quotient;
+    part.erase(part.begin());
+  };
+  if (!pool.equal(x[0], y[0])) {
+    const std::size_t axes = y.size();
+    divide(x, y);
+    if (y.size() == axes) divide(y, x);
+  }
+  std::size_t same = 0;
+  while (same < std::min(x.size(), y.size()) && pool.equal(x[same], y[same])) ++same;
+  Remainders found;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (!pool.is_constant(before[i], 1) && found.first < same) ++found.first;
+  const auto numbers = [&](const std::vector<Dim>& dims) {
+    Extents extents;
+    for (std::size_t i = same; i < dims.size(); ++i) {
+      const auto extent = pool.as_constant(dims[i]);
+      if (!extent || *extent < 2) return Extents{};
+      extents.push_back(*extent);
+    }
+    return extents;
+  };
+  found.before = numbers(x);
+  found.after = numbers(y);
+  const std::int64_t elements = product(found.before);
+  return elements > 0 && elements == product(found.after) ? found : Remainders{};
+}
+
+/// [..., Q, ...] to [Q, ...], where Q is one axis or several.
+bool comes_to_front(const Extents& x, const Extents& y) {
+  for (std::size_t k = 1; k < x.size(); ++k) {
+    std::size_t length = 0;
+    while (k + length < x.size() && length < y.size() && x[k + length] == y[length]) ++length;
+    if (length > 0 && length < y.size()) return true;
+  }
+  return false;
+}
+
+/// [A * C, L...] to [..., C]: rows of the parts of the first axis.
+bool leaves_rows_of_parts(const Extents& x, const Extents& y) {
+  return x.size() > 1 && y.size() == 2 && x[0] % y[1] == 0;
+}
+
+/// Each axis of either shape is made of whole parts of the axes of the other one.
+bool are_nested(const Extents& x, const Extents& y) {
+  std::vector<std::int64_t> borders;
+  for (const Extents* extents : {&x, &y}) {
+    std::int64_t border = 1;
+    for (const std::int64_t extent : *extents) borders.push_back(border *= extent);
+  }
+  std::ranges::sort(borders);
+  for (std::size_t i = 1; i < borders.size(); ++i)
+    if (borders[i] % borders[i - 1] != 0) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -13,11 +99,14 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
   switch (expressions_.op(node)) {
     case Opcode::kReshape:
       if (auto found = turned(node)) return found;
+      if (auto found = batch_at_front(node)) return found;
       if (auto found = parts(node)) return found;
-      return flattened_classes(node);
+      if (auto found = flattened_classes(node)) return found;
+      return rotated(node);
     case Opcode::kGather:
     case Opcode::kGatherND:
-      return rows_by_class(node);
+      if (auto found = rows_by_class(node)) return found;
+      return columns_by_class(node);
     case Opcode::kGatherElements:
       return rows_of_first_column(node);
     default:
@@ -54,14 +143,98 @@ std::optional<AxisMistake> MisreadViews::turned(NodeId node) const {
     for (std::size_t k = 0; k < i; ++k)
       if (pool.equal(before[x[k]], before[x[i]])) return std::nullopt;
   }
-  // A column more on purpose, so that rows shift against each other: relative positions.
-  const Opcode maker = expressions_.op_of(cone_.before_views(from));
-  const bool may_pad =
-      maker == Opcode::kOther || maker == Opcode::kPad || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
-  const bool padded = maker == Opcode::kConcat || (may_pad && expressions_.producer(from) != NodeId::kNone);
-  if (first == x.size() || padded || !cone_.has_batch(from)) return std::nullopt;
+  if (first == x.size() || may_shift_rows(from) || !cone_.has_batch(from)) return std::nullopt;
   const bool moves_batch = cone_.origins().is_batch(from, x[first]);
   return AxisMistake{Kind::kTurnedByView, node, from, {x[first]}, moves_batch, node, y[first]};
+}
+
+/// A column more on purpose, so that rows shift against each other: relative positions.
+bool MisreadViews::may_shift_rows(ValueId value) const {
+  const Opcode maker = expressions_.op_of(cone_.before_views(value));
+  const bool may_pad =
+      maker == Opcode::kOther || maker == Opcode::kPad || maker == Opcode::kEinsum || maker == Opcode::kRecurrence;
+  return maker == Opcode::kConcat || (may_pad && expressions_.producer(value) != NodeId::kNone);
+}
+
+/// [2, N, H] to [N, 2 * H], as the last states of a recurrent layer in two directions: the rows are taken for samples,
+/// and each is cut out of the states of several ones.
+std::optional<AxisMistake> MisreadViews::batch_at_front(NodeId node) const {
+  const ValueId from = expressions_.operand(node, 0);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  if (before.size() < 2 || before.size() > kMaxRank || after.size() < 2 || after.size() > kMaxRank) return std::nullopt;
+  DimPool& pool = cone_.pool();
+  std::size_t batch = before.size();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!cone_.origins().is_batch(from, i)) continue;
+    if (batch != before.size()) return std::nullopt;
+    batch = i;
+  }
+  if (batch == 0 || batch == before.size() || !pool.equal(before[batch], after[0])) return std::nullopt;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (i != batch && pool.equal(before[i], before[batch])) return std::nullopt;
+  Dim ahead = pool.constant(1), passed = pool.constant(1);
+  for (std::size_t i = 0; i < batch; ++i) ahead = pool.mul(ahead, before[i]);
+  if (pool.is_constant(ahead, 1)) return std::nullopt;
+  // It is where it was, and the first axis has as many elements by chance.
+  for (const Dim dim : after) {
+    if (pool.equal(passed, ahead) && pool.equal(dim, before[batch])) return std::nullopt;
+    passed = pool.mul(passed, dim);
+  }
+  return AxisMistake{Kind::kTurnedByView, node, from, {batch}, true, node, 0};
+}
+
+/// Heads [N, h, T, d] to [N, T, h * d] or [N, T, h * d] to [N, h, T, d], anchors [N, A * C, H, W] to [N, H, W, A, C] or
+/// [N, H * W * A, C]: an axis comes first that has others before it.
+std::optional<AxisMistake> MisreadViews::rotated(NodeId node) const {
+  const ValueId from = expressions_.operand(node, 0);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  if (before.size() < 2 || before.size() > kMaxRank || after.size() < 2 || after.size() > kMaxRank ||
+      !cone_.has_batch(from))
+    return std::nullopt;
+  const auto [x, y, first] = without_common_front(cone_.pool(), before, after);
+  if (x.empty() || y.empty()) return std::nullopt;
+  const bool merges = comes_to_front(x, y), splits = comes_to_front(y, x), has_rows = leaves_rows_of_parts(x, y);
+  if (!merges && !splits && !has_rows) return std::nullopt;
+  if (goes_back(node)) return std::nullopt;
+  // Boxes within boxes: parts of an axis may be meant.
+  if (are_nested(x, y) ? !is_attention(node, before) || has_rows : may_shift_rows(from) && !is_attention(node, before))
+    return std::nullopt;
+  return AxisMistake{Kind::kTurnedByView, node, from, {first}, false, node, first};
+}
+
+/// Attention whose values have been viewed as it gives them: the view before it is the mistake.
+bool MisreadViews::goes_back(NodeId view) const {
+  const NodeId product = expressions_.producer(expressions_.operand(view, 0));
+  const NodeId before = expressions_.producer(expressions_.operand(product, 1));
+  if (expressions_.op(before) != Opcode::kReshape) return false;
+  const auto are_alike = [&](ValueId a, ValueId b) {
+    return std::ranges::equal(cone_.dims(a), cone_.dims(b), [&](Dim x, Dim y) { return cone_.pool().equal(x, y); });
+  };
+  return are_alike(expressions_.operand(before, 0), expressions_.result(view)) &&
+         are_alike(expressions_.result(before), expressions_.operand(view, 0));
+}
+
+/// What is viewed is what attention gives, or it goes into a product of queries and keys.
+bool MisreadViews::is_attention(NodeId view, std::span<const Dim> before) const {
+  const NodeId product = expressions_.producer(expressions_.operand(view, 0));
+  if (expressions_.op(product) == Opcode::kMatMul || expressions_.op(product) == Opcode::kEinsum) {
+    ValueId weights = expressions_.operand(product, 0);
+    if (expressions_.op_of(weights) == Opcode::kDropout)
+      weights = expressions_.operand(expressions_.producer(weights), 0);
+    const auto softmax = expressions_.normalised(weights);
+    return softmax && !softmax->logarithm && before.size() >= 3;
+  }
+  std::vector<ValueId> pending{expressions_.result(view)};
+  for (std::size_t i = 0; i < pending.size() && pending.size() < 8; ++i)
+    for (const NodeId user : expressions_.users(pending[i])) {
+      const Opcode opcode = expressions_.op(user);
+      const ValueId other = expressions_.beside(user, pending[i]);
+      if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum)
+        return cone_.dims(other).size() == cone_.dims(pending[i]).size() && cone_.has_batch(other);
+      if (opcode == Opcode::kTranspose || opcode == Opcode::kMul || opcode == Opcode::kDiv)
+        pending.push_back(expressions_.result(user));
+    }
+  return false;
 }
 
 /// [N, C, H, W] to [N, H * W, C].
@@ -153,6 +326,63 @@ std::optional<AxisMistake> MisreadViews::rows_of_first_column(NodeId node) const
       !cone_.origins().is_batch(indices, 0))
     return std::nullopt;
   return AxisMistake{Kind::kRowsOfFirstColumn, node, data, {0}, true, node, 1};
+}
+
+/// log_p[:, y] for log_p.gather(1, y): what the labels of all samples pick for each sample, averaged.
+std::optional<AxisMistake> MisreadViews::columns_by_class(NodeId node) const {
+  ValueId data = expressions_.operand(node, 0);
+  const bool by_tuples = expressions_.op(node) == Opcode::kGatherND;
+  if (by_tuples && expressions_.op_of(data) != Opcode::kTranspose) return std::nullopt;
+  if (by_tuples) data = expressions_.operand(expressions_.producer(data), 0);
+  const auto shape = cone_.dims(data), after = cone_.dims(expressions_.result(node));
+  const ValueId labels = cone_.before_views(expressions_.operand(node, 1));
+  const auto given = cone_.dims(labels);
+  if (shape.size() != 2 || after.size() != 2 || given.size() != 1 || !cone_.is_input(labels) ||
+      !cone_.is_batch_alone(data, 0) || !cone_.origins().is_batch(labels, 0) ||
+      !cone_.pool().equal(given[0], shape[0]) || !cone_.pool().equal(after[0], given[0]) ||
+      !cone_.pool().equal(after[1], given[0]))
+    return std::nullopt;
+  if (!by_tuples && cone_.way().follow(node, 0, 1).fate != AxisFate::kSelected) return std::nullopt;
+  if (!is_averaged_over_pairs(expressions_.result(node))) return std::nullopt;
+  return AxisMistake{Kind::kColumnsByClass, node, data, {1}, false, node, 0};
+}
+
+/// Steps of single elements, with numbers of single samples at most, come before a mean of everything: no pair is
+/// picked or masked, and none are compared with each other.
+bool MisreadViews::is_averaged_over_pairs(ValueId value) const {
+  std::vector<ValueId> pending{value};
+  bool averaged = false;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > 12) return false;
+    for (const NodeId user : expressions_.users(pending[i])) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const ValueId result = expressions_.result(user);
+      if (opcode == Opcode::kShape) continue;
+      if (is_total(opcode) && cone_.is_one_number(result)) {
+        averaged = true;
+        continue;
+      }
+      const bool is_step = has_trait(expressions_.entry(user), ops::OpTrait::kElementwise) && opcode != Opcode::kExp;
+      const bool meets_vectors = std::ranges::all_of(cone_.operands(user), [&](ValueId operand) {
+        return operand == ValueId::kAbsent || cone_.dims(operand).size() <= 1 || expressions_.number(operand) ||
+               std::ranges::find(pending, operand) != pending.end() || is_moved_from(operand, pending);
+      });
+      const bool passes = (is_step && meets_vectors) || repeats_elements(opcode) || opcode == Opcode::kCast;
+      if (!passes) return false;
+      pending.push_back(result);
+    }
+  }
+  return averaged;
+}
+
+/// Stretched, or less the same: one exporter writes a difference twice, to square it, and stretches both sides of it.
+bool MisreadViews::is_moved_from(ValueId value, std::span<const ValueId> values) const {
+  const NodeId node = expressions_.producer(value);
+  if (expressions_.op(node) == Opcode::kExpand) return cone_.dims(cone_.before_views(value)).size() <= 1;
+  return expressions_.op(node) == Opcode::kSub && std::ranges::any_of(cone_.operands(node), [&](ValueId operand) {
+           return std::ranges::find(values, operand) != values.end();
+         });
 }
 
 /// log_p[y] for log_p.gather(1, y): the log-probabilities of all classes of other samples, which are averaged.

@@ -166,7 +166,9 @@ bool SoftmaxUse::is_picked_from(NodeId user, std::size_t axis) const {
 /// an expectation over places, whose weights do not add up to 1.
 std::optional<AxisMistake> SoftmaxUse::summed(const Normalised& softmax, const Reading& reading, NodeId user) {
   const auto axes = expressions_.axes_of(user);
-  if (!axes || axes->empty() || !reading.weighs || std::ranges::binary_search(*axes, reading.axis)) return std::nullopt;
+  if (!axes || axes->empty() || !reading.weighs) return std::nullopt;
+  if (auto found = summed_over_more(softmax, reading, user, *axes)) return found;
+  if (std::ranges::binary_search(*axes, reading.axis)) return std::nullopt;
   const bool features = std::ranges::all_of(*axes, [&](std::size_t axis) {
     return cone_.is_long(reading.value, axis) && !cone_.origins().is_batch(reading.value, axis);
   });
@@ -206,19 +208,51 @@ std::optional<AxisMistake> SoftmaxUse::summed(const Normalised& softmax, const R
   return std::nullopt;
 }
 
+/// Scores of places [N, 1, H, W] that are normalised along one side of a picture, and weigh features that are summed
+/// over both sides: the weights of a sample add up to the length of the other side.
+std::optional<AxisMistake> SoftmaxUse::summed_over_more(const Normalised& softmax, const Reading& reading, NodeId user,
+                                                        std::span<const std::size_t> axes) const {
+  const NodeId product = expressions_.producer(reading.value);
+  if (reading.logarithm || expressions_.op(product) != Opcode::kMul || cone_.dims(reading.value).size() != 4)
+    return std::nullopt;
+  NodeId last = user;
+  if (axes.size() == 1 && axes[0] >= 2 && cone_.dims(expressions_.result(user)).size() == 3) {
+    for (const NodeId next : expressions_.users(expressions_.result(user))) {
+      const auto rest = expressions_.op(next) == Opcode::kReduceSum ? expressions_.axes_of(next) : std::nullopt;
+      if (rest && *rest == std::vector<std::size_t>{2}) last = next;
+    }
+    if (last == user) return std::nullopt;
+  } else if (axes.size() != 2 || axes[0] != 2 || axes[1] != 3) {
+    return std::nullopt;
+  }
+  if (is_divided_by_own(expressions_.result(last), softmax)) return std::nullopt;
+  const std::size_t other = reading.axis == 2 ? 3 : 2;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ValueId shares = expressions_.operand(product, i), features = expressions_.operand(product, 1 - i);
+    if (cone_.dims(shares).size() == 4 && !cone_.is_long(shares, 1) && !is_normalised_again(shares, other) &&
+        are_places(softmax, shares, features))
+      return mistake(Kind::kSummedOverMore, softmax, last, other);
+  }
+  return std::nullopt;
+}
+
+/// One probability for each place of a picture, from a convolution, and features [N, C, H, W] of the same places.
+bool SoftmaxUse::are_places(const Normalised& softmax, ValueId shares, ValueId features) const {
+  const auto x = cone_.dims(shares), y = cone_.dims(features), scores = cone_.dims(softmax.scores);
+  if (x.size() < 3 || y.size() != 4 || !cone_.is_long(features, 1) || scores.size() < 3 ||
+      expressions_.op_of(cone_.before_views(softmax.scores)) != Opcode::kConv)
+    return false;
+  const auto is_side = [&](std::size_t from_end) {
+    return cone_.is_long(shares, x.size() - from_end) && cone_.is_long(features, 4 - from_end) &&
+           cone_.pool().equal(x[x.size() - from_end], y[4 - from_end]);
+  };
+  return softmax.axes.front() + 2 >= scores.size() && is_side(1) && is_side(2) &&
+         cone_.depends(shares, expressions_.result(softmax.node));
+}
+
 /// Places or bins: numbers outside [0, 1], or evenly spaced ones. Weights and masks are not.
 bool SoftmaxUse::is_grid(ValueId value) const {
-  const ValueId constant = cone_.before_views(value);
-  const NodeId node = expressions_.producer(constant);
-  const Attribute* given = node == NodeId::kNone
-                               ? nullptr
-                               : cone_.analysis().model().attribute(cone_.analysis().model().node(node), "value");
-  const Tensor* tensor = given != nullptr        ? given->tensor
-                         : node == NodeId::kNone ? cone_.analysis().model().value(constant).initializer
-                                                 : nullptr;
-  if (tensor == nullptr) return false;
-  constexpr std::size_t kMost = 4096;
-  const auto numbers = tensor->floats(kMost);
+  const auto numbers = cone_.numbers(value);
   if (!numbers || numbers->size() < 3) return false;
   if (std::ranges::any_of(*numbers, [](double x) { return x < 0 || x > 1; })) return true;
   const double step = (*numbers)[1] - (*numbers)[0];
@@ -285,9 +319,15 @@ bool SoftmaxUse::is_mean_of_masked(NodeId sum, std::size_t axis) const {
 /// Weights of a product of matrices: of attention, or of an expectation.
 std::optional<AxisMistake> SoftmaxUse::contracted(const Normalised& softmax, const Reading& reading, NodeId user,
                                                   std::size_t operand) {
-  if (reading.logarithm || reading.weighs || cone_.way().follow(user, operand, reading.axis).fate != AxisFate::kKept)
-    return std::nullopt;
+  if (reading.logarithm || reading.weighs) return std::nullopt;
   const auto summed = cone_.way().summed(user, operand);
+  const AxisFate fate = cone_.way().follow(user, operand, reading.axis).fate;
+  if (fate == AxisFate::kSummed && summed.size() == 2 && cone_.operands(user).size() == 2 &&
+      are_places(softmax, reading.value, expressions_.operand(user, 1 - operand)) &&
+      cone_.way().summed(user, 1 - operand) == std::vector<std::size_t>{2, 3} &&
+      !is_divided_by_own(expressions_.result(user), softmax))
+    return mistake(Kind::kSummedOverMore, softmax, user, summed[0] == reading.axis ? summed[1] : summed[0]);
+  if (fate != AxisFate::kKept) return std::nullopt;
   if (summed.size() != 1 || !cone_.is_long(reading.value, summed[0]) || is_normalised_again(reading.value, summed[0]))
     return std::nullopt;
   const std::size_t rank = cone_.dims(reading.value).size();

@@ -88,6 +88,21 @@ bool Stretching::is_column_against_row(ValueId a, ValueId b) const {
   return first.from != second.from && !first.transposed && !second.transposed && !first.gets_axis && !second.gets_axis;
 }
 
+bool Stretching::is_column_against_squeezed(ValueId column, ValueId squeezed) {
+  const NodeId node = expressions_.producer(squeezed);
+  if (expressions_.op(node) != Opcode::kSqueeze || expressions_.operand(node, 1) != ValueId::kAbsent ||
+      analysis_.model().attribute(analysis_.model().node(node), "axes") != nullptr)
+    return false;
+  const ValueId before = expressions_.operand(node, 0);
+  const auto x = shape(column), y = shape(before);
+  if (!x || !y || x->size() != 2 || y->size() != 2 || !pool_.is_constant((*x)[1], 1) ||
+      !pool_.is_constant((*y)[1], 1) || pool_.is_constant((*x)[0], 1) || !pool_.equal((*x)[0], (*y)[0]))
+    return false;
+  const Moved first = moved(column, true);
+  return origins_.is_batch(column, 0) && origins_.is_batch(before, 0) && !first.gets_axis && !first.transposed &&
+         first.from != moved(before, true).from;
+}
+
 bool Stretching::is_stretched(ValueId narrow, ValueId wide) const {
   const auto x = shape(narrow), y = shape(wide);
   return x && y && !stretches(*y, *x).empty();

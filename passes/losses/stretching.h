@@ -34,6 +34,8 @@ class Stretching {
   bool are_two_batches(ValueId prediction, ValueId target);
   /// [M, 1] against [M], neither of which got an axis on purpose.
   bool is_column_against_row(ValueId a, ValueId b) const;
+  /// [N, 1] against y.squeeze() of [N, 1], whose rank no exporter knows where N is open: [N] but for a single sample.
+  bool is_column_against_squeezed(ValueId column, ValueId squeezed);
   /// `narrow` has one element along an axis where `wide` has more.
   bool is_stretched(ValueId narrow, ValueId wide) const;
   /// [..., T, 1] against [..., 1, T].

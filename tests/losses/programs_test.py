@@ -55,7 +55,6 @@ MISSED = {
     "prototypes_across_ways": "a mean along the wrong one of two equal axes",
     "worst_group_may_be_empty": "a number of elements that may be 0, and need not be",
     "both_views_are_stopped": "exporters leave nothing of no_grad()",
-    "lengths_along_one_side": "[N, N] divided by [N]",
     "positive_stands_last": "the number of a class in the wrong place",
     "views_joined_side_by_side": "a concatenation along the wrong axis, of the right extent",
     "dice_of_each_pixel": "sums over the batch instead of the pixels",

@@ -132,6 +132,31 @@ class ClassAxisPosition : public Rule {
                            call.op_name(), value))
             .fix("pick along axis 1: gather(1, indices.unsqueeze(1))");
         return;
+      case Kind::kColumnsByClass:
+        report(fmt::format("{} picks from each row of {} the classes of all samples, and not its own", call.op_name(),
+                           value))
+            .fix("pick one class of each row: gather(1, labels.unsqueeze(1))");
+        return;
+      case Kind::kSummedOverMore:
+        report(fmt::format("{} normalises {} over axis {} alone; what its weights average is summed over axis {}, too: "
+                           "they do not add up to 1",
+                           call.op_name(), value, axis, mistake.other))
+            .note_at(mistake.meets, "both axes are summed here")
+            .fix("flatten both axes before the softmax: flatten(2).softmax(-1)");
+        return;
+      case Kind::kNormElsewhere:
+        report(fmt::format("vectors of {} are divided by norms over axis {}, and the product after it sums over "
+                           "another axis: it is not a cosine",
+                           value, axis))
+            .note_at(mistake.meets, "the product is computed here")
+            .fix("take the norm over the axis that the product sums over, such as F.normalize(x, dim=-1)");
+        return;
+      case Kind::kStepsAsChannels:
+        report(fmt::format("{} takes axis {} of {} for its channels; its elements are steps in time", call.op_name(),
+                           axis, value))
+            .note_at(mistake.meets, "equal steps are added along this axis here")
+            .fix("move the steps to the last axis, such as transpose(1, 2)");
+        return;
       default:
         return;
     }

@@ -27,6 +27,7 @@ class SilentBroadcastInLoss : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
+    for (const losses::AxisMistake& mistake : axis_mistakes(out)) report_axes(analysis, mistake, out);
     losses::LossAxes& axes = out.shared<losses::LossAxes>();
     const bool known = std::ranges::any_of(view.losses(), [&](const losses::LossSite& loss) {
       return losses::find_broadcast(axes.expressions, axes.origins, loss).has_value();
@@ -41,6 +42,40 @@ class SilentBroadcastInLoss : public Rule {
   }
 
  private:
+  /// Values that meet along axes which count different things, and are as long by chance.
+  static void report_axes(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
+    using Kind = losses::AxisMistake::Kind;
+    if (mistake.partner == ValueId::kAbsent) return;
+    const std::string value = rules::described(analysis, mistake.value),
+                      partner = rules::described(analysis, mistake.partner);
+    const std::size_t axis = mistake.axes.front();
+    if (mistake.kind == Kind::kCrossedAxes) {
+      auto finding = out.report(mistake.node, fmt::format("axis {} of {} meets axis {} of {}, but corresponds to its "
+                                                          "axis {}",
+                                                          axis, value, mistake.other, partner, mistake.right));
+      const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+      if (mistake.meets != mistake.node)
+        finding.note_at(mistake.meets, mistake.meets > mistake.node ? "the parts are summed here"
+                                       : losses::reduces_axes(expressions.op(mistake.meets))
+                                           ? "an axis is reduced here"
+                                           : "the lengths of pairs are multiplied here");
+      finding.fix(fmt::format("align axis {} of {} with axis {} of {}, such as with keepdim=True or unsqueeze", axis,
+                              Operand(analysis, mistake.value).name(), mistake.right,
+                              Operand(analysis, mistake.partner).name()));
+    } else if (mistake.kind == Kind::kPositionsOfBatch) {
+      out.report(mistake.node, fmt::format("{} has a row for each sample of {}, and the same one for all steps along "
+                                           "axis {}, over which attention goes",
+                                           value, partner, mistake.right))
+          .fix(fmt::format("give {} the shape [1, steps, width], and take as many rows as there are steps",
+                           Operand(analysis, mistake.value).name()));
+    } else if (mistake.kind == Kind::kOneForPair) {
+      out.report(mistake.node,
+                 fmt::format("{} has a number for every pair of samples; {} has one for each sample", value, partner))
+          .note_at(mistake.meets, "every sample meets every other one here")
+          .fix("multiply element by element and sum over the features: (a * b).sum(1)");
+    }
+  }
+
   static void report_in_sum(const dataflow::Analysis& analysis, ValueId output, const losses::LossBroadcast& found,
                             Reporter& out) {
     const Operand first(analysis, found.first), second(analysis, found.second);

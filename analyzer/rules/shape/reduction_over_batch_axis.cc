@@ -172,6 +172,13 @@ class ReductionOverBatchAxis : public Rule {
             .fix("create the layer with batch_first=True, or move the steps to axis 0");
         return true;
       }
+      case AxisMistake::Kind::kAttentionOfBatch:
+        out.report(mistake.node, fmt::format("attention goes along axis 0 of {}, the batch: each sample depends on the "
+                                             "other ones",
+                                             value))
+            .note_at(mistake.meets, "the steps are reduced to one here, and the samples are kept")
+            .fix("create the layer with batch_first=True, or move the steps to axis 0");
+        return true;
       default:
         return false;
     }

@@ -33,7 +33,7 @@ def angular_margin_without_lengths(self, x, y):
 @step(left=mlp(5, 4), right=mlp(3, 4), a=randn(N, 5), b=randn(N, 3))
 def lengths_along_one_side(self, a, b):
     u, v = self.left(a), self.right(b)
-    similar = (u @ v.T) / (u.norm(dim=1) * v.norm(dim=1) + 1e-6)  # fault: no-rule
+    similar = (u @ v.T) / (u.norm(dim=1) * v.norm(dim=1) + 1e-6)  # fault: silent-broadcast-in-loss
     return F.cross_entropy(similar / 0.1, torch.arange(u.size(0)))
 
 
