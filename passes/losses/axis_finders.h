@@ -127,6 +127,7 @@ class MisreadViews {
   std::optional<AxisMistake> turned(NodeId node) const;
   std::optional<AxisMistake> pixels(NodeId node, std::span<const std::size_t> x, std::span<const std::size_t> y) const;
   std::optional<AxisMistake> batch_at_front(NodeId node) const;
+  std::optional<AxisMistake> batch_behind(NodeId node) const;
   std::optional<AxisMistake> rotated(NodeId node) const;
   bool may_shift_rows(ValueId value) const;
   bool goes_back(NodeId view) const;

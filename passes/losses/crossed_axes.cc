@@ -10,6 +10,7 @@ using Kind = AxisMistake::Kind;
 
 /// Values that are looked at on the way from one node.
 constexpr std::size_t kMaxWay = 32;
+constexpr std::size_t kMaxRank = 8;
 
 bool have_common(const AxisOrigins::Sources& a, const AxisOrigins::Sources& b) {
   return std::ranges::any_of(a, [&](const AxisSource& source) { return std::ranges::binary_search(b, source); });
@@ -26,6 +27,10 @@ std::optional<AxisMistake> CrossedAxes::at(NodeId node) {
     case Opcode::kMax:
     case Opcode::kMin:
       break;
+    case Opcode::kWhere:
+      for (const std::size_t side : {1, 2})
+        if (auto found = crossed(node, expressions_.operand(node, side), expressions_.operand(node, 0))) return found;
+      return std::nullopt;
     default:
       return std::nullopt;
   }
@@ -52,7 +57,8 @@ std::optional<AxisMistake> CrossedAxes::at(NodeId node) {
 /// another place, where `narrow` is stretched: x - x.mean(1) of [N, N], states [N, T, T] times a mask [N, 1, T].
 std::optional<AxisMistake> CrossedAxes::crossed(NodeId node, ValueId wide, ValueId narrow) {
   const auto x = cone_.dims(wide), y = cone_.dims(narrow);
-  if (x.size() < 2 || y.empty() || y.size() > x.size()) return std::nullopt;
+  if (x.size() < 2 || x.size() > kMaxRank || y.empty() || y.size() > x.size()) return std::nullopt;
+  expressions_.charge(x.size() * y.size());
   const std::size_t missing = x.size() - y.size();
   const DimPool& pool = cone_.pool();
   const auto is_stretched = [&](std::size_t axis) { return axis < missing || pool.is_constant(y[axis - missing], 1); };
@@ -314,15 +320,18 @@ std::optional<AxisMistake> CrossedAxes::masked_mean(NodeId node, ValueId wide, V
   return std::nullopt;
 }
 
-/// Pictures [N, C, H, W] times one number for each channel, [N, 1, 1, C] or [C], with C as large as W: a gate that is
-/// computed from means over both sides, or weights of a branch that is added to what it comes from.
+/// Pictures [N, C, H, W], or series [N, C, W], times one number for each channel, [N, 1, 1, C] or [C], with C as large
+/// as W: a gate that is computed from means over both sides, or weights of a branch that is added to what it comes
+/// from.
 std::optional<AxisMistake> CrossedAxes::gate_of_channels(NodeId node, ValueId wide, ValueId narrow) {
   const auto x = cone_.dims(wide), y = cone_.dims(narrow);
-  if (x.size() != 4 || y.empty() || y.size() > 4 || !cone_.is_long(narrow, y.size() - 1)) return std::nullopt;
+  if (x.size() < 3 || x.size() > 4 || y.empty() || y.size() > x.size() || !cone_.is_long(narrow, y.size() - 1))
+    return std::nullopt;
+  const std::size_t width = x.size() - 1;
   const auto channels = cone_.pool().as_constant(x[1]);
-  if (!channels || !cone_.pool().equal(x[1], x[3]) || !cone_.pool().equal(y.back(), x[3])) return std::nullopt;
+  if (!channels || !cone_.pool().equal(x[1], x[width]) || !cone_.pool().equal(y.back(), x[width])) return std::nullopt;
   for (std::size_t i = 0; i + 1 < y.size(); ++i)
-    if (cone_.is_long(narrow, i) && i + 4 - y.size() != 0) return std::nullopt;
+    if (cone_.is_long(narrow, i) && i + x.size() - y.size() != 0) return std::nullopt;
   ValueId picture = wide;
   for (int step = 0; step < 4 && expressions_.op_of(picture) != Opcode::kConv; ++step) {
     const NodeId before = expressions_.producer(picture);
@@ -333,20 +342,24 @@ std::optional<AxisMistake> CrossedAxes::gate_of_channels(NodeId node, ValueId wi
   }
   if (expressions_.op_of(picture) != Opcode::kConv || !cone_.origins().is_batch(wide, 0)) return std::nullopt;
   const NodeId pool = cone_.is_constant(narrow) ? NodeId::kNone : pooled_from(wide, narrow);
-  if (cone_.is_constant(narrow) ? !is_added_to_picture(node, x) : pool == NodeId::kNone) return std::nullopt;
+  // A constant along a series may be a window.
+  const bool is_scale = cone_.is_constant(narrow) && x.size() == 4 && is_added_to_picture(node, x);
+  if (!is_scale && pool == NodeId::kNone) return std::nullopt;
   return AxisMistake{
-      Kind::kCrossedAxes, node, narrow, {y.size() - 1}, false, pool == NodeId::kNone ? node : pool, 3, wide, 1};
+      Kind::kCrossedAxes, node, narrow, {y.size() - 1}, false, pool == NodeId::kNone ? node : pool, width, wide, 1};
 }
 
 /// The mean over both sides of the picture that the value is computed from by layers.
 NodeId CrossedAxes::pooled_from(ValueId wide, ValueId value) const {
+  std::vector<std::size_t> sides;
+  for (std::size_t i = 2; i < cone_.dims(wide).size(); ++i) sides.push_back(i);
   for (int step = 0; step < 16; ++step) {
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
     const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
     if (opcode == Opcode::kReduceMean) {
       const auto axes = expressions_.axes_of(node);
-      return axes && *axes == std::vector<std::size_t>{2, 3} && a == wide ? node : NodeId::kNone;
+      return axes && *axes == sides && a == wide ? node : NodeId::kNone;
     }
     const bool is_layer = opcode == Opcode::kMatMul && !cone_.has_batch(b);
     if (node == NodeId::kNone ||

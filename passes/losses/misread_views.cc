@@ -100,6 +100,7 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
     case Opcode::kReshape:
       if (auto found = turned(node)) return found;
       if (auto found = batch_at_front(node)) return found;
+      if (auto found = batch_behind(node)) return found;
       if (auto found = parts(node)) return found;
       if (auto found = flattened_classes(node)) return found;
       return rotated(node);
@@ -181,6 +182,20 @@ std::optional<AxisMistake> MisreadViews::batch_at_front(NodeId node) const {
     passed = pool.mul(passed, dim);
   }
   return AxisMistake{Kind::kTurnedByView, node, from, {batch}, true, node, 0};
+}
+
+/// [N, 2 * D] to [2, N, D], as of two halves: the samples are taken to come second.
+std::optional<AxisMistake> MisreadViews::batch_behind(NodeId node) const {
+  const ValueId from = expressions_.operand(node, 0);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  if (before.size() < 2 || after.size() != 3 || before.size() > kMaxRank || !cone_.is_batch_alone(from, 0))
+    return std::nullopt;
+  const DimPool& pool = cone_.pool();
+  const auto parts = pool.as_constant(after[0]), last = pool.as_constant(before.back());
+  const bool splits = parts && last && *parts > 1 && *last % *parts == 0;
+  if (!splits || !pool.equal(after[1], before[0]) || pool.equal(after[0], before[0]) || pool.equal(after[2], before[0]))
+    return std::nullopt;
+  return AxisMistake{Kind::kTurnedByView, node, from, {0}, true, node, 1};
 }
 
 /// Heads [N, h, T, d] to [N, T, h * d] or [N, T, h * d] to [N, h, T, d], anchors [N, A * C, H, W] to [N, H, W, A, C] or
@@ -281,7 +296,9 @@ std::optional<AxisMistake> MisreadViews::parts(NodeId node) const {
           return std::nullopt;
       }
       const auto count = static_cast<std::int64_t>(operands.size());
-      if (!pool.is_constant(after[1], count) || pool.is_constant(after[0], count)) return std::nullopt;
+      const bool are_rows = after.size() == 2 && before.size() == 2 &&
+                            pool.equal(after[1], cone_.pool().mul(before[1], cone_.pool().constant(count)));
+      if ((!are_rows && !pool.is_constant(after[1], count)) || pool.is_constant(after[0], count)) return std::nullopt;
       return AxisMistake{Kind::kPartsByView, node, from, {0}, true, maker, 1};
     }
     const bool passes = opcode == Opcode::kMatMul || opcode == Opcode::kCast ||

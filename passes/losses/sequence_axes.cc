@@ -8,8 +8,6 @@ namespace {
 
 using Kind = AxisMistake::Kind;
 
-/// Values that are looked at on the way from one node.
-constexpr std::size_t kMaxWay = 24;
 /// Softmaxes of one model that are looked at as attention.
 constexpr std::size_t kMaxAttentions = 64;
 
@@ -101,6 +99,8 @@ std::optional<AxisMistake> SequenceAxes::attention_of_batch(NodeId node) {
 NodeId SequenceAxes::removed_along(const Attention& attention, Dim kept, Dim removed) const {
   const DimPool& pool = cone_.pool();
   for (const NodeId node : cone_.nodes()) {
+    if (expressions_.is_spent()) break;
+    expressions_.charge(1);
     if (node <= attention.node) continue;
     const Opcode opcode = expressions_.op(node);
     const ValueId data = expressions_.operand(node, 0);
