@@ -154,6 +154,7 @@ class CrossedAxes {
   std::optional<AxisMistake> crossed(NodeId node, ValueId wide, ValueId narrow);
   bool belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
   NodeId reduced_along(ValueId wide, std::size_t meets, ValueId narrow);
+  bool is_degree(NodeId node, NodeId reduction, ValueId wide, std::size_t meets, std::size_t right);
   bool is_named_twice(ValueId value);
   bool meets_its_own(ValueId narrow, std::size_t axis);
   std::optional<AxisMistake> statistic_of_rows(NodeId node);

@@ -72,6 +72,8 @@ std::optional<AxisMistake> CrossedAxes::crossed(NodeId node, ValueId wide, Value
       // Of two batches either may be meant, but for a statistic of one of them.
       const bool both = cone_.origins().is_batch(wide, meets) && cone_.origins().is_batch(wide, right);
       if ((reduction == NodeId::kNone && (both || is_named_twice(wide))) || meets_its_own(narrow, i)) continue;
+      if (reduction != NodeId::kNone && y.size() == x.size() && is_degree(node, reduction, wide, meets, right))
+        continue;
       const NodeId from = reduction == NodeId::kNone ? node : reduction;
       return AxisMistake{Kind::kCrossedAxes, node, narrow, {i}, false, from, meets, wide, right};
     }
@@ -124,6 +126,18 @@ NodeId CrossedAxes::reduced_along(ValueId wide, std::size_t meets, ValueId narro
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
   return NodeId::kNone;
+}
+
+/// A matrix that is given, times or divided by the sums of its rows, which get an axis on purpose: of a symmetric one,
+/// such as the links of an undirected graph, these are the sums of its columns.
+bool CrossedAxes::is_degree(NodeId node, NodeId reduction, ValueId wide, std::size_t meets, std::size_t right) {
+  const Opcode opcode = expressions_.op(node);
+  if (expressions_.op(reduction) != Opcode::kReduceSum || (opcode != Opcode::kMul && opcode != Opcode::kDiv))
+    return false;
+  const auto axes = cone_.origins().of(wide);
+  return std::ranges::any_of(axes[meets], [&](const AxisSource& met) {
+    return std::ranges::any_of(axes[right], [&](const AxisSource& source) { return source.value == met.value; });
+  });
 }
 
 /// Two of its axes come from one: of what an axis is left nobody knows.
