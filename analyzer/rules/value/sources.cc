@@ -1,0 +1,213 @@
+#include "analyzer/rules/value/sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "analyzer/rules/loss/prediction.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+constexpr int kMaxSteps = 12;
+
+template <typename Passes>
+ValueId back(const Expressions& expressions, ValueId value, const Passes& passes) {
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const NodeId node = expressions.producer(value);
+    if (node == NodeId::kNone || !passes(expressions.op(node))) break;
+    const ValueId before = expressions.operand(node, 0);
+    if (before == ValueId::kAbsent) break;
+    value = before;
+  }
+  expressions.charge(kMaxSteps);
+  return value;
+}
+
+/// The norm of which value it is, before a guard; kAbsent for anything else.
+ValueId norm_of(const Expressions& expressions, ValueId value) {
+  for (int step = 0; step < kMaxSteps; ++step) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    if (opcode == Opcode::kReduceL2) return expressions.operand(node, 0);
+    if (opcode == Opcode::kSqrt)
+      value = expressions.operand(node, 0);
+    else if (opcode == Opcode::kClip)
+      value = expressions.operand(node, 0);
+    else if (const auto guarded = with_number(expressions, node);
+             guarded && (opcode == Opcode::kMax || opcode == Opcode::kAdd) && guarded->number <= 1e-2)
+      value = guarded->value;
+    else
+      return summed_squares(expressions, value);
+  }
+  return ValueId::kAbsent;
+}
+
+}  // namespace
+
+void each_node_of_step(const ModelView& view, Reporter& out,
+                       const std::function<void(const Expressions&, const NodeCall&)>& visit) {
+  const dataflow::Analysis& analysis = view.analysis();
+  if (one_float_outputs(analysis).empty()) return;
+  const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+  for (const NodeId node : analysis.model().nodes.ids()) {
+    if (expressions.is_spent()) return;
+    expressions.charge(1);
+    if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
+    const NodeCall call(analysis, node);
+    if (call.node().graph == GraphId::kMain && call.result() != ValueId::kAbsent) visit(expressions, call);
+  }
+}
+
+ValueId before_moves(const Expressions& expressions, ValueId value) {
+  return back(expressions, value, [](Opcode opcode) {
+    return ops::picks_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kTopK;
+  });
+}
+
+ValueId before_stretch(const Expressions& expressions, ValueId value) {
+  return back(expressions, value,
+              [](Opcode opcode) { return ops::repeats_elements(opcode) || opcode == Opcode::kCast; });
+}
+
+bool is_input(const dataflow::Analysis& analysis, ValueId value) {
+  const Value& known = analysis.model().value(value);
+  return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+}
+
+std::optional<WithNumber> with_number(const Expressions& expressions, NodeId node) {
+  const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+  if (first == ValueId::kAbsent || second == ValueId::kAbsent) return std::nullopt;
+  if (const auto number = expressions.number(second)) return WithNumber{first, *number, false};
+  if (const auto number = expressions.number(first)) return WithNumber{second, *number, true};
+  return std::nullopt;
+}
+
+ValueId summed_squares(const Expressions& expressions, ValueId value) {
+  const NodeId sum = expressions.producer(before_stretch(expressions, value));
+  const Opcode opcode = expressions.op(sum);
+  if (opcode == Opcode::kReduceSumSquare) return expressions.operand(sum, 0);
+  if (opcode != Opcode::kReduceSum) return ValueId::kAbsent;
+  const NodeId square = expressions.producer(expressions.source(expressions.operand(sum, 0)));
+  const ValueId base = expressions.operand(square, 0), other = expressions.operand(square, 1);
+  if (expressions.op(square) == Opcode::kMul && base == other) return base;
+  return expressions.op(square) == Opcode::kPow && expressions.is_number(other, 2) ? base : ValueId::kAbsent;
+}
+
+bool is_of_unit_length(const Expressions& expressions, ValueId value) {
+  const NodeId node = expressions.producer(before_moves(expressions, value));
+  if (expressions.op(node) != Opcode::kDiv) return false;
+  const ValueId norm = norm_of(expressions, expressions.operand(node, 1));
+  return norm != ValueId::kAbsent &&
+         before_stretch(expressions, norm) == before_stretch(expressions, expressions.operand(node, 0));
+}
+
+std::optional<Cosine> cosine_of(const Expressions& expressions, ValueId value) {
+  const dataflow::Analysis& analysis = expressions.analysis();
+  for (int step = 0; step < kMaxSteps; ++step) {
+    value = before_moves(expressions, value);
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) != Opcode::kAbs && expressions.op(node) != Opcode::kNeg) break;
+    value = expressions.operand(node, 0);
+  }
+  const NodeId node = expressions.producer(value);
+  NodeId product = node;
+  if (expressions.op(node) == Opcode::kReduceSum) {
+    product = expressions.producer(expressions.operand(node, 0));
+    if (expressions.op(product) != Opcode::kMul) return std::nullopt;
+  } else if (expressions.op(node) != Opcode::kMatMul || expressions.operand(node, 2) != ValueId::kAbsent) {
+    return std::nullopt;
+  }
+  if (const Attribute* scale = NodeCall(analysis, node).attribute("alpha"); scale != nullptr && scale->f != 1)
+    return std::nullopt;
+  const ValueId first = expressions.operand(product, 0), second = expressions.operand(product, 1);
+  if (first == ValueId::kAbsent || second == ValueId::kAbsent) return std::nullopt;
+  const bool divided[] = {is_of_unit_length(expressions, first), is_of_unit_length(expressions, second)};
+  if (!divided[0] && !divided[1]) return std::nullopt;
+  Cosine cosine{node, divided[0] && divided[1], false};
+  if (!cosine.both_divided && !is_input(analysis, before_moves(expressions, divided[0] ? second : first)))
+    return std::nullopt;
+  cosine.is_of_itself = expressions.op(node) == Opcode::kMatMul &&
+                        before_stretch(expressions, first) == before_stretch(expressions, second);
+  return cosine;
+}
+
+AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, NodeId user, ValueId value,
+                                ValueId from) {
+  constexpr std::string_view kEndsOfName = ",)]} ";
+  AsWritten found = AsWritten::kYes;
+  for (int step = 0; step < kMaxSteps && user != NodeId::kNone && value != ValueId::kAbsent; ++step) {
+    // "%sqrt : ... (args = (%sum_1,), kwargs = {})"
+    const std::string_view written = out.locations().metadata(user, "pkg.torch.onnx.fx_node");
+    expressions.charge(1 + written.size() / 64);
+    if (!written.empty()) {
+      const std::string name = fmt::format("%{}", expressions.analysis().model().name_of(value));
+      bool named = false;
+      for (std::size_t at = written.find(name); at != std::string_view::npos && !named;
+           at = written.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        named = end == written.size() || kEndsOfName.find(written[end]) != std::string_view::npos;
+      }
+      if (!named) return AsWritten::kNo;
+    } else if (!out.locations().metadata(user, "pkg.torch.onnx.stack_trace").empty()) {
+      found = AsWritten::kUnknown;
+    }
+    if (value == from) return found;
+    user = expressions.producer(value);
+    value = expressions.operand(user, 0);
+  }
+  return AsWritten::kNo;
+}
+
+bool is_product(const Expressions& expressions, NodeId node) {
+  return expressions.op(node) == Opcode::kOther && has_trait(expressions.entry(node), ops::OpTrait::kReduction);
+}
+
+bool is_chosen_from(const Expressions& expressions, ValueId value) {
+  return std::ranges::any_of(expressions.users(value),
+                             [&](NodeId user) { return expressions.op(user) == Opcode::kWhere; });
+}
+
+bool has_minus_infinity(const Expressions& expressions, ValueId scores) {
+  const dataflow::Analysis& analysis = expressions.analysis();
+  const auto is_minus_infinity = [&](ValueId value) {
+    return value != ValueId::kAbsent && expressions.number(value) == -HUGE_VAL;
+  };
+  const auto hides = [&](ValueId value) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    if (expressions.op(node) == Opcode::kWhere)
+      return is_minus_infinity(expressions.operand(node, 1)) || is_minus_infinity(expressions.operand(node, 2));
+    return analysis.model().value(value).initializer != nullptr && analysis.fact(value).range.lo == -HUGE_VAL &&
+           !analysis.fact(value).range.nan;
+  };
+  for (int step = 0; step < kMaxSteps && scores != ValueId::kAbsent; ++step) {
+    scores = before_stretch(expressions, scores);
+    const NodeId node = expressions.producer(scores);
+    const Opcode opcode = expressions.op(node);
+    if (opcode == Opcode::kWhere) {
+      if (is_minus_infinity(expressions.operand(node, 1)) || is_minus_infinity(expressions.operand(node, 2)))
+        return true;
+      scores = expressions.operand(node, expressions.number(expressions.operand(node, 1)) ? 2 : 1);
+    } else if (opcode == Opcode::kAdd) {
+      if (hides(expressions.operand(node, 0)) || hides(expressions.operand(node, 1))) return true;
+      scores = expressions.operand(node, 0);
+    } else if (opcode == Opcode::kDiv || opcode == Opcode::kMul) {
+      const auto scaled = with_number(expressions, node);
+      if (!scaled || !(scaled->number > 0)) return false;
+      scores = scaled->value;
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace tensorlint::rules

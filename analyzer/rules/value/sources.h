@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "analyzer/rules/rule.h"
+#include "passes/losses/expressions.h"
+
+namespace tensorlint::rules {
+
+/// Calls `visit` with each node that inference has seen, where an output of the model may be a loss; no node otherwise.
+void each_node_of_step(const ModelView& view, Reporter& out,
+                       const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
+
+/// The value before its elements were moved, looked up or cast.
+ValueId before_moves(const losses::Expressions& expressions, ValueId value);
+/// The same where every element is still there: transposed, stretched, given another shape, cast.
+ValueId before_stretch(const losses::Expressions& expressions, ValueId value);
+
+/// An input of the main graph, without a default.
+bool is_input(const dataflow::Analysis& analysis, ValueId value);
+
+/// The operand of the node that is not a number, with the number; of commutative nodes either may come first.
+struct WithNumber {
+  ValueId value = ValueId::kAbsent;
+  double number = 0;
+  bool is_first = false;  ///< the number is
+};
+std::optional<WithNumber> with_number(const losses::Expressions& expressions, NodeId node);
+
+/// d for the sum of d * d along axes; kAbsent for anything else.
+ValueId summed_squares(const losses::Expressions& expressions, ValueId value);
+
+/// Divided by its own norm.
+bool is_of_unit_length(const losses::Expressions& expressions, ValueId value);
+
+/// Products of vectors that are divided by their lengths, and of what else: an input may have been divided before.
+struct Cosine {
+  NodeId node = NodeId::kNone;
+  bool both_divided = false;
+  bool is_of_itself = false;  ///< of every vector with every other, itself included
+};
+std::optional<Cosine> cosine_of(const losses::Expressions& expressions, ValueId value);
+
+/// Whether the program itself has nothing between `value`, an operand of `user`, and `from`, which it was moved from.
+/// PyTorch's exporter drops a summand of 1e-8 or less, which is all that keeps many a root or logarithm off 0; what it
+/// writes about a node still names the operand that the node had. Unknown where that was taken out of the file.
+enum class AsWritten : std::uint8_t { kYes, kUnknown, kNo };
+AsWritten is_operand_as_written(Reporter& out, const losses::Expressions& expressions, NodeId user, ValueId value,
+                                ValueId from);
+
+/// A reduction that multiplies. No other one lacks an opcode.
+bool is_product(const losses::Expressions& expressions, NodeId node);
+
+/// The Where that uses a value, if any: what it has of the value may not count.
+bool is_chosen_from(const losses::Expressions& expressions, ValueId value);
+
+/// A Where puts -infinity into scores, or a summand has it.
+bool has_minus_infinity(const losses::Expressions& expressions, ValueId scores);
+
+}  // namespace tensorlint::rules
