@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <span>
+
+#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -90,6 +94,15 @@ std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, Va
   });
   std::ranges::sort(found);
   return found;
+}
+
+bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node) {
+  const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+  if (element == nullptr || expressions.op(node) != ops::Opcode::kOther ||
+      !has_trait(expressions.entry(node), ops::OpTrait::kElementwise))
+    return false;
+  const auto is_defined = [&](double number) { return !std::isnan(element({std::array{number}, {}})); };
+  return is_defined(0.5) && is_defined(-0.5) && !is_defined(1.2) && !is_defined(-1.2);
 }
 
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value) {

@@ -29,6 +29,9 @@ bool is_reduction_or_elementwise(const losses::Expressions& expressions, NodeId 
 /// way.
 std::vector<NodeId> summed_logarithms(const losses::Expressions& expressions, ValueId loss);
 
+/// Defined between -1 and 1 alone, as an arc cosine is.
+bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node);
+
 /// The outputs of the main graph that may be a loss: is_one_float.
 std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
 

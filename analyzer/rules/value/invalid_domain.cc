@@ -8,6 +8,8 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/reached_edges.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
@@ -40,6 +42,7 @@ class InvalidDomain : public Rule {
 
   /// Logarithms of what scores of a layer come to, where that is 0 for some of them.
   void check_model(const ModelView& view, Reporter& out) const override {
+    check_reached_edges(view, out);
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
@@ -137,7 +140,9 @@ class InvalidDomain : public Rule {
     const Operand operand = NodeCall(analysis, logarithm).operand(0);
     if (!operand.present() || operand.taint().has(Aspect::kValue)) return;
     const ValueId result = expressions.result(logarithm);
-    if (result == ValueId::kAbsent || is_clamped(analysis, result)) return;
+    if (result == ValueId::kAbsent || is_clamped(analysis, result) ||
+        is_operand_as_written(out, expressions, logarithm, operand.value(), operand.value()) == AsWritten::kNo)
+      return;
     const losses::ScoreValues::Reach reach = scores.of(operand.value());
     if (reach.negative || (!reach.comes_to_zero && !reach.saturates_at_zero)) return;
     const NodeId source = reach.layer != NodeId::kNone ? reach.layer : reach.normaliser;

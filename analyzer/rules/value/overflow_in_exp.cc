@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class OverflowInExp : public Rule {
+ public:
+  OverflowInExp()
+      : Rule({"TL-V510", "overflow-in-exp", "value", findings::Severity::kWarning,
+              "an exponential of numbers that the program lets grow beyond its dtype"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+      if (call.is(Opcode::kExp)) check_exponential(expressions, call, out);
+    });
+  }
+
+ private:
+  static void check_exponential(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const Operand operand = call.operand(0);
+    const auto dtype = call.analysis().fact(call.result()).dtypes.single();
+    const auto limit = dtype ? largest_exponent(*dtype) : std::nullopt;
+    if (!limit || !operand.present() || operand.taint().has(Aspect::kValue) ||
+        is_clamped(call.analysis(), call.result()))
+      return;
+    const auto reached = reach_of(expressions, operand);
+    if (!reached || !(reached->largest > *limit)) return;
+    out.report(call.id(), fmt::format("{} of {}, which is up to {:.4g}: above {:.4g} the result is infinite in {}",
+                                      call.op_name(), operand.name(), reached->largest, *limit, to_text(*dtype)))
+        .certainty(ops::Certainty::kMay, reached->witness)
+        .note_at(reached->node, reached->note)
+        .fix(*dtype == DType::kFloat16 ? "cast to float32 first, or subtract the largest number of each row"
+                                       : "subtract the largest number of each row first, as LogSumExp does");
+  }
+
+  /// The logarithm of the largest number.
+  static std::optional<double> largest_exponent(DType dtype) {
+    constexpr double kHalf = 65504;
+    if (dtype == DType::kFloat16) return std::log(kHalf);
+    constexpr double kSingle = 3.4028235e38;  // the same exponents as bfloat16
+    if (dtype == DType::kFloat32 || dtype == DType::kBFloat16) return std::log(kSingle);
+    return std::nullopt;
+  }
+
+  struct Reached {
+    double largest;
+    NodeId node;
+    std::string note, witness;
+  };
+
+  /// Back over constant factors to cosines, which reach 1 and -1, or to a Clip with a bound of the program's.
+  static std::optional<Reached> reach_of(const Expressions& expressions, const Operand& operand) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    constexpr int kMaxSteps = 12;
+    ValueId value = operand.value();
+    double scale = 1;
+    bool shifted = false;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      if (node == NodeId::kNone) return std::nullopt;
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (!shifted)
+        if (const auto cosine = cosine_of(expressions, value); cosine && cosine->both_divided) {
+          // A negative factor makes the largest number of opposite vectors, which are rare.
+          if (scale < 0) return std::nullopt;
+          return Reached{scale, cosine->node, "products of vectors of length 1, of at most 1",
+                         cosine->is_of_itself ? "a vector and itself" : "two vectors of one direction"};
+        }
+      const Range& given = analysis.fact(value).range;
+      if (opcode == Opcode::kClip || opcode == Opcode::kMin) {
+        const ValueId before = opcode == Opcode::kMin && numbered ? numbered->value : expressions.operand(node, 0);
+        if (opcode == Opcode::kMin && !numbered) return std::nullopt;
+        const double largest = operand.fact().range.hi;
+        const double bound = scale < 0 ? given.lo : given.hi;
+        const Range& free = analysis.fact(before).range;
+        const bool is_reached = scale < 0 ? free.lo < bound : free.hi > bound;
+        if (!std::isfinite(largest) || !std::isfinite(bound) || !is_reached) return std::nullopt;
+        return Reached{largest, node, "the bound is set here",
+                       fmt::format("{} is cut off there", Operand(analysis, before).name())};
+      }
+      if (ops::moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kSplit) {
+        value = expressions.operand(node, 0);
+      } else if (opcode == Opcode::kNeg) {
+        scale = -scale;
+        value = expressions.operand(node, 0);
+      } else if (opcode == Opcode::kMul && numbered) {
+        scale *= numbered->number;
+        value = numbered->value;
+      } else if (opcode == Opcode::kDiv && numbered && !numbered->is_first && numbered->number != 0) {
+        scale /= numbered->number;
+        value = numbered->value;
+      } else if (opcode == Opcode::kAdd && numbered) {
+        shifted = true;
+        value = numbered->value;
+      } else {
+        return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+};
+
+const RegisterRule<OverflowInExp> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
