@@ -8,6 +8,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
@@ -63,10 +64,16 @@ class LogitsIntoProbabilityLoss : public Rule {
     std::set<NodeId> seen;
     for (const ValueId output : outputs)
       for (const NodeId node : computed_from_scores(scores, expressions, output))
-        if (seen.insert(node).second) check_domain(scores, expressions, node, of_losses, layers, out);
+        if (seen.insert(node).second) {
+          check_domain(scores, expressions, node, of_losses, layers, out);
+          check_noisy_or(scores, expressions, node, layers, out);
+        }
   }
 
  private:
+  /// Views between a layer and its loss.
+  static constexpr int kMaxViews = 8;
+
   static bool takes_logarithms(ops::LossKind kind) {
     return kind == ops::LossKind::kNegativeLogLikelihood || kind == ops::LossKind::kKlDivergence;
   }
@@ -76,8 +83,16 @@ class LogitsIntoProbabilityLoss : public Rule {
     if (loss.evidence == losses::LossEvidence::kMetadata ||
         (!takes_logarithms(loss.kind) && loss.kind != ops::LossKind::kBinaryCrossEntropy))
       return NodeId::kNone;
-    const NodeId producer = producer_behind_identities(analysis, loss.prediction);
-    return producer == NodeId::kNone || !is_layer(analysis, producer) || is_clamped(analysis, loss.prediction)
+    ValueId prediction = loss.prediction;
+    NodeId producer = producer_behind_identities(analysis, prediction);
+    for (int step = 0; step < kMaxViews && producer != NodeId::kNone; ++step) {
+      const NodeCall call(analysis, producer);
+      if (!moves_elements(opcode_of(call.entry())) || is_clamped(analysis, prediction)) break;
+      prediction = call.operand(0).value();
+      producer = producer_behind_identities(analysis, prediction);
+    }
+    return producer == NodeId::kNone || !is_layer(analysis, producer) || is_clamped(analysis, prediction) ||
+                   is_clamped(analysis, loss.prediction)
                ? NodeId::kNone
                : producer;
   }
@@ -99,14 +114,21 @@ class LogitsIntoProbabilityLoss : public Rule {
     return found;
   }
 
-  /// Defined between -1 and 1 alone, as an arc cosine is.
-  static bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node) {
-    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
-    if (element == nullptr || expressions.op(node) != ops::Opcode::kOther ||
-        !has_trait(expressions.entry(node), ops::OpTrait::kElementwise))
-      return false;
-    const auto is_defined = [&](double number) { return !std::isnan(element({std::array{number}, {}})); };
-    return is_defined(0.5) && is_defined(-0.5) && !is_defined(1.2) && !is_defined(-1.2);
+  /// The product of 1 - p is the probability of none; scores are no probabilities.
+  static void check_noisy_or(const losses::ScoreValues& scores, const losses::Expressions& expressions, NodeId node,
+                             std::set<NodeId>& layers, Reporter& out) {
+    if (!is_product(expressions, node)) return;
+    const ValueId rest = before_stretch(expressions, expressions.operand(node, 0));
+    const ValueId value = expressions.complement(rest);
+    if (value == ValueId::kAbsent || expressions.analysis().taint(value).has(Aspect::kValue)) return;
+    const NodeId layer = scores.layer_of(value);
+    if (layer == NodeId::kNone || !layers.insert(layer).second) return;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const Operand operand(analysis, value);
+    out.report(node, fmt::format("product of 1 - {} takes probabilities, but {} is the output of {}", operand.name(),
+                                 operand.name(), NodeCall(analysis, layer).op_name()))
+        .note_at(layer, fmt::format("{} is computed here and may have any value", operand.name()))
+        .fix("put a Sigmoid in between");
   }
 
   /// Of what scores come to, an operator takes only a part: a logarithm, a root, a power, a quotient. And a Clip makes

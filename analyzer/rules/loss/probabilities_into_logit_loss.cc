@@ -61,6 +61,11 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
         if (!known.contains(logarithm)) check_logarithm_of_sigmoid(expressions, logarithm, known, out);
+    for (const ValueId output : outputs)
+      walk_back(expressions, output, [&](ValueId, NodeId node) {
+        if (known.insert(node).second) check_sum_of_exponentials(expressions, node, out);
+        return true;
+      });
   }
 
  private:
@@ -77,6 +82,33 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         .note_at(first,
                  fmt::format("{} becomes probabilities here", Operand(expressions.analysis(), before.result()).name()))
         .fix("normalise once");
+  }
+
+  /// logsumexp over the classes of probabilities: between 1 and 1 + log(classes), whatever the scores are.
+  static void check_sum_of_exponentials(const losses::Expressions& expressions, NodeId node, Reporter& out) {
+    NodeId sum = node;
+    ValueId summed = expressions.operand(node, 0);
+    if (expressions.op(node) == ops::Opcode::kLog) {
+      sum = expressions.producer(expressions.source(summed));
+      const NodeId exponential = expressions.producer(expressions.operand(sum, 0));
+      if (expressions.op(sum) != ops::Opcode::kReduceSum || expressions.op(exponential) != ops::Opcode::kExp) return;
+      summed = expressions.operand(exponential, 0);
+    } else if (expressions.op(node) != ops::Opcode::kReduceLogSumExp) {
+      return;
+    }
+    if (summed == ValueId::kAbsent || expressions.analysis().taint(summed).has(Aspect::kValue)) return;
+    const ValueId source = expressions.source(summed);
+    const auto softmax = expressions.normalised(source);
+    const auto axes = expressions.axes_of(sum);
+    if (!softmax || softmax->logarithm || !axes || axes->empty() || *axes != softmax->axes) return;
+    const Operand shares(expressions.analysis(), summed);
+    out.report(node,
+               fmt::format("{} of {}, which are probabilities: exponentials are summed of scores",
+                           expressions.op(node) == ops::Opcode::kLog ? "logarithm of the summed exponentials"
+                                                                     : NodeCall(expressions.analysis(), node).op_name(),
+                           shares.name()))
+        .note_at(softmax->node, fmt::format("{} becomes probabilities here", shares.name()))
+        .fix(fmt::format("use {}", Operand(expressions.analysis(), softmax->scores).name()));
   }
 
   static void check_scores(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId scores,
