@@ -261,6 +261,7 @@ class Element {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kMaxParts = 64, kMaxCombinations = 512, kMaxLeaves = 6;
   static constexpr int kMaxDepth = 48;
+  static constexpr std::int64_t kMostTerms = 100'000;
 
   std::size_t add(Part part) {
     if (parts_.size() >= kMaxParts) {
@@ -276,6 +277,8 @@ class Element {
   void read_leaf(const Call& call, Part& part) const;
   bool read_node(const Call& call, int depth, Part& part);
   void read_sum(const Call& call, Part& part) const;
+  void read_running_sum(const Call& call, Part& part) const;
+  std::vector<double> sums_at_extremes(ValueId terms, std::int64_t count) const;
   void collect_sources(ValueId value, std::set<ValueId>& sources) const;
   std::vector<std::size_t> leaves() const;
   /// The leaves that one evaluation may choose numbers for: no two of them come from one input.
@@ -395,6 +398,18 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
     case ops::Opcode::kSign:
       if (part.is_integer) return false;  // counts are not negative
       break;
+    case ops::Opcode::kMul:
+      // Positions of what a mask leaves: where the last element counts, so does the mask.
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const NodeId sum = call.has(side) ? analysis_.model().value(call.operand(side)).producer : NodeId::kNone;
+        if (sum == NodeId::kNone || !Call(analysis_, sum).is(ops::Opcode::kCumSum) ||
+            Call(analysis_, sum).operand(0) != call.operand(1 - side))
+          continue;
+        part.kind = Kind::kSame;
+        read(side, 1);
+        return part.operands[0] != kNone;
+      }
+      break;
     default:
       break;
   }
@@ -478,6 +493,8 @@ void Element::read_leaf(const Call& call, Part& part) const {
     }
   } else if (opcode == ops::Opcode::kReduceSum) {
     read_sum(call, part);
+  } else if (opcode == ops::Opcode::kCumSum) {
+    read_running_sum(call, part);
   } else if (opcode == ops::Opcode::kSoftmax && varies(analysis_, call.operand(0))) {
     part.kind = Kind::kSamples;
     part.samples = {1e-6, 0.5, 1 - 1e-6};
@@ -491,34 +508,63 @@ void Element::read_leaf(const Call& call, Part& part) const {
 /// A sum of comparisons of one number with many: none of them holds, or all of them.
 void Element::read_sum(const Call& call, Part& part) const {
   const auto count = reduced_count(analysis_, call);
-  if (!count || *count < 1 || *count > 100'000 || !part.is_integer) return;
-  Element term(analysis_, call.operand(0));
-  if (term.parts_.empty() || term.parts_.size() > 16) return;
+  if (!count || *count < 1 || *count > kMostTerms || !part.is_integer) return;
+  const auto sums = sums_at_extremes(call.operand(0), *count);
+  if (sums.empty()) return;
+  part.samples = sums;
+  part.kind = Kind::kSamples;
+}
+
+/// Positions: how many elements of a mask hold up to each one. The last one is counted as many times as there are.
+void Element::read_running_sum(const Call& call, Part& part) const {
+  const auto axis = call.has(1) ? single_number(call.fact(1)) : std::nullopt;
+  const Fact& data = call.fact(0);
+  if (!axis || !part.is_integer || data.kind != ValueKind::kTensor || data.shape == ShapeId::kUnranked) return;
+  const auto dims = analysis_.facts().dims_of(data.shape);
+  const auto rank = static_cast<double>(dims.size());
+  const double at = *axis < 0 ? *axis + rank : *axis;
+  if (!(at >= 0 && at < rank)) return;
+  const auto count = analysis_.facts().dims().as_constant(dims[static_cast<std::size_t>(at)]);
+  const Attribute* exclusive = call.attribute("exclusive");
+  const std::int64_t without = exclusive != nullptr && exclusive->i != 0 ? 1 : 0;
+  if (!count || *count <= without || *count > kMostTerms) return;
+  const auto sums = sums_at_extremes(call.operand(0), *count - without);
+  if (sums.empty()) return;
+  part.samples = sums;
+  part.kind = Kind::kSamples;
+}
+
+/// The sum of so many terms where the one input that they are computed from is far below and far above all numbers that
+/// it is compared with; empty where a term is not a truth, or other inputs decide.
+std::vector<double> Element::sums_at_extremes(ValueId terms, std::int64_t count) const {
+  Element term(analysis_, terms);
+  if (term.parts_.empty() || term.parts_.size() > 16) return {};
   std::vector<std::size_t> free, constants;
   for (std::size_t i = 0; i < term.parts_.size(); ++i) {
     const Part& each = term.parts_[i];
-    if (each.kind == Kind::kUnknown || each.kind == Kind::kChoice) return;
+    if (each.kind == Kind::kUnknown || each.kind == Kind::kChoice) return {};
     if (each.kind == Kind::kFree) free.push_back(i);
     if (each.kind == Kind::kSamples && !each.is_constant) {
-      if (!each.sources.contains(ValueId::kAbsent)) return;
+      if (!each.sources.contains(ValueId::kAbsent)) return {};
       constants.push_back(i);
     }
   }
-  if (free.size() != 1 || constants.size() > 1) return;
+  if (free.size() != 1 || constants.size() > 1) return {};
+  std::vector<double> sums;
   for (const double far : {-1e30, 1e30}) {
-    std::set<double> terms;
+    std::set<double> found;
     for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
       term.given_.assign(term.parts_.size(), kUnknown);
       for (std::size_t i = 0; i < term.parts_.size(); ++i)
         if (term.parts_[i].kind == Kind::kSamples)
           term.given_[i] = term.parts_[i].samples[std::min(end, term.parts_[i].samples.size() - 1)];
       term.given_[free[0]] = far;
-      terms.insert(term.evaluate(false));
+      found.insert(term.evaluate(false));
     }
-    if (terms.size() != 1 || !(std::abs(*terms.begin()) <= 1)) return;
-    part.samples.push_back(static_cast<double>(*count) * *terms.begin());
+    if (found.size() != 1 || !(std::abs(*found.begin()) <= 1)) return {};
+    sums.push_back(static_cast<double>(count) * *found.begin());
   }
-  part.kind = Kind::kSamples;
+  return sums;
 }
 
 std::vector<std::size_t> Element::leaves() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/reached_index.h"
 
@@ -90,13 +91,59 @@ class IndexOutOfRange : public Rule {
   static bool check_axis(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t axis,
                          std::int64_t extent, Reporter& out) {
     const auto found = dataflow::index_outside(call.analysis(), indices.value(), -extent, extent);
-    if (!found) return false;
+    if (!found) return check_minus_one(call, data, indices, axis, extent, out);
     FindingBuilder finding =
         out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
                                           indices.name(), axis, data.name(), extent));
     explain_index(finding, indices, *found);
     finding.origin(data, Aspect::kShape);
     return true;
+  }
+
+  /// Numbers from 0 to as many as there are rows, less 1: nothing fails, but 0 gets the row of the last one.
+  static bool check_minus_one(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t axis,
+                              std::int64_t extent, Reporter& out) {
+    const Range& range = indices.fact().range;
+    const Model& model = call.model();
+    if (extent < 3 || range.lo != -1 || range.hi != static_cast<double>(extent - 1) ||
+        model.value(data.value()).initializer == nullptr || one_float_outputs(call.analysis()).empty())
+      return false;
+    ValueId value = indices.value();
+    constexpr int kMaxMoves = 8;
+    for (int step = 0; step < kMaxMoves; ++step) {
+      const NodeId node = model.value(value).producer;
+      if (node == NodeId::kNone) return false;
+      const NodeCall made(call.analysis(), node);
+      if (made.is(ops::Opcode::kSub) || made.is(ops::Opcode::kAdd)) {
+        if (is_masked(call)) return false;
+        out.report(findings::Severity::kWarning, call.id(),
+                   fmt::format("index -1 in {} is the last row of axis {} of {}, which index {} takes as well",
+                               indices.name(), axis, data.name(), extent - 1))
+            .certainty(ops::Certainty::kMay, fmt::format("{} has -1 among its elements", indices.name()))
+            .note_at(node, "0 becomes -1 here")
+            .fix("give what has no index a row of its own, or leave it out with a mask");
+        return true;
+      }
+      if (!moves_elements(opcode_of(made.entry())) && !made.is(ops::Opcode::kCast)) return false;
+      value = made.operand(0).value();
+    }
+    return false;
+  }
+
+  /// What is looked up is chosen from or multiplied, so that some of it may not count.
+  static bool is_masked(const NodeCall& call) {
+    ValueId value = call.result();
+    constexpr int kMaxMoves = 4;
+    for (int step = 0; step < kMaxMoves && value != ValueId::kAbsent; ++step) {
+      ValueId next = ValueId::kAbsent;
+      for (const NodeId user : call.analysis().users(value)) {
+        const NodeCall use(call.analysis(), user);
+        if (use.is(ops::Opcode::kMul) || use.is(ops::Opcode::kWhere) || use.is(ops::Opcode::kMatMul)) return true;
+        if (moves_elements(opcode_of(use.entry()))) next = use.result();
+      }
+      value = next;
+    }
+    return false;
   }
 
   /// Nothing fails: the row of such an index is all zeros, and its sample is lost.
