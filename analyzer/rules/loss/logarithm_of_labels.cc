@@ -31,8 +31,12 @@ class LogarithmOfLabels : public Rule {
                opcode == Opcode::kSoftplus || opcode == Opcode::kXlogy || opcode == Opcode::kLog1p ||
                (call.entry() != nullptr && call.entry()->loss() && takes_class_indices(*call.entry()->loss()));
     });
-    if (others || logarithms.size() != 2) return;
+    if (others || logarithms.empty() || logarithms.size() > 2) return;
     const Expressions& expressions = *known;
+    if (logarithms.size() == 1) {
+      check_one_hot(expressions, logarithms[0], out);
+      return;
+    }
     const auto first = expressions.log_term(expressions.result(logarithms[0]));
     const auto second = expressions.log_term(expressions.result(logarithms[1]));
     if (!first || !second || first->complement == second->complement || first->argument == ValueId::kAbsent ||
@@ -61,6 +65,25 @@ class LogarithmOfLabels : public Rule {
     const ValueId inside = expressions.operand(node, 0);
     const bool clips = expressions.op(node) == Opcode::kClip && inside != ValueId::kAbsent;
     return clips ? before_moves(expressions, inside) : value;
+  }
+
+  /// The same for several classes: probabilities times the logarithm of one-hot labels.
+  static void check_one_hot(const Expressions& expressions, NodeId logarithm, Reporter& out) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto term = expressions.log_term(expressions.result(logarithm));
+    if (!term || term->argument == ValueId::kAbsent || term->complement) return;
+    const ValueId labels = before_clip(expressions, term->argument);
+    const Opcode made = expressions.op_of(labels);
+    const ValueId factor = factor_of(expressions, logarithm);
+    if ((made != Opcode::kOneHot && made != Opcode::kEqual) || factor == ValueId::kAbsent) return;
+    const ValueId prediction = before_moves(expressions, factor);
+    const auto softmax = expressions.normalised(prediction);
+    if (!softmax || softmax->logarithm) return;
+    out.report(logarithm, fmt::format("cross-entropy takes the logarithm of {}, the labels, and multiplies it by {}",
+                                      Operand(analysis, term->argument).name(), Operand(analysis, factor).name()))
+        .note_at(softmax->node, "the prediction is computed here")
+        .fix(fmt::format("exchange them: {} * log({})", Operand(analysis, term->argument).name(),
+                         Operand(analysis, factor).name()));
   }
 
   /// What the logarithm is multiplied by.

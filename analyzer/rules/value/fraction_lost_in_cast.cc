@@ -66,7 +66,7 @@ class FractionLostInCast : public Rule {
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
       if (node == NodeId::kNone) return std::nullopt;
-      if (opcode == Opcode::kSigmoid) return Fractions{node, false, never_zero};
+      if (opcode == Opcode::kSigmoid || is_noise(analysis, node)) return Fractions{node, false, never_zero};
       if (const auto softmax = expressions.normalised(value)) {
         if (softmax->logarithm || !is_over_several(expressions, *softmax)) return std::nullopt;
         return Fractions{node, false, never_zero && !has_minus_infinity(expressions, softmax->scores)};
@@ -97,6 +97,12 @@ class FractionLostInCast : public Rule {
     return std::nullopt;
   }
 
+  /// Drawn evenly between two bounds.
+  static bool is_noise(const dataflow::Analysis& analysis, NodeId node) {
+    const OpSchema* schema = NodeCall(analysis, node).op().schema;
+    return schema != nullptr && schema->attribute("seed") != nullptr && schema->attribute("high") != nullptr;
+  }
+
   /// Of one score the softmax is 1.
   static bool is_over_several(const Expressions& expressions, const losses::Normalised& softmax) {
     if (softmax.axes.size() != 1) return false;
@@ -111,12 +117,15 @@ class FractionLostInCast : public Rule {
     const bool to_bool = target == DTypeSet(DType::kBool);
     if (!operand.fact().dtypes.proves(DTypeSet::floats()) || (!to_bool && !target.proves(DTypeSet::integers()))) return;
     const auto found = fractions_in(expressions, operand.value());
-    if (!found) return;
+    if (!found) {
+      if (!to_bool) check_below_one(expressions, call, out);
+      return;
+    }
     if (to_bool) {
       if (!found->never_zero) return;
       out.report(call.id(),
-                 fmt::format("{} becomes true wherever it is not 0, and probabilities never are", operand.name()))
-          .note_at(found->maker, "the probabilities are computed here")
+                 fmt::format("{} becomes true wherever it is not 0, which is nearly everywhere", operand.name()))
+          .note_at(found->maker, "numbers between 0 and 1 are made here")
           .fix("compare with a threshold, such as 0.5, or use the probabilities as they are");
       return;
     }
@@ -124,10 +133,24 @@ class FractionLostInCast : public Rule {
     say(call, operand, target.single().value_or(DType::kInt64), *found, out);
   }
 
+  /// What was multiplied so that nothing reaches 1, as smoothed labels.
+  static void check_below_one(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const Operand operand = call.operand(0);
+    const Range& range = operand.fact().range;
+    const NodeId product = expressions.producer(before_stretch(expressions, operand.value()));
+    if (range.lo < 0 || range.hi <= 0 || range.hi >= 1 - kRounding || range.nan ||
+        (expressions.op(product) != Opcode::kMul && expressions.op(product) != Opcode::kAdd))
+      return;
+    out.report(call.id(), fmt::format("the cast of {} is always 0: it is in {}", operand.name(), range.to_text()))
+        .note_at(product, "the fractions are computed here")
+        .fix("keep the floating-point numbers");
+  }
+
   static void say(const NodeCall& call, const Operand& operand, DType to, const Fractions& found, Reporter& out) {
     out.report(call.id(), fmt::format("the cast to {} makes 0 of every element of {} but 1: it is between 0 and 1",
                                       to_text(to), operand.name()))
-        .note_at(found.maker, found.of_bytes ? "bytes are divided by 255 here" : "the probabilities are computed here")
+        .note_at(found.maker,
+                 found.of_bytes ? "bytes are divided by 255 here" : "numbers between 0 and 1 are made here")
         .fix(found.of_bytes ? "take the levels from the bytes, or scale the numbers before the cast"
                             : "round or compare with a threshold, or keep the floating-point numbers");
   }
@@ -136,10 +159,11 @@ class FractionLostInCast : public Rule {
     const ops::ElementValue element = dataflow::element_function(call.analysis(), call.id(), 1);
     if (element == nullptr || element({std::array{0.75}, {}}) != 0) return;
     const auto found = fractions_in(expressions, call.operand(0).value());
-    if (!found || found->of_bytes) return;
+    if (!found || (found->of_bytes && !wants_levels(expressions, call.result()))) return;
     out.report(call.id(), fmt::format("{} makes 0 of every element of {} but 1: it is between 0 and 1", call.op_name(),
                                       call.operand(0).name()))
-        .note_at(found->maker, "the probabilities are computed here")
+        .note_at(found->maker,
+                 found->of_bytes ? "bytes are divided by 255 here" : "numbers between 0 and 1 are made here")
         .fix("round or compare with a threshold, or keep the floating-point numbers");
   }
 

@@ -27,7 +27,9 @@ class InfiniteGradient : public Rule {
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
       const Operand operand = call.operand(0);
       if (!operand.present() || operand.taint().has(Aspect::kValue)) return;
-      if (call.is(Opcode::kSqrt)) check_root(expressions, call, parameters, out);
+      const bool is_root =
+          call.is(Opcode::kSqrt) || (call.is(Opcode::kPow) && expressions.is_number(call.operand(1).value(), 0.5));
+      if (is_root) check_root(expressions, call, parameters, out);
       if (is_of_unit_interval(expressions, call.id()) && parameters.reach(operand.value()))
         check_arc(expressions, call, out);
     });

@@ -50,6 +50,33 @@ ValueId norm_of(const Expressions& expressions, ValueId value) {
   return ValueId::kAbsent;
 }
 
+/// A sum of products of two, over the square root of both summed squares.
+bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
+  const NodeId sum = expressions.producer(before_stretch(expressions, expressions.operand(quotient, 0)));
+  const NodeId product = expressions.producer(expressions.operand(sum, 0));
+  if (expressions.op(sum) != Opcode::kReduceSum || expressions.op(product) != Opcode::kMul) return false;
+  ValueId norms = before_stretch(expressions, expressions.operand(quotient, 1));
+  NodeId node = expressions.producer(norms);
+  if (const auto guarded = with_number(expressions, node);
+      guarded && (expressions.op(node) == Opcode::kMax || expressions.op(node) == Opcode::kAdd))
+    node = expressions.producer(before_stretch(expressions, guarded->value));
+  else if (expressions.op(node) == Opcode::kClip)
+    node = expressions.producer(before_stretch(expressions, expressions.operand(node, 0)));
+  const bool is_root = expressions.op(node) == Opcode::kSqrt;
+  if (is_root) node = expressions.producer(before_stretch(expressions, expressions.operand(node, 0)));
+  if (expressions.op(node) != Opcode::kMul) return false;
+  ValueId vectors[2];
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    const ValueId factor = expressions.operand(node, side);
+    const ValueId squared = is_root ? summed_squares(expressions, factor) : norm_of(expressions, factor);
+    if (squared == ValueId::kAbsent) return false;
+    vectors[side] = before_stretch(expressions, squared);
+  }
+  const ValueId first = before_stretch(expressions, expressions.operand(product, 0));
+  const ValueId second = before_stretch(expressions, expressions.operand(product, 1));
+  return (first == vectors[0] && second == vectors[1]) || (first == vectors[1] && second == vectors[0]);
+}
+
 }  // namespace
 
 void each_node_of_step(const ModelView& view, Reporter& out,
@@ -119,10 +146,12 @@ std::optional<Cosine> cosine_of(const Expressions& expressions, ValueId value) {
   }
   const NodeId node = expressions.producer(value);
   NodeId product = node;
+  if (expressions.op(node) == Opcode::kDiv && is_divided_by_norms(expressions, node)) return Cosine{node, true, false};
   if (expressions.op(node) == Opcode::kReduceSum) {
     product = expressions.producer(expressions.operand(node, 0));
     if (expressions.op(product) != Opcode::kMul) return std::nullopt;
-  } else if (expressions.op(node) != Opcode::kMatMul || expressions.operand(node, 2) != ValueId::kAbsent) {
+  } else if ((expressions.op(node) != Opcode::kMatMul && expressions.op(node) != Opcode::kEinsum) ||
+             expressions.operand(node, 2) != ValueId::kAbsent) {
     return std::nullopt;
   }
   if (const Attribute* scale = NodeCall(analysis, node).attribute("alpha"); scale != nullptr && scale->f != 1)
@@ -155,7 +184,11 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
         const std::size_t end = at + name.size();
         named = end == written.size() || kEndsOfName.find(written[end]) != std::string_view::npos;
       }
-      if (!named) return AsWritten::kNo;
+      // Several nodes may be what the exporter wrote for one call: what lies between them is its own.
+      const NodeId before = expressions.producer(value);
+      const bool of_one_call =
+          before != NodeId::kNone && out.locations().metadata(before, "pkg.torch.onnx.fx_node") == written;
+      if (!named && !of_one_call) return AsWritten::kNo;
     } else if (!out.locations().metadata(user, "pkg.torch.onnx.stack_trace").empty()) {
       found = AsWritten::kUnknown;
     }
