@@ -11,6 +11,39 @@ using Kind = AxisMistake::Kind;
 /// Values that are looked at on the way forward from one softmax.
 constexpr std::size_t kMaxWay = 32;
 
+/// No elements of inputs have a part in it, only their extents: an identity matrix, say.
+bool is_given_by_extents(const Expressions& expressions, ValueId value) {
+  constexpr std::size_t kMaxValues = 24;
+  const Model& model = expressions.analysis().model();
+  std::vector<ValueId> values{value};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values.size() > kMaxValues) return false;
+    if (values[i] == ValueId::kAbsent || model.value(values[i]).initializer != nullptr) continue;
+    const NodeId node = expressions.producer(values[i]);
+    if (node == NodeId::kNone) return false;
+    if (has_trait(expressions.entry(node), ops::OpTrait::kShapeOf)) continue;
+    for (const ValueId operand : model.operands(model.node(node)))
+      if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
+  }
+  return true;
+}
+
+/// A product with a square matrix of the program's own, of the two axes: its sum is the same along both where that is
+/// the identity, as exporters write diagonal().
+bool picks_pairs(const LossCone& cone, const Expressions& expressions, ValueId value, std::size_t axis,
+                 std::size_t other) {
+  const NodeId product = expressions.producer(value);
+  const auto dims = cone.dims(value);
+  if (expressions.op(product) != Opcode::kMul || std::max(axis, other) >= dims.size() ||
+      !cone.pool().equal(dims[axis], dims[other]))
+    return false;
+  return std::ranges::any_of(cone.operands(product), [&](ValueId factor) {
+    const std::size_t own = cone.dims(factor).size(), missing = dims.size() - std::min(own, dims.size());
+    return axis >= missing && other >= missing && cone.is_long(factor, axis - missing) &&
+           cone.is_long(factor, other - missing) && is_given_by_extents(expressions, factor);
+  });
+}
+
 }  // namespace
 
 std::optional<AxisMistake> SoftmaxUse::at(NodeId node) {
@@ -172,7 +205,7 @@ std::optional<AxisMistake> SoftmaxUse::summed(const Normalised& softmax, const R
   const bool features = std::ranges::all_of(*axes, [&](std::size_t axis) {
     return cone_.is_long(reading.value, axis) && !cone_.origins().is_batch(reading.value, axis);
   });
-  if (!features) return std::nullopt;
+  if (!features || picks_pairs(cone_, expressions_, reading.value, reading.axis, axes->front())) return std::nullopt;
   if (reading.logarithm) {
     const AxisStep step = cone_.way().follow(user, 0, reading.axis);
     if (axes->size() != 1 || step.fate != AxisFate::kKept || !is_averaged_later(expressions_.result(user), step.axis))

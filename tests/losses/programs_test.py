@@ -62,11 +62,21 @@ MISSED = {
     "focal_factor_of_scores": "a factor of scores",
     "iou_log_without_clamp": "a logarithm of a quotient of products",
     "retina_softmax_over_anchors": "a softmax over one axis, of which another one is gathered",
+    "hidden_similarity_along_time": "a similarity along time, of each feature, may be meant",
+    "crossing_penalty_between_samples": "differences along the first axis are right where that is time",
+    "distribution_focal_right_neighbour": "found where the batch is fixed",
+    "router_without_gradient": "a part of the parameters gets no gradient",
+    "active_units_counted": "the same",
+    "text_generator_picks_words": "the same",
+    "sentiment_transformer_forgets_batch_first": "one exporter fixes the batch in a Reshape",
+    "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
 }
 
-# The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, and of
-# second_*.py 14 %, and 33 % with what was learnt from blind_*.py.
-LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6}
+# The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
+# second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, and 18 % of fourth_*.py,
+# which nobody has worked on since.
+LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
+         "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.1, "fourth torchscript": 0.1}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
@@ -109,11 +119,12 @@ class ProgramsTest(unittest.TestCase):
             if not entry["faults"]:
                 continue
             batch = entry["source"].partition("_")[0]
-            exporter = (batch + " " if batch in ("blind", "second") else "") + entry["exporter"].removesuffix("_open")
+            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth") else "") + entry["exporter"].removesuffix("_open")
             total[exporter] += 1
             hit = is_found(entry, self.found[entry["file"]])
             hits[exporter] += hit
-            if entry["program"] not in MISSED:
+            has_rule = any(rules != ["no-rule"] for rules in entry["faults"].values())
+            if has_rule and entry["program"] not in MISSED:
                 with self.subTest(entry["file"]):
                     self.assertTrue(hit, [(finding["rule"], finding["line"]) for finding in self.found[entry["file"]]])
         print("found", {exporter: f"{hits[exporter]} of {count}" for exporter, count in sorted(total.items())})

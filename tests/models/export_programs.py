@@ -3,8 +3,8 @@
   export_programs.py        needs torch 2.13.0, onnx, onnxscript
 
 Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
-is there is kept: remove it to export it anew. Of the metadata only the frames of the programs themselves are kept, since
-the line of a finding comes from there.
+is there is kept: remove it to export it anew. Of the metadata the frames of the programs themselves are kept, since
+the line of a finding comes from there, and what PyTorch calls the node.
 """
 import ast
 import contextlib
@@ -24,6 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "programs")
 SOURCES = "tests/models/programs"
 TRACE = "pkg.torch.onnx.stack_trace"
+#: What PyTorch computes there: the exporter leaves small summands out of the node itself.
+CALL = "pkg.torch.onnx.fx_node"
 sys.path.insert(0, FOLDER)
 import program as programs
 
@@ -68,8 +70,10 @@ def shorten(path):
     graphs = [model.graph, *model.functions]
     for graph in graphs:
         for node in nodes_of(graph):
-            trace = next((entry.value for entry in node.metadata_props if entry.key == TRACE), "")
+            trace, call = (next((entry.value for entry in node.metadata_props if entry.key == key), "") for key in (TRACE, CALL))
             del node.metadata_props[:]
+            if call:
+                node.metadata_props.add(key=CALL, value=call)
             if frames := python_frames(trace):
                 node.metadata_props.add(key=TRACE, value=frames)
             node.doc_string = ""
