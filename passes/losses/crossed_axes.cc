@@ -28,7 +28,7 @@ std::optional<AxisMistake> CrossedAxes::at(NodeId node) {
     case Opcode::kMin:
       break;
     case Opcode::kWhere:
-      for (const std::size_t side : {1, 2})
+      for (const std::size_t side : {1U, 2U})
         if (auto found = crossed(node, expressions_.operand(node, side), expressions_.operand(node, 0))) return found;
       return std::nullopt;
     default:
