@@ -69,6 +69,24 @@ TEST(ModelWriter, CarriesWhatTheGraphHasNoPlaceFor) {
   expect_equal(model);
 }
 
+/// As torch writes a branch that is no more than a constant.
+TEST(ModelWriter, KeepsMetadataOfAnOutputThatIsAnInitializer) {
+  ::onnx::ModelProto model = small_model();
+  ::onnx::GraphProto& graph = *model.mutable_graph();
+  ::onnx::TensorProto& tensor = *graph.add_initializer();
+  tensor.set_name("zeros");
+  tensor.set_data_type(::onnx::TensorProto::FLOAT);
+  tensor.add_dims(1);
+  tensor.add_float_data(0);
+  ::onnx::ValueInfoProto& output = *graph.add_output();
+  output.set_name("zeros");
+  output.mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::FLOAT);
+  note(output.mutable_metadata_props(), "output", "1");
+  expect_equal(model);
+  graph.add_value_info()->CopyFrom(output);
+  expect_equal(model);
+}
+
 TEST(ModelWriter, KeepsMetadataWhereTheyStand) {
   ::onnx::ModelProto model = small_model();
   ::onnx::GraphProto& graph = *model.mutable_graph();

@@ -5,7 +5,8 @@
 namespace tensorlint {
 
 /// Takes away what the protobuf of ONNX can say in two ways without a difference in meaning: a string that is there but
-/// empty, the model version 0, a type of no kind. Everything else has to be equal.
+/// empty, the model version 0, a type of no kind, an output that is declared once more in the same words. Everything
+/// else has to be equal.
 class NormalForm {
  public:
   static std::string of(::onnx::ModelProto model) {
@@ -39,6 +40,10 @@ class NormalForm {
     for (auto& tensor : *graph.mutable_initializer()) normalise(tensor);
     for (auto* values : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()})
       for (auto& value : *values) normalise(value);
+    for (const auto& output : graph.output())
+      for (int i = graph.value_info_size() - 1; i >= 0; --i)
+        if (graph.value_info(i).SerializeAsString() == output.SerializeAsString())
+          graph.mutable_value_info()->DeleteSubrange(i, 1);
   }
   static void normalise(::onnx::NodeProto& node) {
     if (node.name().empty()) node.clear_name();

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "ir/writers/onnx/wire.h"
 
@@ -103,6 +106,9 @@ class ModelWriter {
     if (model_.provenance == nullptr) return {};
     std::vector<MetadataEntry> entries = model_.provenance->value_metadata(value);
     if (entries.empty()) return entries;
+    // An output that is declared once more, as torch does with outputs of empty branches, has its entries twice.
+    std::set<std::pair<std::string_view, std::string_view>> seen;
+    std::erase_if(entries, [&](const MetadataEntry& entry) { return !seen.emplace(entry.key, entry.value).second; });
     for (const MetadataEntry& other : initializer_metadata(value))
       if (const auto same = std::ranges::find_if(
               entries, [&](const MetadataEntry& entry) { return entry.key.data() == other.key.data(); });
@@ -144,7 +150,7 @@ class ModelWriter {
       const bool is_outer = value != ValueId::kAbsent && model_.value(value).graph != id;
       const TypeDecl* outer_type = i < self.outer_output_types.size() ? self.outer_output_types[i] : nullptr;
       out.message(wire::kGraphOutput,
-                  value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_result(value, id)));
+                  value_info(value, is_outer ? outer_type : type_of(value), /*with_metadata=*/is_made_in(id, value)));
     }
     value_infos(self, id, wire::kGraphValueInfo, out);
     carry_over(MessageKind::kGraph, self.position, self.byte_length, out);
@@ -153,6 +159,11 @@ class ModelWriter {
 
   const TypeDecl* type_of(ValueId value) const {
     return value == ValueId::kAbsent ? nullptr : model_.value(value).type;
+  }
+  /// Else what stands at its declaration stands at the graph's input, or in the graph outside.
+  bool is_made_in(GraphId graph, ValueId value) const {
+    return value != ValueId::kAbsent && model_.value(value).graph == graph &&
+           model_.value(value).origin != ValueOrigin::kInput;
   }
   bool is_result(ValueId value, GraphId graph) const {
     return value != ValueId::kAbsent && model_.value(value).graph == graph &&
