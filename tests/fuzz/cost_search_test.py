@@ -1,0 +1,77 @@
+"""The search for models that cost too much finds what a planted fault makes dear, and leaves the smallest it knows."""
+
+import contextlib
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import onnx
+
+os.environ.setdefault("TENSORLINT_BINARY", "tensorlint")
+import cost_search
+
+SEARCH = Path(__file__).with_name("cost_search.py")
+MODEL = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[N] x) => (float[N] y) {
+  a = Relu (x)
+  y = Add (a, x)
+}"""
+#: Models with more than a hundred times this operator.
+MANY_ADDS = 'test "$(grep -ao Add "$last" 2>/dev/null | wc -l)" -gt 100 && '
+
+
+def search(tool_text, inputs):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "models").mkdir()
+        (folder / "models" / "m.onnx").write_bytes(onnx.parser.parse_model(MODEL).SerializeToString())
+        tool = folder / "tool"
+        tool.write_text("#!/bin/sh\nfor last; do :; done\n" + tool_text + "\nexit 0\n")
+        tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+        outcome = subprocess.run(
+            [sys.executable, SEARCH, "600", folder / "models", "--seed", "3", "--inputs", str(inputs), "--jobs", "1", "--found", folder / "found"],
+            env={**os.environ, "TENSORLINT_BINARY": str(tool)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = [path.read_bytes() for path in (folder / "found").glob("*.onnx")]
+        return outcome, found
+
+
+class CostSearch(unittest.TestCase):
+    def test_a_crash_on_many_nodes_is_found_and_made_smaller(self):
+        outcome, found = search(MANY_ADDS + "exit 3", 80)
+        self.assertEqual(outcome.returncode, 1, outcome.stderr)
+        self.assertIn("ends with 3", outcome.stdout)
+        self.assertIn(min(data.count(b"Add") for data in found), range(101, 200))
+
+    def test_a_tool_that_keeps_the_promise_is_left_alone(self):
+        outcome, found = search("", 20)
+        self.assertEqual(outcome.returncode, 0, outcome.stdout + outcome.stderr)
+        self.assertRegex(outcome.stdout, r"\n[1-9]\d* inputs, 0 break the promise\n")
+        self.assertEqual(found, [])
+
+
+class Measuring(unittest.TestCase):
+    def test_memory_and_time_of_a_process(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(cost_search.Starter(folder)) as starter:
+            take = "import sys, time; data = b'x' * 80_000_000\nwhile time.process_time() < 0.3: pass\nsys.exit(5)"
+            code, seconds, memory = starter.run([sys.executable, "-S", "-c", f"exec({take!r})"])
+            self.assertEqual(code, 5)
+            self.assertIn(round(seconds, 1), (0.3, 0.4))
+            self.assertIn(memory >> 20, range(76, 110))
+            _, _, small = starter.run(["/bin/true"])
+            self.assertLess(small, 24 << 20)
+
+    def test_shares_of_the_promise(self):
+        self.assertEqual(cost_search.Cost(0.5, 64 << 20, 128 << 20).share, 0.5)
+        self.assertEqual(cost_search.Cost(0.5, 64 << 20, 32 << 20).share, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
