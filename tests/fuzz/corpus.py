@@ -1,15 +1,18 @@
 """Seeds for the fuzz targets: corpus.py FOLDER [--few]
 
-Writes FOLDER/binary (the models of ONNX's backend tests, small ones, the samples of this repository) and FOLDER/text (its
-fixtures, and the backend models as text). --few: one model of each operator, for the tests.
+Writes FOLDER/binary (the models of ONNX's backend tests, small ones, the samples of this repository), FOLDER/text (its
+fixtures, and the backend models as text) and FOLDER/values (arrays of numpy). --few: one model of each operator, for the tests.
 """
 import argparse
 import hashlib
+import io
 import pathlib
 import shutil
 import sys
 import warnings
+import zipfile
 
+import numpy as np
 import onnx
 import onnx.parser
 import onnx.printer
@@ -24,12 +27,28 @@ def write(folder, name, content):
     (folder / name).write_bytes(content)
 
 
+def write_values(folder):
+    arrays = {"floats": np.linspace(-2, 2, 60, dtype=np.float32).reshape(3, 4, 5), "columns": np.asfortranarray(np.eye(7, dtype=np.float16)), "swapped": np.arange(9, dtype=">i8"),
+              "bfloat16": np.arange(6, dtype=np.uint16).view("V2"), "truths": np.array([True, False]), "scalar": np.array(3.5), "none": np.zeros((0, 4), np.int32), "objects": np.array([{}], object)}
+    for name, array in arrays.items():
+        bytes_ = io.BytesIO()
+        np.lib.format.write_array(bytes_, array, version=(1, 0) if name != "scalar" else (3, 0), allow_pickle=True)
+        write(folder, f"{name}.npy", bytes_.getvalue())
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        bytes_ = io.BytesIO()
+        with zipfile.ZipFile(bytes_, "w", method) as archive:
+            for member in arrays:
+                with archive.open(f"{member}.npy", "w", force_zip64=member == "floats") as file:
+                    file.write((folder / f"{member}.npy").read_bytes())
+        write(folder, f"{name}.npz", bytes_.getvalue())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--few", action="store_true")
     arguments = parser.parse_args()
-    stamp = arguments.folder / f"made-with-onnx-{onnx.__version__}{'-few' if arguments.few else ''}"
+    stamp = arguments.folder / f"made-with-values-and-onnx-{onnx.__version__}{'-few' if arguments.few else ''}"
     if stamp.exists():
         return 0
     shutil.rmtree(arguments.folder, ignore_errors=True)
@@ -59,6 +78,7 @@ def main():
     if not arguments.few:
         for sample in sorted((ROOT / "samples").glob("*.onnx")):
             write(binary, sample.name, sample.read_bytes())
+    write_values(arguments.folder / "values")
     stamp.touch()
     print(f"{len(list(binary.iterdir()))} binary and {len(list(text.iterdir()))} text models in {arguments.folder}")
     return 0

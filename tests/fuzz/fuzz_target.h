@@ -21,6 +21,8 @@ void fix(std::string_view bytes);
 /// `run` within small limits, of models as `check` takes them: it ends with values or an error, every value lies inside
 /// its fact, a second run gives the same.
 void run(std::string_view bytes);
+/// Recorded values, `.npz` and (where the bytes begin like one) `.npy`: an error or tensors, within the memory limit.
+void values(std::string_view bytes);
 
 /// Every ONNX file that a writer makes begins with a field's tag, which is a control character.
 inline bool starts_as_binary(std::string_view bytes) {

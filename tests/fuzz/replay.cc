@@ -34,8 +34,12 @@ struct Target {
   std::string_view name;
   void (*run)(std::string_view);
 };
-constexpr std::array kTargets{Target{"onnx_reader", onnx_reader}, Target{"text_reader", text_reader},
-                              Target{"check", check}, Target{"fix", fix}, Target{"run", run}};
+constexpr std::array kTargets{Target{"onnx_reader", onnx_reader},
+                              Target{"text_reader", text_reader},
+                              Target{"check", check},
+                              Target{"fix", fix},
+                              Target{"run", run},
+                              Target{"values", values}};
 
 // More than a second for 64 KB is a hang; a sanitizer costs a factor of 10 to 40.
 #ifdef __SANITIZE_ADDRESS__
@@ -160,8 +164,8 @@ int run(const Options& options) {
 }
 
 int usage() {
-  std::cerr
-      << "usage: fuzz_replay onnx_reader|text_reader|check|fix|run|all [--mutations N] [--seconds S] FILE|FOLDER...\n";
+  std::cerr << "usage: fuzz_replay onnx_reader|text_reader|check|fix|run|values|all [--mutations N] [--seconds S] "
+               "FILE|FOLDER...\n";
   return 2;
 }
 
