@@ -14,6 +14,7 @@
 #include "runtime/compare/conditions.h"
 #include "runtime/compare/floats.h"
 #include "runtime/compare/noise.h"
+#include "runtime/compare/selection.h"
 #include "runtime/interpreter/constants.h"
 #include "runtime/interpreter/graph_plan.h"
 #include "runtime/values/codec.h"
@@ -216,7 +217,7 @@ class Walk {
   void judge(NodeId node, ValueId value, std::size_t r, const Expected& expected, const HostTensor& other,
              const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
     NodeResult result{.node = node, .value = value, .unrecorded = before};
-    result.test = test_tensor(expected, other, memory_);
+    result.test = test_result(reference_, model_, node, inputs, expected, other, memory_);
     const Expected* judged = &expected;
     Expected again;
     const Suspect suspect{node, r, &inputs, &other, dtypes_[value]};
@@ -226,11 +227,19 @@ class Walk {
       if (many && r < many->size()) {
         again = std::move((*many)[r]);
         judged = &again;
-        result.test = test_tensor(again, other, memory_);
+        result.test = test_result(reference_, model_, node, inputs, again, other, memory_);
       }
     }
     if (result.test.verdict == Verdict::kBug && before.empty() && !options_.is_chained) {
       if (const auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
+        result.test = met->test;
+        result.condition = met->name;
+      }
+    }
+    const bool is_near = result.test.verdict == Verdict::kExplained || result.test.verdict == Verdict::kIllConditioned;
+    if (is_near && before.empty() && !options_.is_chained && expected.value.is_tensor()) {
+      if (const auto met =
+              find_tf32_within_bounds(reference_, contract_, model_, suspect, expected.value.tensor(), memory_)) {
         result.test = met->test;
         result.condition = met->name;
       }

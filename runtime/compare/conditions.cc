@@ -6,8 +6,10 @@
 #include <functional>
 #include <numbers>
 
+#include "runtime/compare/effect.h"
 #include "runtime/compare/floats.h"
 #include "runtime/compare/noise.h"
+#include "runtime/compare/selection.h"
 #include "runtime/values/codec.h"
 
 namespace tensorlint::compare {
@@ -54,11 +56,9 @@ class Search {
   /// What the test says if the node read `inputs` and was computed with `options`.
   std::optional<TensorTest> explains(const NodeReference::Inputs& inputs, const ReferenceOptions& options,
                                      const TestOptions& test = {}) {
-    auto expected = reference_.expect(suspect_.node, inputs, options);
-    if (!expected || suspect_.result >= expected->size()) return std::nullopt;
-    const Expected& result = (*expected)[suspect_.result];
-    if (!result.value.is_tensor() || result.value.tensor().extents() != suspect_.other->extents()) return std::nullopt;
-    TensorTest found = test_tensor(result, *suspect_.other, memory_, test);
+    const auto result = computed(inputs, options);
+    if (!result) return std::nullopt;
+    TensorTest found = test_result(reference_, model_, suspect_.node, inputs, *result, *suspect_.other, memory_, test);
     if (found.verdict == Verdict::kBug || found.verdict == Verdict::kIllConditioned) return std::nullopt;
     found.verdict = Verdict::kExplainedIf;
     return found;
@@ -86,6 +86,30 @@ class Search {
       const auto is_factor = [&](ValueId id) { return std::ranges::count(operands.first(factors), id) > 0; };
       for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
         if (auto found = explains(with([how](double x) { return to_tf32(x, how); }, is_factor), {})) return found;
+    }
+    return std::nullopt;
+  }
+
+  /// Products of two factors that were rounded to tf32, where the bound of the sums has room for that: from some 1000
+  /// terms on. The errors of the elements are those that the roundings of the factors make then, each its own.
+  std::optional<TensorTest> tf32_within_bounds(const HostTensor& plain) {
+    const std::span<const ValueId> operands = model_.operands(model_.node(suspect_.node));
+    const auto is_float = [&](ValueId id) {
+      const auto found = suspect_.inputs->find(id);
+      return found != suspect_.inputs->end() && runtime::is_float(found->second.value.dtype());
+    };
+    if (operands.size() < 2 || !std::ranges::all_of(operands.first(2), is_float)) return std::nullopt;
+    const auto is_factor = [&](ValueId id) { return std::ranges::count(operands.first(2), id) > 0; };
+    // Of half of each rounding cutting off is the opposite (a correlation of -1/2): where nothing is seen of the first
+    // way, there is none of the others.
+    constexpr double kFaint = 3, kMostOff = 0.25;
+    for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut}) {
+      const NodeReference::Inputs inputs = with([how](double x) { return to_tf32(x, how); }, is_factor);
+      const auto rounded = computed(inputs, {.only_values = true});
+      if (!rounded) return std::nullopt;
+      const EffectShare found = share_of(plain, rounded->value.tensor(), *suspect_.other, memory_);
+      if (found.deviations > kDeviations && std::fabs(found.share - 1) < kMostOff) return explains(inputs, {});
+      if (found.deviations < kFaint) return std::nullopt;
     }
     return std::nullopt;
   }
@@ -139,6 +163,15 @@ class Search {
   }
 
  private:
+  /// What the node gives for `inputs`; nothing where that is no tensor like the recorded one.
+  std::optional<Expected> computed(const NodeReference::Inputs& inputs, const ReferenceOptions& options = {}) {
+    auto expected = reference_.expect(suspect_.node, inputs, options);
+    if (!expected || suspect_.result >= expected->size()) return std::nullopt;
+    Expected& result = (*expected)[suspect_.result];
+    if (!result.value.is_tensor() || result.value.tensor().extents() != suspect_.other->extents()) return std::nullopt;
+    return std::move(result);
+  }
+
   NodeReference& reference_;
   const Model& model_;
   const Suspect& suspect_;
@@ -167,6 +200,16 @@ std::optional<TensorTest> explains(NodeReference& reference, const Model& model,
                                    runtime::Memory& memory) {
   Search search(reference, model, suspect, memory);
   return search.explains(*suspect.inputs, {.replicas = kManyReplicas, .is_wide = true});
+}
+
+std::optional<Condition> find_tf32_within_bounds(NodeReference& reference, const Contract& contract, const Model& model,
+                                                 const Suspect& suspect, const HostTensor& plain,
+                                                 runtime::Memory& memory) {
+  const bool is_sum = reference.rounding_of(suspect.node).kind == Rounding::Kind::kAccumulates;
+  if (suspect.dtype != DType::kFloat32 || !is_sum || plain.dtype() != DType::kFloat64) return std::nullopt;
+  if (contract.allows_tf32_in(model.text(model.op(model.node(suspect.node)).name))) return std::nullopt;
+  const auto test = Search(reference, model, suspect, memory).tf32_within_bounds(plain);
+  return test ? std::optional(Condition{"tf32", *test}) : std::nullopt;
 }
 
 std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,

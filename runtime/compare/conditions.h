@@ -43,4 +43,10 @@ struct Condition {
 std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,
                                         const Suspect& suspect, const Unrounded& unrounded, runtime::Memory& memory);
 
+/// tf32 of a result that bounds explain: float32 sums of many products may err more than it does, but not alike.
+/// `plain`: the result of the reference.
+std::optional<Condition> find_tf32_within_bounds(NodeReference& reference, const Contract& contract, const Model& model,
+                                                 const Suspect& suspect, const runtime::HostTensor& plain,
+                                                 runtime::Memory& memory);
+
 }  // namespace tensorlint::compare

@@ -37,6 +37,19 @@ HostValue magnitude(const HostValue& value, runtime::Memory& memory) {
   return result;
 }
 
+/// A replica that is `factor` times as far from the value.
+HostValue stretched(const HostValue& value, const HostValue& replica, double factor, runtime::Memory& memory) {
+  if (!value.is_tensor() || !replica.is_tensor() || !runtime::is_float(replica.dtype()) ||
+      value.tensor().extents() != replica.tensor().extents())
+    return replica;
+  const HostTensor centre = runtime::to_float64(value.tensor(), memory);
+  const HostTensor from = runtime::to_float64(replica.tensor(), memory);
+  HostTensor result(DType::kFloat64, centre.extents(), memory);
+  std::ranges::transform(centre.as<double>(), from.as<double>(), result.as_mutable<double>().begin(),
+                         [factor](double x, double y) { return x == y ? x : x + factor * (y - x); });
+  return result;
+}
+
 bool is_float_tensor(const HostValue& value) { return value.is_tensor() && runtime::is_float(value.dtype()); }
 
 /// Of a sum of n terms: n roundings at worst (Higham, 2002, 4.2), and four standard deviations of a random walk for
@@ -124,14 +137,16 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
     if (found == inputs.end()) continue;
     const Estimate& estimate = found->second;
     HostValue value = estimate.value;
-    if (form.replica >= 0 && !estimate.replicas.empty())
+    if (form.replica >= 0 && !estimate.replicas.empty()) {
       value = estimate.replicas[static_cast<std::size_t>(form.replica) % estimate.replicas.size()];
+      if (form.stretch != 1) value = stretched(estimate.value, value, form.stretch, memory_);
+    }
     if (form.shaken > 0 && is_float_tensor(value) && !is_host(id)) {
       const double tiny = rounding_of(node).kind == Rounding::Kind::kSelects ? 1e-300 : 0;  // parts equal zeros
       const auto seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(id),
                               static_cast<std::uint64_t>(form.replica));
       const DType dtype = value.dtype();
-      value = shaken(value, form.shaken, tiny, seed, memory_);
+      value = shaken(value, form.stretch * form.shaken, tiny, seed, memory_);
       if (!form.is_wide) value = as_declared(value, dtype, memory_);
     }
     value = form.is_wide ? widened(value, memory_) : as_declared(value, dtypes_[id], memory_);
@@ -206,7 +221,9 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
     const bool may_cancel = rounding.kind == Rounding::Kind::kComposite && !scale.is_absent();
     const double cancellation = may_cancel ? cancellation_of(scale, wide) : 1;
     result.systematic = is_one_rounding ? 0 : 2 * (steps + kFurtherSteps) * roundoff * cancellation;
-    if (options.accumulates_in) result.systematic = 4 * roundoff;  // a guess has to fit better than a promise
+    // Sums to nearest err in both directions; what all elements share is that constants of the operator, a divisor and
+    // a factor, are rounded.
+    if (options.accumulates_in) result.systematic = 2 * roundoff;
     if (rounding.kind == Rounding::Kind::kFunction) result.systematic = 2 * (function.ulps + 1) * roundoff;
   }
 }
@@ -214,41 +231,58 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
 void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
                                std::vector<Expected>& results) {
   std::vector<HostTensor> centres(results.size());
+  const auto is_discrete = [&](std::size_t r) { return !runtime::is_float(results[r].value.dtype()); };
+  bool has_discrete = false;
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (!results[r].value.is_tensor() || !is_real(results[r].value.dtype())) continue;
     centres[r] = runtime::to_float64(results[r].value.tensor(), memory_);
     results[r].spread = HostTensor(DType::kFloat64, centres[r].extents(), memory_);
     std::ranges::fill(results[r].spread.as_mutable<double>(), 0.0);
+    has_discrete |= is_discrete(r);
   }
-  for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
-    hold(node, inputs, form);
-    auto replica = interpreter_.evaluate(node);
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      if (centres[r].is_absent()) continue;
-      const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
-                            (*replica)[r].tensor().extents() == centres[r].extents();
-      if (!is_there) {
-        results[r].is_chosen = true;
-        continue;
-      }
-      const HostTensor wide = runtime::to_float64((*replica)[r].tensor(), memory_);
-      const std::span<const double> a = wide.as<double>(), b = centres[r].as<double>();
-      double* const squares = results[r].spread.as_mutable<double>().data();
-      for (std::size_t i = 0; i < a.size(); ++i) {
-        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-        const double off = a[i] - b[i];
-        squares[i] += std::isfinite(off) ? off * off : HUGE_VAL;
-      }
-      if (options.keeps_replicas) results[r].replicas.push_back((*replica)[r]);
+  const auto add_deviations = [&](std::size_t r, const HostValue& replica) {
+    const HostTensor wide = runtime::to_float64(replica.tensor(), memory_);
+    const std::span<const double> a = wide.as<double>(), b = centres[r].as<double>();
+    double* const squares = results[r].spread.as_mutable<double>().data();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+      const double off = a[i] - b[i];
+      squares[i] += std::isfinite(off) ? off * off : HUGE_VAL;
     }
+  };
+  const auto run = [&](const auto& use) {
+    for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
+      hold(node, inputs, form);
+      const auto replica = interpreter_.evaluate(node);
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        if (centres[r].is_absent()) continue;
+        const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
+                              (*replica)[r].tensor().extents() == centres[r].extents();
+        results[r].is_chosen |= !is_there;
+        if (is_there) use(r, (*replica)[r]);
+      }
+    }
+  };
+  run([&](std::size_t r, const HostValue& replica) {
+    if (!is_discrete(r)) add_deviations(r, replica);
+    if (options.keeps_replicas) results[r].replicas.push_back(replica);
+  });
+  // Operands as far off as bounds allow, of which few deviations of usual size say nothing: an integer or a truth is
+  // what it is until an operand passes a threshold.
+  form.stretch = kDeviations;
+  if (has_discrete && rounding_of(node).kind != Rounding::Kind::kSelects) {
+    run([&](std::size_t r, const HostValue& replica) {
+      if (is_discrete(r)) add_deviations(r, replica);
+    });
   }
   for (Expected& result : results)
     if (!result.spread.is_absent())
       for (double& x : result.spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
 }
 
-double NodeReference::relative_shake(const Rounding& rounding, double terms, DType dtype) const {
-  if (rounding.kind == Rounding::Kind::kSelects) return 0x1p-50;  // parts what is equal
+double NodeReference::relative_shake(const Rounding& rounding, double terms, DType dtype,
+                                     const ReferenceOptions& options) const {
+  if (rounding.kind == Rounding::Kind::kSelects) return options.keeps_replicas ? 0x1p-50 : 0;  // parts what is equal
   if (rounding.kind != Rounding::Kind::kComposite || rounding.gives_amplitude) return 0;
   return 2 * std::sqrt(terms) * roundoff_of(float_format(dtype));
 }
@@ -287,10 +321,10 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
       results[r].is_rounded = !form.is_wide && rounding.kind != Rounding::Kind::kExact;
       if (dtype == DType::kUndefined && runtime::is_float(dtypes_[names[r]])) dtype = dtypes_[names[r]];
     }
-    if (results.empty() || results.front().is_random) return results;
+    if (results.empty() || results.front().is_random || options.only_values) return results;
     const double terms = terms_of(node, inputs);
     set_own_errors(node, inputs, form.is_wide, terms, options, results);
-    form.shaken = relative_shake(rounding, terms, working_dtype(dtype, options));
+    form.shaken = relative_shake(rounding, terms, working_dtype(dtype, options), options);
     if (is_noisy || form.shaken > 0) set_spread(node, inputs, form, options, results);
     return results;
   } catch (const runtime::RunFault& fault) {

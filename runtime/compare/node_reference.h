@@ -33,7 +33,7 @@ struct Expected {
   runtime::HostValue value;    ///< in float64 where the operator allows it: not yet rounded to its dtype
   bool is_rounded = false;     ///< to its dtype, by the interpreter
   runtime::HostTensor own;     ///< float64: bound of the node's errors but for the rounding to the result's dtype
-  runtime::HostTensor spread;  ///< float64: standard deviation of the replicas
+  runtime::HostTensor spread;  ///< float64: standard deviation of the replicas; of integers, where noise is at its most
   bool is_chosen = false;      ///< replicas have other shapes: elements decide about them
   double systematic = 0;       ///< relative error that all elements may share
   bool is_random = false;      ///< the node draws: its results say nothing about another engine's
@@ -50,6 +50,7 @@ struct ReferenceOptions {
   std::optional<DType> accumulates_in{};  ///< instead of what the contract says
   bool is_wide = false;                   ///< operands are computed, and not yet rounded to their dtypes
   bool in_any_order = false;              ///< the bound of the worst order of a sum, not of nearly all orders
+  bool only_values = false;               ///< nothing of how far they may be off
 };
 
 /// Computes nodes of the main graph one by one from operands that it is given.
@@ -75,12 +76,14 @@ class NodeReference {
     bool is_magnitude = false;  ///< absolute values
     int replica = -1;           ///< which; -1: none
     double shaken = 0;          ///< relative change of each element
+    double stretch = 1;         ///< of what parts replicas from their values
   };
 
   Result<std::vector<Expected>> expect_held(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
   void hold(NodeId node, const Inputs& inputs, const Form& form);
   double terms_of(NodeId node, const Inputs& inputs);
-  double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype) const;
+  double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype,
+                        const ReferenceOptions& options) const;
   void set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms, const ReferenceOptions& options,
                       std::vector<Expected>& results);
   /// Errors: the memory limit.

@@ -102,9 +102,8 @@ double ratio_of(const Element& e, const FloatFormat& format, bool is_float, cons
 
 double bound_of(const Expected& expected, DType dtype, double reference, std::size_t element) {
   const double spread = expected.spread.is_absent() ? 0 : expected.spread.as<double>()[element];
-  // Rounding decides which integer it is; elements which shape.
-  if (expected.is_chosen) return HUGE_VAL;
-  if (!runtime::is_float(dtype)) return spread > 0 ? HUGE_VAL : 0;
+  if (expected.is_chosen) return HUGE_VAL;  // rounding decides which shape it has
+  if (!runtime::is_float(dtype)) return kDeviations * spread;
   const double half = ulp_of(float_format(dtype), reference) / 2;
   const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[element];
   const double bound = own + kDeviations * spread + (expected.is_rounded ? 2 * half : half);

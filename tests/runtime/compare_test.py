@@ -233,6 +233,66 @@ class CompareTest(unittest.TestCase):
         values["k"][1] = np.argmin(x[1])
         write_npz(out / "values.npz", values)
         self.assertEqual(self.report(out, model=model)["first"]["node"], "argmax")
+        # All elements of the first row are equal: any of them is the largest, but there are only 8, and two are two.
+        for name, node, row in (("k", "argmax", 8), ("k", "argmax", -1), ("i", "top", [3, 3]), ("i", "top", [3, 8])):
+            with self.subTest(node=node, row=row):
+                changed = {key: np.array(array) for key, array in values.items()}
+                changed["k"][1] = 3
+                changed[name][0] = row
+                write_npz(out / "values.npz", changed)
+                self.assertIn((node, "bug"), [(each["node"], each["verdict"]) for each in self.report(out, model=model)["nodes"]])
+        values["k"][1], values["i"][0] = 3, [7, 2]
+        write_npz(out / "values.npz", values)
+        self.assertEqual([each["verdict"] for each in self.report(out, model=model)["nodes"] if each["node"] in ("argmax", "top")], ["explained", "identical", "explained"])
+
+    def test_positions_of_values_that_are_not_recorded_are_held_against_their_gaps(self) -> None:
+        text = """<ir_version: 10, opset_import: ["": 22]>
+        g (float16[512, 40] x) => (int64[512] k, int64[512, 3] i) <int64[1] three = {3}> {
+          [sigmoid] s = Sigmoid (x)
+          [argmax] k = ArgMax <axis = 1, keepdims = 0> (s)
+          [top] v, i = TopK <axis = 1> (s, three)
+        }
+        """
+        model = self.folder / "gaps.onnxtxt"
+        model.write_text(text)
+        # Large scores lie close together, so that float16 decides which is the largest.
+        x = (np.random.default_rng(0).standard_normal((512, 40)) / 2 + 5).astype(np.float16)
+        stored = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float16)
+        out = self.folder / "gaps"
+        out.mkdir()
+
+        def verdicts(**change: np.ndarray) -> dict[str, str]:
+            order = np.argsort(-stored, axis=1, kind="stable")
+            write_npz(out / "values.npz", {"x": x, "k": order[:, 0], "i": order[:, :3], **change})
+            return {each["node"]: each["verdict"] for each in self.report(out, model=model)["nodes"]}
+
+        self.assertGreater(np.count_nonzero(np.argmax(stored, axis=1) != np.argmax(x, axis=1)), 50)
+        self.assertEqual(verdicts(), {"argmax": "explained", "top": "explained"})
+        self.assertEqual(verdicts(k=np.argmin(x, axis=1)), {"argmax": "bug", "top": "explained"})
+        self.assertEqual(verdicts(i=np.argsort(x, axis=1, kind="stable")[:, :3]), {"argmax": "explained", "top": "bug"})
+
+    def test_truths_of_values_that_are_not_recorded_have_the_room_of_their_operands(self) -> None:
+        """An engine that leaves float16 values unrounded compares a value with itself; what was recorded before it is rounded."""
+        text = """<ir_version: 10, opset_import: ["": 22]>
+        g (float16[4096] x) => (bool[4096] w, float16[4096] t) <float exact = {4}> {
+          [narrow] four = Cast <to = 10> (exact)
+          [plus] b = Add (x, four)
+          [minus] a = Sub (b, four)
+          [same] t = Identity (a)
+          [less] w = Less (a, t)
+        }
+        """
+        model = self.folder / "truths.onnxtxt"
+        model.write_text(text)
+        x = np.random.default_rng(0).uniform(-1, 1, 4096).astype(np.float16)
+        out = self.folder / "truths"
+        out.mkdir()
+        values = {"x": x, "b": x + np.float16(4), "t": x, "w": np.zeros(4096, bool)}
+        write_npz(out / "values.npz", values)
+        self.assertNotIn("bug", [each["verdict"] for each in self.report(out, model=model)["nodes"]])
+        moved = values["t"] + np.float16(0.25)
+        write_npz(out / "values.npz", values | {"t": moved})
+        self.assertIn(("less", "bug"), [(each["node"], each["verdict"]) for each in self.report(out, model=model)["nodes"]])
 
     def test_other_numbers_of_elements_are_explained_by_rounding_or_refused(self) -> None:
         """Which elements are above the threshold is for rounding to decide: another number of them is said, other ranks and extents are faults."""

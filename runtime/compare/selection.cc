@@ -1,0 +1,128 @@
+#include "runtime/compare/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "runtime/values/codec.h"
+#include "runtime/values/movement.h"
+
+namespace tensorlint::compare {
+
+using runtime::HostTensor;
+using runtime::HostValue;
+
+namespace {
+
+/// The axis of operand 0 along which a node selects positions: its attribute `axis`, or what that is by default.
+std::optional<std::size_t> selected_axis(const Model& model, NodeId node, std::size_t rank) {
+  std::int64_t axis = 0;
+  const Operator& op = model.op(model.node(node));
+  if (const Attribute* const given = model.attribute(model.node(node), "axis")) {
+    axis = given->i;
+  } else if (const FormalAttribute* const formal = op.schema == nullptr ? nullptr : op.schema->attribute("axis")) {
+    const std::string_view text = formal->default_value;
+    std::from_chars(text.data(), text.data() + text.size(), axis);
+  }
+  const auto extent = static_cast<std::int64_t>(rank);
+  if (axis < -extent || axis >= extent) return std::nullopt;
+  return static_cast<std::size_t>(axis < 0 ? axis + extent : axis);
+}
+
+/// Elements of an operand with what rounding may have done to them, as lines along an axis.
+class Lines {
+ public:
+  Lines(const Estimate& operand, std::size_t axis, runtime::Memory& memory)
+      : shape_(runtime::split_at(operand.value.tensor().extents(), axis)),
+        elements_(runtime::to_float64(operand.value.tensor(), memory)) {
+    for (const HostValue& replica : operand.replicas)
+      if (replica.is_tensor() && replica.tensor().extents() == operand.value.tensor().extents())
+        replicas_.push_back(runtime::to_float64(replica.tensor(), memory));
+  }
+
+  const runtime::AxisSplit& shape() const { return shape_; }
+
+  /// Whether either may be what the line is selected for.
+  bool are_alike(std::size_t outer, std::size_t inner, std::int64_t a, std::int64_t b) const {
+    const double x = at(elements_, outer, inner, a), y = at(elements_, outer, inner, b);
+    if (x == y || (std::isnan(x) && std::isnan(y))) return true;
+    if (replicas_.empty()) return false;
+    // What comes before both and falls behind one of them moves by its own error, which is any element's.
+    double most = 0;
+    for (std::size_t k = 0; k < shape_.extent; ++k)
+      most = std::max(most, spread(outer, inner, static_cast<std::int64_t>(k)));
+    return std::fabs(x - y) <= kDeviations * (spread(outer, inner, b) + most);
+  }
+
+ private:
+  double at(const HostTensor& tensor, std::size_t outer, std::size_t inner, std::int64_t position) const {
+    const std::size_t index = (outer * shape_.extent + static_cast<std::size_t>(position)) * shape_.inner + inner;
+    return tensor.as<double>()[index];
+  }
+  double spread(std::size_t outer, std::size_t inner, std::int64_t position) const {
+    const double centre = at(elements_, outer, inner, position);
+    double squares = 0;
+    for (const HostTensor& replica : replicas_) {
+      const double off = at(replica, outer, inner, position) - centre;
+      squares += off * off;
+    }
+    return std::sqrt(squares / static_cast<double>(replicas_.size()));
+  }
+
+  runtime::AxisSplit shape_;
+  HostTensor elements_;
+  std::vector<HostTensor> replicas_;
+};
+
+}  // namespace
+
+TensorTest test_selection(const Estimate& operand, std::size_t axis, const HostTensor& positions,
+                          const HostTensor& other, runtime::Memory& memory) {
+  TensorTest test;
+  test.count = other.size();
+  const Lines lines(operand, axis, memory);
+  const auto& [outer, extent, inner] = lines.shape();
+  const std::size_t selected = test.count == 0 ? 0 : test.count / (outer * inner);
+  const std::int64_t* const right = positions.as<std::int64_t>().data();
+  const std::int64_t* const recorded = other.as<std::int64_t>().data();
+  std::vector<std::int64_t> line(selected);
+  for (std::size_t o = 0; o < outer && test.count > 0; ++o) {
+    for (std::size_t i = 0; i < inner; ++i) {
+      const auto element = [&](std::size_t k) { return (o * selected + k) * inner + i; };
+      for (std::size_t k = 0; k < selected; ++k) line[k] = recorded[element(k)];
+      std::ranges::sort(line);
+      for (std::size_t k = 0; k < selected; ++k) {
+        const std::int64_t mine = right[element(k)], theirs = recorded[element(k)];
+        if (mine == theirs) continue;
+        ++test.differing;
+        const bool is_once = std::ranges::upper_bound(line, theirs) - std::ranges::lower_bound(line, theirs) == 1;
+        const bool is_there = theirs >= 0 && theirs < static_cast<std::int64_t>(extent);
+        if (is_once && is_there && lines.are_alike(o, i, mine, theirs)) continue;
+        const double error = std::fabs(static_cast<double>(theirs) - static_cast<double>(mine));
+        if (test.beyond++ > 0 && error <= test.max_error) continue;
+        test.worst = element(k), test.max_error = error, test.ratio = HUGE_VAL;
+        test.reference = static_cast<double>(mine), test.other = static_cast<double>(theirs);
+      }
+    }
+  }
+  test.verdict = test.beyond > 0 ? Verdict::kBug : test.differing > 0 ? Verdict::kExplained : Verdict::kIdentical;
+  return test;
+}
+
+TensorTest test_result(const NodeReference& reference, const Model& model, NodeId node,
+                       const NodeReference::Inputs& inputs, const Expected& expected, const HostTensor& other,
+                       runtime::Memory& memory, const TestOptions& options) {
+  const HostTensor& positions = expected.value.tensor();
+  if (reference.rounding_of(node).kind == runtime::Rounding::Kind::kSelects && other.dtype() == DType::kInt64 &&
+      positions.dtype() == DType::kInt64) {
+    const auto operand = inputs.find(model.operands(model.node(node)).front());
+    if (operand != inputs.end() && operand->second.value.is_tensor())
+      if (const auto axis = selected_axis(model, node, operand->second.value.tensor().rank()))
+        return test_selection(operand->second, *axis, positions, other, memory);
+  }
+  return test_tensor(expected, other, memory, options);
+}
+
+}  // namespace tensorlint::compare
