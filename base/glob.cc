@@ -70,14 +70,11 @@ bool matches_there(std::string_view part, std::string_view text) {
 std::size_t find_long_with_wildcards(std::string_view part, std::string_view text) {
   constexpr std::size_t kBits = 64;
   const std::size_t words = (part.size() + kBits - 1) / kBits;
-  std::vector<std::uint64_t> takes(256 * words);  // by byte: the positions of the part that take it
+  std::vector<std::uint64_t> takes(256 * words);  // by byte: the positions of the part that ask for it
+  std::vector<std::uint64_t> takes_any(words);
   for (std::size_t i = 0; i < part.size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << (i % kBits);
-    if (part[i] == '?') {
-      for (std::size_t byte = 0; byte < 256; ++byte) takes[byte * words + i / kBits] |= bit;
-    } else {
-      takes[static_cast<unsigned char>(part[i]) * words + i / kBits] |= bit;
-    }
+    (part[i] == '?' ? takes_any[i / kBits] : takes[static_cast<unsigned char>(part[i]) * words + i / kBits]) |= bit;
   }
   std::vector<std::uint64_t> reached(words);
   const std::uint64_t done = std::uint64_t{1} << ((part.size() - 1) % kBits);
@@ -86,7 +83,7 @@ std::size_t find_long_with_wildcards(std::string_view part, std::string_view tex
     std::uint64_t carry = 1;
     for (std::size_t word = 0; word < words; ++word) {
       const std::uint64_t high = reached[word] >> (kBits - 1);
-      reached[word] = (reached[word] << 1 | carry) & byte[word];
+      reached[word] = (reached[word] << 1 | carry) & (byte[word] | takes_any[word]);
       carry = high;
     }
     if ((reached.back() & done) != 0) return at + 1 - part.size();

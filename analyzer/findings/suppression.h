@@ -19,6 +19,8 @@ struct Suppression {
   SourceLocation place;  ///< where it is written
 
   bool covers(const Finding& finding) const;
+  /// Steps (Meter) that `covers` takes at most: both globs may come from a file beside the model.
+  std::uint64_t steps(const Finding& finding) const;
 };
 
 }  // namespace tensorlint::findings

@@ -65,8 +65,8 @@ class CommentsByLine {
 
 class Filter {
  public:
-  Filter(const Model& model, const rules::RuleSelection& selection, const FilterOptions& options)
-      : model_(model), selection_(selection), options_(options) {}
+  Filter(const Model& model, const rules::RuleSelection& selection, const FilterOptions& options, Meter& meter)
+      : model_(model), selection_(selection), options_(options), meter_(meter) {}
 
   CheckResults run(rules::RuleResults found) {
     out_.findings = std::move(found.findings);
@@ -99,7 +99,11 @@ class Filter {
     const CommentsByLine by_line(comments.good);
     out_.suppressed.assign(options_.suppressions.size(), 0);
     std::erase_if(out_.findings, [&](const Finding& finding) {
-      const auto covers = [&](const Suppression& suppression) { return suppression.covers(finding); };
+      const auto covers = [&](const Suppression& suppression) {
+        if (meter_.is_spent()) return false;
+        meter_.charge(suppression.steps(finding));
+        return suppression.covers(finding);
+      };
       if (const auto comment = by_line.covering(finding)) {
         used[*comment] = true;
         ++out_.suppressed_by_comments;
@@ -152,14 +156,15 @@ class Filter {
   const Model& model_;
   const rules::RuleSelection& selection_;
   const FilterOptions& options_;
+  Meter& meter_;
   CheckResults out_;
 };
 
 }  // namespace
 
 CheckResults filter(const Model& model, rules::RuleResults found, const rules::RuleSelection& selection,
-                    const FilterOptions& options) {
-  return Filter(model, selection, options).run(std::move(found));
+                    const FilterOptions& options, Meter& meter) {
+  return Filter(model, selection, options, meter).run(std::move(found));
 }
 
 bool all_run(const Suppression& suppression, const rules::RuleSelection& selection) {

@@ -9,6 +9,7 @@
 #include "analyzer/findings/finding.h"
 #include "analyzer/findings/suppression.h"
 #include "analyzer/rules/engine.h"
+#include "base/meter.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint::pipeline {
@@ -34,8 +35,9 @@ struct CheckResults {
 
 /// Takes away what is not to be reported: findings of rules that are not selected, what comments and the options
 /// suppress, what follows from another finding, what the baseline knows. Reports the comments that suppress nothing.
+/// `meter`: of the input; once it is spent, options suppress nothing more.
 CheckResults filter(const Model& model, rules::RuleResults found, const rules::RuleSelection& selection,
-                    const FilterOptions& options);
+                    const FilterOptions& options, Meter& meter);
 
 /// Whether a suppression could have taken anything away: a rule that did not run proves nothing.
 bool all_run(const findings::Suppression& suppression, const rules::RuleSelection& selection);

@@ -25,7 +25,8 @@ const passes::PassResults& Pipeline::run(passes::PassSet passes) {
 CheckResults Pipeline::check(bool copies_at_run_time) {
   const dataflow::Analysis& analysis = run({Pass::kAnalysis}).analysis();
   const passes::PassResults& known = run(rules::passes_needed(analysis, selection_, copies_at_run_time));
-  CheckResults results = filter(model(), rules::run_rules(known, selection_, copies_at_run_time), selection_, filter_);
+  CheckResults results =
+      filter(model(), rules::run_rules(known, selection_, copies_at_run_time), selection_, filter_, known.meter());
   results.is_partial = known.is_partial();
   return results;
 }

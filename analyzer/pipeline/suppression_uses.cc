@@ -16,7 +16,8 @@ void SuppressionUses::note(std::size_t input, const std::string& config, const O
     Use& use =
         known.uses.try_emplace({suppression.place.line, suppression.place.column}, Use{suppression}).first->second;
     use.used = use.used || results.suppressed[i] > 0;
-    use.asked = use.asked || all_run(suppression, options.selection);
+    // Of an input that is checked in part nobody knows what it would have suppressed.
+    use.asked = use.asked || (!results.is_partial && all_run(suppression, options.selection));
   }
 }
 

@@ -154,6 +154,7 @@ bool BatchMixing::is_same_samples(ValueId value, ValueId data) const {
     const NodeId node = expressions_.producer(cone_.before_views(pending[i]));
     if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) continue;
     const auto operands = cone_.operands(node);
+    expressions_.charge(operands.size());
     pending.insert(pending.end(), operands.begin(), operands.end());
   }
   return false;

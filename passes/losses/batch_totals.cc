@@ -53,14 +53,15 @@ bool BatchTotals::is_data(ValueId value) const {
     const NodeId node = expressions_.producer(at);
     if (node == NodeId::kNone) continue;
     const Opcode opcode = expressions_.op(node);
-    expressions_.charge(1);
+    const auto operands = cone_.operands(node);
+    expressions_.charge(1 + operands.size());
+    if (expressions_.is_spent()) return false;
     // A schedule is a row of numbers; rows of a table are embeddings.
     const bool is_looked_up = (opcode == Opcode::kGather || opcode == Opcode::kGatherND) &&
                               cone_.dims(expressions_.operand(node, 0)).size() == 1;
     const bool is_step = moves_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kConstant ||
                          has_trait(expressions_.entry(node), ops::OpTrait::kElementwise);
     if (!is_looked_up && !is_step) return false;
-    const auto operands = cone_.operands(node);
     const bool is_view = keeps_elements(opcode) || opcode == Opcode::kExpand || opcode == Opcode::kSlice;
     for (const ValueId operand : operands.first(is_view ? std::min<std::size_t>(operands.size(), 1) : operands.size()))
       pending.push_back(operand);

@@ -36,6 +36,7 @@ std::span<const ValueId> LossCone::operands(NodeId node) const {
 
 std::size_t LossCone::operand_index(NodeId node, ValueId value) const {
   const auto all = operands(node);
+  expressions_.charge(all.size());
   return static_cast<std::size_t>(std::ranges::find(all, value) - all.begin());
 }
 

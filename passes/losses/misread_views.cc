@@ -288,6 +288,7 @@ std::optional<AxisMistake> MisreadViews::parts(NodeId node) const {
     if (opcode == Opcode::kConcat) {
       const auto operands = cone_.operands(maker);
       const auto whole = cone_.dims(expressions_.result(maker));
+      expressions_.charge(operands.size());
       if (operands.size() < 2) return std::nullopt;
       for (const ValueId operand : operands) {
         const auto part = cone_.dims(operand);

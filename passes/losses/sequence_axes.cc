@@ -160,7 +160,8 @@ bool SequenceAxes::is_table_of_positions(ValueId value) const {
   }
   const auto numbers = cone_.numbers(value);
   const auto width = cone_.pool().as_constant(cone_.dims(value).back());
-  if (!numbers || !width || *width < 2 || numbers->size() <= static_cast<std::size_t>(*width)) return false;
+  // The numbers are those of the constant behind views, which Expand may have repeated.
+  if (!numbers || !width || *width < 2 || numbers->size() / 2 < static_cast<std::size_t>(*width)) return false;
   const auto row = std::span(*numbers).first(static_cast<std::size_t>(*width));
   const auto zeros = std::ranges::count(row, 0.0), ones = std::ranges::count(row, 1.0);
   if (zeros + ones != *width || zeros == 0 || ones == 0) return false;

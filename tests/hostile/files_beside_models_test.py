@@ -58,6 +58,23 @@ class FilesBesideModelsTest(unittest.TestCase):
         self.assertLess(result.cpu, 1)
         self.assertIn("TL-G", result.output.decode())
 
+    def test_patterns_of_suppressions(self):
+        name = "a" * 10_000
+        calls = "".join(f"u{i} = Relu (x)\n" for i in range(2500))
+        self.model = self.write(
+            "m.onnxtxt",
+            f'<ir_version: 10, opset_import: ["" : 21, "f" : 1]>\ng (float[2] x) => (float[2] y) {{\ny = f.{name} (x)\n}}\n'
+            f'<domain: "f", opset_import: ["" : 21]>\n{name} (x) => (y) {{\n{calls}y = Relu (x)\n}}\n',
+        )
+        row = '[[suppress]]\nrule = "TL-G612"\ngraph = "*' + "?" * 140 + 'c*"\nreason = "x"\n'
+        self.write("tensorlint.toml", row * (65536 // len(row)))
+        result = run(["check", "--format", "json", self.model])
+        self.assertIn(result.code, VERDICT, result.errors[:500])
+        self.assertLess(result.cpu, 1)
+        report = json.loads(result.output)
+        self.assertTrue(report["inputs"][0]["partial"])
+        self.assertNotIn("TL-G615", result.output.decode())  # which row is of no use is not known then
+
     def test_patterns_of_a_placement_file(self):
         results = names("", 10_000)
         self.write("tensorlint.toml", 'placement-file = "p.toml"\n')

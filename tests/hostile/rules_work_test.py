@@ -206,6 +206,25 @@ class RulesWorkTest(unittest.TestCase):
         nodes += [make_node("Sub", ["a3", "b3"], ["z"]), make_node("Mul", ["x", "z"], ["m"]), make_node("ReduceMean", ["m"], ["loss"], keepdims=0)]
         self.check(model(nodes, [value("x", ["N", "C"])], [untyped("loss")]))
 
+    def test_weights_of_thousands_of_operands(self) -> None:
+        nodes = [make_node("MatMul", ["p", "w"], ["h"]), make_node("ReduceMean", ["h"], ["t"], keepdims=0),
+                 make_node("Sum", ["h", *["p"] * 15_000], ["s"])]
+        products = names("m", 650)
+        nodes += [make_node("Mul", ["t", "p"], [name]) for name in products]
+        sums = products
+        while len(sums) > 1:  # a tree of them: no way is long
+            joined = [f"{sums[i]}{len(sums)}" for i in range(0, len(sums) - 1, 2)]
+            nodes += [make_node("Add", sums[2 * i : 2 * i + 2], [name]) for i, name in enumerate(joined)]
+            sums = joined + sums[2 * len(joined) :]
+        top = sums[0]
+        for k in range(34):
+            nodes += [make_node("Mul", [top if k == 0 else f"x{k}", "s"], [f"u{k}_{j}"]) for j in range(15)]
+            nodes.append(make_node("Neg", [top if k == 0 else f"x{k}"], [f"x{k + 1}"]))
+        nodes += [make_node("Sum", [f"u{k}_{j}" for k in range(34) for j in range(15)] + ["x34"], ["y"]),
+                  make_node("ReduceMax", ["y"], ["z"], keepdims=0), make_node("Add", ["z", "t"], ["o"])]
+        weights = (numpy_helper.from_array(np.ones([4, 4], np.float32), "w"),)
+        self.check(model(nodes, [value("p", ["N", 4])], [untyped("o")], initializers=weights, opset=17))
+
     def test_one_index_of_many_gathers(self) -> None:
         numbers = tuple(numpy_helper.from_array(np.array([3 * i - 4], np.int64), f"c{i}") for i in range(7))
         nodes = [make_node("Concat", [f"f{i}", *(f"c{k}" for k in range(7))], [f"q{i}"], axis=0) for i in range(3)]
