@@ -92,8 +92,7 @@ class Run {
     Buffer& tensor = buffer(value);
     if (keep && ((tensor.held >> to) & 1U) != 0) return;
     if (keep) tensor.held |= std::uint64_t{1} << to;
-    if (budget_ == 0) return stop("a run has more nodes than are followed");
-    --budget_;
+    if (!spend(1)) return;
     const Dim bytes = tensor_bytes(analysis_, tensor.made_as);
     if (tensor.stored) {
       ++case_.cost.setup_copies;
@@ -123,7 +122,15 @@ class Run {
     if (problem_.empty()) problem_ = std::move(why);
   }
 
+  /// Of the budget, for buffers that are made; stops where it does not reach.
+  bool spend(std::uint64_t buffers) {
+    if (budget_ < buffers) stop("a run has more nodes than are followed");
+    budget_ -= std::min(budget_, buffers);
+    return problem_.empty();
+  }
+
   void visit_graph(GraphId id) {
+    if (!spend(model_.graph(id).initializers.size())) return;
     for (const ValueId initializer : model_.graph(id).initializers) {
       make(initializer, home(initializer));
       buffer(initializer).stored = true;
@@ -156,8 +163,7 @@ class Run {
         std::max<std::uint64_t>(1, node.result_count) + node.operand_count / 16 + node.attribute_count / 2;
     if (const GraphId function = model_.op(node).function; function != GraphId::kNone)
       cost += model_.graph(function).attribute_defaults.size() / 2;
-    if (budget_ < cost) return stop("a run has more nodes than are followed");
-    budget_ -= cost;
+    if (!spend(cost)) return;
     const auto operands = model_.operands(node);
     const auto results = model_.results(node);
     if (std::any_of(operands.begin(), operands.end(), [&](ValueId value) {
@@ -317,8 +323,7 @@ class Run {
     }
     std::vector<int> stacked;  // devices
     for (std::int64_t k = 0; going && (!trips || k < *trips); ++k) {
-      if (budget_ == 0 || !problem_.empty()) return stop("a run has more nodes than are followed");
-      --budget_;
+      if (!spend(1 + region.control_inputs + region.scanned)) return;
       enter_body(node, region, k, carried);
       later_iterations_ += k > 0 ? 1 : 0;
       visit_graph(region.body());

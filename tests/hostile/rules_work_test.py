@@ -105,6 +105,13 @@ class RulesWorkTest(unittest.TestCase):
         self.check(model([make_node("Loop", ["trips", "", "x"], ["y"], body=body)], [value("x", [15])], [value("y", [15])], initializers=(trips,)),
                    "--placement", "runtime")
 
+    def test_constants_of_a_body_that_never_ends(self) -> None:
+        constants = [numpy_helper.from_array(np.array(i, np.int64), name) for i, name in enumerate(names("i", 100))]
+        body = make_graph([make_node("Identity", ["c"], ["d"])], "body", [value("k", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)],
+                          [value("d", [], TensorProto.BOOL)], constants)
+        trips = numpy_helper.from_array(np.array(1_000_000, np.int64), "trips")
+        self.check(model([make_node("Loop", ["trips", ""], [], body=body)], [], [], initializers=(trips,)), "--placement", "runtime")
+
     def test_axes_given_thousands_of_times_to_one_output(self) -> None:
         nodes = [make_node("ReduceMean", ["x"], ["y"], axes=[i % 4 for i in range(14_000)], keepdims=0)]
         self.check(model(nodes, [value("x", list("NABC"))], [untyped("y")] * 5500, opset=17))
