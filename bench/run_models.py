@@ -6,9 +6,9 @@ MODEL is an ONNX file, or a folder with model.onnx. Its inputs are those of test
 else drawn from the seed: dims that are not known are 2 or as --extents says, floats are normal, integers 0 and 1. In each pair tensorlint-run
 and the peers run one after the other; ratios are taken pair by pair, and the median of each model is printed. "cpu" is
 processor time with one thread each, "wall" elapsed time with --threads (2). What is timed is one run of a loaded model
-after one that warms up: `--repeat=2 --timings=` of tensorlint-run, a session's or evaluator's second run of the peers.
-Short runs of the peers are repeated for a hundredth of a second. "cold" is the processor time of tensorlint-run's first
-run to that of onnxruntime's second.
+after two that warm up: `--repeat=3 --timings=` of tensorlint-run, a session's or evaluator's later runs of the peers.
+Short runs are repeated for a hundredth of a second on all sides. "cold" is the processor time of tensorlint-run's first
+run to that of onnxruntime's later ones.
 """
 import argparse
 import os
@@ -65,6 +65,12 @@ def run_tool(tool, path, folder, threads, repeat):
     return float(match[1]), float(match[2])
 
 
+def run_warm(tool, path, folder, threads, least=0.01):
+    """The same of a run for which short runs before it took `least` seconds."""
+    wall, processor = run_tool(tool, path, folder, threads, 3)
+    return (wall, processor) if wall >= least / 3 else run_tool(tool, path, folder, threads, int(least / wall) + 1)
+
+
 def session_of(path, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -97,13 +103,13 @@ class Bench:
         tool, threads = self.arguments.tool, self.arguments.threads
         one = None if self.arguments.without_threads else 1
         _, cold = run_tool(tool, self.path, folder, one, 1)
-        _, warm = run_tool(tool, self.path, folder, one, 3)
+        _, warm = run_warm(tool, self.path, folder, one)
         _, peer = timed(lambda: self.single.run(None, self.inputs))
         row = {"cold": cold / peer, "cpu": warm / peer, "seconds": warm}
         if self.reference is not None:
-            row["reference"] = timed(lambda: self.reference.run(None, self.inputs), 0)[1] / warm
+            row["reference"] = timed(lambda: self.reference.run(None, self.inputs))[1] / warm
         if one:
-            wall, _ = run_tool(tool, self.path, folder, threads, 3)
+            wall, _ = run_warm(tool, self.path, folder, threads)
             row["wall"] = wall / timed(lambda: self.several.run(None, self.inputs))[0]
         return row
 
@@ -114,6 +120,8 @@ class Bench:
                     file.write(numpy_helper.from_array(np.asarray(array)).SerializeToString())
             self.single.run(None, self.inputs)
             self.several.run(None, self.inputs)
+            if self.reference is not None:
+                self.reference.run(None, self.inputs)
             rows = [self.pair(folder) for _ in range(self.arguments.pairs)]
         return {name: statistics.median(row[name] for row in rows) for name in rows[0]}
 

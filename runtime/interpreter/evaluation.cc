@@ -6,12 +6,28 @@
 #include "runtime/values/codec.h"
 
 namespace tensorlint::runtime {
+namespace {
+
+constexpr std::uint64_t kBesideElements = 1024;  // of a tensor, at most
+
+}  // namespace
 
 const HostTensor& Evaluation::operand(int index) const {
   if (!has(index)) fail("operand {} is missing", index);
   const HostValue& value = operands_[static_cast<std::size_t>(index)];
   if (!value.is_tensor()) fail("operand {} is a {} instead of a tensor", index, to_text(value.kind()));
   return value.tensor();
+}
+
+ConstantCache::Weights Evaluation::kept_weights(int index, std::int64_t part, const Factor& b, std::int64_t k,
+                                                std::int64_t n) {
+  if (constants_ == nullptr || ((fixed_operands_ >> index) & 1U) == 0) return nullptr;
+  const ConstantCache::WeightsKey key{node_, index, part};
+  if (auto kept = constants_->weights(key)) return kept;
+  if (!constants_->has_room(PackedFactor::bytes(k, n))) return nullptr;
+  auto packed = std::make_shared<const PackedFactor>(b, k, n, memory_);
+  constants_->keep(key, packed);
+  return packed;
 }
 
 void Evaluation::take_numbers(std::size_t count) const {
@@ -76,12 +92,22 @@ HostTensor& Evaluation::result_over(std::initializer_list<int> operands, int ind
   if (!slot.is_absent()) return slot.tensor();
   const auto extents = extents_of_result(index);
   const auto dtype = dtype_of_result(index);
-  for (const int operand : operands) {
-    if (!extents || !dtype || !has(operand) || !value(operand).is_tensor()) continue;
-    const HostTensor& tensor = value(operand).tensor();
-    if (!tensor.is_sole_owner() || tensor.dtype() != *dtype || tensor.extents() != *extents) continue;
-    slot = tensor;
-    return slot.tensor();
+  if (!extents || !dtype) return result(index);
+  const auto takes_over = [&] {
+    for (const int operand : operands) {
+      if (!has(operand) || !value(operand).is_tensor()) continue;
+      const HostTensor& tensor = value(operand).tensor();
+      if (!tensor.is_sole_owner() || tensor.dtype() != *dtype || tensor.extents() != *extents) continue;
+      slot = tensor;
+      return true;
+    }
+    return false;
+  };
+  if (takes_over()) return slot.tensor();
+  // An operand that is only kept for later runs goes where there is no memory for another tensor.
+  if (!memory_.has_room(element_count(*extents) * element_bytes(*dtype) + kBesideElements)) {
+    memory_.release_reserve();
+    if (takes_over()) return slot.tensor();
   }
   return result(index);
 }

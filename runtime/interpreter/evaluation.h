@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops/inference.h"
+#include "runtime/interpreter/constant_cache.h"
 #include "runtime/interpreter/purpose.h"
 #include "runtime/values/host_value.h"
 
@@ -57,6 +58,16 @@ class Evaluation {
   std::vector<HostValue> run_graph(GraphId graph, std::span<const HostValue> inputs) const {
     return run_graph_(graph, inputs);
   }
+
+  /// A bit of `fixed_operands` for each operand that is the same in every call of the node.
+  void keep_weights(ConstantCache& constants, NodeId node, std::uint64_t fixed_operands) {
+    constants_ = &constants;
+    node_ = node;
+    fixed_operands_ = fixed_operands;
+  }
+  /// `b` [k, n], which is made of operand `index` alone, packed for this and later calls; null where there is no point
+  /// in that: the operand is another one each time, or nothing more is kept. `part` tells factors of one operand apart.
+  ConstantCache::Weights kept_weights(int index, std::int64_t part, const Factor& b, std::int64_t k, std::int64_t n);
 
   // Operands, by index or by formal name.
   std::size_t operand_count() const { return operands_.size(); }
@@ -115,6 +126,9 @@ class Evaluation {
   Purpose purpose_ = Purpose::kValue;
   bool is_random_ = false;
   mutable std::uint64_t numbers_ = 0;  ///< bytes of operands as numbers
+  ConstantCache* constants_ = nullptr;
+  NodeId node_ = NodeId::kNone;
+  std::uint64_t fixed_operands_ = 0;
 };
 
 }  // namespace tensorlint::runtime

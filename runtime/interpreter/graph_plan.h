@@ -8,7 +8,8 @@
 
 namespace tensorlint::runtime {
 
-/// In which order the nodes of each graph run, and which values nobody needs after a node.
+/// In which order the nodes of each graph run, which values nobody needs after a node, and which nodes give the same
+/// whenever they run.
 class GraphPlan {
  public:
   explicit GraphPlan(const Model& model);
@@ -20,8 +21,17 @@ class GraphPlan {
   };
   const Steps& steps(GraphId graph) const { return graphs_[graph]; }
 
+  /// It reads constants alone, and its attributes are not those of a function's call. Says nothing of random numbers.
+  bool is_fixed(NodeId node) const { return fixed_nodes_[node]; }
+  /// An initializer, as long as no input overrides it, or a result of such a node.
+  bool is_fixed(ValueId value) const { return fixed_values_[value]; }
+
  private:
+  void find_fixed(const Model& model);
+
   IdVector<GraphId, Steps> graphs_;
+  IdVector<NodeId, char> fixed_nodes_;
+  IdVector<ValueId, char> fixed_values_;
 };
 
 }  // namespace tensorlint::runtime

@@ -33,12 +33,24 @@ Interpreter::Impl::Impl(const Model& model, Memory& memory, InterpreterOptions o
       options_(std::move(options)),
       work_(std::move(work)),
       plan_(model),
+      kinds_(kinds_of(model)),
       storage_(std::make_shared<std::vector<std::shared_ptr<const void>>>(model.storage)),
       values_(model.values.size()),
       facts_(std::make_shared<FactStore>()),
       inferred_(model.nodes.size()),
+      has_run_(model.nodes.size()),
       timings_(model.operators.size()),
       depth_(depth) {}
+
+IdVector<OperatorId, Interpreter::Impl::Kind> Interpreter::Impl::kinds_of(const Model& model) {
+  IdVector<OperatorId, Kind> kinds;
+  for (const Operator& op : model.operators) {
+    const std::string_view domain = model.text(op.domain), name = model.text(op.name);
+    kinds.push_back(
+        {ops::find_entry(domain, name, op.opset), find_evaluator(domain, name, op.opset), region_kind(model, op)});
+  }
+  return kinds;
+}
 
 namespace {
 
@@ -61,12 +73,33 @@ Result<std::vector<HostValue>> guarded(const Compute& compute) {
 Result<std::vector<HostValue>> Interpreter::Impl::run(std::vector<HostValue> inputs) {
   calls_ = 0;
   work_->begin();
+  if (is_held_ || overrides_default(inputs)) {
+    constants_.reset();
+  } else if (!constants_) {
+    constants_.emplace(memory_);
+    for (Inferred& each : inferred_) each.holds = false;  // constants had other values
+  }
+  ++runs_;
   return guarded([&] { return run_graph(GraphId::kMain, inputs); });
+}
+
+bool Interpreter::Impl::overrides_default(std::span<const HostValue> inputs) const {
+  const std::vector<ValueId>& names = model_.graph(GraphId::kMain).inputs;
+  for (std::size_t i = 0; i < std::min(inputs.size(), names.size()); ++i)
+    if (!inputs[i].is_absent() && plan_.is_fixed(names[i])) return true;
+  return false;
+}
+
+void Interpreter::Impl::hold(ValueId value, HostValue held) {
+  is_held_ = true;
+  constants_.reset();
+  slot(value) = std::move(held);
 }
 
 Result<std::vector<HostValue>> Interpreter::Impl::evaluate_alone(NodeId node, Purpose purpose) {
   purpose_ = purpose;
   is_random_ = false;
+  constants_.reset();
   work_->begin();
   Result<std::vector<HostValue>> results = guarded([&] { return compute(node, {}); });
   purpose_ = Purpose::kValue;  // where no evaluator was called
@@ -101,6 +134,8 @@ const HostValue& Interpreter::Impl::read(ValueId id) {
   HostValue& held = slot(id);
   if (id == ValueId::kAbsent || !held.is_absent()) return held;
   const Value& value = model_.value(id);
+  if (constants_ && is_constant(id)) held = constants_->constant(id);
+  if (!held.is_absent()) return held;
   if (value.initializer != nullptr) {
     held = load_constant(*value.initializer, model_.path, storage_, memory_);
   } else if (value.sparse_initializer != nullptr) {
@@ -117,7 +152,10 @@ void Interpreter::Impl::drop(ValueId id) {
   constexpr std::size_t kSmallConstant = std::size_t{64} << 10;
   const bool stays = model_.value(id).initializer != nullptr && held.is_tensor() &&
                      (held.tensor().is_view() || held.tensor().bytes() <= kSmallConstant);
-  if (!stays) held = {};
+  if (stays) return;
+  // What a run needs once need not be kept.
+  if (constants_ && runs_ > 1 && is_constant(id)) constants_->keep(id, held);
+  held = {};
 }
 
 std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const HostValue> inputs) {

@@ -12,7 +12,9 @@
 #include "base/id_vector.h"
 #include "ir/call/application.h"
 #include "ir/graph/region_op.h"
+#include "ir/ops/entry.h"
 #include "ir/ops/inference.h"
+#include "runtime/interpreter/constant_cache.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/graph_plan.h"
 #include "runtime/interpreter/interpreter.h"
@@ -78,7 +80,7 @@ class Interpreter::Impl {
 
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
   std::map<std::string, Timing> timings() const;
-  void hold(ValueId value, HostValue held) { slot(value) = std::move(held); }
+  void hold(ValueId value, HostValue held);
   Result<HostValue> held(ValueId value);
   Result<std::vector<HostValue>> evaluate_alone(NodeId node, Purpose purpose);
   Result<double> terms(NodeId node);
@@ -96,7 +98,15 @@ class Interpreter::Impl {
     std::vector<FactId> operands;
     ops::InferenceResult result;
     bool holds = false;
+    std::uint64_t work = 0;  ///< beside kWorkOfNode, where work is limited
   };
+  /// What all nodes of an operator share.
+  struct Kind {
+    const ops::OpEntry* entry = nullptr;
+    const Evaluator* evaluator = nullptr;
+    RegionKind region = RegionKind::kNone;
+  };
+  static IdVector<OperatorId, Kind> kinds_of(const Model& model);
   /// An operator that ONNX defines by a function, as a model of its own.
   struct Expansion {
     std::unique_ptr<Model> model;
@@ -104,17 +114,27 @@ class Interpreter::Impl {
   };
 
   HostValue& slot(ValueId value) { return values_[value]; }
+  bool overrides_default(std::span<const HostValue> inputs) const;
+  /// A constant of the model that is the same in every run.
+  bool is_constant(ValueId value) const {
+    return plan_.is_fixed(value) && model_.value(value).origin != ValueOrigin::kNode;
+  }
   /// The value, loaded where it is a constant that was not asked for before.
   const HostValue& read(ValueId value);
 
   /// `drops`: values of its graph that nothing reads after the node.
   void run_node(NodeId id, std::span<const ValueId> drops);
+  /// What the node gave before, where that is kept.
+  ConstantCache::Results kept_results(NodeId id);
+  std::vector<HostValue> compute_and_keep(NodeId id, std::span<const ValueId> drops);
   /// The results of a node for the operands that its values hold. Throws RunFault that names the node.
   std::vector<HostValue> compute(NodeId id, std::span<const ValueId> drops);
   /// Its operands; those that it is the last to read leave their slots, so that results can take their memory.
   std::vector<HostValue> take_operands(const Node& node, std::span<const ValueId> drops);
   void drop(ValueId value);
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
+  /// A bit for each operand that is the same in every call.
+  std::uint64_t fixed_operands(NodeId id) const;
   const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
 
@@ -140,11 +160,16 @@ class Interpreter::Impl {
   InterpreterOptions options_;
   std::shared_ptr<Work> work_;
   GraphPlan plan_;
-  std::shared_ptr<const void> storage_;  ///< of the model's bytes, for constants that are views of them
+  IdVector<OperatorId, Kind> kinds_;
+  std::optional<ConstantCache> constants_;  ///< from run to run, as long as these alone say what constants are
+  bool is_held_ = false;                    ///< `hold` was called
+  std::shared_ptr<const void> storage_;     ///< of the model's bytes, for constants that are views of them
   IdVector<ValueId, HostValue> values_;
   std::vector<Attribute> caller_attributes_;
   std::shared_ptr<FactStore> facts_;
   IdVector<NodeId, Inferred> inferred_;
+  IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
+  std::uint64_t runs_ = 0;
   std::uint64_t calls_ = 0;     ///< of evaluators in this run, for seeds
   std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;

@@ -150,16 +150,46 @@ std::vector<HostValue> Interpreter::Impl::compute(NodeId id, std::span<const Val
   }
 }
 
+ConstantCache::Results Interpreter::Impl::kept_results(NodeId id) {
+  if (!constants_ || !has_run_[id] || !plan_.is_fixed(id)) return nullptr;
+  ConstantCache::Results kept = constants_->results(id);
+  if (kept != nullptr) {
+    // As if it ran: the nodes after it find the same work left, and draw the same numbers.
+    work_->take(InterpreterOptions::kWorkOfNode);
+    work_->take(inferred_[id].work);
+    ++calls_;
+  }
+  return kept;
+}
+
+std::vector<HostValue> Interpreter::Impl::compute_and_keep(NodeId id, std::span<const ValueId> drops) {
+  const std::uint64_t calls = calls_;
+  const bool was_random = std::exchange(is_random_, false);
+  std::vector<HostValue> results = compute(id, drops);
+  // What runs once need not be kept, and the function of an operator draws numbers of its own.
+  if (constants_ && has_run_[id] && plan_.is_fixed(id) && !is_random_ && calls_ == calls + 1)
+    constants_->keep(id, results);
+  is_random_ |= was_random;
+  has_run_[id] = true;
+  return results;
+}
+
 void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops) {
   const Node& node = model_.node(id);
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<HostValue> results = compute(id, drops);
   const std::span<const ValueId> names = model_.results(node);
+  Timing& timing = timings_[node.op];
+  ++timing.calls;
+  if (const ConstantCache::Results kept = kept_results(id)) {
+    if (options_.observer) options_.observer(id, *kept);
+    for (std::size_t r = 0; r < names.size(); ++r)
+      if (names[r] != ValueId::kAbsent) slot(names[r]) = (*kept)[r];
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<HostValue> results = compute_and_keep(id, drops);
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
     if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
-  Timing& timing = timings_[node.op];
-  ++timing.calls;
   timing.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -167,11 +197,13 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
                                                    std::span<const HostValue> operands) {
   const Operator& op = model_.op(model_.node(id));
   if (op.function != GraphId::kNone) return call_function(op.function, operands, call.attributes);
-  const auto find = [&](std::string_view name) { return call.attribute(name); };
-  if (const RegionOp region = region_op(model_, model_.node(id), find); region.kind != RegionKind::kNone)
-    return run_region(call, region, operands);
+  const Kind& kind = kinds_[model_.node(id).op];
+  if (kind.region != RegionKind::kNone) {
+    const auto find = [&](std::string_view name) { return call.attribute(name); };
+    return run_region(call, region_op(model_, model_.node(id), find), operands);
+  }
   if (op.schema == nullptr) throw RunFault{"the operator is not known"};
-  const Evaluator* const evaluator = find_evaluator(call.domain, call.name, call.opset);
+  const Evaluator* const evaluator = kind.evaluator;
   if (evaluator == nullptr) return expand(id, call, operands);
   Application concrete = call;
   ops::InferenceResult inferred = infer(id, concrete, operands);
@@ -183,6 +215,7 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
   const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
   evaluation.set_purpose(purpose);
+  if (constants_ && has_run_[id]) evaluation.keep_weights(*constants_, id, fixed_operands(id));
   evaluation.set_run_graph([this](GraphId graph, std::span<const HostValue> inputs) {
     const Nesting nesting(depth_);
     return run_graph(graph, inputs);
@@ -191,10 +224,18 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
   }
-  if (work_->is_limited()) work_->take(work_of(evaluation));
+  if (work_->is_limited()) work_->take(inferred_[id].work = work_of(evaluation));
   if (!allocates_empty(evaluation, inferred)) evaluator->function()(evaluation);
   is_random_ |= evaluation.is_random();
   return results;
+}
+
+std::uint64_t Interpreter::Impl::fixed_operands(NodeId id) const {
+  std::uint64_t mask = 0;
+  const std::span<const ValueId> operands = model_.operands(model_.node(id));
+  for (std::size_t i = 0; i < std::min<std::size_t>(operands.size(), 64); ++i)
+    if (operands[i] != ValueId::kAbsent && plan_.is_fixed(operands[i])) mask |= std::uint64_t{1} << i;
+  return mask;
 }
 
 const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call,
@@ -205,13 +246,19 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
     contents_ = 0;
   }
   call.facts = facts_.get();
-  const ops::OpEntry* const entry = ops::find_entry(call.domain, call.name, call.opset);
+  const ops::OpEntry* const entry = kinds_[model_.node(id).op].entry;
+  Inferred& last = inferred_[id];
+  const std::uint64_t fixed = constants_ && last.holds ? fixed_operands(id) : 0;
   std::vector<FactId> facts;
+  facts.reserve(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (i < 64 && ((fixed >> i) & 1U) != 0) {
+      facts.push_back(last.operands[i]);
+      continue;
+    }
     const bool with_content = needs_content(call, entry, i, operands[i]);
     facts.push_back(concrete_fact(*facts_, operands[i], with_content));
   }
-  Inferred& last = inferred_[id];
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
       if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);

@@ -290,6 +290,7 @@ std::int64_t panel_width(std::int64_t k) {
 }
 
 constexpr std::int64_t kTileColumns = 256;                     // of a task
+constexpr std::int64_t kFewTileColumns = 64;                   // where there is one block of rows
 constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;  // products: fewer are done before a thread wakes up
 
 /// A tile of at most kRowBlock rows; `right` has its columns of B, packed.
@@ -328,10 +329,11 @@ void multiply_panel(std::int64_t m, std::int64_t column, std::int64_t columns, s
       multiply_tile(row, std::min(kRowBlock, m - row), column, columns, k, a, right, sink);
     return;
   }
-  const std::int64_t across = (columns + kTileColumns - 1) / kTileColumns, down = (m + kRowBlock - 1) / kRowBlock;
+  const std::int64_t width = m <= kRowBlock ? kFewTileColumns : kTileColumns;
+  const std::int64_t across = (columns + width - 1) / width, down = (m + kRowBlock - 1) / kRowBlock;
   parallel_for(down * across, [&](std::int64_t task) {
-    const std::int64_t row = task / across * kRowBlock, first = task % across * kTileColumns;
-    multiply_tile(row, std::min(kRowBlock, m - row), column + first, std::min(kTileColumns, columns - first), k, a,
+    const std::int64_t row = task / across * kRowBlock, first = task % across * width;
+    multiply_tile(row, std::min(kRowBlock, m - row), column + first, std::min(width, columns - first), k, a,
                   right + first * k, sink);
   });
 }
@@ -347,9 +349,13 @@ void pack_panel(const Factor& b, std::int64_t k, std::int64_t column, std::int64
 
 }  // namespace
 
-PackedFactor::PackedFactor(const Factor& b, std::int64_t k, std::int64_t n) : k_(k), n_(n) {
-  elements_.resize(static_cast<std::size_t>((n + kStrip - 1) / kStrip * kStrip * k));
-  pack_panel(b, k, 0, n, elements_.data());
+PackedFactor::PackedFactor(const Factor& b, std::int64_t k, std::int64_t n, Memory& memory)
+    : k_(k), n_(n), elements_(DType::kFloat64, {(n + kStrip - 1) / kStrip, k, kStrip}, memory) {
+  pack_panel(b, k, 0, n, elements_.as_mutable<double>().data());
+}
+
+std::uint64_t PackedFactor::bytes(std::int64_t k, std::int64_t n) {
+  return static_cast<std::uint64_t>((n + kStrip - 1) / kStrip * kStrip * k) * sizeof(double);
 }
 
 void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductSink& sink, Tiles tiles) {
@@ -372,6 +378,14 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const
   }
 }
 
+bool is_better_turned(std::int64_t m, std::int64_t n) {
+  const auto elements = [](std::int64_t rows, std::int64_t columns) {
+    const std::int64_t whole = rows / kRows * kRows;
+    return (whole + strip_rows(rows - whole)) * ((columns + kStrip - 1) / kStrip * kStrip);
+  };
+  return n <= kFewRows && elements(n, m) <= elements(m, n);
+}
+
 void add_scaled(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to) {
   loops().row_floats(weight, from, stride, count, to);
 }
@@ -390,16 +404,6 @@ Numbers::Numbers(const HostTensor& tensor, Memory& memory) {
 }
 
 namespace {
-
-template <typename Use>
-void with_factor(const Numbers::Matrix& matrix, const Use& use) {
-  const Numbers& numbers = *matrix.numbers;
-  if (numbers.are_floats()) {
-    use(DenseFactor(numbers.float_elements() + matrix.first, matrix.row_stride, matrix.column_stride));
-  } else {
-    use(DenseFactor(numbers.double_elements() + matrix.first, matrix.row_stride, matrix.column_stride));
-  }
-}
 
 constexpr std::int64_t kVectorPart = 512;  // columns of a vector by a matrix that are computed together
 

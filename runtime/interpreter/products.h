@@ -38,6 +38,19 @@ class DenseFactor : public Factor {
 extern template class DenseFactor<float>;
 extern template class DenseFactor<double>;
 
+/// Rows of `factor` as columns.
+class TurnedFactor : public Factor {
+ public:
+  explicit TurnedFactor(const Factor& factor) : factor_(factor) {}
+  void pack(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, double* to,
+            std::int64_t row_step, std::int64_t column_step) const override {
+    factor_.pack(column, columns, row, rows, to, column_step, row_step);
+  }
+
+ private:
+  const Factor& factor_;
+};
+
 /// A finished tile of the product.
 struct ProductTile {
   std::int64_t row, rows, column, columns;
@@ -52,14 +65,16 @@ enum class Tiles : std::uint8_t { kInOrder, kAnyThread };
 /// b [k, n] as gemm reads it, for a factor that many products share.
 class PackedFactor {
  public:
-  PackedFactor(const Factor& b, std::int64_t k, std::int64_t n);
+  PackedFactor(const Factor& b, std::int64_t k, std::int64_t n, Memory& memory);
   std::int64_t inner() const { return k_; }
   std::int64_t columns() const { return n_; }
-  const double* columns_from(std::int64_t column) const { return elements_.data() + column * k_; }
+  const double* columns_from(std::int64_t column) const { return elements_.as<double>().data() + column * k_; }
+  /// That one of this size takes.
+  static std::uint64_t bytes(std::int64_t k, std::int64_t n);
 
  private:
   std::int64_t k_, n_;
-  std::vector<double> elements_;
+  HostTensor elements_;
 };
 
 /// The same product; `b` tells n and k.
@@ -69,6 +84,11 @@ void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductS
 /// a [m, k] times b [k, n]. `sink` gets every tile of the result once, also where k is 0.
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
           Tiles tiles = Tiles::kInOrder);
+
+/// Few rows: a right factor that many such products share had better be packed once. Follows from shapes alone.
+inline constexpr std::int64_t kFewRows = 64;
+/// b times a, of which a has few columns, takes fewer steps turned.
+bool is_better_turned(std::int64_t m, std::int64_t n);
 
 /// to[i] += weight * from[i * stride], for `count` of them.
 void add_scaled(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to);
@@ -110,6 +130,14 @@ void with_elements(const Numbers& numbers, const Use& use) {
   } else {
     use(numbers.double_elements());
   }
+}
+
+/// Calls use(factor) with the matrix as a factor.
+template <typename Use>
+void with_factor(const Numbers::Matrix& matrix, const Use& use) {
+  with_elements(*matrix.numbers, [&](const auto* elements) {
+    use(DenseFactor(elements + matrix.first, matrix.row_stride, matrix.column_stride));
+  });
 }
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,

@@ -87,16 +87,24 @@ void BlockStore::release_kept(std::size_t most) {
   }
 }
 
-void Memory::take(std::uint64_t bytes) {
+bool Memory::try_take(std::uint64_t bytes) {
   const std::uint64_t live = live_ += bytes;
   if (bytes > limit_ || live > limit_) {
     live_ -= bytes;
-    throw RunFault{fmt::format("{} bytes more are needed; {} are in use and the limit is {} ({})", bytes, live - bytes,
-                               limit_, option_)};
+    return false;
   }
   std::uint64_t peak = peak_;
   while (live > peak && !peak_.compare_exchange_weak(peak, live)) {
   }
+  return true;
+}
+
+void Memory::take(std::uint64_t bytes) {
+  if (try_take(bytes)) return;
+  release_reserve();
+  if (try_take(bytes)) return;
+  throw RunFault{
+      fmt::format("{} bytes more are needed; {} are in use and the limit is {} ({})", bytes, live(), limit_, option_)};
 }
 
 BlockStore::Block Memory::take_block(std::size_t bytes) {

@@ -45,6 +45,14 @@ class BlockStore {
   std::size_t kept_bytes_ = 0;
 };
 
+/// Keeps tensors only to save time, and gives them up when others need the memory.
+class MemoryReserve {
+ public:
+  virtual ~MemoryReserve() = default;
+  /// From any thread. Takes no memory.
+  virtual void release() = 0;
+};
+
 /// Counts the bytes of live tensors against a limit, before they are allocated.
 class Memory {
  public:
@@ -53,7 +61,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// Throws RunFault where the limit would be passed.
+  /// Throws RunFault where the limit would be passed, also without what reserves keep.
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { live_ -= bytes; }
 
@@ -61,8 +69,18 @@ class Memory {
   BlockStore::Block take_block(std::size_t bytes);
   void give_back_block(BlockStore::Block block);
 
+  /// Without taking them, and without what a reserve keeps.
+  bool has_room(std::uint64_t bytes) const { return bytes <= limit_ && live_ <= limit_ - bytes; }
+
   /// For containers: each allocation is taken first, and throws RunFault as take() and take_block() do.
   std::pmr::memory_resource* resource() { return &resource_; }
+
+  /// What gives memory up where the limit would be passed: one at a time; null: nothing.
+  void set_reserve(MemoryReserve* reserve) { reserve_ = reserve; }
+  MemoryReserve* reserve() const { return reserve_; }
+  void release_reserve() {
+    if (MemoryReserve* const given_up = reserve_) given_up->release();
+  }
 
   std::uint64_t live() const { return live_; }
   std::uint64_t peak() const { return peak_; }
@@ -81,12 +99,15 @@ class Memory {
     Memory& memory_;
   };
 
+  /// False where the limit would be passed.
+  bool try_take(std::uint64_t bytes);
   /// What blocks that are kept may take: with the live tensors no more than these once took, and a little.
   std::uint64_t most_kept() const;
 
   std::uint64_t limit_;
   std::string_view option_;
   std::atomic<std::uint64_t> live_ = 0, peak_ = 0;
+  std::atomic<MemoryReserve*> reserve_ = nullptr;
   BlockStore blocks_;
   Resource resource_{*this};
 };

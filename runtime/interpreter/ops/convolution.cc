@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/products.h"
@@ -90,6 +91,10 @@ bool is_pointwise(const WindowGeometry& windows) {
          std::ranges::all_of(windows.begin_pads, [](std::int64_t pad) { return pad == 0; });
 }
 
+/// Filters [k, n] packed for later calls, or null; `part` tells those of one convolution apart.
+using KeepWeights =
+    std::function<ConstantCache::Weights(const Factor& filters, std::int64_t part, std::int64_t k, std::int64_t n)>;
+
 constexpr std::int64_t kWorthThread = std::int64_t{1} << 18;  // products
 
 /// Few filters a group: sums go along rows of the result, filter element by filter element. `sink` takes rows of sums:
@@ -118,8 +123,30 @@ void convolve_rows(const Convolution& c, const T* data, const W* filters, const 
       });
 }
 
+/// Filters of one group with its patches [inner, positions], of which there are few: as positions by filters, so that
+/// filters can be kept as they are packed. `sink` as above, of image n; `m` is the group's first filter.
+template <typename W, typename Sink>
+void convolve_turned(const Convolution& c, const W* filters, const Factor& patches, std::int64_t n, std::int64_t m,
+                     const KeepWeights& keep, const Sink& sink) {
+  const std::int64_t inner = c.group_channels() * c.windows.taps(), positions = c.windows.out_size();
+  const auto columns_as_rows = [&](const ProductTile& tile) {
+    alignas(64) std::array<double, kFewRows> sums;
+    for (std::int64_t j = 0; j < tile.columns; ++j) {
+      for (std::int64_t i = 0; i < tile.rows; ++i)
+        sums[static_cast<std::size_t>(i)] = tile.elements[i * tile.stride + j];
+      sink(n, m + tile.column + j, tile.row, tile.rows, sums.data());
+    }
+  };
+  const DenseFactor<W> right(filters + m * inner, 1, inner);
+  if (const ConstantCache::Weights kept = keep(right, m, inner, c.group_filters())) {
+    gemm(positions, TurnedFactor(patches), *kept, columns_as_rows, Tiles::kAnyThread);
+  } else {
+    gemm(positions, c.group_filters(), inner, TurnedFactor(patches), right, columns_as_rows, Tiles::kAnyThread);
+  }
+}
+
 template <typename T, typename W, typename Sink>
-void convolve_as(const Convolution& c, const T* data, const W* filters, const Sink& sink) {
+void convolve_as(const Convolution& c, const T* data, const W* filters, const KeepWeights& keep, const Sink& sink) {
   const WindowGeometry& g = c.windows;
   const std::int64_t inner = c.group_channels() * g.taps(), positions = g.out_size(), plane = g.in_size();
   if (c.group_filters() < 4) return convolve_rows(c, data, filters, sink);
@@ -128,6 +155,10 @@ void convolve_as(const Convolution& c, const T* data, const W* filters, const Si
       const std::int64_t m = group * c.group_filters();
       const DenseFactor<W> left(filters + m * inner, inner, 1);
       const T* const image = data + (n * c.channels + group * c.group_channels()) * plane;
+      if (is_better_turned(c.group_filters(), positions)) {
+        convolve_turned(c, filters, Patches<T>(image, g), n, m, keep, sink);
+        continue;
+      }
       const auto tile_sink = [&](const ProductTile& tile) {
         for (std::int64_t i = 0; i < tile.rows; ++i)
           sink(n, m + tile.row + i, tile.column, tile.columns, tile.elements + i * tile.stride);
@@ -142,10 +173,20 @@ void convolve_as(const Convolution& c, const T* data, const W* filters, const Si
 }
 
 template <typename Sink>
-void convolve(const Convolution& c, const Numbers& data, const Numbers& filters, const Sink& sink) {
-  with_elements(data,
-                [&](const auto* x) { with_elements(filters, [&](const auto* w) { convolve_as(c, x, w, sink); }); });
+void convolve(const Convolution& c, const Numbers& data, const Numbers& filters, const KeepWeights& keep,
+              const Sink& sink) {
+  with_elements(
+      data, [&](const auto* x) { with_elements(filters, [&](const auto* w) { convolve_as(c, x, w, keep, sink); }); });
 }
+
+/// Filters are operand `index`, and nothing else is in them.
+KeepWeights keeps(Evaluation& e, int index) {
+  return [&e, index](const Factor& filters, std::int64_t part, std::int64_t k, std::int64_t n) {
+    return e.kept_weights(index, part, filters, k, n);
+  };
+}
+
+ConstantCache::Weights keeps_none(const Factor&, std::int64_t, std::int64_t, std::int64_t) { return nullptr; }
 
 HostTensor& conv_result(Evaluation& e, const HostTensor& data, const HostTensor& filters) {
   return window_result(e, 0, data.extents(), std::span(filters.extents()).subspan(2), filters.extent(0));
@@ -164,7 +205,7 @@ void conv(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   const std::int64_t positions = c.windows.out_size();
-  convolve(c, Numbers(data, e.memory()), Numbers(filters, e.memory()),
+  convolve(c, Numbers(data, e.memory()), Numbers(filters, e.memory()), keeps(e, 1),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              const auto at = static_cast<std::size_t>((n * c.filters + m) * positions + first);
              const auto total = static_cast<std::size_t>(count);
@@ -194,7 +235,7 @@ void conv_integer(Evaluation& e) {
   HostTensor& result = conv_result(e, data, filters);
   if (result.size() == 0) return;
   const Convolution c = convolution_of(e, data, filters, result);
-  convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 1, 3)),
+  convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 1, 3)), keeps_none,
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              std::vector<std::int64_t> row;
              row.resize(static_cast<std::size_t>(count));
@@ -215,7 +256,7 @@ void qlinear_conv(Evaluation& e) {
   const auto data_scale = static_cast<float>(e.number(1)), result_scale = static_cast<float>(e.number(6));
   const double zero = e.number(7);
   const bool is_signed = result.dtype() == DType::kInt8;
-  convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 3, 5)),
+  convolve(c, Numbers(without_zero_point(e, 0, 2)), Numbers(without_zero_point(e, 3, 5)), keeps_none,
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              std::vector<std::int64_t> row;
              const auto filter = static_cast<std::size_t>(m);

@@ -66,6 +66,16 @@ void store_tile(HostTensor& result, std::int64_t first, std::int64_t stride, con
           static_cast<std::size_t>(tile.columns), tile.elements + i * tile.stride);
 }
 
+/// a times b, which is made of operand 1: the same product whether that is kept or not.
+void multiply(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a,
+              const Numbers::Matrix& b, const ProductSink& sink) {
+  ConstantCache::Weights kept;
+  if (m > 1 && m <= kFewRows && n > 1)
+    with_factor(b, [&](const Factor& right) { kept = e.kept_weights(1, b.first, right, k, n); });
+  if (kept == nullptr) return gemm(m, n, k, a, b, sink, Tiles::kAnyThread);
+  with_factor(a, [&](const Factor& left) { gemm(m, left, *kept, sink, Tiles::kAnyThread); });
+}
+
 void matmul(Evaluation& e) {
   const HostTensor &a = e.operand(0), &b = e.operand(1);
   HostTensor& result = e.result();
@@ -77,9 +87,8 @@ void matmul(Evaluation& e) {
   }
   const Numbers left(a, e.memory()), right(b, e.memory());
   for (const Product& each : all)
-    gemm(
-        each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
-        [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); }, Tiles::kAnyThread);
+    multiply(e, each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
+             [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); });
 }
 
 /// `tile` becomes alpha * tile + beta * addend, and the result.
@@ -142,17 +151,15 @@ void gemm_operator(Evaluation& e) {
   if (addend.tensor != nullptr) addend.strides = broadcast_strides(addend.tensor->extents(), result.extents());
   if (is_integer_or_bool(result.dtype())) return integer_gemm(e, m, n, k, turn_a, turn_b, addend);
   const Numbers left(a, e.memory()), right(b, e.memory());
-  gemm(
-      m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
-      [&](const ProductTile& tile) {
-        std::vector<double> row;
-        for (std::int64_t i = 0; i < tile.rows; ++i) {
-          row.assign(tile.elements + i * tile.stride, tile.elements + i * tile.stride + tile.columns);
-          addend.add(tile.row + i, tile.column, row);
-          store(result, static_cast<std::size_t>((tile.row + i) * n + tile.column), row.size(), row.data());
-        }
-      },
-      Tiles::kAnyThread);
+  multiply(e, m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
+           [&](const ProductTile& tile) {
+             std::vector<double> row;
+             for (std::int64_t i = 0; i < tile.rows; ++i) {
+               row.assign(tile.elements + i * tile.stride, tile.elements + i * tile.stride + tile.columns);
+               addend.add(tile.row + i, tile.column, row);
+               store(result, static_cast<std::size_t>((tile.row + i) * n + tile.column), row.size(), row.data());
+             }
+           });
 }
 
 /// Strides of a scale or zero point in the extents of its factor: a list has one element a row of A, or a column of B.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -203,12 +204,26 @@ struct State {
   std::vector<double> hidden, cell;
 };
 
+/// Operand 1 or 2: the weights of data or state, whose rows have `width` elements.
+struct Weights {
+  Weights(Evaluation& e, int index)
+      : operand(index), width(e.operand(index).extent(2)), numbers(e.operand(index), e.memory()) {}
+  int operand;
+  std::int64_t width;
+  Numbers numbers;
+};
+
 /// Weights of one direction, rows `first` to `first + rows` of its gates.
-PackedFactor packed_gates(const Numbers& weights, const Layer& layer, const Direction& direction, std::int64_t width,
-                          std::int64_t first, std::int64_t rows) {
-  const std::int64_t begin = (direction.index * layer.gates * layer.hidden + first) * width;
-  if (weights.are_floats()) return {DenseFactor(weights.float_elements() + begin, 1, width), width, rows};
-  return {DenseFactor(weights.double_elements() + begin, 1, width), width, rows};
+ConstantCache::Weights packed_gates(Evaluation& e, const Weights& weights, const Layer& layer,
+                                    const Direction& direction, std::int64_t first, std::int64_t rows) {
+  const std::int64_t width = weights.width, begin = (direction.index * layer.gates * layer.hidden + first) * width;
+  ConstantCache::Weights packed;
+  with_elements(weights.numbers, [&](const auto* elements) {
+    const DenseFactor factor(elements + begin, 1, width);
+    packed = e.kept_weights(weights.operand, begin, factor, width, rows);
+    if (packed == nullptr) packed = std::make_shared<const PackedFactor>(factor, width, rows, e.memory());
+  });
+  return packed;
 }
 
 /// to [batch, stride] += a [batch, hidden] times the packed gates.
@@ -267,9 +282,9 @@ std::vector<double> biases(Evaluation& e, const Layer& layer, const Direction& d
 /// weights; `next` gets the state after the step.
 template <typename Step>
 void run_direction(Evaluation& e, const Layer& layer, const Direction& direction, const Numbers& data,
-                   const Numbers& weights, const Step& step) {
+                   const Weights& weights, const Step& step) {
   const std::int64_t width = layer.gates * layer.hidden;
-  const PackedFactor gates = packed_gates(weights, layer, direction, layer.inputs, 0, width);
+  const ConstantCache::Weights gates = packed_gates(e, weights, layer, direction, 0, width);
   State state{initial_state(e, 5, layer, direction),
               layer.gates == 4 ? initial_state(e, 6, layer, direction) : std::vector<double>{}};
   // Inputs of several steps at once, in at most 8 MiB or so.
@@ -281,7 +296,7 @@ void run_direction(Evaluation& e, const Layer& layer, const Direction& direction
   State next = state;
   for (std::int64_t first = 0; first < layer.steps; first += chunk) {
     const std::int64_t count = std::min(chunk, layer.steps - first);
-    gemm(count * layer.batch, StepRows(data, layer, direction, first), gates, [&](const ProductTile& tile) {
+    gemm(count * layer.batch, StepRows(data, layer, direction, first), *gates, [&](const ProductTile& tile) {
       for (std::int64_t i = 0; i < tile.rows; ++i)
         std::copy_n(tile.elements + i * tile.stride, tile.columns,
                     inputs.begin() + (tile.row + i) * width + tile.column);
@@ -312,14 +327,15 @@ Direction direction_of(Evaluation& e, std::int64_t index) {
 /// H = f(inputs + H R^T + Wb + Rb).
 void rnn(Evaluation& e) {
   const Layer layer = read_layer(e, 1, {"Tanh"});
-  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
+  const Numbers data(e.operand(0), e.memory());
+  const Weights weights(e, 1), recurrence(e, 2);
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
-    const PackedFactor gates = packed_gates(recurrence, layer, direction, h, 0, h);
+    const ConstantCache::Weights gates = packed_gates(e, recurrence, layer, direction, 0, h);
     const std::vector<double> bias = biases(e, layer, direction);
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
-      add_product(layer, state.hidden, gates, inputs, h);
+      add_product(layer, state.hidden, *gates, inputs, h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
         double* const row = inputs + b * h;
         for (std::int64_t i = 0; i < h; ++i)
@@ -334,20 +350,21 @@ void rnn(Evaluation& e) {
 /// Gates z, r, h: H = (1 - z) h + z H. linear_before_reset says on which side of the product r is.
 void gru(Evaluation& e) {
   const Layer layer = read_layer(e, 3, {"Sigmoid", "Tanh"});
-  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
+  const Numbers data(e.operand(0), e.memory());
+  const Weights weights(e, 1), recurrence(e, 2);
   const bool linear_before_reset = e.in().int_attribute("linear_before_reset", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
-    const PackedFactor update_reset = packed_gates(recurrence, layer, direction, h, 0, 2 * h);
-    const PackedFactor hidden = packed_gates(recurrence, layer, direction, h, 2 * h, h);
+    const ConstantCache::Weights update_reset = packed_gates(e, recurrence, layer, direction, 0, 2 * h);
+    const ConstantCache::Weights hidden = packed_gates(e, recurrence, layer, direction, 2 * h, h);
     const std::vector<double> bias = biases(e, layer, direction);
     const double *const input_bias = bias.data(), *const state_bias = bias.data() + 3 * h;
     const Activation &f = layer.activations[static_cast<std::size_t>(2 * d)],
                      &g = layer.activations[static_cast<std::size_t>(2 * d + 1)];
     std::vector<double> reset(static_cast<std::size_t>(layer.batch * h)), product(reset.size());
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
-      add_product(layer, state.hidden, update_reset, inputs, 3 * h);
+      add_product(layer, state.hidden, *update_reset, inputs, 3 * h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
         double* const row = inputs + b * 3 * h;
         for (std::int64_t i = 0; i < 2 * h; ++i) row[i] += input_bias[i] + state_bias[i];
@@ -357,7 +374,7 @@ void gru(Evaluation& e) {
               (linear_before_reset ? 1 : row[h + i]) * state.hidden[static_cast<std::size_t>(b * h + i)];
       }
       std::ranges::fill(product, 0.0);
-      add_product(layer, reset, hidden, product.data(), h);
+      add_product(layer, reset, *hidden, product.data(), h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
         double* const row = inputs + b * 3 * h;
         for (std::int64_t i = 0; i < h; ++i) {
@@ -377,12 +394,13 @@ void gru(Evaluation& e) {
 /// Gates i, o, f, c: C = f C + i c, H = o h(C). Peepholes let gates see the cell: i and f the old one, o the new one.
 void lstm(Evaluation& e) {
   const Layer layer = read_layer(e, 4, {"Sigmoid", "Tanh", "Tanh"});
-  const Numbers data(e.operand(0), e.memory()), weights(e.operand(1), e.memory()), recurrence(e.operand(2), e.memory());
+  const Numbers data(e.operand(0), e.memory());
+  const Weights weights(e, 1), recurrence(e, 2);
   const bool couples = e.in().int_attribute("input_forget", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
-    const PackedFactor gates = packed_gates(recurrence, layer, direction, h, 0, 4 * h);
+    const ConstantCache::Weights gates = packed_gates(e, recurrence, layer, direction, 0, 4 * h);
     std::vector<double> bias = biases(e, layer, direction), peepholes(static_cast<std::size_t>(3 * h), 0.0);
     for (std::int64_t i = 0; i < 4 * h; ++i)
       bias[static_cast<std::size_t>(i)] += bias[static_cast<std::size_t>(4 * h + i)];
@@ -391,7 +409,7 @@ void lstm(Evaluation& e) {
     const Activation* const functions = layer.activations.data() + 3 * d;
     std::vector<double> squashed(static_cast<std::size_t>(h));
     run_direction(e, layer, direction, data, weights, [&](double* inputs, const State& state, State& next) {
-      add_product(layer, state.hidden, gates, inputs, 4 * h);
+      add_product(layer, state.hidden, *gates, inputs, 4 * h);
       for (std::int64_t b = 0; b < layer.batch; ++b) {
         double* const row = inputs + b * 4 * h;
         const double* const old = state.cell.data() + b * h;
