@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/other_program.h"
+#include "base/time_limit.h"
 
 namespace tensorlint::cli {
 namespace {
@@ -19,6 +23,25 @@ struct RunOptions {
   bool check_facts = false, timings = false, force = false;
   SettingsOptions settings;
 };
+
+/// Seconds; nullopt where it is not given, or what the program that runs the model refuses.
+std::optional<double> seconds_of(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seconds);
+  return !text.empty() && error == std::errc() && rest == end && seconds > 0 && seconds < 1e9 ? std::optional(seconds)
+                                                                                              : std::nullopt;
+}
+
+/// The check before the run counts: what it leaves of the time limit is the run's.
+int check_in_time(const std::string& path, RunOptions& options) {
+  const auto seconds = seconds_of(options.time_limit);
+  if (!seconds) return refuse_errors(path, options.settings);
+  start_time_limit("run", *seconds, kExitNotChecked);
+  const int refused = refuse_errors(path, options.settings);
+  options.time_limit = fmt::format("{}", stop_time_limit());
+  return refused;
+}
 
 std::vector<std::string> arguments_of(const std::string& path, const RunOptions& options) {
   Arguments arguments({fmt::format("--model={}", path)});
@@ -40,11 +63,11 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   return arguments.take();
 }
 
-int run_model(const RunOptions& options) {
+int run_model(RunOptions options) {
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("run reads the model from a file, not from standard input");
   if (!options.force)
-    if (const int refused = refuse_errors(path, options.settings); refused != kExitClean) return refused;
+    if (const int refused = check_in_time(path, options); refused != kExitClean) return refused;
   return start_runtime(arguments_of(path, options));
 }
 

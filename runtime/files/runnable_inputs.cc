@@ -46,11 +46,24 @@ bool is_drawn(const Model& model, ValueId input, const HostValue& given) {
   return given.is_absent() && value.initializer == nullptr && value.sparse_initializer == nullptr;
 }
 
+/// Nothing is said of windows that runtimes place differently over an axis that is too short for them, nor of what
+/// follows: no fault of a model, but no sizes to run it with.
+bool has_doubtful_extents(const contract::Prober& prober, const contract::Sizes& sizes) {
+  const dataflow::Analysis solved = prober.solve(sizes);
+  const Model& model = solved.model();
+  return std::ranges::any_of(ids_below(model.values.size(), static_cast<ValueId>(1)), [&](ValueId value) {
+    const Fact& fact = solved.fact(value);
+    return fact.kind == ValueKind::kTensor && solved.facts().is_ranked(fact.shape) &&
+           std::ranges::any_of(solved.facts().dims_of(fact.shape),
+                               [](Dim dim) { return dim == Dim(Unknown::kTainted); });
+  });
+}
+
 /// Sizes with which nothing fails: the drawn ones where they will do, since small runs are quick. Those where a branch
 /// or a body fails may be too small for it.
 contract::Sizes working_sizes(contract::Prober& prober, contract::Sizes drawn) {
   const contract::Probe* probe = prober.probe(drawn);
-  if (probe != nullptr && probe->runs() && !probe->may_fail) return drawn;
+  if (probe != nullptr && probe->runs() && !probe->may_fail && !has_doubtful_extents(prober, drawn)) return drawn;
   const auto found = contract::find_working_sizes(prober);
   return found ? *found : drawn;
 }

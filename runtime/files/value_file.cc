@@ -40,7 +40,7 @@ HostValue value_from(const ValueMessage& message, const TypeDecl* declared, cons
   DType dtype = elements.empty() ? DType::kUndefined : elements.front().dtype();
   for (const TypeDecl* type = inner; dtype == DType::kUndefined && type != nullptr; type = type->element)
     if (is_known_dtype(type->element_code)) dtype = static_cast<DType>(type->element_code);
-  if (message.kind == TypeKind::kSequence) return HostValue::sequence(std::move(elements), dtype);
+  if (message.kind == TypeKind::kSequence) return HostValue::sequence(std::move(elements), dtype, memory);
   if (elements.empty()) return HostValue::empty_optional(dtype);
   return HostValue::optional(std::move(elements.front()));
 }

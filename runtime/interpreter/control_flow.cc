@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -46,20 +47,29 @@ std::size_t scan_outputs(const Graph& body, const RegionOp& region) {
   return body.outputs.size() - region.control_outputs - region.carried;
 }
 
-/// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
-/// declares, with 0 where the declaration has no number.
-HostTensor joined(std::span<const HostTensor> parts, std::int64_t axis, const TypeDecl* declared, Memory& memory) {
-  if (!parts.empty()) return stacked(parts, axis_in(axis, parts.front().rank() + 1), memory);
-  if (declared == nullptr || declared->kind != TypeKind::kTensor || !is_known_dtype(declared->element_code))
-    throw RunFault{"no iteration runs, and nothing declares the type of a scan output"};
-  Extents extents;
-  for (const DimDecl& dim : declared->dims)
-    extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
-  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(axis_in(axis, extents.size() + 1)), 0);
-  return {static_cast<DType>(declared->element_code), std::move(extents), memory};
-}
-
 }  // namespace
+
+HostTensor Interpreter::Impl::joined(std::span<const HostTensor> parts, std::int64_t axis, ValueId scan_output) {
+  if (!parts.empty()) return stacked(parts, axis_in(axis, parts.front().rank() + 1), memory_);
+  const TypeDecl* const declared = model_.value(scan_output).type;
+  Extents extents;
+  std::optional<DType> dtype;
+  if (declared != nullptr && declared->kind == TypeKind::kTensor && is_known_dtype(declared->element_code)) {
+    dtype = static_cast<DType>(declared->element_code);
+    for (const DimDecl& dim : declared->dims)
+      extents.push_back(dim.has_extent ? std::max<std::int64_t>(dim.extent, 0) : 0);
+  } else {
+    if (!analysis_) analysis_.emplace(dataflow::analyse(model_, {}));
+    const FactStore& facts = analysis_->facts();
+    const Fact& fact = analysis_->fact(scan_output);
+    if (fact.kind == ValueKind::kTensor) dtype = fact.dtypes.single();
+    if (facts.is_ranked(fact.shape))
+      for (const Dim dim : facts.dims_of(fact.shape)) extents.push_back(facts.dims().as_constant(dim).value_or(0));
+  }
+  if (!dtype) throw RunFault{"no iteration runs, and the dtype of a scan output is not known without one"};
+  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(axis_in(axis, extents.size() + 1)), 0);
+  return {*dtype, std::move(extents), memory_};
+}
 
 std::vector<HostValue> Interpreter::Impl::run_region(const Application& call, const RegionOp& region,
                                                      std::span<const HostValue> operands) {
@@ -113,8 +123,7 @@ std::vector<HostValue> Interpreter::Impl::run_loop(const RegionOp& region, std::
   }
   std::vector<HostValue> results = std::move(iterations.carried);
   for (std::size_t s = 0; s < iterations.collected.size(); ++s)
-    results.push_back(
-        joined(iterations.collected[s], 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+    results.push_back(joined(iterations.collected[s], 0, body.outputs[region.scan_output(s)]));
   return results;
 }
 
@@ -148,7 +157,7 @@ std::vector<HostValue> Interpreter::Impl::run_scan(const Application& call, cons
   for (std::size_t s = 0; s < iterations.collected.size(); ++s) {
     std::pmr::vector<HostTensor>& parts = iterations.collected[s];
     if (axes.writes_backwards(s)) std::reverse(parts.begin(), parts.end());
-    results.push_back(joined(parts, axes.output(s), model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+    results.push_back(joined(parts, axes.output(s), body.outputs[region.scan_output(s)]));
   }
   return results;
 }
@@ -204,8 +213,7 @@ std::vector<HostValue> Interpreter::Impl::run_batched_scan(const Application& ca
         std::fill_n(zero.mutable_raw(), zero.bytes(), std::byte{0});
         parts.push_back(std::move(zero));
       }
-      by_result[region.carried + s].push_back(
-          joined(parts, 0, model_.value(body.outputs[region.scan_output(s)]).type, memory_));
+      by_result[region.carried + s].push_back(joined(parts, 0, body.outputs[region.scan_output(s)]));
     }
   }
   std::vector<HostValue> results;
@@ -238,7 +246,7 @@ std::vector<HostValue> Interpreter::Impl::run_sequence_map(const RegionOp& regio
     const TypeDecl* const declared = model_.value(body.outputs[r]).type;
     if (dtype == DType::kUndefined && declared != nullptr && is_known_dtype(declared->element_code))
       dtype = static_cast<DType>(declared->element_code);
-    results.push_back(bounded(HostValue::sequence(std::move(by_result[r]), dtype)));
+    results.push_back(bounded(HostValue::sequence(std::move(by_result[r]), dtype, memory_)));
   }
   return results;
 }

@@ -14,6 +14,7 @@
 #include "ir/graph/region_op.h"
 #include "ir/ops/entry.h"
 #include "ir/ops/inference.h"
+#include "passes/dataflow/analysis.h"
 #include "runtime/interpreter/constant_cache.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/graph_plan.h"
@@ -149,6 +150,10 @@ class Interpreter::Impl {
   /// Runs the body once: `inputs` has all that is not carried. Gives the body's outputs, less those that are carried.
   std::vector<HostValue> iterate(const RegionOp& region, std::vector<HostValue> inputs, Iterations& iterations);
 
+  /// The tensors of all iterations along `axis` of the result. Without any iteration its shape is that which the body
+  /// declares, else what is known without running, with 0 for extents that are not known, as onnxruntime has it.
+  HostTensor joined(std::span<const HostTensor> parts, std::int64_t axis, ValueId scan_output);
+
   std::vector<HostValue> run_loop(const RegionOp& region, std::span<const HostValue> operands);
   std::vector<HostValue> run_scan(const Application& call, const RegionOp& region, std::span<const HostValue> operands);
   std::vector<HostValue> run_batched_scan(const Application& call, const RegionOp& region,
@@ -174,6 +179,7 @@ class Interpreter::Impl {
   std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
   IdVector<OperatorId, Timing> timings_;
+  std::optional<dataflow::Analysis> analysis_;  ///< of the model as it is, once something asks for it
   double terms_ = 0;
   Purpose purpose_ = Purpose::kValue;  ///< of the next call of an evaluator
   bool is_random_ = false;             ///< numbers were drawn since a node was evaluated alone

@@ -14,6 +14,7 @@
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "base/output.h"
+#include "base/time_limit.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/model_reader.h"
 #include "ir/text/reader.h"
@@ -110,7 +111,7 @@ std::string text_of_descriptor(const std::string& number) {
 }
 
 int compare_model(const CompareArguments& arguments) {
-  start_clock(arguments.time_limit);
+  start_time_limit("compare", arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
   limit_process(arguments.window);
   if (std::error_code ignored; !arguments.reproduce.empty() && std::filesystem::exists(arguments.reproduce, ignored) &&

@@ -23,6 +23,7 @@
 
 #include "base/escape.h"
 #include "base/output.h"
+#include "base/time_limit.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/model_reader.h"
 #include "ir/text/reader.h"
@@ -160,7 +161,7 @@ std::string unknown_dump(const Model& model, std::span<const std::string> names)
 }
 
 int run_model(const RunArguments& arguments) {
-  start_clock(arguments.time_limit);
+  start_time_limit("run", arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
   limit_process(arguments.memory_limit);
   Result<Model> read = arguments.is_text ? read_onnx_text_file(arguments.model) : read_onnx_file(arguments.model);

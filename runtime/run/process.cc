@@ -1,11 +1,8 @@
 #include "runtime/run/process.h"
 
 #include <sys/resource.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -14,17 +11,6 @@
 #include "base/output.h"
 
 namespace tensorlint::runtime {
-
-namespace {
-
-[[noreturn]] void out_of_time(int) {
-  constexpr std::string_view kMessage = "tensorlint run: stopped: the time limit is over (--time-limit)\n";
-  remove_unfinished_file();
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  ::_exit(kRefused);
-}
-
-}  // namespace
 
 int refuse(std::string_view command, std::string_view message) {
   constexpr std::size_t kLongest = 4000;
@@ -43,16 +29,6 @@ void limit_process(std::uint64_t tensors) {
 #else
   (void)tensors;
 #endif
-}
-
-void start_clock(double seconds) {
-  if (seconds <= 0) return;
-  std::signal(SIGALRM, out_of_time);
-  seconds = std::max(seconds, 1e-6);  // 0 would stop the clock
-  ::itimerval timer{};
-  timer.it_value.tv_sec = static_cast<::time_t>(seconds);
-  timer.it_value.tv_usec = static_cast<::suseconds_t>((seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
-  ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 }  // namespace tensorlint::runtime

@@ -13,7 +13,4 @@ inline constexpr int kDone = 0, kDiffers = 1, kRefused = 2, kInternal = 3;  // e
 /// What takes memory beside tensors, rows of float64 for one, ends with an error too, before the system runs short.
 void limit_process(std::uint64_t tensors);
 
-/// Whatever the program is doing, it ends then, with kRefused; no limit where `seconds` is 0.
-void start_clock(double seconds);
-
 }  // namespace tensorlint::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,8 +16,14 @@ class HostValue {
   HostValue() = default;
   HostValue(HostTensor tensor)
       : kind_(ValueKind::kTensor), tensor_(std::move(tensor)) {}  // NOLINT: a tensor is a value
-  static HostValue sequence(std::vector<HostValue> elements, DType dtype) {
-    return {ValueKind::kSequence, std::move(elements), dtype};
+  /// `memory` counts the list, beside the tensors in it.
+  static HostValue sequence(std::vector<HostValue> elements, DType dtype, Memory& memory) {
+    HostValue value;
+    value.kind_ = ValueKind::kSequence;
+    value.dtype_ = dtype;
+    const auto list = std::make_shared<const CountedList>(std::move(elements), memory);
+    value.elements_ = {list, &list->elements};
+    return value;
   }
   static HostValue empty_optional(DType dtype) { return {ValueKind::kOptional, {}, dtype}; }
   static HostValue optional(HostValue element) {
@@ -37,6 +44,19 @@ class HostValue {
   DType dtype() const { return is_tensor() ? tensor_.dtype() : dtype_; }
 
  private:
+  struct CountedList {
+    CountedList(std::vector<HostValue> values, Memory& account) : elements(std::move(values)), memory(account) {
+      memory.take(bytes());
+    }
+    CountedList(const CountedList&) = delete;
+    CountedList& operator=(const CountedList&) = delete;
+    ~CountedList() { memory.give_back(bytes()); }
+    std::uint64_t bytes() const { return elements.size() * sizeof(HostValue); }
+
+    std::vector<HostValue> elements;
+    Memory& memory;
+  };
+
   HostValue(ValueKind kind, std::vector<HostValue> elements, DType dtype)
       : kind_(kind), dtype_(dtype), elements_(std::make_shared<std::vector<HostValue>>(std::move(elements))) {}
 

@@ -50,7 +50,7 @@ std::string said_of(std::string_view type, const HostValue& value) {
 TEST(CheckInput, TensorsSequencesAndOptionals) {
   Memory memory(kMemory);
   const HostValue pair = HostTensor(DType::kFloat32, {1, 3}, memory);
-  const HostValue list = HostValue::sequence({pair, pair}, DType::kFloat32);
+  const HostValue list = HostValue::sequence({pair, pair}, DType::kFloat32, memory);
   EXPECT_EQ(said_of("float[N, 3]", pair), "");
   EXPECT_EQ(said_of("float[-1, 3]", pair), "");  // as some exporters write an axis of any length
   EXPECT_EQ(said_of("float[2, 3]", pair), "the input `x` is float32[1, 3], the model declares float32[2, 3]");
@@ -59,7 +59,7 @@ TEST(CheckInput, TensorsSequencesAndOptionals) {
   EXPECT_NE(said_of("seq(float[N, 3])", pair), "");
   EXPECT_NE(said_of("seq(float[N, 4])", list), "");
   EXPECT_NE(said_of("seq(seq(float))", list), "");
-  EXPECT_NE(said_of("seq(float)", HostValue::sequence({list}, DType::kFloat32)), "");
+  EXPECT_NE(said_of("seq(float)", HostValue::sequence({list}, DType::kFloat32, memory)), "");
   EXPECT_EQ(said_of("optional(float[N, 3])", pair), "");
   EXPECT_EQ(said_of("optional(float[N, 3])", HostValue::optional(pair)), "");
   EXPECT_NE(said_of("optional(seq(float))", HostValue::optional(pair)), "");

@@ -119,6 +119,15 @@ REFUSED = [
     ("nested too deep", 'g (float x) => (bool[1] y) { s = Constant <value_strings = ["a"]> () y = RegexFullMatch <pattern = "' + "(" * 500 + ")" * 500 + '"> (s) }'),
 ]
 
+# What operators note down beside their results, beyond the limit.
+LISTS = [
+    ("NonZero", "k = Constant <value_ints = [5000000]> () t = ConstantOfShape <value = int8[1] {1}> (k) y = NonZero (t)"),
+    ("Unique", "k = Constant <value_ints = [4000000]> () t = ConstantOfShape <value = int8[1] {1}> (k) y = Unique (t)"),
+    ("Compress", "k = Constant <value_ints = [5000000]> () t = ConstantOfShape <value = bool[1] {1}> (k) y = Compress (t, t)"),
+    ("RoiAlign", "k = Constant <value_ints = [1, 1, 2, 2]> () t = ConstantOfShape (k) r = Constant <value = float[1,4] {0, 0, 1, 1}> () b = Constant <value_ints = [0]> () y = RoiAlign <sampling_ratio = 1000, output_height = 2, output_width = 2> (t, r, b)"),
+    ("SplitToSequence", "k = Constant <value_ints = [200000]> () t = ConstantOfShape <value = int8[1] {1}> (k) s = SplitToSequence (t) y = SequenceLength (s)"),
+]
+
 # Strings beyond the limit, from `s`, which holds one of a thousand characters.
 STRINGS = [
     ("Tile", "k = Constant <value_ints = [1000000]> () y = Tile (s, k)"),
@@ -185,6 +194,11 @@ class HostileRunTest(unittest.TestCase):
         for why, graph in REFUSED:
             with self.subTest(why):
                 self.assertIn(why, self.run_graph(graph))
+
+    def test_lists_of_operators_are_in_the_account(self) -> None:
+        for name, body in LISTS:
+            with self.subTest(name):
+                self.assertIn("the limit is 67108864 (--memory-limit)", self.run_graph(f"g (float x) => (y) {{ {body} }}"))
 
     def test_what_strings_hold_is_in_the_account(self) -> None:
         for name, body in STRINGS:

@@ -196,6 +196,34 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_model(model, "--seed", "1", "--repeat", "3").stdout, self.run_model(model, "--seed", "1").stdout)
         self.assertEqual(self.run_model(model, "--seed", "1", "--repeat", "0").returncode, 2)
 
+    def test_the_check_before_the_run_is_under_the_time_limit(self) -> None:
+        # The check finds an error, which it has no time for.
+        model = self.model(HEAD + "g (float[2] x, float[3] z) => (float[2] y) { y = Add (x, z) }\n")
+        self.assertIn("error[", self.run_model(model, "--seed", "1", "--time-limit", "60").stderr)
+        result = self.run_model(model, "--seed", "1", "--time-limit", "0.000001")
+        self.assertEqual((result.returncode, result.stderr), (2, "tensorlint run: stopped: the time limit is over (--time-limit)\n"))
+        self.assertIn("`--time-limit=soon` cannot be understood", self.run_model(self.model(AFFINE), "--time-limit", "soon").stderr)
+
+    def test_scan_outputs_without_an_iteration(self) -> None:
+        model = self.model(HEAD + """g (int64 n, float[2] x, float[k, 3] z) => (float[2] y, float[a, b] s, float[2] u, float[c, d] t) {
+          y, s = Loop <body = b (int64 i, bool c, float[2] v) => (bool go, float[2] w, o) { go = Identity (c) w = Add (v, v) o = Identity (v) }> (n, , x)
+          u, t = Scan <num_scan_inputs = 1, body = e (float[2] q, float[3] r) => (float[2] f, h) { f = Neg (q) h = Exp (r) }> (x, z)
+        }""")
+        n, x, z = self.array("n", np.array(0)), self.array("x", np.ones(2, np.float32)), self.array("z", np.ones((0, 3), np.float32))
+        result = self.run_model(model, *(word for given in (n, x, z) for word in ("--inputs", given)))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("`s`: float32[0, 2] = []", result.stdout)
+        self.assertIn("`t`: float32[0, 3] = []", result.stdout)
+
+    def test_topk_takes_the_largest_or_the_smallest(self) -> None:
+        for largest, expected in ((1, "[3, 2]"), (0, "[1, 2]")):
+            model = self.model(HEAD + f"g (float[3] x) => (y, i) {{ k = Constant <value_ints = [2]> () y, i = TopK <largest = {largest}> (x, k) }}")
+            self.assertIn(f"`y`: float32[2] = {expected}", self.run_model(model, "--inputs", self.array("x", np.array([1, 2, 3], np.float32))).stdout)
+        model = self.model(HEAD + "g (float[3] x) => (y, i) { k = Constant <value_ints = [2]> () y, i = TopK <largest = 2> (x, k) }")
+        result = self.run_model(model, "--seed", "1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("the attribute largest is 2, not 0 or 1", result.stderr)
+
     def test_what_is_not_there_is_said(self) -> None:
         model = self.model(AFFINE)
         result = self.run_model(model, "--seed", "1", "--dump", "t", "--dump", "tt")
@@ -214,7 +242,7 @@ class RunTest(unittest.TestCase):
 
     def test_drawn_inputs_lie_inside_the_contract(self) -> None:
         # Sizes that divide, as many positions as the table has rows at most, words of the vocabulary, and what is given.
-        model = self.model(HEAD + """g (int64[batch, words] ids, float[words, batch] w, float[5, 6] vocabulary, float[40, 6] table) => (float[a, b, 6] y, float[batch, c] z)
+        model_text = HEAD + """g (int64[batch, words] ids, float[words, batch] w, float[5, 6] vocabulary, float[40, 6] table) => (float[a, b, 6] y, float[batch, c] z)
             <int64 zero = {0}, int64 one = {1}, int64[3] halves = {0, 16, -1}> {
           extents = Shape (ids)
           length = Gather (extents, one)
@@ -226,13 +254,25 @@ class RunTest(unittest.TestCase):
           turned = Transpose (w)
           z = Mul (turned, turned)
         }
-        """)
+        """
+        model = self.model(model_text)
         for seed in range(4):
             result = self.run_model(model, "--seed", str(seed))
             self.assertEqual(result.returncode, 0, result.stderr)
         given = self.run_model(model, "--seed", "1", "--inputs", self.array("ids", np.full((2, 32), 4)))
         self.assertEqual(given.returncode, 0, given.stderr)
         self.assertIn("`z`: float32[2, 32]", given.stdout)
+        # Large enough for the window of the pool.
+        pooled = self.model(HEAD + """g (float[batch, 2, height, width] x, float[5, 30] w) => (float[batch, 5] y) {
+          p = MaxPool <kernel_shape = [4, 4], strides = [4, 4]> (x)
+          f = Flatten (p)
+          y = Gemm <transB = 1> (f, w)
+        }
+        """)
+        for seed in range(4):
+            result = self.run_model(pooled, "--seed", str(seed))
+            self.assertEqual(result.returncode, 0, result.stderr)
+        model = self.model(model_text)
         beyond = self.run_model(model, "--seed", "1", "--inputs", self.array("ids", np.full((2, 48), 4)))
         self.assertIn("index 40", beyond.stderr)
 

@@ -2,7 +2,9 @@
 // NonMaxSuppression (10, 11), GridSample (16, 20, 22), AffineGrid (20), Col2Im (18), CenterCropPad (18).
 #include <algorithm>
 #include <cmath>
+#include <memory_resource>
 #include <numeric>
+#include <vector>
 
 #include "ir/ops/windows.h"
 #include "runtime/interpreter/axes.h"
@@ -19,6 +21,10 @@ HostTensor zeros(DType dtype, const Extents& extents, Memory& memory) {
   if (dtype != DType::kString) std::fill_n(tensor.mutable_raw(), tensor.bytes(), std::byte{0});
   return tensor;
 }
+
+/// A list that the account of the run counts.
+template <typename T>
+using List = std::pmr::vector<T>;
 
 /// Positions and weights of elements that are summed.
 struct Tap {
@@ -65,11 +71,12 @@ bool neighbours(double at, std::int64_t extent, Tap (&taps)[2]) {
   return true;
 }
 
-constexpr double kMostSamples = 1 << 24;  // of a region: 1 GiB of taps
+constexpr double kMostSamples = 1 << 24;  // of a region
 
 /// Four taps a sample, for the samples of each bin; zeros outside of the image.
-std::vector<Tap> roi_taps(const RoiAxis& y, const RoiAxis& x) {
-  std::vector<Tap> taps;
+List<Tap> roi_taps(const RoiAxis& y, const RoiAxis& x, Memory& memory) {
+  List<Tap> taps(memory.resource());
+  taps.reserve(static_cast<std::size_t>(4 * y.bins * x.bins * y.samples * x.samples));
   for (std::int64_t row = 0; row < y.bins; ++row)
     for (std::int64_t column = 0; column < x.bins; ++column)
       for (std::int64_t i = 0; i < y.samples; ++i)
@@ -109,7 +116,7 @@ void roi_align(Evaluation& e) {
   const auto plane = static_cast<std::size_t>(data.extent(2) * data.extent(3));
   const auto bins = static_cast<std::size_t>(result.extent(2) * result.extent(3));
   if (plane == 0 && result.size() > 0) e.fail("regions cannot be cut out of images without elements");
-  std::vector<double> row(bins);
+  List<double> row(bins, e.memory().resource());
   for (std::size_t r = 0; r < batch.size(); ++r) {
     if (batch[r] < 0 || batch[r] >= data.extent(0))
       e.fail("image {} is outside the batch of {}", batch[r], data.extent(0));
@@ -122,7 +129,7 @@ void roi_align(Evaluation& e) {
     const double samples_in_all =
         static_cast<double>(bins) * static_cast<double>(y.samples) * static_cast<double>(x.samples);
     if (samples_in_all > kMostSamples) e.fail("a region of {} samples is too large", samples_in_all);
-    const std::vector<Tap> taps = roi_taps(y, x);
+    const List<Tap> taps = roi_taps(y, x, e.memory());
     const std::size_t each = taps.size() / bins;
     for (std::size_t c = 0; c < channels; ++c) {
       const double* const image =
@@ -203,9 +210,9 @@ double overlap(const Box& a, const Box& b) {
 }
 
 /// The boxes kept of one class: by score, and where scores are equal by position.
-std::vector<std::size_t> kept_boxes(std::span<const Box> boxes, const double* scores, std::size_t limit,
-                                    double most_overlap, const double* lowest_score) {
-  std::vector<std::size_t> order, kept;
+List<std::size_t> kept_boxes(std::span<const Box> boxes, const double* scores, std::size_t limit, double most_overlap,
+                             const double* lowest_score, Memory& memory) {
+  List<std::size_t> order(memory.resource()), kept(memory.resource());
   for (std::size_t i = 0; i < boxes.size(); ++i)
     if (lowest_score == nullptr || scores[i] > *lowest_score) order.push_back(i);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
@@ -224,14 +231,15 @@ void non_max_suppression(Evaluation& e) {
   const std::int64_t limit = e.has(2) ? std::max<std::int64_t>(e.integer(2), 0) : 0;
   const double most_overlap = e.has(3) ? e.number(3) : 0, lowest = e.has(4) ? e.number(4) : 0;
   const bool center = e.in().int_attribute("center_point_box", 0) != 0;
-  std::vector<std::int64_t> rows;
+  List<std::int64_t> rows(e.memory().resource());
   for (std::size_t batch = 0; batch < static_cast<std::size_t>(shape[0]); ++batch) {
-    std::vector<Box> boxes;
+    List<Box> boxes(e.memory().resource());
+    boxes.reserve(count);
     for (std::size_t i = 0; i < count; ++i) boxes.push_back(box_at(numbers.data() + (batch * count + i) * 4, center));
     for (std::size_t c = 0; c < classes; ++c)
       for (const std::size_t box :
            kept_boxes(boxes, scores.data() + (batch * classes + c) * count, static_cast<std::size_t>(limit),
-                      most_overlap, e.has(4) ? &lowest : nullptr))
+                      most_overlap, e.has(4) ? &lowest : nullptr, e.memory()))
         for (const std::size_t part : {batch, c, box}) rows.push_back(static_cast<std::int64_t>(part));
   }
   HostTensor& result = e.allocate(0, DType::kInt64, {static_cast<std::int64_t>(rows.size() / 3), 3});
@@ -356,7 +364,7 @@ void grid_sample(Evaluation& e) {
   // Nearest elements of other types than floats are elements as they were.
   if (is_float(result.dtype())) return store(result, 0, result.size(), out);
   if (!is_integer_or_bool(result.dtype())) e.fail("{} cannot be sampled", to_text(result.dtype()));
-  std::vector<std::int64_t> whole(result.size());
+  List<std::int64_t> whole(result.size(), e.memory().resource());
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<std::int64_t>(out[i]);
   store(result, 0, whole.size(), whole.data());
 }
@@ -364,8 +372,9 @@ void grid_sample(Evaluation& e) {
 // --- AffineGrid
 
 /// Positions of `extent` pixels in [-1, 1]: the outer ones' centres or edges at the ends.
-std::vector<double> positions(std::int64_t extent, bool align_corners) {
-  std::vector<double> list;
+List<double> positions(std::int64_t extent, bool align_corners, Memory& memory) {
+  List<double> list(memory.resource());
+  list.reserve(static_cast<std::size_t>(extent));
   for (std::int64_t i = 0; i < extent; ++i) {
     const auto at = static_cast<double>(i), count = static_cast<double>(extent);
     list.push_back(!align_corners ? (2 * at + 1) / count - 1 : extent == 1 ? -1 : 2 * at / (count - 1) - 1);
@@ -378,8 +387,9 @@ void affine_grid(Evaluation& e) {
   HostTensor& result = e.result();
   const auto spatial = static_cast<std::size_t>(result.extents().back());
   const bool align_corners = e.in().int_attribute("align_corners", 0) != 0;
-  std::vector<std::vector<double>> axes;
-  for (std::size_t axis = 0; axis < spatial; ++axis) axes.push_back(positions(result.extent(axis + 1), align_corners));
+  std::vector<List<double>> axes;
+  for (std::size_t axis = 0; axis < spatial; ++axis)
+    axes.push_back(positions(result.extent(axis + 1), align_corners, e.memory()));
   const std::size_t points =
       result.size() / std::max<std::size_t>(1, static_cast<std::size_t>(result.extent(0)) * spatial);
   std::vector<double> out(spatial);
@@ -388,7 +398,7 @@ void affine_grid(Evaluation& e) {
       double homogeneous[4];  // the last axis first, then 1
       std::size_t rest = point;
       for (std::size_t axis = spatial; axis-- > 0;) {
-        const std::vector<double>& list = axes[axis];
+        const List<double>& list = axes[axis];
         homogeneous[spatial - 1 - axis] = list[rest % list.size()];
         rest /= list.size();
       }
@@ -435,8 +445,8 @@ std::vector<BlockAxis> block_axes(Evaluation& e) {
 }
 
 /// The element of the image of each (element of the block, block); -1 where there is none.
-std::vector<std::int64_t> block_targets(const std::vector<BlockAxis>& axes, std::size_t most) {
-  std::vector<std::int64_t> targets{0};
+List<std::int64_t> block_targets(const std::vector<BlockAxis>& axes, std::size_t most, Memory& memory) {
+  List<std::int64_t> targets(memory.resource());
   // All axes' elements come before all axes' blocks.
   std::size_t elements = 1, blocks = 1;
   for (const BlockAxis& axis : axes) {
@@ -464,13 +474,13 @@ std::vector<std::int64_t> block_targets(const std::vector<BlockAxis>& axes, std:
 }
 
 template <typename Number>
-void sum_blocks(Evaluation& e, const std::vector<std::int64_t>& targets) {
+void sum_blocks(Evaluation& e, const List<std::int64_t>& targets) {
   const HostTensor& data = e.operand(0);
   HostTensor& result = e.result();
   const std::size_t planes = static_cast<std::size_t>(result.extent(0) * result.extent(1));
   if (planes == 0) return;
   const std::size_t plane = result.size() / planes;
-  std::vector<Number> columns(targets.size()), image(plane);
+  List<Number> columns(targets.size(), e.memory().resource()), image(plane, e.memory().resource());
   for (std::size_t p = 0; p < planes; ++p) {
     load(data, p * columns.size(), columns.size(), columns.data());
     std::ranges::fill(image, Number{});
@@ -481,7 +491,7 @@ void sum_blocks(Evaluation& e, const std::vector<std::int64_t>& targets) {
 }
 
 void col2im(Evaluation& e) {
-  const std::vector<std::int64_t> targets = block_targets(block_axes(e), e.operand(0).size());
+  const List<std::int64_t> targets = block_targets(block_axes(e), e.operand(0).size(), e.memory());
   const HostTensor& data = e.operand(0);
   const HostTensor& result = e.result();
   if (static_cast<std::size_t>(result.extent(0) * result.extent(1)) * targets.size() != data.size())

@@ -2,8 +2,10 @@
 // (11), Compress (9), Trilu (14), ReverseSequence (10).
 #include <algorithm>
 #include <cmath>
+#include <memory_resource>
 #include <numeric>
 #include <string_view>
+#include <vector>
 
 #include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
@@ -31,9 +33,13 @@ bool is_less(std::string_view a, std::string_view b) { return a < b; }
 
 // --- TopK
 
+/// A list that the account of the run counts.
+template <typename T>
+using List = std::pmr::vector<T>;
+
 /// The first `count` of the elements in order; equal ones by their position.
 template <typename Key>
-void top_of_line(const std::vector<Key>& keys, bool largest, std::size_t count, std::vector<std::int64_t>& order) {
+void top_of_line(const List<Key>& keys, bool largest, std::size_t count, List<std::int64_t>& order) {
   order.resize(keys.size());
   std::iota(order.begin(), order.end(), 0);
   const auto before = [&](std::int64_t a, std::int64_t b) {
@@ -57,14 +63,16 @@ template <typename Key>
 void top_lines(Evaluation& e, const HostTensor& lines, HostTensor& values, HostTensor& indices) {
   const auto extent = static_cast<std::size_t>(lines.extents().back());
   const auto count = static_cast<std::size_t>(values.extents().back());
-  const bool largest = e.in().int_attribute("largest", 1) != 0;
-  std::vector<Key> keys(extent);
-  std::vector<std::int64_t> order;
+  const std::int64_t largest = e.in().int_attribute("largest", 1);
+  // The operator says what 0 and 1 mean; engines differ on other numbers.
+  if (largest != 0 && largest != 1) e.fail("the attribute largest is {}, not 0 or 1", largest);
+  List<Key> keys(extent, e.memory().resource());
+  List<std::int64_t> order(e.memory().resource());
   std::int64_t* positions = indices.as_mutable<std::int64_t>().data();
   const std::size_t outer = count == 0 ? 0 : values.size() / count;
   for (std::size_t o = 0; o < outer; ++o) {
     load_keys(lines, o * extent, extent, keys.data());
-    top_of_line(keys, largest, count, order);
+    top_of_line(keys, largest == 1, count, order);
     std::copy_n(order.begin(), count, positions + o * count);
   }
   move_elements(values, lines, [&](auto* to, const auto* from) {
@@ -98,8 +106,8 @@ bool is_zero(const HostTensor& tensor, std::size_t index) {
 }
 
 /// Positions in row-major order of elements that are not 0.
-std::vector<std::size_t> non_zeros(const HostTensor& tensor) {
-  std::vector<std::size_t> positions;
+List<std::size_t> non_zeros(const HostTensor& tensor, Memory& memory) {
+  List<std::size_t> positions(memory.resource());
   if (!is_float(tensor.dtype())) {
     for (std::size_t i = 0; i < tensor.size(); ++i)
       if (!is_zero(tensor, i)) positions.push_back(i);
@@ -117,7 +125,7 @@ std::vector<std::size_t> non_zeros(const HostTensor& tensor) {
 
 void non_zero(Evaluation& e) {
   const HostTensor& data = e.operand(0);
-  const std::vector<std::size_t> positions = non_zeros(data);
+  const List<std::size_t> positions = non_zeros(data, e.memory());
   HostTensor& result = e.allocate(
       0, DType::kInt64, {static_cast<std::int64_t>(data.rank()), static_cast<std::int64_t>(positions.size())});
   const std::vector<std::int64_t> strides = strides_of(data.extents());
@@ -132,8 +140,8 @@ void compress(Evaluation& e) {
   const HostTensor& data = e.operand(0);
   const HostTensor seen = flat ? data.reshaped({static_cast<std::int64_t>(data.size())}) : data;
   const std::size_t axis = flat ? 0 : axis_attribute(e, 0, data.rank());
-  std::vector<std::int64_t> picks;
-  for (const std::size_t position : non_zeros(e.operand(1))) {
+  List<std::int64_t> picks(e.memory().resource());
+  for (const std::size_t position : non_zeros(e.operand(1), e.memory())) {
     // A condition may be longer than the axis: only what is true counts.
     picks.push_back(checked_index(e, static_cast<std::int64_t>(position), seen.extent(axis), axis));
   }
@@ -146,11 +154,12 @@ void compress(Evaluation& e) {
 
 /// Which slices are equal: for each slice its group, and for each group its first slice.
 struct Groups {
-  std::vector<std::int64_t> group_of, first, count;
+  explicit Groups(Memory& memory) : group_of(memory.resource()), first(memory.resource()), count(memory.resource()) {}
+  List<std::int64_t> group_of, first, count;
 };
 
 template <typename Keys>
-Groups grouped(const Keys& keys, std::size_t slices, bool sorted) {
+Groups grouped(const Keys& keys, std::size_t slices, bool sorted, Memory& memory) {
   const std::size_t run = slices == 0 ? 0 : keys.size() / slices;
   const auto compare = [&](std::size_t a, std::size_t b) {
     for (std::size_t i = 0; i < run; ++i) {
@@ -159,10 +168,10 @@ Groups grouped(const Keys& keys, std::size_t slices, bool sorted) {
     }
     return 0;
   };
-  std::vector<std::size_t> order(slices);
+  List<std::size_t> order(slices, memory.resource());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
-  Groups groups;
+  Groups groups(memory);
   groups.group_of.resize(slices);
   for (std::size_t i = 0; i < slices; ++i) {
     if (i == 0 || compare(order[i - 1], order[i]) != 0) {
@@ -174,11 +183,11 @@ Groups grouped(const Keys& keys, std::size_t slices, bool sorted) {
   }
   if (sorted) return groups;
   // In the order in which they come.
-  std::vector<std::size_t> by_first(groups.first.size()), rank(groups.first.size());
+  List<std::size_t> by_first(groups.first.size(), memory.resource()), rank(groups.first.size(), memory.resource());
   std::iota(by_first.begin(), by_first.end(), 0);
   std::sort(by_first.begin(), by_first.end(),
             [&](std::size_t a, std::size_t b) { return groups.first[a] < groups.first[b]; });
-  Groups ordered;
+  Groups ordered(memory);
   for (std::size_t i = 0; i < by_first.size(); ++i) {
     rank[by_first[i]] = i;
     ordered.first.push_back(groups.first[by_first[i]]);
@@ -190,13 +199,13 @@ Groups grouped(const Keys& keys, std::size_t slices, bool sorted) {
 }
 
 template <typename Key>
-Groups grouped_numbers(const HostTensor& tensor, std::size_t slices, bool sorted) {
-  std::vector<Key> keys(tensor.size());
+Groups grouped_numbers(const HostTensor& tensor, std::size_t slices, bool sorted, Memory& memory) {
+  List<Key> keys(tensor.size(), memory.resource());
   load_keys(tensor, 0, keys.size(), keys.data());
-  return grouped(keys, slices, sorted);
+  return grouped(keys, slices, sorted, memory);
 }
 
-void set_list(Evaluation& e, int index, const std::vector<std::int64_t>& list) {
+void set_list(Evaluation& e, int index, const List<std::int64_t>& list) {
   if (!e.wants(index)) return;
   HostTensor& result = e.allocate(index, DType::kInt64, {static_cast<std::int64_t>(list.size())});
   std::ranges::copy(list, result.as_mutable<std::int64_t>().begin());
@@ -216,9 +225,9 @@ void unique(Evaluation& e) {
   HostTensor slices(data.dtype(), extents, e.memory());
   copy_strided(slices, seen, 0, strides);
   const auto count = static_cast<std::size_t>(extents[0]);
-  const Groups groups = data.dtype() == DType::kString ? grouped(slices.strings(), count, sorted)
-                        : is_float(data.dtype())       ? grouped_numbers<double>(slices, count, sorted)
-                                                       : grouped_numbers<std::int64_t>(slices, count, sorted);
+  const Groups groups = data.dtype() == DType::kString ? grouped(slices.strings(), count, sorted, e.memory())
+                        : is_float(data.dtype())       ? grouped_numbers<double>(slices, count, sorted, e.memory())
+                                                 : grouped_numbers<std::int64_t>(slices, count, sorted, e.memory());
   Extents kept = seen.extents();
   kept[axis] = static_cast<std::int64_t>(groups.first.size());
   pick_slices(e.allocate(0, data.dtype(), std::move(kept)), seen, axis, groups.first);

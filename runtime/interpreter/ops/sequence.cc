@@ -1,6 +1,8 @@
 // Sequences and optionals. Source: ONNX SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt,
 // SequenceLength, ConcatFromSequence (opset 11), SplitToSequence (11), Optional, OptionalGetElement,
 // OptionalHasElement (15, 18).
+#include <memory_resource>
+
 #include "runtime/interpreter/axes.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/values/codec.h"
@@ -28,12 +30,13 @@ void sequence_construct(Evaluation& e) {
   std::vector<HostValue> elements;
   for (std::size_t i = 0; i < e.operand_count(); ++i) elements.push_back(e.value(static_cast<int>(i)));
   const DType dtype = elements.empty() ? DType::kUndefined : elements.front().dtype();
-  e.set(0, bounded(HostValue::sequence(std::move(elements), dtype)));
+  e.set(0, bounded(HostValue::sequence(std::move(elements), dtype, e.memory())));
 }
 
 void sequence_empty(Evaluation& e) {
   e.set(0, HostValue::sequence(
-               {}, static_cast<DType>(e.in().int_attribute("dtype", static_cast<std::int64_t>(DType::kFloat32)))));
+               {}, static_cast<DType>(e.in().int_attribute("dtype", static_cast<std::int64_t>(DType::kFloat32))),
+               e.memory()));
 }
 
 void sequence_insert(Evaluation& e) {
@@ -42,7 +45,7 @@ void sequence_insert(Evaluation& e) {
   const std::ptrdiff_t at =
       e.has(2) ? position(e, 2, elements.size(), true) : static_cast<std::ptrdiff_t>(elements.size());
   elements.insert(elements.begin() + at, e.value(1));
-  e.set(0, bounded(HostValue::sequence(std::move(elements), e.value(1).dtype())));
+  e.set(0, bounded(HostValue::sequence(std::move(elements), e.value(1).dtype(), e.memory())));
 }
 
 void sequence_erase(Evaluation& e) {
@@ -51,7 +54,7 @@ void sequence_erase(Evaluation& e) {
   if (elements.empty()) e.fail("the sequence has no element to erase");
   elements.erase(elements.begin() + (e.has(1) ? position(e, 1, elements.size(), false)
                                               : static_cast<std::ptrdiff_t>(elements.size()) - 1));
-  e.set(0, HostValue::sequence(std::move(elements), sequence.dtype()));
+  e.set(0, HostValue::sequence(std::move(elements), sequence.dtype(), e.memory()));
 }
 
 void sequence_at(Evaluation& e) {
@@ -65,21 +68,22 @@ void sequence_length(Evaluation& e) {
 }
 
 /// Sizes of the parts: each of one size but the last, as given, or 1.
-std::vector<std::int64_t> part_sizes(Evaluation& e, std::int64_t extent) {
-  // Each part is a tensor, if perhaps one without elements.
-  if (static_cast<std::uint64_t>(extent) > e.memory().limit() / sizeof(HostValue) &&
-      (!e.has(1) || e.operand(1).rank() == 0))
-    e.fail("{} elements are too many to become parts", extent);
-  if (!e.has(1)) return std::vector<std::int64_t>(static_cast<std::size_t>(extent), 1);
-  std::vector<std::int64_t> sizes = e.integers(1);
+std::pmr::vector<std::int64_t> part_sizes(Evaluation& e, std::int64_t extent) {
+  std::pmr::vector<std::int64_t> sizes(e.memory().resource());
   std::int64_t left = extent;
-  if (e.operand(1).rank() == 0) {
-    const std::int64_t size = sizes.front();
+  if (!e.has(1) || e.operand(1).rank() == 0) {
+    const std::int64_t size = e.has(1) ? e.integer(1) : 1;
     if (size < 1) e.fail("the parts have the size {}, it has to be positive", size);
-    sizes.clear();
+    const std::int64_t count = extent / size + (extent % size == 0 ? 0 : 1);
+    // Each part is a tensor, if perhaps one without elements.
+    if (static_cast<std::uint64_t>(count) > e.memory().limit() / sizeof(HostValue))
+      e.fail("{} elements are too many to become parts", extent);
+    sizes.reserve(static_cast<std::size_t>(count));
     for (; left > 0; left -= size) sizes.push_back(std::min(size, left));
     return sizes;
   }
+  const std::vector<std::int64_t> given = e.integers(1);
+  sizes.assign(given.begin(), given.end());
   for (const std::int64_t size : sizes) {
     if (size < 0 || size > left) e.fail("the sizes of the parts do not sum up to the extent {}", extent);
     left -= size;
@@ -104,7 +108,7 @@ void split_to_sequence(Evaluation& e) {
     parts.emplace_back(part.reshaped(std::move(extents)));
     first += size;
   }
-  e.set(0, HostValue::sequence(std::move(parts), data.dtype()));
+  e.set(0, HostValue::sequence(std::move(parts), data.dtype(), e.memory()));
 }
 
 /// Extents of tensors joined along an axis, which may be a new one.
