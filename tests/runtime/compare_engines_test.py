@@ -50,7 +50,7 @@ def engines(dtype: str, seed: int) -> Iterator[tuple[str, Engine]]:
         yield "no value rounded", Engine(dtype, wide=1, seed=seed)
 
 
-def right_runs(folder: Path, seeds: range, shares: tuple[float, ...] = (1, 0.5)) -> tuple[collections.Counter, list[str]]:
+def right_runs(folder: Path, seeds: range, shares: tuple[float, ...] = (1, 0.5), options: tuple[str, ...] = ()) -> tuple[collections.Counter, list[str]]:
     counts: collections.Counter = collections.Counter()
     wrong: list[str] = []
     for name in compare_networks.TEXTS:
@@ -62,9 +62,9 @@ def right_runs(folder: Path, seeds: range, shares: tuple[float, ...] = (1, 0.5))
             for seed in seeds:
                 for kind, engine in engines(dtype, seed):
                     for share in shares:
-                        out = folder / f"{name}-{dtype}-{seed}-{kind}-{share}"
+                        out = folder / f"{name}-{dtype}-{seed}-{kind}-{share}{''.join(options)}"
                         record(engine, computed, right, out, seed, share)
-                        bugs = [each for each in compare(path, out)["nodes"] if each["verdict"] == "bug"]
+                        bugs = [each for each in compare(path, out, *options)["nodes"] if each["verdict"] == "bug"]
                         counts[dtype, "runs"] += 1
                         counts[dtype, "called a bug"] += len(bugs) > 0
                         wrong += [f"{name} {dtype} {seed} {kind} {share}: {each}" for each in bugs[:1]]
@@ -244,6 +244,11 @@ class EnginesTest(unittest.TestCase):
         self.assertEqual(wrong, [])
         self.assertGreater(sum(count for (_, kind), count in counts.items() if kind == "runs"), 100)
 
+    def test_right_engines_have_no_bug_along_a_chain(self) -> None:
+        counts, wrong = right_runs(self.folder, range(1), (1,), ("--chained",))
+        self.assertEqual(wrong, [])
+        self.assertGreater(sum(count for (_, kind), count in counts.items() if kind == "runs"), 50)
+
     def test_plain_faults_in_bfloat16_are_named(self) -> None:
         counts, wrong = plant("bfloat16", 16, self.folder)
         self.assertGreater(counts["named"], 20)
@@ -280,6 +285,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         print("right runs", *right_runs(folder, range(5)), sep="\n  ", flush=True)
+        print("right runs, chained", *right_runs(folder, range(5), options=("--chained",)), sep="\n  ", flush=True)
         print("tf32", *tf32(folder, (64, 256, 1024, 4096, 16384)), sep="\n  ", flush=True)
         print("subtle", *subtle(folder), sep="\n  ", flush=True)
         for dtype in DTYPES:
