@@ -44,11 +44,11 @@ std::vector<std::int64_t> index_of(std::size_t element, std::span<const std::int
   return index;
 }
 
-/// Whether the extents that a declaration fixes are these.
+/// Whether the extents that a declaration fixes are these. A negative one fixes nothing.
 bool agrees(const runtime::Extents& extents, const TypeDecl* declared) {
   if (declared == nullptr || !declared->ranked) return true;
   return std::ranges::equal(extents, declared->dims, [](std::int64_t extent, const DimDecl& dim) {
-    return !dim.has_extent || dim.extent == extent;
+    return !dim.has_extent || dim.extent < 0 || dim.extent == extent;
   });
 }
 
@@ -206,11 +206,14 @@ class Walk {
     } else if (expected.is_random) {
       return std::nullopt;  // what the engine drew is not known
     } else {
-      std::vector<NodeId>& chain = unrecorded_[value];
-      chain = before;
-      chain.push_back(node);
+      // Of a constant there is nothing to record.
+      if (!reference_.reads(node).empty()) {
+        std::vector<NodeId>& chain = unrecorded_[value];
+        chain = before;
+        chain.push_back(node);
+      }
     }
-    known_[value] = estimate_of(value, expected, true, replicas_);
+    known_[value] = estimate_of(value, expected, {.replicas = replicas_});
     return std::nullopt;
   }
 
@@ -250,7 +253,7 @@ class Walk {
       // Signs of 8 roundings cancel by chance now and then; and values may not have been rounded before they were read.
       if (const auto test = test_again(suspect, before, false)) {
         result.test = *test;
-        result.test.verdict = Verdict::kExplained;
+        if (test->verdict == Verdict::kExplainedIf) result.test.verdict = Verdict::kExplained;
       } else if (const auto unrounded = test_again(suspect, before, true)) {
         result.test = *unrounded;
         result.condition = "wide-intermediates";
@@ -271,8 +274,8 @@ class Walk {
   /// engine had not rounded the values in half precision that it recorded. What takes more than the window is left
   /// open.
   std::optional<TensorTest> test_again(const Suspect& suspect, std::vector<NodeId> nodes, bool loosens) {
-    if (nodes.size() > kMostRetried || retried_ >= kMostRetries) return std::nullopt;
-    ++retried_;
+    if (nodes.size() > kMostRetried || retried_ >= kMostRetriedInAll) return std::nullopt;
+    retried_ += nodes.size() + 1;
     std::ranges::sort(nodes, {}, [&](NodeId node) { return positions_[node]; });
     NodeReference::Inputs loose;
     const auto inputs_of = [&](NodeId node) -> std::optional<NodeReference::Inputs> {
@@ -291,6 +294,8 @@ class Walk {
           inputs[value] = {HostValue(*std::move(tensor)), {}};
         } else if (!know(value) && known_.contains(value)) {
           inputs[value] = known_[value];
+        } else if (auto constant = constant_of(value)) {
+          inputs[value] = {*std::move(constant), {}};
         } else {
           return std::nullopt;
         }
@@ -307,7 +312,7 @@ class Walk {
         if (!given) return std::nullopt;
         for (std::size_t r = 0; r < names.size() && r < given->size(); ++r)
           if (names[r] != ValueId::kAbsent && !recorded_.has(names[r]))
-            loose[names[r]] = estimate_of(names[r], (*given)[r], true, kManyReplicas);
+            loose[names[r]] = estimate_of(names[r], (*given)[r], {.replicas = kManyReplicas, .loosens = loosens});
       }
       const auto inputs = inputs_of(suspect.node);
       if (!inputs) return std::nullopt;
@@ -317,6 +322,15 @@ class Walk {
     } catch (const runtime::RunFault&) {
       return std::nullopt;
     }
+  }
+
+  /// What a node without operands gives, after it was dropped.
+  std::optional<HostValue> constant_of(ValueId value) {
+    const Value& declared = model_.value(value);
+    if (declared.producer == NodeId::kNone || !reference_.reads(declared.producer).empty()) return std::nullopt;
+    auto given = reference_.expect(declared.producer, {}, {.only_values = true});
+    if (!given || declared.result_index >= given->size()) return std::nullopt;
+    return std::move((*given)[declared.result_index].value);
   }
 
   /// Keeps what makes a model of the node alone.
@@ -365,37 +379,53 @@ class Walk {
       if (is_half(names[r]) && expected[r].value.dtype() == DType::kFloat64)
         unrounded_.of_node[names[r]] = {expected[r].value, {}};
       if (computed && r < computed->size() && (*computed)[r].value.is_tensor())
-        unrounded_.along[names[r]] = estimate_of(names[r], (*computed)[r], false, kReplicas);
+        unrounded_.along[names[r]] = estimate_of(names[r], (*computed)[r], {.is_stored = false});
     }
   }
 
-  /// What later nodes read where the reference has to stand in for a record. Replicas get the noise of the node and,
-  /// if it `is_stored`, of rounding to its dtype, else to that in which engines compute.
-  Estimate estimate_of(ValueId value, Expected& expected, bool is_stored, int replicas) {
+  struct EstimateOptions {
+    bool is_stored = true;  ///< rounded to its dtype, else to that in which engines compute
+    int replicas = kReplicas;
+    bool loosens = false;  ///< an engine may not have rounded what a node, a Cast, gives in half precision
+  };
+
+  /// What later nodes read where the reference has to stand in for a record. Replicas get the noise of the node and of
+  /// rounding.
+  Estimate estimate_of(ValueId value, Expected& expected, const EstimateOptions& options) {
     Estimate estimate{expected.value, std::move(expected.replicas)};
     if (!expected.value.is_tensor() || !runtime::is_float(expected.value.dtype())) return estimate;
     const HostTensor& tensor = expected.value.tensor();
     const DType declared = dtypes_[value] == DType::kUndefined ? tensor.dtype() : dtypes_[value];
-    const DType dtype = is_stored ? declared : contract_.accumulates_in(declared);
+    const DType dtype = options.is_stored ? declared : contract_.accumulates_in(declared);
+    const FloatFormat format = float_format(dtype);
     HostTensor amounts(DType::kFloat64, tensor.extents(), memory_);
     const HostTensor wide = runtime::to_float64(tensor, memory_);
-    const bool rounds = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
+    const bool is_wide = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
+    const bool rounds = is_wide || (options.loosens && is_half(value));
     double most = 0;
+    bool may_overflow = false;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
+      const double x = wide.as<double>()[i];
       const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
-      const double stored = rounds || own > 0 ? ulp_of(float_format(dtype), wide.as<double>()[i]) / 2 : 0;
+      const double stored = rounds || own > 0 ? ulp_of(format, x) / 2 : 0;
       const double amount = own / 4 + stored;
       amounts.as_mutable<double>()[i] = std::isfinite(amount) ? amount : 0;
       most = std::max(most, amounts.as<double>()[i]);
+      may_overflow |= is_wide && std::isfinite(x) && std::fabs(x) > format.largest;
     }
     if (most == 0) return estimate;
-    if (estimate.replicas.empty()) estimate.replicas.assign(static_cast<std::size_t>(replicas), HostValue(tensor));
+    if (estimate.replicas.empty())
+      estimate.replicas.assign(static_cast<std::size_t>(options.replicas), HostValue(tensor));
     for (std::size_t k = 0; k < estimate.replicas.size(); ++k) {
       HostValue& replica = estimate.replicas[k];
       if (!replica.is_tensor() || replica.tensor().extents() != tensor.extents()) continue;
       HostTensor copy(DType::kFloat64, tensor.extents(), memory_);
       runtime::load(replica.tensor(), 0, copy.size(), copy.as_mutable<double>().data());
       shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), k, options_.seed));
+      // Stored, it is infinite; an engine that does not store it goes on with the number.
+      if (may_overflow && k % 2 == 0)
+        for (double& x : copy.as_mutable<double>())
+          if (std::fabs(x) > format.largest) x = std::copysign(HUGE_VAL, x);
       replica = HostValue(std::move(copy));
     }
     return estimate;
@@ -416,8 +446,8 @@ class Walk {
   Unrounded unrounded_{.dtypes = dtypes_};
   Comparison comparison_;
   bool has_bug_ = false;
-  IdVector<NodeId, std::size_t> positions_{model_.nodes.size(), 0};   ///< of the nodes of the main graph, as they run
-  static constexpr std::size_t kMostRetried = 64, kMostRetries = 64;  ///< nodes before a bug; bugs
+  IdVector<NodeId, std::size_t> positions_{model_.nodes.size(), 0};  ///< of the nodes of the main graph, as they run
+  static constexpr std::size_t kMostRetried = 64, kMostRetriedInAll = 4096;  ///< nodes before a bug; of all bugs
   std::size_t retried_ = 0;
 };
 

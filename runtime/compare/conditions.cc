@@ -59,7 +59,10 @@ class Search {
     const auto result = computed(inputs, options);
     if (!result) return std::nullopt;
     TensorTest found = test_result(reference_, model_, suspect_.node, inputs, *result, *suspect_.other, memory_, test);
-    if (found.verdict == Verdict::kBug || found.verdict == Verdict::kIllConditioned) return std::nullopt;
+    if (found.verdict == Verdict::kBug) return std::nullopt;
+    // A bound of a tenth of the values explains nothing, unless it is that of what the node may have read.
+    const bool is_noise = options.replicas == kManyReplicas;
+    if (found.verdict == Verdict::kIllConditioned) return is_noise ? std::optional(found) : std::nullopt;
     found.verdict = Verdict::kExplainedIf;
     return found;
   }
@@ -191,6 +194,9 @@ Estimate loosened(const HostTensor& tensor, DType dtype, ValueId value, runtime:
     HostTensor copy(DType::kFloat64, wide.extents(), memory);
     std::ranges::copy(wide.as<double>(), copy.as_mutable<double>().begin());
     shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(replica), 0x77));
+    // What was stored as infinite was any number beyond the largest.
+    for (double& x : copy.as_mutable<double>())
+      if (std::isinf(x)) x = std::copysign(float_format(dtype).largest * (2 + replica), x);
     estimate.replicas.emplace_back(std::move(copy));
   }
   return estimate;

@@ -83,7 +83,12 @@ HostValue as_declared(const HostValue& value, DType dtype, runtime::Memory& memo
 
 NodeReference::NodeReference(const Model& model, runtime::Memory& memory, const Contract& contract,
                              const IdVector<ValueId, DType>& dtypes)
-    : model_(model), memory_(memory), contract_(contract), dtypes_(dtypes), interpreter_(model, memory) {
+    : model_(model),
+      memory_(memory),
+      contract_(contract),
+      dtypes_(dtypes),
+      interpreter_(model, memory,
+                   {.observer = [this](NodeId node, std::span<HostValue> results) { shake_inner(node, results); }}) {
   const auto read = [&](NodeId user, ValueId value) {
     if (value == ValueId::kAbsent || model.value(value).graph != GraphId::kMain) return;
     while (user != NodeId::kNone && model.node(user).graph != GraphId::kMain)
@@ -164,6 +169,29 @@ double NodeReference::terms_of(NodeId node, const Inputs& inputs) {
   return longest;
 }
 
+double NodeReference::own_error(const Rounding& rounding, double steps, const FloatFormat& format,
+                                const FloatFormat& working, double value, double amplitude) const {
+  const double roundoff = roundoff_of(working);
+  const double underflow = kFurtherSteps * ulp_of(working, 0) / 2;  // of steps whose results are subnormal
+  switch (rounding.kind) {
+    case Rounding::Kind::kExact:
+    case Rounding::Kind::kSelects:
+    case Rounding::Kind::kRandom:
+      return 0;
+    case Rounding::Kind::kRounded:
+      return std::max(contract_.operation_ulps - 0.5, 0.0) * ulp_of(format, value);
+    case Rounding::Kind::kFunction: {
+      const Contract::FunctionError function = contract_.function(rounding.function);
+      return function.ulps * ulp_of(working, value) + function.absolute * roundoff;
+    }
+    case Rounding::Kind::kAccumulates:
+      return 2 * steps * roundoff * std::fabs(amplitude) + underflow;
+    case Rounding::Kind::kComposite:
+      return 2 * (steps + kFurtherSteps) * roundoff * std::max(std::fabs(amplitude), rounding.scale) + underflow;
+  }
+  return HUGE_VAL;
+}
+
 void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms,
                                    const ReferenceOptions& options, std::vector<Expected>& results) {
   const Rounding rounding = rounding_of(node);
@@ -183,37 +211,17 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
     const DType dtype = dtypes_[names[r]] == DType::kUndefined ? value.dtype() : dtypes_[names[r]];
     const FloatFormat format = float_format(dtype), working = float_format(working_dtype(dtype, options));
     const double roundoff = roundoff_of(working), steps = steps_of(terms, options.in_any_order);
-    const double underflow = kFurtherSteps * ulp_of(working, 0) / 2;  // of steps whose results are subnormal
     result.own = HostTensor(DType::kFloat64, value.extents(), memory_);
     double* const own = result.own.as_mutable<double>().data();
     const double* const y = wide.as<double>().data();
     HostTensor scale;
     if (r < amplitudes.size() && amplitudes[r].is_tensor() && amplitudes[r].tensor().extents() == value.extents())
       scale = runtime::to_float64(amplitudes[r].tensor(), memory_);
-    const Contract::FunctionError function = contract_.function(rounding.function);
     for (std::size_t i = 0; i < value.size(); ++i) {
-      switch (rounding.kind) {
-        case Rounding::Kind::kExact:
-        case Rounding::Kind::kSelects:
-        case Rounding::Kind::kRandom:
-          own[i] = 0;
-          break;
-        case Rounding::Kind::kRounded:
-          own[i] = std::max(contract_.operation_ulps - 0.5, 0.0) * ulp_of(format, y[i]);
-          break;
-        case Rounding::Kind::kFunction:
-          own[i] = function.ulps * ulp_of(working, y[i]) + function.absolute * roundoff;
-          break;
-        case Rounding::Kind::kAccumulates:
-          own[i] = scale.is_absent() ? HUGE_VAL : 2 * steps * roundoff * std::fabs(scale.as<double>()[i]) + underflow;
-          break;
-        case Rounding::Kind::kComposite: {
-          const double amplitude =
-              std::max(std::fabs(scale.is_absent() ? y[i] : scale.as<double>()[i]), rounding.scale);
-          own[i] = 2 * (steps + kFurtherSteps) * roundoff * amplitude + underflow;
-          break;
-        }
-      }
+      // A sum of unknown amplitude says nothing.
+      const bool is_unknown = sums && scale.is_absent();
+      const double amplitude = is_unknown ? HUGE_VAL : scale.is_absent() ? y[i] : scale.as<double>()[i];
+      own[i] = own_error(rounding, steps, format, working, y[i], amplitude);
     }
     const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
     // Elements that share a sum share its error: that of a variance, which cancellation enlarges, or of small terms
@@ -224,7 +232,14 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
     // Sums to nearest err in both directions; what all elements share is that constants of the operator, a divisor and
     // a factor, are rounded.
     if (options.accumulates_in) result.systematic = 2 * roundoff;
-    if (rounding.kind == Rounding::Kind::kFunction) result.systematic = 2 * (function.ulps + 1) * roundoff;
+    if (rounding.kind == Rounding::Kind::kFunction) {
+      const Contract::FunctionError function = contract_.function(rounding.function);
+      double squares = 0;
+      for (std::size_t i = 0; i < value.size(); ++i) squares += std::isfinite(y[i]) ? y[i] * y[i] : 0;
+      const double size = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(value.size(), 1)));
+      // Absolute errors are a large part of small values.
+      result.systematic = (2 * (function.ulps + 1) + (size > 0 ? function.absolute / size : 0)) * roundoff;
+    }
   }
 }
 
@@ -253,9 +268,19 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
   const auto run = [&](const auto& use) {
     for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
       hold(node, inputs, form);
+      inner_ = {.seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(form.replica), 0x1b),
+                .steps = form.steps,
+                .stretch = form.stretch,
+                .dtype = form.dtype};
       const auto replica = interpreter_.evaluate(node);
+      inner_.reset();
       for (std::size_t r = 0; r < results.size(); ++r) {
-        if (centres[r].is_absent()) continue;
+        if (centres[r].is_absent()) {
+          // Sequences and the like: nothing to compare, and later nodes take tensors from them.
+          if (options.keeps_replicas && form.stretch == 1 && replica && r < replica->size())
+            results[r].replicas.push_back((*replica)[r]);
+          continue;
+        }
         const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
                               (*replica)[r].tensor().extents() == centres[r].extents();
         results[r].is_chosen |= !is_there;
@@ -278,6 +303,37 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
   for (Expected& result : results)
     if (!result.spread.is_absent())
       for (double& x : result.spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
+}
+
+void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
+  if (!inner_) return;
+  const Rounding rounding = rounding_of(node);
+  const std::span<const ValueId> names = model_.results(model_.node(node));
+  for (std::size_t r = 0; r < results.size() && r < names.size(); ++r) {
+    // What is moved is not stored anew.
+    if (rounding.kind <= Rounding::Kind::kExact || !is_float_tensor(results[r])) continue;
+    const HostTensor& tensor = results[r].tensor();
+    const DType known = names[r] == ValueId::kAbsent ? DType::kUndefined : dtypes_[names[r]];
+    const DType dtype = runtime::is_float(known) ? known : inner_->dtype;
+    const FloatFormat format = float_format(dtype), working = float_format(contract_.accumulates_in(dtype));
+    HostTensor wide = runtime::to_float64(tensor, memory_);
+    const std::span<const double> y = wide.as<double>();
+    double squares = 0;
+    for (const double x : y) squares += std::isfinite(x) ? x * x : 0;
+    // Sums of terms of both signs are about as large as the root of their number, and errors, too.
+    const double size = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(y.size(), 1)));
+    HostTensor amounts(DType::kFloat64, wide.extents(), memory_);
+    const double roundings = tensor.dtype() == DType::kFloat64 ? 1 : 2;  // its own and the other engine's
+    std::ranges::transform(y, amounts.as_mutable<double>().begin(), [&](double x) {
+      const double own = own_error(rounding, inner_->steps, format, working, x, std::max(std::fabs(x), size));
+      const double amount = inner_->stretch * (own / 4 + roundings * ulp_of(format, x) / 2);
+      return std::isfinite(amount) ? amount : 0;
+    });
+    HostTensor copy(DType::kFloat64, wide.extents(), memory_);
+    std::ranges::copy(y, copy.as_mutable<double>().begin());
+    shake(copy, amounts, mixed(inner_->seed, ++inner_->calls, static_cast<std::uint64_t>(node)));
+    results[r] = as_declared(HostValue(std::move(copy)), tensor.dtype(), memory_);
+  }
 }
 
 double NodeReference::relative_shake(const Rounding& rounding, double terms, DType dtype,
@@ -324,6 +380,8 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
     if (results.empty() || results.front().is_random || options.only_values) return results;
     const double terms = terms_of(node, inputs);
     set_own_errors(node, inputs, form.is_wide, terms, options, results);
+    form.steps = steps_of(terms, options.in_any_order);
+    if (dtype != DType::kUndefined) form.dtype = dtype;
     form.shaken = relative_shake(rounding, terms, working_dtype(dtype, options), options);
     if (is_noisy || form.shaken > 0) set_spread(node, inputs, form, options, results);
     return results;

@@ -8,6 +8,7 @@
 
 #include "base/id_vector.h"
 #include "runtime/compare/contract.h"
+#include "runtime/compare/floats.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/interpreter.h"
 
@@ -72,11 +73,13 @@ class NodeReference {
   using Results = std::vector<runtime::HostValue>;
   /// The operands of a node as they are held for a computation.
   struct Form {
-    bool is_wide = true;        ///< floats in float64, where float32 and narrower ones are declared
-    bool is_magnitude = false;  ///< absolute values
-    int replica = -1;           ///< which; -1: none
-    double shaken = 0;          ///< relative change of each element
-    double stretch = 1;         ///< of what parts replicas from their values
+    bool is_wide = true;            ///< floats in float64, where float32 and narrower ones are declared
+    bool is_magnitude = false;      ///< absolute values
+    int replica = -1;               ///< which; -1: none
+    double shaken = 0;              ///< relative change of each element
+    double stretch = 1;             ///< of what parts replicas from their values
+    double steps = 1;               ///< of sums in the bodies of the node
+    DType dtype = DType::kFloat32;  ///< of values in them whose dtype is not known
   };
 
   Result<std::vector<Expected>> expect_held(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
@@ -90,6 +93,17 @@ class NodeReference {
   void set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
                   std::vector<Expected>& results);
   DType working_dtype(DType dtype, const ReferenceOptions& options) const;
+  /// The bound of an element's error in steps of this size, but for storing it.
+  double own_error(const runtime::Rounding& rounding, double steps, const FloatFormat& format,
+                   const FloatFormat& working, double value, double amplitude) const;
+
+  /// While replicas are computed: what nodes in the bodies of one round by.
+  struct InnerNoise {
+    std::uint64_t seed = 0, calls = 0;
+    double steps = 1, stretch = 1;
+    DType dtype = DType::kFloat32;  ///< of values whose dtype is not known
+  };
+  void shake_inner(NodeId node, std::span<runtime::HostValue> results);
 
   const Model& model_;
   runtime::Memory& memory_;
@@ -98,6 +112,7 @@ class NodeReference {
   runtime::Interpreter interpreter_;
   std::map<NodeId, std::vector<ValueId>> reads_;
   std::vector<ValueId> nothing_;
+  std::optional<InnerNoise> inner_;
 };
 
 }  // namespace tensorlint::compare

@@ -15,8 +15,9 @@
 
 namespace tensorlint::runtime {
 
-/// Called after each node with what it gave; an absent value where the node leaves a result out.
-using NodeObserver = std::function<void(NodeId node, std::span<const HostValue> results)>;
+/// Called after each node with what it gave, which it may change before others read it; an absent value where the node
+/// leaves a result out. Of a node that is computed by itself, after each in its bodies.
+using NodeObserver = std::function<void(NodeId node, std::span<HostValue> results)>;
 
 struct InterpreterOptions {
   std::uint64_t seed = 0;  ///< of random operators without a seed of their own

@@ -180,9 +180,10 @@ void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops) {
   Timing& timing = timings_[node.op];
   ++timing.calls;
   if (const ConstantCache::Results kept = kept_results(id)) {
-    if (options_.observer) options_.observer(id, *kept);
+    std::vector<HostValue> results(kept->begin(), kept->end());
+    if (options_.observer) options_.observer(id, results);
     for (std::size_t r = 0; r < names.size(); ++r)
-      if (names[r] != ValueId::kAbsent) slot(names[r]) = (*kept)[r];
+      if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
     return;
   }
   const auto start = std::chrono::steady_clock::now();

@@ -323,6 +323,113 @@ class CompareTest(unittest.TestCase):
             self.assertIn(f"`y` is recorded as [{', '.join(map(str, shape))}], and its node `which` gives [1, ", result.stderr)
         self.assertIn("float32, and int64 in the model", self.compare(recorded_as(np.full((1, 50), 777, np.float32)), model=model).stderr)
 
+    def test_absolute_errors_of_functions_show_as_a_slope_of_small_values_alone(self) -> None:
+        """A sigmoid by way of tanh has steps of 2^-25 near 0, a large part of results that are all small: cut off to them, all are too small."""
+        model = self.folder / "small.onnxtxt"
+        model.write_text('<ir_version: 10, opset_import: ["": 21]>\ng (float[400] x) => (float[400] y) {\n  [small] y = Sigmoid (x)\n}\n')
+        x = np.linspace(-16.2, -15, 400, dtype=np.float32)
+        right = 1 / (1 + np.exp(-x.astype(np.float64)))
+        out = self.folder / "small"
+        out.mkdir()
+        write_npz(out / "values.npz", {"x": x, "y": (np.floor(right * 2.0**25) / 2.0**25).astype(np.float32)})
+        self.assertEqual(self.report(out, model=model)["verdict"], "ill-conditioned")
+        write_npz(out / "values.npz", {"x": x, "y": np.zeros(400, np.float32)})
+        self.assertEqual(self.report(out, model=model)["verdict"], "bug")
+
+    def test_bodies_have_the_errors_of_their_nodes(self) -> None:
+        """A sigmoid in a branch is off by as much as one outside: what is below that may be 0."""
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (bool branch, float[64] x) => (float[64] y) {
+          [either] y = If (branch) <then_branch = gate () => (float[64] t) { s = Sigmoid (x)  t = Mul (s, x) }, else_branch = same () => (float[64] e) { e = Identity (x) }>
+        }
+        """
+        model = self.folder / "branch.onnxtxt"
+        model.write_text(text)
+        x = np.linspace(-30, 3, 64, dtype=np.float32)
+        sigmoid = 1 / (1 + np.exp(-x.astype(np.float64)))
+        out = self.folder / "branch"
+        out.mkdir()
+
+        def verdict(values: np.ndarray, taken: bool = True) -> str:
+            write_npz(out / "values.npz", {"branch": np.array(taken), "x": x, "y": values.astype(np.float32)})
+            return self.report(out, model=model)["verdict"]
+
+        self.assertNotEqual(verdict(x * np.where(sigmoid < 2.0**-24, 0, sigmoid)), "bug")
+        self.assertEqual(verdict(x * np.where(sigmoid < 2.0**-12, 0, sigmoid)), "bug")
+        self.assertEqual(verdict(x * sigmoid * (1 + 2.0**-10)), "bug")
+        self.assertEqual(verdict(x, False), "identical")
+
+    def verdicts_of(self, text: str, values: dict[str, np.ndarray], *arguments: str) -> dict[str, tuple[str, str | None]]:
+        model = self.folder / "net.onnxtxt"
+        model.write_text(f'<ir_version: 10, opset_import: ["": 22]>\ng {text}')
+        out = self.folder / "values"
+        out.mkdir(exist_ok=True)
+        write_npz(out / "values.npz", values)
+        return {each["node"]: (each["verdict"], each["condition"]) for each in self.report(out, *arguments, model=model)["nodes"]}
+
+    def test_values_that_are_not_recorded_may_overflow_their_dtype(self) -> None:
+        text = "(float[3] x) => (float[3] y) {\n  [exp] e = Exp (x)\n  [log] y = Log (e)\n}\n"
+        x = np.array([1, 90, 100], np.float32)
+        for y, is_bug in (([1, np.inf, np.inf], False), ([1, 90, 100], False), ([1.5, np.inf, np.inf], True), ([np.inf, np.inf, np.inf], True)):
+            with self.subTest(y=y):
+                self.assertEqual(self.verdicts_of(text, {"x": x, "y": np.array(y, np.float32)})["log"][0] == "bug", is_bug)
+
+    def test_noise_passes_through_sequences(self) -> None:
+        text = "(float[100] x) => (float[200] y) {\n  [exp] e = Exp (x)\n  [pack] s = SequenceConstruct (e, e)\n  [unpack] y = ConcatFromSequence <axis = 0> (s)\n}\n"
+        x = np.linspace(-3, 3, 100, dtype=np.float32)
+        right = np.tile(np.exp(x.astype(np.float64)).astype(np.float32), 2)
+        above = np.nextafter(right, np.float32(np.inf), dtype=np.float32)
+        self.assertEqual(self.verdicts_of(text, {"x": x, "y": np.where(np.arange(200) % 3 == 0, above, right)})["unpack"][0], "explained")
+        self.assertEqual(self.verdicts_of(text, {"x": x, "y": right * np.float32(1.001)})["unpack"][0], "bug")
+
+    def test_values_stay_unrounded_along_many_nodes(self) -> None:
+        """More nodes than are computed again with many replicas at most, between constants that nobody records."""
+        count = 80
+        factors = np.random.default_rng(1).uniform(0.9, 1.1, count).astype(np.float16)
+        lines = "".join(f"  [c{i}] h{i} = Constant <value = float16 {{{int(bits)}}}> ()\n  [m{i}] v{i + 1} = Mul (v{i}, h{i})\n" for i, bits in enumerate(factors.view(np.uint16)))
+        text = f"(float16[50] v0) => (float16[50] v{count}) {{\n{lines}}}\n"
+        current = np.random.default_rng(0).standard_normal(50).astype(np.float16).astype(np.float64)
+        values = {"v0": current.astype(np.float16)}
+        for i, factor in enumerate(factors):
+            current = current * float(factor)
+            values[f"v{i + 1}"] = current.astype(np.float16)
+        verdicts = self.verdicts_of(text, values)
+        self.assertEqual([node for node, (verdict, _) in verdicts.items() if verdict == "bug"], [])
+        self.assertIn(("explained-if", "wide-intermediates"), verdicts.values())
+        self.assertEqual(self.verdicts_of(text, values | {"v40": values["v40"] * np.float16(1.01)})["m39"][0], "bug")
+
+    def test_what_cancels_unrounded_values_says_nothing(self) -> None:
+        """Some values are read as they are stored, and some as they were computed: of what is left of 4096 both say nothing."""
+        text = """(float16[64] x) => (float16[64] a) <float three = {3}, float factor = {1.1}, float large = {4096}, float less = {4094}> {
+          [h3] t = Cast <to = 10> (three)
+          [hf] f = Cast <to = 10> (factor)
+          [hl] l = Cast <to = 10> (large)
+          [hm] m = Cast <to = 10> (less)
+          [stored] p = Mul (x, t)
+          [kept] q = Mul (p, f)
+          [plus] c = Add (q, l)
+          [minus] a = Sub (c, m)
+        }
+        """
+        x = np.random.default_rng(0).uniform(-1, 1, 64).astype(np.float16)
+        p = x * np.float16(3)
+        q = p.astype(np.float64) * float(np.float16(1.1))
+        constants = {"t": np.array(3, np.float16), "f": np.array(1.1, np.float16), "l": np.array(4096, np.float16), "m": np.array(4094, np.float16)}
+        values = {"x": x, "p": p, "q": q.astype(np.float16), "c": (q + 4096).astype(np.float16), "a": (q + 2).astype(np.float16), **constants}
+        verdicts = self.verdicts_of(text, values)
+        self.assertEqual(verdicts["minus"], ("ill-conditioned", "wide-intermediates"))
+        self.assertNotIn("bug", [verdict for verdict, _ in verdicts.values()])
+        self.assertEqual(self.verdicts_of(text, values | {"a": (q + 30).astype(np.float16)})["minus"][0], "bug")
+
+    def test_negative_extents_fix_nothing(self) -> None:
+        model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\ng (float[n, 3] x) => (float[n, 3] y) { y = Relu (x) }')
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+        onnx.save(model, self.folder / "negative.onnx")
+        out = self.folder / "negative"
+        out.mkdir()
+        write_npz(out / "values.npz", {"x": np.ones((2, 3), np.float32), "y": np.ones((2, 3), np.float32)})
+        self.assertEqual(self.report(out, model=self.folder / "negative.onnx")["verdict"], "identical")
+
     def test_random_nodes_are_not_compared_and_later_ones_read_what_was_drawn(self) -> None:
         text = """<ir_version: 10, opset_import: ["": 21]>
         g (float[8, 64] x, bool training, bool branch) => (float[8, 64] y) <float ratio = {0.4}> {
