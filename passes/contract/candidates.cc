@@ -131,12 +131,16 @@ class NodeExtents {
   void read_all(NodeId id) {
     read(id);
     const Model& model = prober_.analysis().model();
+    NodeId last = NodeId::kNone;
     for (const ValueId operand : model.operands(model.node(id))) {
+      if (lists_.size() >= kMaxLists) return;
+      prober_.analysis().facts().meter().charge(1);
       const NodeId producer = producer_of(operand);
       if (producer == NodeId::kNone || region_kind(model, model.op(model.node(producer))) != RegionKind::kIf) continue;
       const std::span<const ValueId> operands = model.operands(model.node(producer));
       const NodeId compared = operands.empty() ? NodeId::kNone : producer_of(operands.front());
-      if (compared != NodeId::kNone) read(compared);
+      if (compared != NodeId::kNone && compared != last) read(compared);
+      last = compared;
     }
   }
 
@@ -150,6 +154,8 @@ class NodeExtents {
     const Model& model = analysis.model();
     const Node& node = model.node(id);
     for (const ValueId operand : model.operands(node)) {
+      if (lists_.size() >= kMaxLists) return;
+      facts.meter().charge(1);
       if (operand == ValueId::kAbsent) continue;
       const Fact& fact = analysis.fact(operand);
       if (fact.kind != ValueKind::kTensor) continue;
@@ -240,6 +246,7 @@ class NodeExtents {
     const std::vector<std::size_t> extents = extents_of(dim);
     if (extents.size() < 2 || !value || *value < 1) return;
     for (const std::size_t large : extents) {
+      if (fits_ >= kMaxFits || found_.size() >= kMaxCandidates) return;
       Sizes sizes = sizes_;
       for (const std::size_t extent : extents) sizes[extent] = extent == large ? kEnough : 1;
       for (const std::size_t extent : extents)

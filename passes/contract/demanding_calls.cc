@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -68,9 +70,11 @@ class DemandingCalls {
     const std::span<const ValueId> results =
         model_.results(node).first(std::min<std::size_t>(node.result_count, kMaxResults));
     const ShapeId first = results.empty() ? ShapeId::kUnranked : shape_of(results.front());
+    asked_.clear();
     return std::ranges::any_of(model_.operands(node), [&](ValueId operand) {
       const ShapeId shape = shape_of(operand);
-      return is_open(shape) && shape != first && !keeps(results, shape);
+      return is_open(shape) && shape != first && !facts_.meter().is_spent() && asked_.insert(shape).second &&
+             !keeps(results, shape);
     });
   }
 
@@ -95,6 +99,7 @@ class DemandingCalls {
   /// Each open extent of the shape is one of a result as often, or an element.
   bool keeps(std::span<const ValueId> results, ShapeId shape) const {
     const std::span<const Dim> dims = facts_.dims_of(shape);
+    facts_.meter().charge(dims.size() * dims.size() * results.size() / 4);
     return std::ranges::all_of(dims, [&](Dim dim) {
       return !is_open(dim) || std::ranges::any_of(results, [&](ValueId result) {
         return has(result, dim, std::ranges::count(dims, dim));
@@ -115,6 +120,7 @@ class DemandingCalls {
   const Model& model_;
   const FactStore& facts_;
   std::vector<Known> open_;                 // by shape
+  std::set<ShapeId> asked_;                 // of one node: its operands may be many, and of few shapes
   std::unordered_set<std::uint64_t> seen_;  // hashes of calls
 };
 
@@ -128,7 +134,13 @@ bool fails_alone(const Prober& prober, NodeId id, const Sizes& sizes) {
   FactStore& facts = analysis.facts();
   const dataflow::Analysis::NodeApplication found(analysis, id);
   std::vector<FactId> operands(found->operands.begin(), found->operands.end());
-  for (FactId& operand : operands) operand = with_sizes(prober, facts, operand, sizes);
+  // A call may have thousands of operands, and few facts.
+  std::unordered_map<FactId, FactId> sized;
+  for (FactId& operand : operands) {
+    const auto [at, is_new] = sized.try_emplace(operand, FactId::kTop);
+    if (is_new) at->second = with_sizes(prober, facts, operand, sizes);
+    operand = at->second;
+  }
   Application call = *found;
   call.operands = operands;
   call.results = {};

@@ -65,10 +65,17 @@ bool Prober::has_declared_range(ValueId input) const {
 }
 
 std::optional<std::int64_t> Prober::evaluate(Dim dim, const Sizes& sizes) const {
-  return analysis_.facts().dims().evaluate(dim, [&](Dim symbol) -> std::optional<std::int64_t> {
+  Meter& meter = analysis_.facts().meter();
+  if (meter.is_spent()) return std::nullopt;
+  std::uint64_t looked_up = 1;
+  const auto value = analysis_.facts().dims().evaluate(dim, [&](Dim symbol) -> std::optional<std::int64_t> {
     const auto extent = extent_of(symbol);
+    ++looked_up;
     return extent ? std::optional(sizes[*extent]) : std::nullopt;
   });
+  constexpr std::uint64_t kExtentsPerStep = 16;
+  meter.charge(looked_up * (1 + extents_.size() / kExtentsPerStep));
+  return value;
 }
 
 std::size_t Prober::probes_left() const {

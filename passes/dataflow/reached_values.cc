@@ -16,8 +16,8 @@ namespace tensorlint::dataflow {
 namespace {
 
 constexpr int kLongestChain = 64;
-/// Elements of a constant that are looked at: 32 MiB of int64.
-constexpr std::size_t kMaxElements = std::size_t{4} << 20;
+/// Elements of a constant that are looked at: 4 MiB of int64.
+constexpr std::size_t kMaxElements = std::size_t{1} << 19;
 /// Operands of one function that are read.
 constexpr std::size_t kMaxOperands = 16;
 /// Of the meter, to evaluate one part.
@@ -74,9 +74,17 @@ bool has_declared_range(const Fact& fact) {
 /// Elements of an integer constant of the main graph, however many there are.
 std::optional<std::vector<std::int64_t>> constant_elements(const Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  const auto elements = [&](const Tensor& tensor) {
+  const auto elements = [&](const Tensor& tensor) -> std::optional<std::vector<std::int64_t>> {
+    // Weights are read here: the vector goes, the pages of the file stay.
+    constexpr std::uint64_t kBytesPerElement = 16;
+    Meter& meter = analysis.facts().meter();
+    const std::uint64_t count = tensor.element_count().value_or(kMaxElements + 1);
+    if (count > kMaxElements || meter.most_memory() + kBytesPerElement * count > meter.memory_allowed() / 2)
+      return std::nullopt;
     auto integers = tensor.integers(kMaxElements);
-    if (integers) analysis.facts().meter().charge(integers->size());
+    if (!integers) return std::nullopt;
+    meter.charge(integers->size());
+    meter.keep(kBytesPerElement * integers->size());
     return integers;
   };
   if (analysis.facts().meter().is_spent()) return std::nullopt;
@@ -160,6 +168,7 @@ bool varies(const Analysis& analysis, ValueId value, int& steps) {
   constexpr double kMask = 1e3;
   bool any = false;
   for (std::size_t i = 0; i < call.operand_count(); ++i) {
+    if (steps < 0) return false;
     if (!call.has(i)) continue;
     const Range& range = call.fact(i).range;
     if (varies(analysis, call.operand(i), steps)) {
@@ -174,8 +183,12 @@ bool varies(const Analysis& analysis, ValueId value, int& steps) {
 }
 
 bool varies(const Analysis& analysis, ValueId value) {
-  int steps = 256;
-  return varies(analysis, value, steps);
+  constexpr int kMaxSteps = 256, kStepsPerValue = 8;
+  int steps = kMaxSteps;
+  const bool found = !analysis.facts().meter().is_spent() && varies(analysis, value, steps);
+  analysis.facts().meter().charge(static_cast<std::uint64_t>(kStepsPerValue) *
+                                  static_cast<std::uint64_t>(kMaxSteps - std::max(steps, 0)));
+  return found;
 }
 
 /// Every residue of the modulus is one of the value's, for some input.
@@ -440,6 +453,7 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
 
 void Element::collect_sources(ValueId value, std::set<ValueId>& sources) const {
   constexpr std::size_t kMaxValues = 256;
+  constexpr std::uint64_t kStepsPerSource = 4;
   std::vector<ValueId> pending{value};
   std::set<ValueId> seen;
   while (!pending.empty() && seen.size() < kMaxValues) {
@@ -449,8 +463,10 @@ void Element::collect_sources(ValueId value, std::set<ValueId>& sources) const {
     if (is_main_input(analysis_, at)) sources.insert(at);
     const NodeId producer = analysis_.model().value(at).producer;
     if (producer == NodeId::kNone) continue;
-    for (const ValueId operand : analysis_.model().operands(analysis_.model().node(producer)))
-      pending.push_back(operand);
+    const auto operands = analysis_.model().operands(analysis_.model().node(producer));
+    analysis_.facts().meter().charge(kStepsPerSource * (1 + operands.size()));
+    if (analysis_.facts().meter().is_spent()) break;
+    for (const ValueId operand : operands) pending.push_back(operand);
   }
   // What is computed from too much shares something with everything.
   if (!pending.empty())

@@ -232,6 +232,59 @@ class RulesWorkTest(unittest.TestCase):
         weights = (numpy_helper.from_array(np.ones([4, 4], np.float32), "w"),)
         self.check(model(nodes, [value("p", ["N", 4])], [untyped("o")], initializers=weights, opset=17))
 
+    def test_indices_computed_from_thousands_of_operands(self) -> None:
+        nodes = [make_node("Sum", ["x", *["w"] * 16_000], ["s"])]
+        nodes += [make_node("ArgMax", ["s"], [f"a{i}"], axis=0, keepdims=0) for i in range(30)]
+        nodes += [make_node("Add", ["a0" if i == 0 else f"b{i}", f"a{i + 1}"], [f"b{i + 1}"]) for i in range(29)]
+        gathered = names("g", 1500)
+        nodes += [make_node("Gather", ["d", "b29"], [name]) for name in gathered]
+        weights = (numpy_helper.from_array(np.zeros([4], np.float32), "w"),)
+        self.check(model(nodes, [value("x", [4]), value("d", [5])], [untyped(gathered[0])], initializers=weights, opset=17))
+
+    def test_one_call_of_thousands_of_operands_with_open_extents(self) -> None:
+        formal = ["z", *names("p", 10_600)]
+        body = [make_node("Relu", ["z" if i < 63 else formal[1]], [f"o{i}"]) for i in range(64)]
+        called = make_function("f", "F", formal, [f"o{i}" for i in range(64)], body, [make_opsetid("", 18)])
+        call = make_node("F", ["q", *["p"] * (len(formal) - 1)], [f"r{i}" for i in range(64)], domain="f")
+        shapes = [value("q", [f"a{i}" for i in range(64)]), value("p", [f"b{i}" for i in range(64)])]
+        self.check(model([call], shapes, [untyped(f"r{i}") for i in range(64)], functions=(called,)))
+
+    @staticmethod
+    def sum_of_products(times: int, ones: int) -> tuple[list[NodeProto], list, tuple]:
+        """Nodes whose `p` is [S, ..., 1, ...]: S is the sum of 16 products of 4 names."""
+        nodes = [make_node("Reshape", [f"x{i}", "m"], [f"y{i}"]) for i in range(16)]
+        nodes += [make_node("Concat", [f"y{i}" for i in range(16)], ["c"], axis=0), make_node("Shape", ["c"], ["s"])]
+        nodes.append(make_node("Concat", ["s"] * times + ["o"] * (ones > 0), ["h"], axis=0))
+        nodes.append(make_node("Expand", ["one", "h"], ["p"]))
+        inputs = [value(f"x{i}", [f"{name}{i}" for name in "abcd"]) for i in range(16)]
+        constants: dict[str, np.ndarray] = {"m": np.array([-1], np.int64), "one": np.array(1, np.float32), "o": np.ones(max(ones, 1), np.int64)}
+        return nodes, inputs, tuple(numpy_helper.from_array(array, name) for name, array in constants.items())
+
+    def test_sizes_of_an_extent_that_is_a_sum_of_products(self) -> None:
+        nodes, inputs, constants = self.sum_of_products(1, 11)
+        nodes.append(make_node("Sum", ["u"] * 4 + ["p"] * 4, ["z"]))
+        inputs.append(value("u", [7, *[1] * 11]))
+        self.check(model(nodes, inputs, [untyped("z")], initializers=constants))
+
+    def test_sizes_of_thousands_of_operands(self) -> None:
+        nodes, inputs, constants = self.sum_of_products(64, 0)
+        nodes += [make_node("Relu", ["x0"], [f"r{i}"]) for i in range(550)]
+        nodes.append(make_node("Concat", ["p"] * 20_000, ["z"], axis=63))
+        self.check(model(nodes, inputs, [untyped("z")], initializers=constants))
+
+    def test_operands_of_what_an_if_compares(self) -> None:
+        then, other = (make_graph([make_node(name, ["x"], [result])], name, [], [untyped(result)]) for name, result in (("Relu", "o"), ("Neg", "q")))
+        nodes = [make_node("Bar", ["x"] * 12_000, ["c"], domain="f"), make_node("If", ["c"], ["v"], then_branch=then, else_branch=other),
+                 make_node("Concat", ["u", *["v"] * 12_000], ["z"], axis=0)]
+        ones = (numpy_helper.from_array(np.ones([1, 7], np.float32), "u"),)
+        self.check(model(nodes, [value("x", ["A", "B"])], [untyped("z")], initializers=ones))
+
+    def test_index_constants_of_many_elements(self) -> None:
+        indices = tuple(numpy_helper.from_array(np.zeros([1 << 22], np.int64), f"c{i}") for i in range(3))
+        nodes = [make_node("Gather", ["d", f"c{i}"], [f"g{i}"]) for i in range(3)]
+        report = self.check(model(nodes, [value("d", [5])], [untyped("g0")], initializers=indices), seconds=1)
+        self.assertLess(report["inputs"][0]["peak_rss_bytes"], 64 << 20)
+
     def test_one_index_of_many_gathers(self) -> None:
         numbers = tuple(numpy_helper.from_array(np.array([3 * i - 4], np.int64), f"c{i}") for i in range(7))
         nodes = [make_node("Concat", [f"f{i}", *(f"c{k}" for k in range(7))], [f"q{i}"], axis=0) for i in range(3)]

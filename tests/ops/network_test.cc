@@ -333,6 +333,21 @@ TEST(Normalization, Broken) {
   };
   EXPECT_EQ(batch("float32[1, 3, 8]", "float32[2]"), Labels{"normalization_parameter"});
   EXPECT_EQ(batch("float32[1, 3, 8]", "float32[3, 1]"), Labels{"normalization_parameter"});
+  const auto of_variances = [](int opset, std::vector<double> variances, std::uint32_t results) {
+    return Op("BatchNormalization", opset)
+        .in("float32[N, 3]")
+        .in("float32[3]")
+        .in("float32[3]")
+        .in("float32[3]")
+        .floats(std::move(variances), "float32[3]")
+        .with("training_mode", results == 3 ? 1 : 0)
+        .results(results)
+        .infer()
+        .failures;
+  };
+  EXPECT_EQ(of_variances(15, {1, 0.5, -0.5}, 1), Labels{"normalization_variance"});
+  EXPECT_EQ(of_variances(14, {1, 0.5, -1e-6}, 1), Labels{});  // epsilon makes up for it
+  EXPECT_EQ(of_variances(15, {1, 0.5, -0.5}, 3), Labels{});   // mixed with another one
   EXPECT_EQ(Op("BatchNormalization", 15)
                 .in("float32[1, 3]")
                 .in("float32[3]")

@@ -31,9 +31,8 @@ class QuotientAlwaysZero : public Rule {
         above.taint().has(Aspect::kValue) || below.taint().has(Aspect::kValue))
       return;
     const Operand counted = source(above, call);
-    if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call) ||
-        one_float_outputs(call.analysis()).empty() || !becomes_float(call))
-      return;
+    if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call) || !becomes_float(call)) return;
+    if (check_share(call, counted, out) || one_float_outputs(call.analysis()).empty()) return;
     if (const Operand sum = summed(below, call); sum.present() && sum.value() == counted.value()) {
       const std::string name = counted.name();
       out.report(call.id(),
@@ -54,6 +53,52 @@ class QuotientAlwaysZero : public Rule {
 
  private:
   static constexpr int kMaxSteps = 8;
+
+  /// Numbers from 0 to below the divisor. Those up to the divisor may be a mask of 0 and 255.
+  static bool check_share(const NodeCall& call, const Operand& counted, Reporter& out) {
+    if (is_index(call, counted) || !call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers()))
+      return false;
+    const Operand above = call.operand(0), below = call.operand(1);
+    const Range &range = above.fact().range, &divisor = below.fact().range;
+    const std::string name = above.name();
+    if (divisor.lo == divisor.hi && divisor.lo >= 2 && range.lo >= 0 && range.hi < divisor.lo && range.lo < range.hi) {
+      out.report(call.id(), fmt::format("integer division of {}, which is in {}, by {} is always 0", name,
+                                        range.to_text(), bound_text(divisor.lo)))
+          .origin(above, Aspect::kValue)
+          .fix(fmt::format("cast {} to a floating-point dtype first", name));
+      return true;
+    }
+    const Operand sum = summed(above, call);
+    if (!sum.present() || sum.fact().range.lo < 0 || sum.fact().range.hi > 1 || !is_extent(call, below)) return false;
+    out.report(call.id(), fmt::format("integer division of {}, a sum of zeros and ones, by how many there are is 0, "
+                                      "unless all are 1",
+                                      name))
+        .note_at(call.model().value(source(above, call).value()).producer, "summed here")
+        .fix(fmt::format("cast {} to a floating-point dtype first", name));
+    return true;
+  }
+
+  /// Places in an axis of extent 1 are divided in vain where models are traced.
+  static bool is_index(const NodeCall& call, const Operand& counted) {
+    const NodeId node = call.model().value(counted.value()).producer;
+    if (node == NodeId::kNone) return false;
+    const NodeCall made(call.analysis(), node);
+    const ops::Opcode opcode = opcode_of(made.entry());
+    return opcode == ops::Opcode::kRange || opcode == ops::Opcode::kTopK || opcode == ops::Opcode::kArgExtreme ||
+           opcode == ops::Opcode::kShape || opcode == ops::Opcode::kCumSum || opcode == ops::Opcode::kConstant ||
+           call.model().value(counted.value()).initializer != nullptr;
+  }
+
+  /// An extent, or the number of elements.
+  static bool is_extent(const NodeCall& call, const Operand& value) {
+    const NodeId node = call.model().value(source(value, call).value()).producer;
+    if (node == NodeId::kNone) return false;
+    const NodeCall made(call.analysis(), node);
+    const NodeId shape = made.is(ops::Opcode::kGather) && made.operand(0).present()
+                             ? call.model().value(made.operand(0).value()).producer
+                             : node;
+    return shape != NodeId::kNone && NodeCall(call.analysis(), shape).is(ops::Opcode::kShape);
+  }
 
   static bool moves(const NodeCall& call) {
     return picks_elements(opcode_of(call.entry())) && !call.is(ops::Opcode::kGather) &&

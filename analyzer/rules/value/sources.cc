@@ -79,18 +79,25 @@ bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
 
 }  // namespace
 
-void each_node_of_step(const ModelView& view, Reporter& out,
-                       const std::function<void(const Expressions&, const NodeCall&)>& visit) {
+void each_node(const ModelView& view, Reporter& out,
+               const std::function<void(const Expressions&, const NodeCall&)>& visit) {
   const dataflow::Analysis& analysis = view.analysis();
-  if (one_float_outputs(analysis).empty()) return;
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
   for (const NodeId node : analysis.model().nodes.ids()) {
     if (expressions.is_spent()) return;
     expressions.charge(1);
     if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
     const NodeCall call(analysis, node);
-    if (call.node().graph == GraphId::kMain && call.result() != ValueId::kAbsent) visit(expressions, call);
+    if (call.result() != ValueId::kAbsent) visit(expressions, call);
   }
+}
+
+void each_node_of_step(const ModelView& view, Reporter& out,
+                       const std::function<void(const Expressions&, const NodeCall&)>& visit) {
+  if (one_float_outputs(view.analysis()).empty()) return;
+  each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+    if (call.node().graph == GraphId::kMain) visit(expressions, call);
+  });
 }
 
 ValueId before_moves(const Expressions& expressions, ValueId value) {

@@ -9,7 +9,10 @@
 
 namespace tensorlint::rules {
 
-/// Calls `visit` with each node that inference has seen, where an output of the model may be a loss; no node otherwise.
+/// Calls `visit` with each node that inference has seen.
+void each_node(const ModelView& view, Reporter& out,
+               const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
+/// The same for those of the main graph, where an output of the model may be a loss; no node otherwise.
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
 

@@ -3,6 +3,7 @@
 // (9, 13).
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ir/ops/checks.h"
 
@@ -16,6 +17,7 @@ const Constraint kNormParameter{
 const Constraint kNormScale{"normalization_scale", ConstraintKind::kShapes,
                             "scale and bias stretch to the data's shape"};
 const Constraint kNormAxis{"normalization_axis", ConstraintKind::kAxisRange, "-rank <= axis < rank"};
+const Constraint kNormVariance{"normalization_variance", ConstraintKind::kDomain, "no variance is negative"};
 const Constraint kNormAxisOnce{"normalization_axis_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 const Constraint kNormGroups{"normalization_groups", ConstraintKind::kShapes, "num_groups >= 1 divides the channels"};
 const Constraint kBatchNormResults{"batch_norm_results", ConstraintKind::kAttribute,
@@ -58,6 +60,13 @@ void batch_normalization(Inference& in) {
   if (!per_channel && in.opset() >= 7 && data && data->size() >= 2)
     for (std::size_t i = 1; i < kNames.size(); ++i)
       check_shape(in, static_cast<int>(i), data->subspan(1), kNormParameter, kNames[i], 0);
+  // In training the operand is only mixed into a variance. Epsilon makes up for what rounding leaves below 0.
+  if (const auto variances = in.has(4) ? in.float_constants(in.opset() >= 14 ? "input_var" : "var") : std::nullopt;
+      variances && !variances->empty() && in.int_attribute("training_mode", 0) == 0 && in.result_count() == 1)
+    if (const double least = *std::ranges::min_element(*variances);
+        std::isfinite(least) && least < -in.float_attribute("epsilon", 1e-5F))
+      in.fail(kNormVariance, {4},
+              {"{} has the variance {}, of which BatchNormalization takes the root", OperandRef(4), bound_text(least)});
   for (std::size_t i = 1; i < in.result_count(); ++i) {
     if (per_channel) {
       if (channels.is_unknown() && in.shape(1) && in.shape(1)->size() == 1) channels = in.shape(1)->front();
@@ -185,6 +194,7 @@ const RegisterOps kNormalizations{
         .infer(batch_normalization)
         .constraint(kNormRank)
         .constraint(kNormParameter)
+        .constraint(kNormVariance)
         .constraint(kBatchNormResults),
     OpEntry("InstanceNormalization")
         .computes(Opcode::kNormalize)

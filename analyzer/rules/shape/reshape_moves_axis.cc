@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using ops::Opcode;
+
+class ReshapeMovesAxis : public Rule {
+ public:
+  ReshapeMovesAxis()
+      : Rule({"TL-S211", "reshape-moves-axis", "shape", findings::Severity::kWarning,
+              "a Reshape that puts an axis where only a transposition could"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    std::set<NodeId> known;  // told by what a loss makes of it
+    for (const losses::AxisMistake& mistake : axis_mistakes(out)) known.insert(mistake.node);
+    each_node(view, out, [&](const losses::Expressions& expressions, const NodeCall& call) {
+      if (expressions.op(call.id()) == Opcode::kReshape && !known.contains(call.id()))
+        check_reshape(expressions, call, out);
+    });
+  }
+
+ private:
+  static void check_reshape(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const Operand data = call.operand(0);
+    if (!data.present() || data.taint().has(Aspect::kShape)) return;
+    FactStore& facts = call.facts();
+    const ShapeId from = data.fact().shape, to = call.analysis().fact(call.result()).shape;
+    if (!facts.is_ranked(from) || !facts.is_ranked(to) || is_shifted(call)) return;
+    const auto before = facts.dims_of(from), after = facts.dims_of(to);
+    if (before.size() < 3 || after.size() < 3) return;
+    if (const auto axis = moved_name(facts.dims(), before, after)) return report(call, *axis, out);
+    if (is_of_layer(expressions, data.value()))
+      if (const auto axis = split_before(facts.dims(), before, after)) return report(call, *axis, out);
+    if (const auto axis = exchanged(facts.dims(), before, after)) return report(call, *axis, out);
+  }
+
+  struct Moved {
+    std::size_t from, to;
+  };
+
+  static void report(const NodeCall& call, Moved axis, Reporter& out) {
+    const Operand data = call.operand(0);
+    out.report(call.id(),
+               fmt::format("{} of {} takes axis {} for axis {}: {} becomes {}, and the numbers stay in their order",
+                           call.op_name(), data.name(), axis.from, axis.to, call.facts().shape_text(data.fact().shape),
+                           call.facts().shape_text(call.analysis().fact(call.result()).shape)))
+        .origin(data, Aspect::kShape)
+        .fix("split and join neighbouring axes alone, and move an axis with Transpose");
+  }
+
+  /// An axis of a name of its own that is whole on both sides, with another number of rows before it.
+  static std::optional<Moved> moved_name(DimPool& pool, std::span<const Dim> before, std::span<const Dim> after) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (!pool.is_symbol(before[i]) || std::ranges::count(before, before[i]) != 1) continue;
+      const auto found = std::ranges::find(after, before[i]);
+      if (found == after.end() || std::ranges::count(after, before[i]) != 1) continue;
+      const auto to = static_cast<std::size_t>(found - after.begin());
+      const Dim rows_before = product(pool, before.first(i)), rows_after = product(pool, after.first(to));
+      if (pool.differ(rows_before, rows_after)) return Moved{i, to};
+    }
+    return std::nullopt;
+  }
+
+  /// The same extents in another order, [1, H, W, C] and [1, C, H, W].
+  static std::optional<Moved> exchanged(const DimPool& pool, std::span<const Dim> before, std::span<const Dim> after) {
+    if (before.size() != after.size() || before.size() < 4) return std::nullopt;
+    std::vector<std::int64_t> x, y;
+    for (const Dim dim : before)
+      if (const auto extent = pool.as_constant(dim)) x.push_back(*extent);
+    for (const Dim dim : after)
+      if (const auto extent = pool.as_constant(dim)) y.push_back(*extent);
+    if (x.size() < 3 || x.size() != y.size() || x == y) return std::nullopt;
+    // The last axis becomes the first of the others, or the other way round.
+    std::vector<std::int64_t> forward = x, backward = x;
+    std::rotate(forward.end() - 3, forward.end() - 1, forward.end());
+    std::rotate(backward.end() - 3, backward.end() - 2, backward.end());
+    const std::size_t rank = before.size();
+    if (y == forward) return Moved{rank - 1, rank - 3};
+    if (y == backward) return Moved{rank - 3, rank - 1};
+    return std::nullopt;
+  }
+
+  static Dim product(DimPool& pool, std::span<const Dim> dims) {
+    Dim all = pool.constant(1);
+    for (const Dim dim : dims) all = pool.mul(all, dim);
+    return all;
+  }
+
+  /// Features that a product with weights makes, before an addend: not extents that are joined to be split again.
+  static bool is_of_layer(const losses::Expressions& expressions, ValueId value) {
+    if (expressions.op_of(value) == Opcode::kAdd) {
+      const NodeId sum = expressions.producer(value);
+      const ValueId first = expressions.operand(sum, 0);
+      value = expressions.op_of(first) == Opcode::kMatMul ? first : expressions.operand(sum, 1);
+    }
+    return expressions.op_of(value) == Opcode::kMatMul;
+  }
+
+  /// [N, T, H * D] to [N, H, T, D]: heads before steps.
+  static std::optional<Moved> split_before(const DimPool& pool, std::span<const Dim> before,
+                                           std::span<const Dim> after) {
+    if (before.size() + 1 != after.size()) return std::nullopt;
+    const std::size_t last = before.size() - 1;
+    for (std::size_t i = 0; i + 1 < last; ++i)
+      if (!pool.equal(before[i], after[i])) return std::nullopt;
+    const auto steps = pool.as_constant(before[last - 1]), features = pool.as_constant(before[last]);
+    const auto heads = pool.as_constant(after[last - 1]), whole = pool.as_constant(after[last]),
+               part = pool.as_constant(after[last + 1]);
+    if (!steps || !features || !heads || !whole || !part || *whole != *steps || *heads == *steps || *heads < 2 ||
+        *steps < 2 || *part < 2 || *heads * *part != *features)
+      return std::nullopt;
+    return Moved{last - 1, last};
+  }
+
+  /// Constants; and rows that were made longer by one, which are shifted against each other so: relative positions.
+  static bool is_shifted(const NodeCall& call) {
+    const Value& data = call.model().value(call.operand(0).value());
+    if (data.producer == NodeId::kNone) return data.initializer != nullptr;
+    const Opcode opcode = opcode_of(NodeCall(call.analysis(), data.producer).entry());
+    return opcode == Opcode::kPad || opcode == Opcode::kConcat || opcode == Opcode::kSlice ||
+           opcode == Opcode::kConstant;
+  }
+};
+
+const RegisterRule<ReshapeMovesAxis> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+class QuantizationLosesRange : public Rule {
+ public:
+  QuantizationLosesRange()
+      : Rule({"TL-V522", "quantization-loses-range", "value", findings::Severity::kWarning,
+              "a scale or zero point that makes one number of all values, or of all below 0"}) {}
+
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override { return entry != nullptr; }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    const OpSchema* schema = call.op().schema;
+    if (schema == nullptr || schema->input_index("y_scale") != 1 || call.analysis().has_failed(call.id())) return;
+    const Operand data = call.operand(0), scales = call.operand(1), zero = call.operand(2);
+    if (call.result() == ValueId::kAbsent || !data.present() || data.taint().has(Aspect::kValue)) return;
+    const auto scale = number(scales), zero_point = zero.present() ? number(zero) : std::optional(0.0);
+    const auto dtype = call.analysis().fact(call.result()).dtypes.single();
+    const Range& range = data.fact().range;
+    if (!scale || !zero_point || !dtype || !(*scale > 0) || !DTypeSet(*dtype).proves(DTypeSet::integers()) ||
+        !std::isfinite(range.lo) || !std::isfinite(range.hi) || !(range.lo < range.hi))
+      return;
+    const Range integers = range_of(DTypeSet(*dtype));
+    const auto quantized = [&](double x) {
+      return std::clamp(std::nearbyint(x / *scale) + *zero_point, integers.lo, integers.hi);
+    };
+    const double lowest = (integers.lo - *zero_point) * *scale, highest = (integers.hi - *zero_point) * *scale;
+    if (quantized(range.lo) == quantized(range.hi)) {
+      out.report(call.id(), fmt::format("all of {} becomes {}: it is in {}, and a step is {:.4g}", data.name(),
+                                        bound_text(quantized(range.lo)), range.to_text(), *scale))
+          .origin(data, Aspect::kValue)
+          .fix(fmt::format("make the scale about {:.4g}: what one step stands for, not the number of steps",
+                           (range.hi - range.lo) / (integers.hi - integers.lo)));
+      return;
+    }
+    // Numbers of one sign may be rare; those of a function that is even-handed about 0 are not.
+    const bool is_balanced = range.lo < 0 && range.hi > 0 && std::abs(range.lo + range.hi) <= range.hi / 4;
+    const bool loses_negative = lowest >= 0, loses_positive = highest <= 0;
+    if (!is_balanced || (!loses_negative && !loses_positive)) return;
+    out.report(call.id(),
+               fmt::format("all numbers of {} {} 0 become 0: it is in {}, and the zero point is {}", data.name(),
+                           loses_negative ? "below" : "above", range.to_text(), bound_text(*zero_point)))
+        .origin(data, Aspect::kValue)
+        .fix(fmt::format("make the zero point {}", bound_text((integers.lo + integers.hi + 1) / 2)));
+  }
+
+ private:
+  static std::optional<double> number(const Operand& operand) {
+    if (!operand.present() || operand.fact().kind != ValueKind::kTensor || operand.taint().has(Aspect::kValue))
+      return std::nullopt;
+    const Range& range = operand.fact().range;
+    return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
+  }
+};
+
+const RegisterRule<QuantizationLosesRange> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
