@@ -49,6 +49,7 @@ int start_comparison(const std::string& path, const std::string& values, std::st
   Arguments arguments({"compare", fmt::format("--model={}", path)});
   arguments.add_flag("text", is_text_model(path));
   arguments.add_each("inputs", options.inputs);
+  arguments.add("seed", options.seed);
   arguments.add("against", values);
   arguments.add("contract", options.contract);
   arguments.add("format", options.format);
@@ -63,17 +64,35 @@ int start_comparison(const std::string& path, const std::string& values, std::st
   return start_runtime(arguments.take());
 }
 
+/// Kernels on a device, which say nothing of what is between the model's outputs.
+int compare_with_device(const std::string& path, std::string_view locations, CompareOptions options) {
+  if (options.seed.empty()) options.seed = "0";
+  if (options.contract.empty()) options.contract = "tensorlint-cuda";
+  Arguments run({fmt::format("--model={}", path)});
+  run.add_flag("text", is_text_model(path));
+  run.add_each("inputs", options.inputs);
+  run.add("seed", options.seed);
+  run.add("device", options.against);
+  run.add("memory-limit", options.window);
+  run.add("time-limit", options.time_limit);
+  run.add("threads", options.threads);
+  const Result<int> code = with_outputs(run.take(), [&](const std::string& outputs) {
+    return in_child([&] { return start_comparison(path, outputs, locations, options); });
+  });
+  return code ? *code : refuse(code.error().message);
+}
+
 int compare_model(const CompareOptions& options) {
-  if (options.against.starts_with("cuda") || options.against.starts_with("emulated"))
-    return refuse(
-        fmt::format("--against {} is not built yet: compare with recorded values, --against DIR", options.against));
   if (options.is_isolated && options.is_chained) return refuse("--isolated and --chained exclude each other");
   const bool is_live = options.against == "onnxruntime";
+  const bool is_device = options.against.starts_with("cuda:") || options.against.starts_with("emulated:");
   std::error_code ignored;
-  if (!is_live && !std::filesystem::is_directory(options.against, ignored))
-    return refuse(fmt::format("--against {}: expected `onnxruntime` or a folder with recorded values",
-                              quoted_for_people(options.against)));
-  if (!is_live && !options.seed.empty()) return refuse("--seed is of --against onnxruntime");
+  if (!is_live && !is_device && !std::filesystem::is_directory(options.against, ignored))
+    return refuse(
+        fmt::format("--against {}: expected `onnxruntime`, cuda:N, emulated:N or a folder with recorded values",
+                    quoted_for_people(options.against)));
+  if (!is_live && !is_device && !options.seed.empty())
+    return refuse("--seed is of --against onnxruntime and of devices: the inputs are recorded");
   const std::string path = input_path(options.model);
   if (path == kStandardInput) return refuse("compare reads the model from a file, not from standard input");
   if (is_live && is_text_model(path)) return refuse("onnxruntime reads binary models, not ONNX text");
@@ -84,11 +103,13 @@ int compare_model(const CompareOptions& options) {
   } else if (const int refused = refuse_errors(path, options.settings, locate); refused != kExitClean) {
     return refused;
   }
+  if (is_device) return compare_with_device(path, locations, options);
   if (!is_live) return start_comparison(path, options.against, locations, options);
   const Result<int> code =
       with_recorded_values({options.python, path, options.seed, options.inputs}, [&](const std::string& values) {
         CompareOptions given = options;
         given.inputs.clear();  // they are recorded
+        given.seed.clear();
         return in_child([&] { return start_comparison(path, values, locations, given); });
       });
   return code ? *code : refuse(code.error().message);
@@ -101,11 +122,11 @@ class Compare : public Command {
   void add_options(Options& options) override {
     options.argument("MODEL", options_.model, "the model; refused while `check` reports errors in it");
     options.text(
-        "--against", options_.against, "onnxruntime|DIR",
-        "onnxruntime as Python's package, or what an engine recorded: .npz, .npy or .pb files by name of value");
+        "--against", options_.against, "onnxruntime|cuda:N|emulated:N|DIR",
+        "onnxruntime as Python's package, our kernels, or what was recorded: .npz, .npy or .pb files by name of value");
     options.texts("--inputs", options_.inputs, "DIR|NAME=FILE", "inputs that are not among the recorded values");
     options.text("--seed", options_.seed, "N",
-                 "of --against onnxruntime: draw the inputs that are not given (default: 0)");
+                 "of --against onnxruntime and of devices: draw the inputs that are not given (default: 0)");
     options.text("--python", options_.python, "PROGRAM", "of --against onnxruntime (default: python3)");
     options.text("--contract", options_.contract, "NAME|FILE",
                  "what the engine promises about rounding (default: onnxruntime-cpu)");

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analyzer/cli/command.h"
+#include "analyzer/cli/executed_model.h"
 #include "analyzer/cli/other_program.h"
 #include "base/descriptor.h"
 #include "base/escape.h"
@@ -85,6 +86,14 @@ Result<int> with_recorded_values(const RecordOptions& options, const std::functi
   if (signal != 0) return Error{fmt::format("signal {} ended Python while onnxruntime had the model", signal), {}};
   if (code != 0) return Error{"onnxruntime did not record the model: see above", {}};
   return use(folder.path());
+}
+
+Result<int> with_outputs(std::vector<std::string> arguments, const std::function<int(const std::string&)>& use) {
+  const TemporaryFolder folder;
+  if (folder.path().empty()) return Error{"there is no place for the outputs", {}};
+  arguments.push_back(fmt::format("--outputs={}", folder.path()));
+  const int code = in_child([&] { return start_runtime(std::move(arguments)); });
+  return code == kExitClean ? use(folder.path()) : code;
 }
 
 }  // namespace tensorlint::cli

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 MODEL_GRAPH = 7
 GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT = 1, 5, 11, 12
 NODE_OUTPUT, VALUE_NAME, TENSOR_NAME = 2, 1, 8
+TENSOR_DIM, TENSOR_DTYPE, TENSOR_RAW, TENSOR_LOCATION = 1, 2, 9, 14
+# onnx.TensorProto.DataType: elements in raw data, and the field that has them else, as what.
+TENSOR_KINDS: dict[int, tuple[Any, int, Any]] = {
+    1: (np.float32, 4, np.float32), 11: (np.float64, 10, np.float64), 7: (np.int64, 7, None), 12: (np.uint32, 11, None), 13: (np.uint64, 11, None),
+    **{code: (dtype, 5, None) for code, dtype in ((2, np.uint8), (3, np.int8), (4, np.uint16), (5, np.int16), (6, np.int32), (9, np.bool_), (10, np.float16), (16, np.uint16))},
+}
 DTYPES = {
     "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
     "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64,
@@ -53,14 +59,16 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The length-delimited fields of a message."""
+def fields(data: memoryview, numbers: list[tuple[int, int]] | None = None) -> Iterator[tuple[int, memoryview]]:
+    """The length-delimited fields of a message; `numbers` gets the fields that are one number."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
         kind = key & 7
         if kind == 0:
-            _, at = varint(data, at)
+            number, at = varint(data, at)
+            if numbers is not None:
+                numbers.append((key >> 3, number))
         elif kind == 1:
             at += 8
         elif kind == 5:
@@ -91,6 +99,36 @@ def names_in(model: bytes, of: int, name: int) -> list[str]:
     """The strings in field `name` of the main graph's fields `of`, in file order."""
     return [bytes(text).decode() for field, graph in fields(memoryview(model)) if field == MODEL_GRAPH
             for part, message in fields(graph) if part == of for key, text in fields(message) if key == name and len(text) > 0]
+
+
+def varints(data: memoryview) -> list[int]:
+    found, at = [], 0
+    while at < len(data):
+        number, at = varint(data, at)
+        found.append(number)
+    return found
+
+
+def tensor_in(path: Path) -> np.ndarray:
+    """The elements of an onnx.TensorProto; of bfloat16 ones their bits."""
+    numbers: list[tuple[int, int]] = []
+    parts = list(fields(memoryview(path.read_bytes()), numbers))
+    dims = [number for field, number in numbers if field == TENSOR_DIM] + [dim for field, part in parts if field == TENSOR_DIM for dim in varints(part)]
+    code = next((number for field, number in numbers if field == TENSOR_DTYPE), 0)
+    if code not in TENSOR_KINDS or (TENSOR_LOCATION, 1) in numbers:
+        raise ValueError("not a tensor of numbers in one file")
+    dtype, field_of_elements, kind = TENSOR_KINDS[code]
+    raw = b"".join(bytes(part) for field, part in parts if field == TENSOR_RAW)
+    elements = b"".join(bytes(part) for field, part in parts if field == field_of_elements)
+    if raw:
+        array = np.frombuffer(raw, np.dtype(dtype).newbyteorder("<"))
+    elif kind is not None:
+        array = np.frombuffer(elements, np.dtype(kind).newbyteorder("<"))
+    else:
+        found = varints(memoryview(elements)) + [number for field, number in numbers if field == field_of_elements]
+        wide = np.array(found, np.uint64)
+        array = wide.astype(np.uint16).view(np.float16) if dtype == np.float16 else wide.astype(dtype)
+    return array.astype(dtype).reshape(dims)
 
 
 def node_results(model: bytes) -> list[str]:
@@ -183,18 +221,33 @@ class Shards:
             self.file.close()
 
 
-def given_inputs(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
+def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, np.ndarray]:
+    """Of NAME=FILE and of folders with `input_0.pb`, `input_1.npy`, ... in the order of `names`."""
     inputs: dict[str, np.ndarray] = {}
+
+    def take(name: str, path: Path) -> None:
+        try:
+            inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(path, allow_pickle=False)
+        except (OSError, ValueError, IndexError) as error:
+            sys.exit(f"record.py: `{path}` cannot be read: {error}")
+
     for given in arguments.inputs:
-        name, _, path = given.partition("=")
-        if not path:
-            sys.exit(f"record.py: `{given}` is not NAME=FILE.npy")
-        inputs[name] = np.load(path, allow_pickle=False)
+        if Path(given).is_dir():
+            files = [found[0] for i in range(len(names) + 1) if (found := sorted(Path(given).glob(f"input_{i}.[np][pb]*")))]
+            if not files or len(files) > len(names):
+                sys.exit(f"record.py: `{given}` has {len(files)} inputs, the model {len(names)}")
+            for name, path in zip(names, files, strict=False):
+                take(name, path)
+            continue
+        name, _, file = given.partition("=")
+        if not file:
+            sys.exit(f"record.py: `{given}` is neither a folder nor NAME=FILE")
+        take(name, Path(file))
     return inputs
 
 
 def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession) -> dict[str, np.ndarray]:
-    inputs = given_inputs(arguments)
+    inputs = given_inputs(arguments, [each.name for each in session.get_inputs()])
     draw = np.random.default_rng(arguments.seed)
     sizes: dict[str, int] = {}
     for each in session.get_inputs():
@@ -293,7 +346,7 @@ def torch_inputs(arguments: argparse.Namespace, program: Any, names: list[str]) 
     """By input of the program: what is given, else the examples that it was exported with."""
     import torch
 
-    given = given_inputs(arguments)
+    given = given_inputs(arguments, names)
     if unknown := set(given) - set(names):
         sys.exit(f"record.py: the model has no input `{min(unknown)}`")
     args, kwargs = program.example_inputs or ((), {})
@@ -356,7 +409,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="record what onnxruntime or torch computes for the values of a model")
     parser.add_argument("model")
     parser.add_argument("--out", required=True, help="folder for the shards; made if it is not there")
-    parser.add_argument("--inputs", action="append", default=[], metavar="NAME=FILE.npy")
+    parser.add_argument("--inputs", action="append", default=[], metavar="DIR|NAME=FILE", help="a folder with input_0.pb, input_1.npy, ..., or a file of one input")
     parser.add_argument("--seed", type=int, default=0, help="draw the inputs that are not given (default: 0)")
     parser.add_argument("--most", type=int, default=2, help="drawn integers are below this (default: 2)")
     parser.add_argument("--values", default="", help="only these, comma-separated (default: all)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from compare_test import NETWORK, ROOT, TOOL, recorded
+from compare_test import NETWORK, ROOT, TOOL, record, recorded
 
 
 class EngineTest(unittest.TestCase):
@@ -36,6 +36,44 @@ class EngineTest(unittest.TestCase):
         self.assertIn("cannot be started: name a Python that has onnxruntime", self.compare(self.model, "--against", "onnxruntime", "--python", self.folder / "none").stderr)
         self.assertIn("not ONNX text", self.compare(ROOT / "tests/rules/shape/reduction-axis-out-of-range/ok_last_axis.onnxtxt", *live).stderr)
         self.assertIn("--seed is of --against onnxruntime", self.compare(self.model, "--against", self.folder, "--seed", 1).stderr)
+
+    def test_folders_of_inputs_are_given_to_the_other_engine(self) -> None:
+        live = ["--against", "onnxruntime", "--python", sys.executable]
+        inputs = self.folder / "inputs"
+        inputs.mkdir()
+        draw = np.random.default_rng(0)
+        for i, shape in enumerate(((6, 48), (48, 64), (64,), (64,), (64,))):
+            array = draw.standard_normal(shape).astype(np.float32)
+            if i % 2:
+                np.save(inputs / f"input_{i}.npy", array)
+            else:
+                (inputs / f"input_{i}.pb").write_bytes(onnx.numpy_helper.from_array(array).SerializeToString())
+        result = self.compare(self.model, *live, "--inputs", inputs)
+        self.assertEqual((result.returncode, result.stderr.splitlines()[1:]), (0, []), result.stderr)
+        self.assertIn("6 compared values", result.stdout)
+        (inputs / "input_5.npy").write_bytes((inputs / "input_3.npy").read_bytes())
+        self.assertIn("has 6 inputs, the model 5", self.compare(self.model, *live, "--inputs", inputs).stderr)
+        (inputs / "input_0.pb").write_bytes(b"\x08")
+        (inputs / "input_5.npy").unlink()
+        self.assertIn("cannot be read", self.compare(self.model, *live, "--inputs", inputs).stderr)
+
+    def test_every_kind_of_tensor_message_is_read(self) -> None:
+        for dtype in (np.float32, np.float64, np.float16, np.bool_, np.uint8, np.int8, np.uint16, np.int16, np.int32, np.int64, np.uint32, np.uint64):
+            array = np.array([[0, 1, 100], [2, 3, 0]]).astype(dtype) if dtype in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64) else np.array([[0, -1, 100], [-2, 3, 0]]).astype(dtype)
+            elements = array.view(np.uint16) if dtype == np.float16 else array
+            for tensor in (onnx.numpy_helper.from_array(array), onnx.helper.make_tensor("t", onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, elements.ravel().tolist() if dtype != np.float16 else array.ravel().tolist())):
+                path = self.folder / "t.pb"
+                path.write_bytes(tensor.SerializeToString())
+                read = record.tensor_in(path)
+                self.assertEqual((read.dtype, read.tolist()), (array.dtype, array.tolist()))
+
+    def test_kernels_are_the_other_engine(self) -> None:
+        losses = ROOT / "tests/models/losses"
+        for name in ("cross_entropy_mean_dynamo", "mse_mean_dynamo", "kl_div_batchmean_dynamo"):
+            result = self.compare(losses / f"{name}.onnx", "--against", "emulated:0", "--seed", 3)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("1 compared values", result.stdout)
+        self.assertIn("emulated:9", self.compare(losses / "mse_mean_dynamo.onnx", "--against", "emulated:9").stderr)
 
     def test_modules_of_the_current_folder_are_not_run(self) -> None:
         for module in ("onnxruntime", "numpy", "argparse", "json", "sitecustomize"):

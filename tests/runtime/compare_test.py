@@ -197,9 +197,9 @@ class CompareTest(unittest.TestCase):
         self.refuses("int64, and float32 in the model", self.arrays(h=np.zeros((6, 64), np.int64)))
         self.refuses("float64, and float32 in the model", self.arrays(h=np.full((6, 64), 1 / 3)))
         self.refuses("is not read", self.arrays(h=np.array([{}], object)))
-        self.refuses("expected `onnxruntime` or a folder", good / "values.npz")
+        self.refuses("expected `onnxruntime`, cuda:N, emulated:N or a folder", good / "values.npz")
         self.refuses("has no recorded values", self.empty_folder())
-        self.refuses("--against cuda:0 is not built yet", Path("cuda:0"))
+        self.refuses("expected `onnxruntime`, cuda:N, emulated:N or a folder", Path("cuda0"))
         without = self.folder / "without"
         without.mkdir()
         write_npz(without / "values.npz", {"p": np.zeros((6, 64), np.float32)})
