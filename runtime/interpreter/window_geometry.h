@@ -62,12 +62,12 @@ void for_each_window_row(const WindowGeometry& g, const Begin& begin, const Tap&
     inner_taps.push_back({g.shift(outer, k), first, end});
   }
   Offsets<1> row(std::span(g.out).first(outer)), window(std::span(g.kernel).first(outer));
-  if (row.is_empty() || window.is_empty()) return;
+  if (row.is_empty()) return;
   std::int64_t first_element = 0;
   do {
     begin();
     std::int64_t index = 0;
-    do {
+    for (bool is_left = !window.is_empty(); is_left; is_left = window.next()) {
       std::int64_t at = 0;
       bool is_inside = true;
       for (std::size_t axis = 0; axis < outer; ++axis) {
@@ -80,7 +80,7 @@ void for_each_window_row(const WindowGeometry& g, const Begin& begin, const Tap&
         if (each.first < each.end) tap(index + k, at * g.in[outer] + each.shift, each.first, each.end);
       }
       index += inner;
-    } while (window.next());
+    }
     done(first_element);
     first_element += g.out[outer];
   } while (row.next());

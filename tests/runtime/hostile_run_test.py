@@ -69,6 +69,7 @@ MISFIT = [
     ("rows of the caches", "float[1,2,3,4] x, float[3,2] c, float[1,2] s", "p = Constant <value = int64[1,3] {0, 1, 2}> () y = RotaryEmbedding (x, c, s, p)"),
     ("0 key heads", "float[1,2,3,4] q, float[1,0,3,4] k", "y = Attention (q, k, k)"),
     ("it has to have shape [3]", "float[3,2,3,4] q", "n = Constant <value_ints = [1]> () y = Attention (q, q, q, , , , n)"),
+    ("6 keys and 18 values", "float[2,3,4,8] q, float[2,3,6,8] k, float[2,3,12,8] p", "y, a, b, c = Attention (q, k, k, , , p)"),
     ("outside 0 to 3", "float[1,2,3,4] q", "n = Constant <value_ints = [-9223372036854775808]> () y = Attention (q, q, q, , , , n)"),
     ("a kernel of 0 elements", "float[1,2,5] x, float[2,1,0] w", "y, p = CausalConvWithState (x, w)"),
     ("is not the number of", "float[1,2,3,4] q", "y = ai.onnx.preview.FlexAttention <softmax_precision = 1234> (q, q, q)"),

@@ -215,6 +215,17 @@ class RunTest(unittest.TestCase):
         self.assertIn("`s`: float32[0, 2] = []", result.stdout)
         self.assertIn("`t`: float32[0, 3] = []", result.stdout)
 
+    def test_a_kernel_without_elements_leaves_the_bias(self) -> None:
+        for filters in (1, 5):
+            for kernel in ("0, 1", "1, 0"):
+                model = self.model(HEAD + f"g (float[1, 1, 2, 2] x, float[{filters}, 1, {kernel}] w, float[{filters}] b) => (y) {{ y = Conv (x, w, b) }}")
+                given = {"x": np.ones((1, 1, 2, 2)), "w": np.ones((filters, 1, *map(int, kernel.split(", ")))), "b": np.full(filters, 3)}
+                words = [word for name, value in given.items() for word in ("--inputs", self.array(name, value.astype(np.float32)))]
+                result = self.run_model(model, *words, "--force")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                numbers = result.stdout.split(" = ")[1].replace("[", "").replace("]", "").split(", ")
+                self.assertEqual({number.strip() for number in numbers}, {"3"}, result.stdout)
+
     def test_topk_takes_the_largest_or_the_smallest(self) -> None:
         for largest, expected in ((1, "[3, 2]"), (0, "[1, 2]")):
             model = self.model(HEAD + f"g (float[3] x) => (y, i) {{ k = Constant <value_ints = [2]> () y, i = TopK <largest = {largest}> (x, k) }}")

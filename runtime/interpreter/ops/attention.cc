@@ -191,6 +191,7 @@ void attention(Evaluation& e) {
   const HostTensor keys = with_past(e, 1, past_key, 1, key), values = with_past(e, 2, past_value, 2, value);
   if (keys.rank() == 4) key = heads_of(keys.extents(), 0);
   if (values.rank() == 4) value = heads_of(values.extents(), 0);
+  if (value.length != key.length) e.fail("there are {} keys and {} values", key.length, value.length);
   const Bias bias(e, query, key.length, past);
   const double cap = e.in().float_attribute("softcap", 0);
   const std::int64_t mode = e.in().int_attribute("qk_matmul_output_mode", 0);
