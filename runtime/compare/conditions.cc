@@ -193,7 +193,8 @@ Estimate loosened(const HostTensor& tensor, DType dtype, ValueId value, runtime:
   for (int replica = 0; replica < kManyReplicas; ++replica) {
     HostTensor copy(DType::kFloat64, wide.extents(), memory);
     std::ranges::copy(wide.as<double>(), copy.as_mutable<double>().begin());
-    shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(replica), 0x77));
+    const auto k = static_cast<std::size_t>(replica);
+    shake(copy, amounts, mixed(static_cast<std::uint64_t>(value), k, 0x77), k);
     // What was stored as infinite was any number beyond the largest.
     for (double& x : copy.as_mutable<double>())
       if (std::isinf(x)) x = std::copysign(float_format(dtype).largest * (2 + replica), x);

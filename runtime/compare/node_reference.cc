@@ -269,6 +269,7 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
     for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
       hold(node, inputs, form);
       inner_ = {.seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(form.replica), 0x1b),
+                .replica = static_cast<std::size_t>(form.replica),
                 .steps = form.steps,
                 .stretch = form.stretch,
                 .dtype = form.dtype};
@@ -331,7 +332,7 @@ void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
     });
     HostTensor copy(DType::kFloat64, wide.extents(), memory_);
     std::ranges::copy(y, copy.as_mutable<double>().begin());
-    shake(copy, amounts, mixed(inner_->seed, ++inner_->calls, static_cast<std::uint64_t>(node)));
+    shake(copy, amounts, mixed(inner_->seed, ++inner_->calls, static_cast<std::uint64_t>(node)), inner_->replica);
     results[r] = as_declared(HostValue(std::move(copy)), tensor.dtype(), memory_);
   }
 }

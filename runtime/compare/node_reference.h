@@ -100,6 +100,7 @@ class NodeReference {
   /// While replicas are computed: what nodes in the bodies of one round by.
   struct InnerNoise {
     std::uint64_t seed = 0, calls = 0;
+    std::size_t replica = 0;
     double steps = 1, stretch = 1;
     DType dtype = DType::kFloat32;  ///< of values whose dtype is not known
   };

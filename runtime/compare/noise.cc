@@ -1,5 +1,7 @@
 #include "runtime/compare/noise.h"
 
+#include <bit>
+
 #include "runtime/values/codec.h"
 
 namespace tensorlint::compare {
@@ -43,10 +45,17 @@ HostValue shaken(const HostValue& value, double relative, double tiny, std::uint
   return result;
 }
 
-void shake(HostTensor& tensor, const HostTensor& amounts, std::uint64_t seed) {
+void shake(HostTensor& tensor, const HostTensor& amounts, std::uint64_t seed, std::size_t replica) {
   double* const elements = tensor.as_mutable<double>().data();
   const double* const by = amounts.as<double>().data();
-  for_each_sign(tensor.size(), seed, [&](std::size_t i, double sign) { elements[i] += sign * by[i]; });
+  if (replica % 2 == 0) {
+    for_each_sign(tensor.size(), seed, [&](std::size_t i, double sign) { elements[i] += sign * by[i]; });
+    return;
+  }
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const bool is_up = (mixed(seed, std::bit_cast<std::uint64_t>(elements[i]), 0x7b) & 1U) != 0;
+    elements[i] += is_up ? by[i] : -by[i];
+  }
 }
 
 }  // namespace tensorlint::compare

@@ -14,7 +14,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 runtime::HostValue shaken(const runtime::HostValue& value, double relative, double tiny, std::uint64_t seed,
                           runtime::Memory& memory);
 
-/// The same with an amount for each element.
-void shake(runtime::HostTensor& tensor, const runtime::HostTensor& amounts, std::uint64_t seed);
+/// The same with an amount for each element, for replica `replica` of some: elements that are equal are rounded
+/// equally, and sums in other orders err each by itself. One replica of two has the one, the other the other.
+void shake(runtime::HostTensor& tensor, const runtime::HostTensor& amounts, std::uint64_t seed, std::size_t replica);
 
 }  // namespace tensorlint::compare

@@ -421,6 +421,27 @@ class CompareTest(unittest.TestCase):
         self.assertNotIn("bug", [verdict for verdict, _ in verdicts.values()])
         self.assertEqual(self.verdicts_of(text, values | {"a": (q + 30).astype(np.float16)})["minus"][0], "bug")
 
+    def test_equal_values_are_rounded_equally(self) -> None:
+        """A product of 40 equal factors, which were not rounded before it read them, is off by 40 times what one is."""
+        text = """(float16[64, 40] x) => (float16[64] y) <float three = {3}, float factor = {1.1}, float less = {0.3}, int64[1] axes = {1}> {
+          [h3] t = Cast <to = 10> (three)
+          [hf] f = Cast <to = 10> (factor)
+          [hl] l = Cast <to = 10> (less)
+          [stored] p = Mul (x, t)
+          [kept] q = Mul (p, f)
+          [again] r = Mul (q, l)
+          [product] y = ReduceProd <keepdims = 0> (r, axes)
+        }
+        """
+        x = np.repeat(np.random.default_rng(0).uniform(0.95, 1.05, (64, 1)), 40, axis=1).astype(np.float16)
+        constants = {"t": np.array(3, np.float16), "f": np.array(1.1, np.float16), "l": np.array(0.3, np.float16)}
+        p = x * constants["t"]
+        q = p.astype(np.float64) * float(constants["f"])
+        r = q * float(constants["l"])
+        values = {"x": x, "p": p, "q": q.astype(np.float16), "r": r.astype(np.float16), "y": np.prod(r, axis=1).astype(np.float16), **constants}
+        self.assertEqual(self.verdicts_of(text, values)["product"], ("explained-if", "wide-intermediates"))
+        self.assertEqual(self.verdicts_of(text, values | {"y": (np.prod(r, axis=1) * 1.5).astype(np.float16)})["product"][0], "bug")
+
     def test_negative_extents_fix_nothing(self) -> None:
         model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\ng (float[n, 3] x) => (float[n, 3] y) { y = Relu (x) }')
         model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
