@@ -61,6 +61,8 @@ class ContractReport {
     if (!contract_.has_sizes)
       return "no sizes were found with which the model runs: nothing is known of its contract\n";
     if (!contract_.is_complete) return "incomplete: the model is too large to try all of its inputs\n";
+    if (contract_.depends_on_elements)
+      return "incomplete: elements of an input decide extents, and which of them run was not tried\n";
     if (contract_.requirements.empty()) return "no requirement: inputs of the declared types run\n";
     return {};
   }

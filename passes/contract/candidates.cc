@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "ir/graph/region_op.h"
@@ -78,6 +79,7 @@ class NodeExtents {
       if (a == b || a.is_unknown() || b.is_unknown() || (!is_open(a) && !is_open(b))) return;
       const auto x = prober_.evaluate(a, sizes_), y = prober_.evaluate(b, sizes_);
       if (!x || x != y || prober_.evaluate(a, after) == prober_.evaluate(b, after)) return;
+      if (const auto split = without_common(a, b)) std::tie(a, b) = *split;
       const auto is_plain = [&](Dim dim) { return pool_.is_symbol(dim) || pool_.as_constant(dim); };
       const bool has_number = pool_.as_constant(a) || pool_.as_constant(b);
       (is_plain(a) && is_plain(b) ? plain : (has_number ? with_number : formulas)).push_back({a, b});
@@ -171,6 +173,24 @@ class NodeExtents {
   }
 
   bool is_open(Dim dim) const { return !extents_of(dim).empty(); }
+
+  /// A and B for A + B and 2*B: what both sides have is taken away, so that one extent stands alone.
+  std::optional<std::pair<Dim, Dim>> without_common(Dim a, Dim b) const {
+    const std::vector<std::size_t> of_b = extents_of(b);
+    const auto shared = [&](std::size_t extent) { return std::ranges::find(of_b, extent) != of_b.end(); };
+    if (std::ranges::none_of(extents_of(a), shared)) return std::nullopt;
+    const Dim rest = pool_.sub(a, b);
+    for (const std::size_t extent : extents_of(rest)) {
+      const Dim alone = prober_.extents()[extent].symbol;
+      for (const bool is_left : {false, true}) {
+        const Dim other = is_left ? pool_.sub(alone, rest) : pool_.add(alone, rest);
+        const std::vector<std::size_t> of_other = extents_of(other);
+        const bool depends = std::ranges::find(of_other, extent) != of_other.end();
+        if (!other.is_unknown() && !depends && prober_.evaluate(other, sizes_)) return std::pair(other, alone);
+      }
+    }
+    return std::nullopt;
+  }
 
   void add_list(std::span<const Dim> dims) {
     if (dims.empty() || dims.size() > kMaxList || lists_.size() >= kMaxLists) return;

@@ -42,6 +42,7 @@ class ContractSearch {
     for (const ValueId input : prober_.analysis().model().graph(GraphId::kMain).inputs)
       if (!is_spent_ && has_open_integers(input)) explore_elements(input);
     contract_.is_complete = !is_spent_;
+    contract_.depends_on_elements = has_shapes_of_elements();
     simplify(facts_.dims(), contract_.requirements);
     return std::move(contract_);
   }
@@ -169,7 +170,10 @@ class ContractSearch {
     const std::int64_t size = working_[extent];
     Requirement single = about(extent, RequirementKind::kEqual, failing(with(extent, size + 1)));
     single.equals = facts_.dims().constant(size);
-    single.is_exact = size == 1 || !runs(extent, 1);
+    // What moves with the sizes that are tried is no number of the model.
+    Sizes doubled = working_;
+    for (std::int64_t& each : doubled) each *= 2;
+    single.is_exact = size == 1 || (!runs(extent, 1) && !runs(doubled));
     if (!is_spent_) contract_.requirements.push_back(std::move(single));
   }
 
@@ -203,6 +207,8 @@ class ContractSearch {
     const std::int64_t size = working_[extent];
     Requirement requirement = about(extent, RequirementKind::kDivisor, failing(with(extent, size + 1)));
     requirement.divisor = divisor;
+    // Where little is left, what follows from the extent may be 1, and broadcasting stretches that.
+    requirement.is_exact = !runs(extent, divisor + 1) && !runs(extent, 1);
     contract_.requirements.push_back(std::move(requirement));
     add_bounds(extent, divisor, runs(extent, size + divisor), size > divisor && runs(extent, size - divisor));
   }
@@ -302,6 +308,43 @@ class ContractSearch {
   }
 
   // ---- elements
+
+  /// An extent is what elements of an input say, as in a Reshape: which of them a model runs with is not looked for.
+  bool has_shapes_of_elements() const {
+    const dataflow::Analysis& analysis = prober_.analysis();
+    const Model& model = analysis.model();
+    IdVector<ValueId, bool> of_input(model.values.size());
+    for (const ValueId input : model.graph(GraphId::kMain).inputs)
+      if (has_open_integers(input)) of_input[input] = true;
+    // A declaration may give a name to an extent that nothing is known of.
+    const auto is_open = [&](Dim dim) {
+      return dim.is_unknown() || std::ranges::any_of(facts_.dims().symbols(dim), [&](Dim symbol) {
+               return !prober_.extent_of(symbol).has_value();
+             });
+    };
+    const auto is_unnamed = [&](ValueId value) {
+      const Fact& fact = analysis.fact(value);
+      return value != ValueId::kAbsent && fact.kind == ValueKind::kTensor &&
+             (!facts_.is_ranked(fact.shape) || std::ranges::any_of(facts_.dims_of(fact.shape), is_open));
+    };
+    for (const NodeId id : analysis.model().nodes.ids()) {
+      if (!analysis.is_visited(id) || model.node(id).graph != GraphId::kMain) continue;
+      const auto operands = model.operands(model.node(id)), results = model.results(model.node(id));
+      facts_.meter().charge(1 + operands.size());
+      const auto is_of_input = [&](ValueId value) { return value != ValueId::kAbsent && of_input[value]; };
+      const ops::OpEntry* entry = analysis.entry(model.node(id));
+      if (std::ranges::none_of(operands, is_of_input) || ops::has_trait(entry, ops::OpTrait::kShapeOf)) continue;
+      const bool decides = !is_of_input(operands.front()) && !is_unnamed(operands.front());
+      // As many elements as before may leave one extent only, which is no choice of the elements.
+      if (decides && ops::opcode_of(entry) == ops::Opcode::kReshape) return true;
+      for (const ValueId result : results) {
+        if (result == ValueId::kAbsent) continue;
+        if (decides && is_unnamed(result)) return true;
+        of_input[result] = analysis.fact(result).dtypes.proves(DTypeSet::integers());
+      }
+    }
+    return false;
+  }
 
   bool has_open_integers(ValueId input) const {
     if (input == ValueId::kAbsent || prober_.analysis().model().value(input).initializer != nullptr) return false;
@@ -424,7 +467,9 @@ Contract find_contract(const dataflow::Analysis& analysis, const dataflow::Analy
   }
   std::optional<Sizes> working = find_working_sizes(prober);
   if (!working) {
-    contract.has_sizes = false;
+    // Where the input's work is spent, nobody has looked for all of them.
+    contract.is_complete = !analysis.facts().meter().is_spent();
+    contract.has_sizes = !contract.is_complete;
     return contract;
   }
   return ContractSearch(prober, std::move(*working)).find();

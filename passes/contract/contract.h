@@ -37,8 +37,10 @@ struct Contract {
   std::vector<Requirement> requirements;  ///< those on one node together, in the order of the inputs
   bool has_sizes = true;    ///< sizes were found for which the model runs; without them nothing can be said
   bool is_complete = true;  ///< false: the budget ended before everything was tried
+  /// Elements of an input decide an extent, as in a Reshape: with which of them a model runs is not looked for.
+  bool depends_on_elements = false;
   /// All requirements are known.
-  bool has_all() const { return is_complete && has_sizes; }
+  bool has_all() const { return is_complete && has_sizes && !depends_on_elements; }
 };
 
 /// What fails whatever the inputs are: such a model has no contract. Null for none.

@@ -123,6 +123,7 @@ Probe Prober::read(const dataflow::Analysis& solved) const {
   for (std::size_t i = 0; i < solved.violations().size(); ++i) {
     const dataflow::NodeViolation& violation = solved.violations()[i];
     // What names no operand is about the result alone: too large for these sizes, not for all but one.
+    probe.is_too_large = probe.is_too_large || violation.operands.empty();
     if (ops::is_about_declared_shape(violation.kind()) || violation.operands.empty() ||
         fails_anyway(violation.node, *violation.constraint))
       continue;

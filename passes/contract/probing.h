@@ -42,6 +42,7 @@ struct Failure {
 struct Probe {
   std::vector<Failure> failures;  ///< in file order
   bool may_fail = false;          ///< something fails in some executions
+  bool is_too_large = false;      ///< a result for these sizes, so that nothing is known of what follows
   bool runs() const { return failures.empty(); }
 };
 

@@ -58,12 +58,19 @@ std::optional<Sizes> find_working_sizes(Prober& prober) {
     if (best == nullptr) return std::nullopt;
   }
   if (!best->runs()) return std::nullopt;
+  for (auto size = kSmallSizes.begin(); size != kSmallSizes.end() && best->is_too_large; ++size) {
+    const Probe* probe = prober.probe(all_of_size(prober, *size));
+    if (probe == nullptr) return std::nullopt;
+    if (!probe->runs() || probe->is_too_large) continue;
+    best = probe;
+    sizes = all_of_size(prober, *size);
+  }
   // What only followed from a size that was not right yet goes back to a usual one.
   for (std::int64_t& size : sizes) {
     const std::int64_t found = std::exchange(size, *kUsualSizes.begin());
     const Probe* probe = size == found ? best : prober.probe(sizes);
     if (probe == nullptr) return std::nullopt;
-    if (!probe->runs()) size = found;
+    if (!probe->runs() || (probe->is_too_large && !best->is_too_large)) size = found;
   }
   return sizes;
 }

@@ -63,6 +63,31 @@ class ContractTest(unittest.TestCase):
                          (0, "no requirement: inputs of the declared types run\n"))
         self.assertEqual(json.loads(run("-", "--format", "json", text=text).stdout)["requirements"], [])
 
+    def lines_of(self, graph: str) -> list[str]:
+        result = run("-", text=f'<ir_version: 9, opset_import: ["": 18]>\ng {graph}\n')
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return [line for line in result.stdout.splitlines() if not line.startswith("    asked for by")]
+
+    def test_what_both_sides_of_a_comparison_have_is_taken_away(self) -> None:
+        lines = self.lines_of("(float[A] x, float[B] y) => (z) { s = Concat <axis = 0> (x, y)  t = Concat <axis = 0> (y, y)  z = Add (s, t) }")
+        self.assertIn(lines, (["A == B"], ["B == A"]))
+
+    def test_a_divisor_where_halves_of_one_element_are_stretched(self) -> None:
+        lines = self.lines_of("(float[A] x) => (z) { a, b = Split <num_outputs = 2> (x)  z = Add (a, b) }")
+        self.assertEqual(lines, ["A % 2 == 0    (sufficient only: some other inputs run, too)"])
+
+    def test_elements_that_decide_extents_are_not_tried(self) -> None:
+        incomplete = ["incomplete: elements of an input decide extents, and which of them run was not tried"]
+        self.assertEqual(self.lines_of("(float[A] x, int64[1] n) => (float[C] z) { z = Reshape (x, n) }"), incomplete)
+        self.assertEqual(self.lines_of("(float[A] x, int64[1] n) => (float[C] z) <int64[1] o = {0}> { y = Slice (x, o, n)  z = Add (y, x) }"), incomplete)
+        self.assertEqual(self.lines_of("(float[A] x, int64[B] n) => (z) <int64[1] o = {1}> { h = Shape (n)  z = Expand (o, h) }"),
+                         ["no requirement: inputs of the declared types run"])
+
+    def test_sizes_for_which_nothing_is_too_large(self) -> None:
+        shape = ", ".join(["s"] * 12)
+        text = f"(float[A] x, float[7{', 1' * 11}] u) => (z) <float one = {{1}}> {{ s = Shape (x)  h = Concat <axis = 0> ({shape})  p = Expand (one, h)  z = Add (u, p) }}"
+        self.assertEqual(self.lines_of(text), ["A == 1"])
+
     def test_elements_and_axes_of_one_name_are_told_apart(self) -> None:
         text = ('<ir_version: 9, opset_import: ["": 18]>\n'
                 "g (int64[words, letters] letters, float[15, 4] table, float[letters] w) => (y, z) {\n"

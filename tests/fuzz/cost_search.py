@@ -471,7 +471,7 @@ def main():
     parser.add_argument("seconds", type=float)
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--inputs", type=int, default=0, help="stop after so many of each job")
+    parser.add_argument("--inputs", type=int, help="stop after so many of each job")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--found", type=pathlib.Path, default=pathlib.Path("found"))
     arguments = parser.parse_args()

@@ -24,7 +24,7 @@ g (float[N] x) => (float[N] y) {
 MANY_ADDS = 'test "$(grep -ao Add "$last" 2>/dev/null | wc -l)" -gt 100 && '
 
 
-def search(tool_text, inputs):
+def search(tool_text, *options, seconds=600):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "models").mkdir()
@@ -33,7 +33,7 @@ def search(tool_text, inputs):
         tool.write_text("#!/bin/sh\nfor last; do :; done\n" + tool_text + "\nexit 0\n")
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
         outcome = subprocess.run(
-            [sys.executable, SEARCH, "600", folder / "models", "--seed", "3", "--inputs", str(inputs), "--jobs", "1", "--found", folder / "found"],
+            [sys.executable, SEARCH, str(seconds), folder / "models", "--seed", "3", *options, "--jobs", "1", "--found", folder / "found"],
             env={**os.environ, "TENSORLINT_BINARY": str(tool)},
             capture_output=True,
             text=True,
@@ -45,13 +45,13 @@ def search(tool_text, inputs):
 
 class CostSearch(unittest.TestCase):
     def test_a_crash_on_many_nodes_is_found_and_made_smaller(self):
-        outcome, found = search(MANY_ADDS + "exit 3", 80)
+        outcome, found = search(MANY_ADDS + "exit 3", "--inputs", "80")
         self.assertEqual(outcome.returncode, 1, outcome.stderr)
         self.assertIn("ends with 3", outcome.stdout)
         self.assertIn(min(data.count(b"Add") for data in found), range(101, 200))
 
     def test_a_tool_that_keeps_the_promise_is_left_alone(self):
-        outcome, found = search("", 20)
+        outcome, found = search("", seconds=1)
         self.assertEqual(outcome.returncode, 0, outcome.stdout + outcome.stderr)
         self.assertRegex(outcome.stdout, r"\n[1-9]\d* inputs, 0 break the promise\n")
         self.assertEqual(found, [])
