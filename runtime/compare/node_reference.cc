@@ -37,16 +37,24 @@ HostValue magnitude(const HostValue& value, runtime::Memory& memory) {
   return result;
 }
 
-/// A replica that is `factor` times as far from the value.
-HostValue stretched(const HostValue& value, const HostValue& replica, double factor, runtime::Memory& memory) {
+/// A replica that is kDeviations times as far from the value. Of two operands that are compared either may be the
+/// larger one then: with few replicas, chance leaves that out for some elements. So in every other replica all elements
+/// of an operand go one way, and the replicas have all ways of the first operands.
+HostValue stretched(const HostValue& value, const HostValue& replica, int index, std::size_t operand,
+                    runtime::Memory& memory) {
   if (!value.is_tensor() || !replica.is_tensor() || !runtime::is_float(replica.dtype()) ||
       value.tensor().extents() != replica.tensor().extents())
     return replica;
   const HostTensor centre = runtime::to_float64(value.tensor(), memory);
   const HostTensor from = runtime::to_float64(replica.tensor(), memory);
   HostTensor result(DType::kFloat64, centre.extents(), memory);
+  const auto pattern = static_cast<unsigned>(index) / 2;
+  const double way = operand < 16 && (pattern >> operand & 1U) != 0 ? 1 : -1;
   std::ranges::transform(centre.as<double>(), from.as<double>(), result.as_mutable<double>().begin(),
-                         [factor](double x, double y) { return x == y ? x : x + factor * (y - x); });
+                         [&](double x, double y) {
+                           if (x == y) return x;
+                           return x + kDeviations * (index % 2 == 0 ? y - x : way * std::fabs(y - x));
+                         });
   return result;
 }
 
@@ -137,6 +145,7 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
     }
     return false;
   };
+  std::size_t operand = 0;
   for (const ValueId id : reads(node)) {
     const auto found = inputs.find(id);
     if (found == inputs.end()) continue;
@@ -144,7 +153,8 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
     HostValue value = estimate.value;
     if (form.replica >= 0 && !estimate.replicas.empty()) {
       value = estimate.replicas[static_cast<std::size_t>(form.replica) % estimate.replicas.size()];
-      if (form.stretch != 1) value = stretched(estimate.value, value, form.stretch, memory_);
+      if (form.stretch != 1) value = stretched(estimate.value, value, form.replica, operand, memory_);
+      ++operand;
     }
     if (form.shaken > 0 && is_float_tensor(value) && !is_host(id)) {
       const double tiny = rounding_of(node).kind == Rounding::Kind::kSelects ? 1e-300 : 0;  // parts equal zeros
