@@ -39,6 +39,7 @@ class ContractSearch {
   Contract find() {
     for (std::size_t extent = 0; extent < working_.size() && !is_spent_; ++extent)
       if (!is_determined_[extent]) explore(extent);
+    if (!is_spent_) explore_jointly();
     for (const ValueId input : prober_.analysis().model().graph(GraphId::kMain).inputs)
       if (!is_spent_ && has_open_integers(input)) explore_elements(input);
     contract_.is_complete = !is_spent_;
@@ -151,6 +152,26 @@ class ContractSearch {
     }
   }
 
+  /// Extents that each may have any size, as long as the others have one that much divides, are given primes together.
+  void explore_jointly() {
+    constexpr std::array<std::int64_t, 8> kPrimes{67, 71, 73, 79, 83, 89, 97, 101};
+    Sizes sizes = working_;
+    std::vector<std::size_t> moved;
+    for (std::size_t extent = 0; extent < working_.size() && moved.size() < kPrimes.size(); ++extent) {
+      const std::int64_t prime = kPrimes[moved.size()];
+      if (is_determined_[extent] || working_[extent] == 1 || !runs(extent, prime)) continue;
+      sizes[extent] = prime;
+      moved.push_back(extent);
+    }
+    if (is_spent_ || moved.size() < 2) return;
+    for (const std::size_t extent : moved)
+      for (const Comparison& relation : relations_)
+        if (auto met = restored(prober_, relation, extent, sizes)) sizes = std::move(met->sizes);
+    if (runs(sizes) || is_spent_) return;
+    for (const std::size_t extent : moved)
+      if (add_joint_divisor(extent, sizes)) return;
+  }
+
   /// A formula of the extent and another one is a number: one line says so, and which sizes there are for each follows.
   bool is_factor(std::size_t extent) const {
     return std::ranges::any_of(relations_, [&](const Comparison& relation) {
@@ -178,8 +199,8 @@ class ContractSearch {
   }
 
   /// Of a product of extents, where whichever of them makes it a multiple will do.
-  bool add_joint_divisor(std::size_t extent) {
-    const Sizes changed = with(extent, working_[extent] + 1);
+  bool add_joint_divisor(std::size_t extent) { return add_joint_divisor(extent, with(extent, working_[extent] + 1)); }
+  bool add_joint_divisor(std::size_t extent, const Sizes& changed) {
     const NodeId node = failing(changed);
     if (node == NodeId::kNone) return false;
     for (const Division& division : divisions(prober_, node)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -152,6 +153,13 @@ FactId InitialFacts::refine(FactId base, const InputDeclaration& declared, std::
     fact.shape = facts_.intern_shape(dims);
   }
   if (declared.range) fact.range = *declared.range;
+  // One number is known as such where positions, counts and limits are.
+  constexpr double kExact = 9007199254740992;  // 2^53
+  const bool is_scalar =
+      fact.kind == ValueKind::kTensor && facts_.is_ranked(fact.shape) && facts_.dims_of(fact.shape).empty();
+  if (declared.range && is_scalar && fact.dtypes.proves(DTypeSet::integers()) && fact.range.lo == fact.range.hi &&
+      std::abs(fact.range.lo) < kExact)
+    fact.content = facts_.intern_content({{facts_.dims().constant(static_cast<std::int64_t>(fact.range.lo))}, {}});
   return facts_.intern(fact);
 }
 

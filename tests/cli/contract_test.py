@@ -83,6 +83,14 @@ class ContractTest(unittest.TestCase):
         self.assertEqual(self.lines_of("(float[A] x, int64[B] n) => (z) <int64[1] o = {1}> { h = Shape (n)  z = Expand (o, h) }"),
                          ["no requirement: inputs of the declared types run"])
 
+    def test_extents_of_which_one_has_to_be_a_multiple(self) -> None:
+        lines = self.lines_of("(float[N, H, W, 2] x) => (z) <int64[3] s = {0, -1, 8}> { z = Reshape (x, s) }")
+        self.assertEqual(lines, ["(H*W) % 4 == 0"])
+
+    def test_positions_in_a_sequence(self) -> None:
+        lines = self.lines_of("(float[N] x, int64 layer) => (z) { y = Neg (x)  s = SequenceConstruct (x, y)  z = SequenceAt (s, layer) }")
+        self.assertEqual(lines, ["-2 <= layer < 2"])
+
     def test_sizes_for_which_nothing_is_too_large(self) -> None:
         shape = ", ".join(["s"] * 12)
         text = f"(float[A] x, float[7{', 1' * 11}] u) => (z) <float one = {{1}}> {{ s = Shape (x)  h = Concat <axis = 0> ({shape})  p = Expand (one, h)  z = Add (u, p) }}"
