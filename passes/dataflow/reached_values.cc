@@ -288,6 +288,7 @@ class Element {
   static std::size_t absent() { return kNone; }
   std::size_t build(ValueId value, int depth);
   void read_leaf(const Call& call, Part& part) const;
+  void read_coding(const Call& call, Part& part) const;
   bool read_node(const Call& call, int depth, Part& part);
   void read_sum(const Call& call, Part& part) const;
   void read_running_sum(const Call& call, Part& part) const;
@@ -507,6 +508,8 @@ void Element::read_leaf(const Call& call, Part& part) const {
       part.kind = Kind::kSamples;
       part.samples = {rows.lo, rows.hi};
     }
+  } else if (part.is_integer && call.attribute("values_int64s") != nullptr) {
+    read_coding(call, part);
   } else if (opcode == ops::Opcode::kReduceSum) {
     read_sum(call, part);
   } else if (opcode == ops::Opcode::kCumSum) {
@@ -519,6 +522,27 @@ void Element::read_leaf(const Call& call, Part& part) const {
     part.kind = Kind::kFree;
   }
   if (part.kind != Kind::kUnknown) collect_sources(part.value, part.sources);
+}
+
+/// Words of an input that become numbers: one that is not among the keys becomes the default.
+void Element::read_coding(const Call& call, Part& part) const {
+  ValueId key = call.operand(0);
+  for (int step = 0; step < kLongestChain && key != ValueId::kAbsent; ++step) {
+    const NodeId producer = analysis_.model().value(key).producer;
+    if (producer == NodeId::kNone || !keeps_elements(Call(analysis_, producer).opcode())) break;
+    key = Call(analysis_, producer).operand(0);
+  }
+  const Attribute* const values = call.attribute("values_int64s");
+  const Attribute* const fallback = call.attribute("default_int64");
+  if (key == ValueId::kAbsent || !is_main_input(analysis_, key) || values->ints.empty() ||
+      values->ints.size() > kMaxElements)
+    return;
+  analysis_.facts().meter().charge(values->ints.size());
+  const auto [least, most] = std::ranges::minmax(values->ints);
+  constexpr std::int64_t kDefault = -1;
+  const std::int64_t unknown = fallback == nullptr ? kDefault : fallback->i;
+  part.kind = Kind::kSamples;
+  part.samples = {static_cast<double>(least), static_cast<double>(most), static_cast<double>(unknown)};
 }
 
 /// A sum of comparisons of one number with many: none of them holds, or all of them.
