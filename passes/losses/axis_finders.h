@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/losses/axis_factors.h"
 #include "passes/losses/axis_mistakes.h"
 #include "passes/losses/loss_cone.h"
 
@@ -110,6 +111,7 @@ class SoftmaxUse {
   bool is_summed_over_batch(ValueId value) const;
   bool is_mean_of_masked(NodeId sum, std::size_t axis) const;
   bool is_normalised_again(ValueId value, std::size_t axis) const;
+  bool is_product_of_samples(ValueId scores) const;
   bool compares_positions(const Normalised& softmax, std::size_t axis, std::size_t keys) const;
   std::optional<Reading> next(const Reading& reading, NodeId user, std::size_t operand) const;
 
@@ -153,6 +155,13 @@ class CrossedAxes {
  private:
   std::optional<AxisMistake> crossed(NodeId node, ValueId wide, ValueId narrow);
   bool belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
+  bool is_input_axis(const AxisSource& source) const;
+  bool is_inner_axis_of_input(ValueId value, std::size_t axis);
+  bool has_samples_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
+  std::optional<AxisMistake> vectors_of_both_sides(NodeId node, ValueId wide, ValueId narrow);
+  int order_of(ValueId value, std::size_t first, std::size_t second);
+  std::optional<AxisMistake> turned_pictures(NodeId node, ValueId a, ValueId b);
+  std::optional<AxisMistake> weights_of_classes(NodeId node, ValueId losses, ValueId weights);
   NodeId reduced_along(ValueId wide, std::size_t meets, ValueId narrow);
   bool is_degree(NodeId node, NodeId reduction, ValueId wide, std::size_t meets, std::size_t right);
   bool is_named_twice(ValueId value);
@@ -170,6 +179,24 @@ class CrossedAxes {
 
   const LossCone& cone_;
   const Expressions& expressions_;
+};
+
+/// Axes that have been flattened in one order, and meet or are separated in another one.
+class FlattenedOrder {
+ public:
+  explicit FlattenedOrder(const LossCone& cone)
+      : cone_(cone), expressions_(cone.expressions()), factors_(cone.expressions(), cone.origins()) {}
+  std::optional<AxisMistake> at(NodeId node);
+
+ private:
+  std::optional<AxisMistake> met(NodeId node, ValueId a, std::size_t axis_of_a, ValueId b, std::size_t axis_of_b);
+  std::optional<AxisMistake> contracted(NodeId node);
+  std::optional<AxisMistake> viewed_back(NodeId node);
+  NodeId flattened_at(ValueId value, std::size_t axis);
+
+  const LossCone& cone_;
+  const Expressions& expressions_;
+  AxisFactors factors_;
 };
 
 /// Layers that go along the steps of a sequence, where the steps are along another axis.

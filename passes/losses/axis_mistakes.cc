@@ -16,6 +16,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
   MisreadViews views(cone);
   CrossedAxes crossed(cone);
   SequenceAxes sequence(cone);
+  FlattenedOrder order(cone);
   for (const NodeId node : cone.nodes()) {
     if (expressions.is_spent()) break;
     if (expressions.analysis().has_failed(node)) continue;
@@ -25,6 +26,7 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
     if (!mistake) mistake = views.at(node);
     if (!mistake) mistake = crossed.at(node);
     if (!mistake) mistake = sequence.at(node);
+    if (!mistake) mistake = order.at(node);
     if (mistake) found.push_back(std::move(*mistake));
   }
   return found;

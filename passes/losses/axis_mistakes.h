@@ -43,6 +43,10 @@ struct AxisMistake {
     kAttentionOfBatch,    ///< queries and keys are the samples
     kPositionsOfBatch,    ///< a position for each sample, and the same for all steps
     kStepsAsChannels,     ///< a convolution takes time for its channels
+    kFlattenedOrder,      ///< axis `axes` of `value` meets axis `right` of `partner`, flattened in another order
+    kSeparatedOrder,      ///< a flattened axis is viewed as the axes that it was made of, in another order
+    kTurnedPicture,       ///< height and width are exchanged in `value`, and not in `partner`
+    kWeightsOfClasses,    ///< one number for each class, of axis `right` of `partner`, meets the losses of samples
     kOneForPair,          ///< numbers of all pairs of samples less one number of each sample
   };
 

@@ -170,7 +170,9 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
     default:
       if (const ops::OpEntry* entry = expressions_.entry(node); entry != nullptr && entry->loss())
         axes = known_[expressions_.operand(node, 1)];  // a loss of each label
-      else if (reduces_axes(opcode))
+      else if (opcode == Opcode::kOneHot)
+        axes = marked(node, value);
+      else if (reduces_axes(opcode) || has_trait(entry, ops::OpTrait::kReduction))
         axes = reduced(node, dims.size());
       else
         axes = has_trait(entry, ops::OpTrait::kElementwise) ? broadcast(node, dims) : like(node, value);
@@ -281,6 +283,17 @@ AxisOrigins::Axes AxisOrigins::reduced(NodeId node, std::size_t rank) {
   Axes axes;
   for (std::size_t i = 0; i < from.size(); ++i)
     if (!std::ranges::binary_search(*reduced_axes, i)) axes.push_back(from[i]);
+  return axes;
+}
+
+/// The axes of the indices, and one of its own for the classes.
+AxisOrigins::Axes AxisOrigins::marked(NodeId node, ValueId value) {
+  const Axes& indices = known_[expressions_.operand(node, 0)];
+  Axes axes = own(value);
+  std::int64_t at = integer(node, "axis", -1);
+  if (at < 0) at += static_cast<std::int64_t>(axes.size());
+  if (at < 0 || indices.size() + 1 != axes.size()) return axes;
+  for (std::size_t i = 0; i < indices.size(); ++i) axes[static_cast<std::int64_t>(i) < at ? i : i + 1] = indices[i];
   return axes;
 }
 

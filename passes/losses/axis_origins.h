@@ -46,6 +46,7 @@ class AxisOrigins {
   Axes transposed(NodeId node);
   Axes reshaped(ValueId from, ValueId to);
   Axes reduced(NodeId node, std::size_t rank);
+  Axes marked(NodeId node, ValueId value);
   Axes gathered(NodeId node);
   Axes gathered_elements(NodeId node);
   Axes gathered_at_tuples(NodeId node);

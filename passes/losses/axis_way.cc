@@ -33,7 +33,8 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
   const Model& model = analysis_.model();
   const Opcode opcode = expressions_.op(node);
   const auto same = [&] { return after.size() == before.size() ? kept(axis) : AxisStep{}; };
-  if (reduces_axes(opcode)) return operand == 0 ? through_reduction(node, axis) : AxisStep{};
+  if (reduces_axes(opcode) || has_trait(expressions_.entry(node), ops::OpTrait::kReduction))
+    return operand == 0 ? through_reduction(node, axis) : AxisStep{};
   switch (opcode) {
     case Opcode::kReshape:
     case Opcode::kSqueeze:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "passes/losses/axis_finders.h"
@@ -44,8 +45,12 @@ std::optional<AxisMistake> CrossedAxes::at(NodeId node) {
   }
   if (auto found = statistic_of_rows(node)) return found;
   if (auto found = cosine_of_pairs(node)) return found;
+  if (auto found = vectors_of_both_sides(node, a, b)) return found;
+  if (auto found = vectors_of_both_sides(node, b, a)) return found;
+  if (auto found = turned_pictures(node, a, b)) return found;
   if (expressions_.op(node) != Opcode::kMul) return std::nullopt;
   for (const auto& [wide, narrow] : {std::pair(a, b), std::pair(b, a)}) {
+    if (auto found = weights_of_classes(node, wide, narrow)) return found;
     if (auto found = masked_mean(node, wide, narrow)) return found;
     if (auto found = gate_of_channels(node, wide, narrow)) return found;
   }
@@ -64,10 +69,14 @@ std::optional<AxisMistake> CrossedAxes::crossed(NodeId node, ValueId wide, Value
   const auto is_stretched = [&](std::size_t axis) { return axis < missing || pool.is_constant(y[axis - missing], 1); };
   for (std::size_t i = 0; i < y.size(); ++i) {
     const std::size_t meets = i + missing;
-    if (!cone_.is_long(narrow, i) || !pool.equal(y[i], x[meets])) continue;
+    if (!cone_.is_long(narrow, i)) continue;
+    // Of an open batch the two only agree for one size of it.
+    const bool is_open = !pool.as_constant(y[i]) && pool.as_constant(x[meets]).value_or(1) > 1;
+    if (is_open ? !is_inner_axis_of_input(wide, meets) : !pool.equal(y[i], x[meets])) continue;
     for (std::size_t right = 0; right < x.size(); ++right) {
       if (right == meets || !is_stretched(right) || !pool.equal(x[right], y[i])) continue;
-      if (!belongs_elsewhere(wide, meets, right, narrow, i)) continue;
+      if (!belongs_elsewhere(wide, meets, right, narrow, i) && !has_samples_elsewhere(wide, meets, right, narrow, i))
+        continue;
       const NodeId reduction = reduced_along(wide, meets, narrow);
       // Of two batches either may be meant, but for a statistic of one of them.
       const bool both = cone_.origins().is_batch(wide, meets) && cone_.origins().is_batch(wide, right);
@@ -94,6 +103,33 @@ bool CrossedAxes::belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t
                                [&](const AxisSource& source) { return std::ranges::binary_search(sources, source); });
   };
   return is_of(of_wide[right]) && !have_common(of_wide[meets], own) && !have_common(of_wide[meets], of_wide[right]);
+}
+
+bool CrossedAxes::is_input_axis(const AxisSource& source) const {
+  const Value& value = cone_.analysis().model().value(source.value);
+  return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
+}
+
+bool CrossedAxes::is_inner_axis_of_input(ValueId value, std::size_t axis) {
+  const auto axes = cone_.origins().of(value);
+  return axis < axes.size() && !axes[axis].empty() &&
+         std::ranges::all_of(
+             axes[axis], [&](const AxisSource& source) { return source.axis > 0 && is_input_axis(source); });
+}
+
+/// Numbers of the samples, of which some come from the same input as the samples at `right`: a score of each sample
+/// against scores [N, K] of the sample's candidates. With an open batch the name of the extent says it.
+bool CrossedAxes::has_samples_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow,
+                                        std::size_t axis) {
+  if (!is_inner_axis_of_input(wide, meets) || !cone_.origins().is_batch(wide, right)) return false;
+  const auto of_narrow = cone_.origins().of(narrow);
+  if (axis >= of_narrow.size() || of_narrow[axis].empty()) return false;
+  const AxisOrigins::Sources own = of_narrow[axis];
+  const auto of_wide = cone_.origins().of(wide);
+  const bool are_samples =
+      std::ranges::all_of(own, [&](const AxisSource& source) { return source.axis == 0 && is_input_axis(source); });
+  return are_samples && !have_common(of_wide[meets], own) &&
+         (have_common(of_wide[right], own) || !cone_.pool().as_constant(cone_.dims(narrow)[axis]));
 }
 
 /// The node before elementwise steps that reduces the axis of the wide value that the narrow one meets again.
@@ -299,6 +335,121 @@ std::optional<AxisMistake> CrossedAxes::cosine_of_pairs(NodeId node) {
   const bool matches = (found[0] == left && found[1] == right) || (found[0] == right && found[1] == left);
   if (!matches || !cone_.has_batch(left) || !cone_.has_batch(right)) return std::nullopt;
   return AxisMistake{Kind::kCrossedAxes, node, narrow, {0}, false, lengths, 1, wide, 0};
+}
+
+/// A matrix of all pairs, such as intersections [N, M], and the sum of a vector of its rows and one of its columns,
+/// areas [N] + [M]: the two have been added element by element, and not as a column and a row.
+std::optional<AxisMistake> CrossedAxes::vectors_of_both_sides(NodeId node, ValueId wide, ValueId narrow) {
+  const auto x = cone_.dims(wide), y = cone_.dims(narrow);
+  if (x.size() != 2 || y.size() != 1 || !cone_.is_long(narrow, 0) || !cone_.pool().equal(x[1], y[0]) ||
+      !cone_.pool().equal(x[0], y[0]))
+    return std::nullopt;
+  const auto of_wide = cone_.origins().of(wide);
+  if (of_wide.size() != 2) return std::nullopt;
+  const AxisOrigins::Sources rows = of_wide[0], columns = of_wide[1];
+  if (have_common(rows, columns)) return std::nullopt;
+  enum Side { kNeither, kRows, kColumns, kBoth };
+  const auto side_of = [&](ValueId value) {
+    const auto axes = cone_.origins().of(value);
+    const bool in_rows = axes.size() == 1 && have_common(axes[0], rows),
+               in_columns = axes.size() == 1 && have_common(axes[0], columns);
+    return in_rows ? in_columns ? kBoth : kRows : in_columns ? kColumns : kNeither;
+  };
+  // Vectors alone come together: what was multiplied before is a number of each pair.
+  std::vector<ValueId> pending{narrow};
+  NodeId joined = NodeId::kNone;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > 16 || expressions_.is_spent()) return std::nullopt;
+    expressions_.charge(4);
+    if (side_of(pending[i]) != kBoth) continue;
+    const NodeId step = expressions_.producer(pending[i]);
+    if (!has_trait(expressions_.entry(step), ops::OpTrait::kElementwise) && expressions_.op(step) != Opcode::kCast)
+      return std::nullopt;
+    bool has_rows = false, has_columns = false;
+    for (const ValueId operand : cone_.operands(step)) {
+      if (operand == ValueId::kAbsent || cone_.dims(operand).empty()) continue;
+      if (cone_.dims(operand).size() != 1) return std::nullopt;
+      const Side side = side_of(operand);
+      has_rows |= side == kRows;
+      has_columns |= side == kColumns;
+      pending.push_back(operand);
+    }
+    if (has_rows && has_columns) joined = step;
+  }
+  if (joined == NodeId::kNone) return std::nullopt;
+  return AxisMistake{Kind::kCrossedAxes, node, narrow, {0}, false, joined, 1, wide, 0};
+}
+
+/// The order in which an input has two axes that these come from: 1 as here, -1 turned, 0 where nobody knows.
+int CrossedAxes::order_of(ValueId value, std::size_t first, std::size_t second) {
+  const auto axes = cone_.origins().of(value);
+  if (second >= axes.size()) return 0;
+  int found = 0;
+  for (const AxisSource& a : axes[first])
+    for (const AxisSource& b : axes[second]) {
+      if (a.value != b.value || a.axis == b.axis || !is_input_axis(a)) continue;
+      const int order = a.axis < b.axis ? 1 : -1;
+      if (found == -order) return 0;
+      found = order;
+    }
+  return found;
+}
+
+/// transpose(1, 3) of pictures [N, H, W, C] gives [N, C, W, H], which meets [N, C, H, W].
+std::optional<AxisMistake> CrossedAxes::turned_pictures(NodeId node, ValueId a, ValueId b) {
+  if (cone_.dims(a).size() != 4 || cone_.dims(b).size() != 4 || !cone_.is_long(a, 2) || !cone_.is_long(a, 3) ||
+      !cone_.is_long(b, 2) || !cone_.is_long(b, 3))
+    return std::nullopt;
+  const int order = order_of(a, 2, 3);
+  if (order == 0 || order_of(b, 2, 3) != -order) return std::nullopt;
+  const ValueId turned = order < 0 ? a : b;
+  ValueId value = turned;
+  const Model& model = cone_.analysis().model();
+  for (std::size_t step = 0; step < kMaxWay; ++step) {
+    const NodeId maker = expressions_.producer(value);
+    if (expressions_.op(maker) == Opcode::kTranspose) {
+      const Attribute* given = model.attribute(model.node(maker), "perm");
+      if (given == nullptr || !std::ranges::equal(given->ints, std::array<std::int64_t, 4>{0, 3, 2, 1}))
+        return std::nullopt;
+      return AxisMistake{Kind::kTurnedPicture, node, turned, {2}, false, maker, 3, order < 0 ? b : a, 3};
+    }
+    const auto operands = maker == NodeId::kNone ? std::span<const ValueId>() : cone_.operands(maker);
+    const auto next = std::ranges::find_if(
+        operands, [&](ValueId operand) { return operand != ValueId::kAbsent && order_of(operand, 2, 3) == -1; });
+    if (next == operands.end() || cone_.dims(*next).size() != 4) return std::nullopt;
+    value = *next;
+  }
+  return std::nullopt;
+}
+
+/// The losses of samples [N] times a constant for each class [C], with N as large as C.
+std::optional<AxisMistake> CrossedAxes::weights_of_classes(NodeId node, ValueId losses, ValueId weights) {
+  const auto x = cone_.dims(losses), y = cone_.dims(weights);
+  if (x.size() != 1 || y.size() != 1 || !cone_.is_long(weights, 0) || !cone_.is_constant(weights) ||
+      !cone_.origins().is_batch(losses, 0))
+    return std::nullopt;
+  const auto numbers = cone_.numbers(weights);
+  if (!numbers || std::ranges::all_of(*numbers, [&](double number) { return number == numbers->front(); }))
+    return std::nullopt;
+  ValueId value = losses;
+  for (int step = 0; step < 8; ++step) {
+    const NodeId maker = expressions_.producer(value);
+    const Opcode opcode = expressions_.op(maker);
+    const ValueId from = expressions_.operand(maker, 0), other = expressions_.operand(maker, 1);
+    const auto before = cone_.dims(from);
+    const ops::OpEntry* entry = expressions_.entry(maker);
+    const bool is_loss = entry != nullptr && entry->loss() && ops::takes_class_indices(*entry->loss());
+    const bool is_sum = opcode == Opcode::kReduceSum && expressions_.op_of(from) == Opcode::kMul &&
+                        expressions_.axes_of(maker) == std::vector<std::size_t>{1};
+    if (is_loss || is_sum || opcode == Opcode::kGatherElements) {
+      if (before.size() != 2 || !cone_.pool().equal(before[1], y[0])) return std::nullopt;
+      return AxisMistake{Kind::kWeightsOfClasses, node, weights, {0}, false, maker, 0, from, 1};
+    }
+    const bool scales = (opcode == Opcode::kMul || opcode == Opcode::kDiv) && expressions_.number(other).has_value();
+    if (!keeps_elements(opcode) && opcode != Opcode::kNeg && opcode != Opcode::kCast && !scales) return std::nullopt;
+    value = from;
+  }
+  return std::nullopt;
 }
 
 /// (states * mask).sum(1) / mask.sum(1), where the mask [N, T] meets the features and is stretched along the steps.

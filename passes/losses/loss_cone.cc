@@ -120,10 +120,13 @@ ValueId LossCone::norm_of(ValueId value, NodeId& node) const {
     node = expressions_.producer(value);
     const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
     switch (expressions_.op(node)) {
+      case Opcode::kReduceL1:
       case Opcode::kReduceL2:
       case Opcode::kReduceSumSquare:
         return a;
       case Opcode::kReduceSum:
+        if (const NodeId inner = expressions_.producer(a); expressions_.op(inner) == Opcode::kAbs)
+          return expressions_.operand(inner, 0);
         return squared(a);
       case Opcode::kClip:
       case Opcode::kSqrt:

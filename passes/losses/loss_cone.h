@@ -38,7 +38,8 @@ class LossCone {
   bool depends(ValueId value, ValueId on) const;
   /// Less a mean of its own: norms of it are standard deviations.
   bool is_centred(ValueId value) const;
-  /// What the value is a norm of, or the sum of the squares of, before roots and bounds; the node that sums in `node`.
+  /// What the value is a norm of, or the sum of the squares or magnitudes of, before roots and bounds; the node that
+  /// sums in `node`.
   ValueId norm_of(ValueId value, NodeId& node) const;
   /// t for t * t and t^2.
   ValueId squared(ValueId value) const;

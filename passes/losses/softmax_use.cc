@@ -367,10 +367,27 @@ std::optional<AxisMistake> SoftmaxUse::contracted(const Normalised& softmax, con
   // Probabilities of the batch, of which features are summed.
   if (cone_.is_batch_alone(reading.value, reading.axis) && !cone_.origins().is_batch(reading.value, summed[0]))
     return mistake(Kind::kAttention, softmax, user, summed[0]);
-  if (!reading.direct || reading.turned || operand != 0 || summed[0] + 1 != rank ||
-      !compares_positions(softmax, reading.axis, summed[0]))
+  if (!reading.direct || reading.turned || operand != 0) return std::nullopt;
+  // Letters name the queries where the keys are meant: nobody turns the weights on purpose that way.
+  const bool sums_queries = expressions_.op(user) == Opcode::kEinsum && rank >= 3 && summed[0] + 2 == rank &&
+                            reading.axis + 1 == rank && is_product_of_samples(softmax.scores) &&
+                            compares_positions(softmax, summed[0], reading.axis);
+  if (!sums_queries && (summed[0] + 1 != rank || !compares_positions(softmax, reading.axis, summed[0])))
     return std::nullopt;
   return mistake(Kind::kAttention, softmax, user, summed[0]);
+}
+
+/// Steps of single elements come after a product of two values of the same samples.
+bool SoftmaxUse::is_product_of_samples(ValueId scores) const {
+  for (int step = 0; step < 6; ++step) {
+    const NodeId node = expressions_.producer(scores);
+    const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+    if (expressions_.op(node) == Opcode::kMatMul || expressions_.op(node) == Opcode::kEinsum)
+      return cone_.operands(node).size() == 2 && cone_.has_batch(a) && cone_.has_batch(b);
+    if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return false;
+    scores = a;
+  }
+  return false;
 }
 
 /// Scores of queries and keys, which both are positions of data and not features: then those of one query add up to 1,

@@ -88,12 +88,12 @@ class ClassAxisPosition : public Rule {
     const auto report = [&](std::string message) {
       return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
     };
-    const bool is_sum = mistake.kind == Kind::kSummedElsewhere;
+    // A sum of its own may be written far away; the weights of an average are used once, unless letters say how.
+    const bool is_sum = mistake.kind == Kind::kSummedElsewhere || meets.is(ops::Opcode::kEinsum);
     switch (mistake.kind) {
       case Kind::kSummedElsewhere:
       case Kind::kAttention:
         if (mistake.is_batch) return;
-        // A sum of its own may be written far away; the weights of an average are used once.
         out.report(findings::Severity::kWarning, is_sum ? mistake.meets : mistake.node,
                    fmt::format("{} normalises {} over axis {}; what it gives is summed over axis {}", call.op_name(),
                                value, axis, mistake.other))
@@ -151,6 +151,23 @@ class ClassAxisPosition : public Rule {
             .note_at(mistake.meets, "the product is computed here")
             .fix("take the norm over the axis that the product sums over, such as F.normalize(x, dim=-1)");
         return;
+      case Kind::kFlattenedOrder: {
+        auto finding = report(
+            fmt::format("axis {} of {} and axis {} of {} are flattened in another order: {}", axis, value,
+                        mistake.right, described(analysis, mistake.partner),
+                        mistake.is_batch ? "samples meet other samples" : "elements meet those of other places"));
+        if (mistake.meets != NodeId::kNone) finding.note_at(mistake.meets, fmt::format("axis {} is joined here", axis));
+        finding.fix("flatten both in one order: transpose one of them first, or use repeat_interleave for repeat");
+        return;
+      }
+      case Kind::kSeparatedOrder: {
+        auto finding = report(fmt::format("{} separates axis {} of {} into {}, in another order than it was joined in",
+                                          call.op_name(), axis, value,
+                                          analysis.facts().shape_text(analysis.fact(call.result()).shape)));
+        if (mistake.meets != NodeId::kNone) finding.note_at(mistake.meets, fmt::format("axis {} is joined here", axis));
+        finding.fix("view it in the order in which it was joined, and transpose afterwards");
+        return;
+      }
       case Kind::kStepsAsChannels:
         report(fmt::format("{} takes axis {} of {} for its channels; its elements are steps in time", call.op_name(),
                            axis, value))

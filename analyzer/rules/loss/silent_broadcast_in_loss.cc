@@ -58,7 +58,7 @@ class SilentBroadcastInLoss : public Rule {
         finding.note_at(mistake.meets, mistake.meets > mistake.node ? "the parts are summed here"
                                        : losses::reduces_axes(expressions.op(mistake.meets))
                                            ? "an axis is reduced here"
-                                           : "the lengths of pairs are multiplied here");
+                                           : "vectors of both sides are combined element by element here");
       finding.fix(fmt::format("align axis {} of {} with axis {} of {}, such as with keepdim=True or unsqueeze", axis,
                               Operand(analysis, mistake.value).name(), mistake.right,
                               Operand(analysis, mistake.partner).name()));
@@ -68,6 +68,16 @@ class SilentBroadcastInLoss : public Rule {
                                            value, partner, mistake.right))
           .fix(fmt::format("give {} the shape [1, steps, width], and take as many rows as there are steps",
                            Operand(analysis, mistake.value).name()));
+    } else if (mistake.kind == Kind::kWeightsOfClasses) {
+      out.report(mistake.node,
+                 fmt::format("{} has a number for each class, along axis {} of {}; it meets the losses of samples",
+                             value, mistake.right, partner))
+          .note_at(mistake.meets, "one loss per sample is computed here")
+          .fix("pick the weight of each label, weights[labels], or give the weights to the loss");
+    } else if (mistake.kind == Kind::kTurnedPicture) {
+      out.report(mistake.node, fmt::format("height and width of {} are exchanged, those of {} are not", value, partner))
+          .note_at(mistake.meets, "axes 1 and 3 are exchanged here, and axis 2 stays between them")
+          .fix("use permute(0, 3, 1, 2), which keeps the order of height and width");
     } else if (mistake.kind == Kind::kOneForPair) {
       out.report(mistake.node,
                  fmt::format("{} has a number for every pair of samples; {} has one for each sample", value, partner))
