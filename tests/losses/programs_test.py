@@ -40,7 +40,6 @@ MISSED = {
     "ratio_upside_down": "an inverted ratio",
     "averaged_twice": "a mean that is divided once more",
     "counts_only_padding": "an inverted mask",
-    "mask_hides_the_diagonal": "a mask that hides one position too many",
     "predicts_itself": "no rule compares what a model reads with what it predicts",
     "relative_bias_wraps_around": "negative indices that ONNX allows",
     "shifted_along_the_batch": "a slice of the batch against another one",
@@ -66,17 +65,17 @@ MISSED = {
     "crossing_penalty_between_samples": "differences along the first axis are right where that is time",
     "distribution_focal_right_neighbour": "found where the batch is fixed",
     "router_without_gradient": "a part of the parameters gets no gradient",
-    "active_units_counted": "the same",
     "text_generator_picks_words": "the same",
     "sentiment_transformer_forgets_batch_first": "one exporter fixes the batch in a Reshape",
+    "causal_mask_below_the_diagonal": "one exporter computes the mask in the graph",
+    "posterior_variance_of_first_step": "one exporter computes the table in the graph",
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
-# second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, and 18 % of fourth_*.py,
-# which nobody has worked on since.
+# second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, and 16 % of fourth_*.py.
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
-         "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.1, "fourth torchscript": 0.1}
+         "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.6, "fourth torchscript": 0.6}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}

@@ -26,6 +26,7 @@ class LogitsIntoProbabilityLoss : public Rule {
 
   void check_loss(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) const override {
     if (loss.kind == ops::LossKind::kKlDivergence) check_target(analysis, loss, out);
+    if (loss.kind == ops::LossKind::kNegativeLogLikelihood) check_sigmoids(analysis, loss, out);
     const NodeId producer = layer_of(analysis, loss);
     if (producer == NodeId::kNone) return;
     const bool logarithms = takes_logarithms(loss.kind);
@@ -245,6 +246,25 @@ class LogitsIntoProbabilityLoss : public Rule {
            model.operands(model.node(node)).size() == 1 &&
            has_trait(expressions.entry(node), ops::OpTrait::kElementwise) && std::isfinite(range.hi) && range.hi > 0 &&
            range.lo <= -0.5 && std::isfinite(range.lo);
+  }
+
+  /// Logarithms of sigmoids of each class: they do not add up to 1, so that all of them may grow at once.
+  static void check_sigmoids(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const NodeId logarithm = producer_behind_identities(analysis, loss.prediction);
+    NodeId sigmoid = logarithm;
+    if (expressions.op(logarithm) == ops::Opcode::kLog)
+      sigmoid = producer_behind_identities(analysis, expressions.operand(logarithm, 0));
+    const ops::Opcode opcode = expressions.op(sigmoid);
+    const bool is_sigmoid = sigmoid == logarithm ? opcode == ops::Opcode::kLogSigmoid : opcode == ops::Opcode::kSigmoid;
+    if (!is_sigmoid) return;
+    const Operand prediction(analysis, loss.prediction);
+    out.report(loss.anchor,
+               fmt::format("{} takes logarithms of probabilities that add up to 1, but {} is the logarithm "
+                           "of a sigmoid of each class",
+                           ops::to_text(loss.kind), prediction.name()))
+        .note_at(sigmoid, "every score by itself may grow without bound")
+        .fix("use LogSoftmax over axis 1, or cross-entropy");
   }
 
   /// Targets of a divergence are probabilities, unless it takes the exponential of them.

@@ -30,6 +30,7 @@ class LossDetachedFromParameters : public Rule {
       if (check_named(view, out) || view.losses().empty()) return;
     }
     const losses::GradientReach& gradients = view.gradient_reach();
+    check_terms(view, out);
     // Losses inside bodies and functions get their operands from somewhere else.
     if (gradients.parameters.empty()) {
       check_by_use(view, out);
@@ -138,6 +139,46 @@ class LossDetachedFromParameters : public Rule {
       value = expressions.operand(node, number_first ? 1 : 0);
     }
     return NodeId::kNone;
+  }
+
+  /// A summand of the loss that weights go into and no gradient comes out of: a count of what is above a bound.
+  static void check_terms(const ModelView& view, Reporter& out) {
+    constexpr std::size_t kMaxTerms = 16;
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const ValueId output : one_float_outputs(analysis)) {
+      losses::GradientWays& ways = out.shared<losses::GradientWays>();
+      const losses::Expressions& expressions = ways.expressions();
+      std::vector<ValueId> terms{output};
+      std::vector<std::pair<ValueId, NodeId>> detached;
+      bool trained = false;
+      for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
+        const NodeId node = expressions.producer(terms[i]);
+        const ops::Opcode opcode = expressions.op(node);
+        const ValueId a = expressions.operand(node, 0), b = expressions.operand(node, 1);
+        const bool is_one = is_one_float(analysis, terms[i]);
+        if (is_one && (opcode == ops::Opcode::kAdd || opcode == ops::Opcode::kSub)) {
+          terms.insert(terms.end(), {a, b});
+        } else if (is_one && (ops::moves_elements(opcode) || opcode == ops::Opcode::kNeg) &&
+                   is_one_float(analysis, a)) {
+          terms.push_back(a);
+        } else if (is_one && (opcode == ops::Opcode::kMul || opcode == ops::Opcode::kDiv) && expressions.number(b)) {
+          terms.push_back(a);
+        } else if (is_one && opcode == ops::Opcode::kMul && expressions.number(a)) {
+          terms.push_back(b);
+        } else if (i > 0) {
+          const losses::GradientWay way = ways.of_loss(terms[i]);
+          trained |= way.reaches_weight;
+          if (way.stop != NodeId::kNone && !way.reaches_weight && !way.reaches_input && is_one &&
+              !analysis.taint(terms[i]).has(Aspect::kDtype))
+            detached.emplace_back(terms[i], way.stop);
+        }
+      }
+      if (!trained) continue;
+      for (const auto& [term, stop] : detached)
+        out.report(stop, fmt::format("{} is added to the loss, and no gradient of it reaches a weight",
+                                     Operand(analysis, term).name()))
+            .note_at(stop, stop_text(analysis, stop));
+    }
   }
 
   static bool names_loss(std::string_view name) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -37,7 +38,9 @@ class InvalidDomain : public Rule {
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     const ops::Opcode opcode = opcode_of(entry);
-    return opcode == ops::Opcode::kLog || opcode == ops::Opcode::kDiv || opcode == ops::Opcode::kMul;
+    return opcode == ops::Opcode::kLog || opcode == ops::Opcode::kDiv || opcode == ops::Opcode::kMul ||
+           opcode == ops::Opcode::kGather || opcode == ops::Opcode::kGatherND || opcode == ops::Opcode::kSoftmax ||
+           opcode == ops::Opcode::kLogSoftmax;
   }
 
   /// Logarithms of what scores of a layer come to, where that is 0 for some of them.
@@ -59,6 +62,14 @@ class InvalidDomain : public Rule {
   void check(const NodeCall& call, Reporter& out) const override {
     if (call.is(ops::Opcode::kMul)) {
       check_infinite_constant(call, out);
+      return;
+    }
+    if (call.is(ops::Opcode::kGather) || call.is(ops::Opcode::kGatherND)) {
+      check_infinite_row(call, out);
+      return;
+    }
+    if (call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) {
+      check_hidden_row(call, out);
       return;
     }
     const std::size_t side = call.is(ops::Opcode::kLog) ? 0 : 1;
@@ -124,6 +135,123 @@ class InvalidDomain : public Rule {
                 "look for a division by 0 among the constants, such as the logarithm of 1 for the first of some ranks");
         return;
       }
+  }
+
+  /// The numbers of a constant of floats or bools.
+  static std::optional<std::vector<double>> constant_numbers(const Operand& operand, const NodeCall& call) {
+    constexpr std::size_t kMost = 65'536;
+    if (!operand.present()) return std::nullopt;
+    const Tensor* tensor = call.model().value(operand.value()).initializer;
+    if (const NodeId maker = producer_of(operand, call.model()); maker != NodeId::kNone) {
+      const NodeCall made(call.analysis(), maker);
+      const Attribute* given = made.is(ops::Opcode::kConstant) ? made.attribute("value") : nullptr;
+      tensor = given == nullptr ? nullptr : given->tensor;
+    }
+    if (tensor == nullptr || tensor->element_count().value_or(kMost + 1) > kMost) return std::nullopt;
+    call.facts().meter().charge(64 + tensor->element_count().value_or(0) / 8);
+    if (auto floats = tensor->floats(kMost)) return floats;
+    const auto integers = tensor->integers(kMost);
+    return integers ? std::optional(std::vector<double>(integers->begin(), integers->end())) : std::nullopt;
+  }
+
+  /// A table that has infinity where the program or its exporter computed the logarithm of 0, looked up and added to
+  /// the loss.
+  static void check_infinite_row(const NodeCall& call, Reporter& out) {
+    const Operand table = call.operand(0), index = call.operand(1);
+    if (!table.present() || !index.present() || call.result() == ValueId::kAbsent ||
+        !table.fact().dtypes.proves(DTypeSet::floats()))
+      return;
+    const Range& range = table.fact().range;
+    if ((std::isfinite(range.lo) && std::isfinite(range.hi)) || one_float_outputs(call.analysis()).empty()) return;
+    const auto numbers = constant_numbers(table, call);
+    const auto shape = call.facts().dims_of(table.fact().shape);
+    if (!numbers || shape.size() != 1) return;
+    const auto is_infinite = [](double number) { return std::isinf(number); };
+    const auto at = std::ranges::find_if(*numbers, is_infinite);
+    if (at == numbers->end() || std::ranges::all_of(*numbers, is_infinite)) return;
+    const auto row = static_cast<double>(at - numbers->begin());
+    if (index.fact().range.lo > row || index.fact().range.hi < row || index.fact().range.lo == index.fact().range.hi)
+      return;
+    const NodeId sum = where_added_up(call);
+    if (sum == NodeId::kNone) return;
+    out.report(findings::Severity::kWarning, call.id(),
+               fmt::format("{} has {} at index {}, and the loss adds it up", table.name(),
+                           *at < 0 ? "-infinity" : "infinity", static_cast<std::int64_t>(row)))
+        .certainty(ops::Certainty::kMay,
+                   fmt::format("{} has {} among its elements", index.name(), static_cast<std::int64_t>(row)))
+        .note_at(sum, "added up here")
+        .fix("look for the logarithm of 0 or a division by 0 among the constants, and bound what it takes");
+  }
+
+  /// Where the elements of a value are summed after steps that keep infinity; kNone where they may have got a meaning,
+  /// such as scores that a softmax hides.
+  static NodeId where_added_up(const NodeCall& call) {
+    constexpr std::size_t kMaxValues = 16;
+    std::vector<ValueId> values{call.result()};
+    NodeId found = NodeId::kNone;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const NodeId user : call.analysis().users(values[i])) {
+        const NodeCall use(call.analysis(), user);
+        call.facts().meter().charge(4);
+        if (use.result() == ValueId::kAbsent) continue;
+        if (use.is(ops::Opcode::kWhere) || use.is(ops::Opcode::kSoftmax) || use.is(ops::Opcode::kLogSoftmax) ||
+            use.is(ops::Opcode::kReduceLogSumExp) || use.is(ops::Opcode::kClip) || use.is(ops::Opcode::kMax) ||
+            use.is(ops::Opcode::kMin) || use.is(ops::Opcode::kReduceMax))
+          return NodeId::kNone;
+        if (use.is(ops::Opcode::kReduceMean) || use.is(ops::Opcode::kReduceSum)) found = user;
+        const bool passes = passes_elements(use) || use.is(ops::Opcode::kAdd) || use.is(ops::Opcode::kSub) ||
+                            use.is(ops::Opcode::kNeg) || use.is(ops::Opcode::kMul);
+        if (passes && values.size() < kMaxValues) values.push_back(use.result());
+      }
+    return found;
+  }
+
+  /// -infinity for a whole row of scores: exponentials that are all 0 add up to 0.
+  static void check_hidden_row(const NodeCall& call, Reporter& out) {
+    Operand scores = call.operand(0);
+    for (int step = 0; step < 4 && scores.present(); ++step) {
+      const NodeId maker = producer_of(scores, call.model());
+      if (maker == NodeId::kNone) return;
+      const NodeCall made(call.analysis(), maker);
+      const Attribute* axis = call.attribute("axis");
+      const auto rank = static_cast<std::int64_t>(call.facts().dims_of(call.operand(0).fact().shape).size());
+      if (rank == 0 || (axis != nullptr && axis->i != -1 && axis->i != rank - 1)) return;
+      if (made.is(ops::Opcode::kWhere)) {
+        const bool hides_true = number(made.operand(1)) == -HUGE_VAL,
+                   hides_false = number(made.operand(2)) == -HUGE_VAL;
+        if (hides_true != hides_false) report_row(call, made.operand(0), hides_true ? 1 : 0, out);
+        return;
+      }
+      if (made.is(ops::Opcode::kAdd)) {
+        for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+          if (report_row(call, made.operand(side), -HUGE_VAL, out)) return;
+        return;
+      }
+      if (!made.is(ops::Opcode::kCast) && !made.is(ops::Opcode::kIdentity)) return;
+      scores = made.operand(0);
+    }
+  }
+
+  static bool report_row(const NodeCall& call, const Operand& mask, double hidden, Reporter& out) {
+    if (!mask.present() || mask.fact().kind != ValueKind::kTensor || mask.fact().shape == ShapeId::kUnranked)
+      return false;
+    const auto shape = call.facts().dims_of(mask.fact().shape);
+    if (shape.empty() || one_float_outputs(call.analysis()).empty()) return false;
+    const auto columns = call.facts().dims().as_constant(shape.back());
+    if (!columns || *columns < 2) return false;
+    const auto numbers = constant_numbers(mask, call);
+    if (!numbers || numbers->size() % static_cast<std::size_t>(*columns) != 0) return false;
+    const auto width = static_cast<std::size_t>(*columns);
+    for (std::size_t row = 0; row * width < numbers->size(); ++row) {
+      const auto first = numbers->begin() + static_cast<std::ptrdiff_t>(row * width);
+      if (!std::all_of(first, first + static_cast<std::ptrdiff_t>(width), [&](double each) { return each == hidden; }))
+        continue;
+      out.report(findings::Severity::kWarning, call.id(),
+                 fmt::format("row {} of {} hides all scores: the softmax of -infinity alone is NaN", row, mask.name()))
+          .fix("leave at least one score of each row, such as the diagonal");
+      return true;
+    }
+    return false;
   }
 
   static void check_zero_constant(const NodeCall& call, Reporter& out) {

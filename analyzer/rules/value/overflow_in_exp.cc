@@ -59,6 +59,24 @@ class OverflowInExp : public Rule {
     std::string note, witness;
   };
 
+  /// What the sum over all labels is where all classes are equally probable, for two samples where their number is
+  /// open.
+  static std::optional<double> summed_cross_entropy(const Expressions& expressions, NodeId node) {
+    const ops::OpEntry* entry = expressions.entry(node);
+    if (entry == nullptr || !entry->loss() || !ops::takes_class_indices(*entry->loss())) return std::nullopt;
+    const Model& model = expressions.analysis().model();
+    const Attribute* reduction = model.attribute(model.node(node), "reduction");
+    const auto scores = expressions.dims(expressions.operand(node, 0)),
+               labels = expressions.dims(expressions.operand(node, 1));
+    if (reduction == nullptr || reduction->s != "sum" || scores.size() < 2) return std::nullopt;
+    DimPool& pool = expressions.analysis().facts().dims();
+    const auto classes = pool.as_constant(scores[1]);
+    if (!classes || *classes < 2) return std::nullopt;
+    double count = 1;
+    for (const Dim dim : labels) count *= static_cast<double>(pool.bounds_from_two(dim).lo);
+    return count * std::log(static_cast<double>(*classes));
+  }
+
   /// Back over constant factors to cosines, which reach 1 and -1, or to a Clip with a bound of the program's.
   static std::optional<Reached> reach_of(const Expressions& expressions, const Operand& operand) {
     const dataflow::Analysis& analysis = expressions.analysis();
@@ -70,6 +88,9 @@ class OverflowInExp : public Rule {
       const NodeId node = expressions.producer(value);
       if (node == NodeId::kNone) return std::nullopt;
       const Opcode opcode = expressions.op(node);
+      if (const auto sum = summed_cross_entropy(expressions, node); sum && scale > 0 && !shifted)
+        return Reached{scale * *sum, node, "cross-entropies are summed, and not averaged, here",
+                       "every class is as probable as the others"};
       const auto numbered = with_number(expressions, node);
       if (!shifted)
         if (const auto cosine = cosine_of(expressions, value); cosine && cosine->both_divided) {

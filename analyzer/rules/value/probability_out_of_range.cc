@@ -37,6 +37,7 @@ class ProbabilityOutOfRange : public Rule {
     if (!target.present() || target.taint().has(Aspect::kValue) || !target.fact().dtypes.proves(DTypeSet::floats()))
       return;
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    if (binary && check_chosen(expressions, loss, out)) return;
     const losses::Formula formula(expressions, loss.target);
     const auto parts = formula.parts();
     std::optional<std::size_t> label;
@@ -82,17 +83,27 @@ class ProbabilityOutOfRange : public Rule {
       return std::min(no, yes) >= -kOff && std::max(no, yes) <= 1 + kOff;
     };
     const double no = at(0), yes = at(1);
-    // Chosen and not multiplied: what a picture of bytes has.
-    constexpr double kNoProbability = 1.5;
-    const ops::Opcode made = expressions.op_of(expressions.source(loss.target));
-    if (made == ops::Opcode::kWhere && no == 0 && yes > kNoProbability && target.fact().range == Range{0, yes, false}) {
-      say(fmt::format("is 0 or {:.4g}", yes));
-      return;
-    }
     // Without an offset it is a weight.
     if (!std::isfinite(no) || !std::isfinite(yes) || std::abs(no) < kOff || no == yes) return;
     if (is_truth ? fits(kCustoms[0]) : std::ranges::any_of(kCustoms, fits)) return;
     say(fmt::format("has {:.4g} for 0 and {:.4g} for 1", no, yes));
+  }
+
+  /// One of two numbers, such as 0 and 255, which a picture of bytes has.
+  static bool check_chosen(const losses::Expressions& expressions, const losses::LossSite& loss, Reporter& out) {
+    const NodeId choice = expressions.producer(expressions.source(loss.target));
+    if (expressions.op(choice) != ops::Opcode::kWhere) return false;
+    const auto yes = expressions.number(expressions.operand(choice, 1)),
+               no = expressions.number(expressions.operand(choice, 2));
+    constexpr double kNoProbability = 1.5;
+    if (!yes || !no || std::min(*yes, *no) != 0 || std::max(*yes, *no) < kNoProbability) return false;
+    const Operand target(expressions.analysis(), loss.target);
+    out.report(findings::Severity::kWarning, loss.anchor,
+               fmt::format("{} takes probabilities as targets, {} is {:.4g} or {:.4g}", ops::to_text(loss.kind),
+                           target.name(), *no, *yes))
+        .origin(target, Aspect::kValue)
+        .fix("make the labels probabilities: between 0 and 1, and 1 in sum over the classes");
+    return true;
   }
 
   /// The number of classes of a one-hot value: OneHot, or labels compared with 0, 1, 2, ...

@@ -43,6 +43,17 @@ class QuotientAlwaysZero : public Rule {
     }
     const Range& divisor = below.fact().range;
     if (divisor.lo != divisor.hi || divisor.nan || !(divisor.lo >= 1)) return;
+    // A remainder, or another number that the program itself keeps below the divisor.
+    const Range& range = counted.fact().range;
+    const NodeId maker = call.model().value(counted.value()).producer;
+    if (maker != NodeId::kNone && range.lo >= 0 && range.hi >= 1 && range.hi < divisor.lo &&
+        NodeCall(call.analysis(), maker).is(ops::Opcode::kMod)) {
+      out.report(call.id(), fmt::format("integer division of {} by {} is always 0: {} is at most {}", above.name(),
+                                        divisor.lo, counted.name(), range.hi))
+          .note_at(maker, "the remainder is taken here")
+          .fix("divide floating-point numbers, with /");
+      return;
+    }
     const auto indexed = smallest_extent(counted, call);
     if (!indexed || static_cast<double>(indexed->extent) > divisor.lo) return;
     out.report(call.id(), fmt::format("integer division of {} by {} is always 0: {} is an index below {}", above.name(),

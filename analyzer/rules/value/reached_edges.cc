@@ -167,10 +167,12 @@ void check_divisor(const Expressions& expressions, const NodeCall& call, Reporte
   const dataflow::Analysis& analysis = call.analysis();
   const Operand divisor = call.operand(1);
   const Fact& result = analysis.fact(call.result());
-  if (!divisor.present() || divisor.taint().has(Aspect::kValue) || !result.dtypes.proves(DTypeSet::floats()) ||
-      is_kept_finite(expressions, call.result()) ||
-      is_operand_as_written(out, expressions, call.id(), divisor.value(),
-                            before_stretch(expressions, divisor.value())) == AsWritten::kNo)
+  if (!divisor.present() || divisor.taint().has(Aspect::kValue) || !result.dtypes.proves(DTypeSet::floats())) return;
+  // A Where that takes something else keeps the quotient out of the loss, but not out of its gradients.
+  const bool is_zero = expressions.number(divisor.value()) == 0;
+  if (!is_zero && (is_kept_finite(expressions, call.result()) ||
+                   is_operand_as_written(out, expressions, call.id(), divisor.value(),
+                                         before_stretch(expressions, divisor.value())) == AsWritten::kNo))
     return;
   if (const ValueId rest = expressions.complement(before_stretch(expressions, divisor.value()));
       rest != ValueId::kAbsent && check_lost_bound(expressions, call, rest, out))

@@ -13,7 +13,7 @@ def grey(*shape):
 @step(net=mlp(4, 6), class_weights=Buffer(torch.tensor([0.5, 1.0, 2.0, 1.0, 4.0, 1.5])), x=randn(N, 4), y=labels(6, N))
 def rare_faults_weighted(self, x, y):
     per_sample = F.cross_entropy(self.net(x), y, reduction="none")
-    return (per_sample * self.class_weights).mean()  # fault: no-rule
+    return (per_sample * self.class_weights).mean()  # fault: silent-broadcast-in-loss
 
 
 # Wrong: the third argument of cross_entropy holds one weight per class, it is given one weight per sample; right is reduction="none" times w.
@@ -37,8 +37,8 @@ def thermal_pictures_min_max_scaled(self, img):
 @step(conv=nn.Conv2d(2, 3, 3, padding=1), img=randn(N, 2, 4, 4), mask=labels(3, N, 4, 4))
 def organ_mask_on_its_side(self, img, mask):
     prob = F.softmax(self.conv(img), dim=1)
-    target = F.one_hot(mask, 3).transpose(1, 3).float()  # fault: no-rule
-    inter = (prob * target).sum(dim=(2, 3))  # fault: no-rule
+    target = F.one_hot(mask, 3).transpose(1, 3).float()  # fault: silent-broadcast-in-loss
+    inter = (prob * target).sum(dim=(2, 3))  # fault: silent-broadcast-in-loss
     total = prob.sum(dim=(2, 3)) + target.sum(dim=(2, 3))
     return 1 - ((2 * inter + 1) / (total + 1)).mean()
 
@@ -51,23 +51,23 @@ def activity_of_each_second(self, x, y):
     for t in range(x.size(1)):
         h = self.cell(x[:, t], h)
         steps.append(self.out(h))
-    logits = torch.cat(steps, dim=0)  # fault: no-rule
-    return F.cross_entropy(logits, y.reshape(-1))  # fault: no-rule
+    logits = torch.cat(steps, dim=0)  # fault: class-axis-position
+    return F.cross_entropy(logits, y.reshape(-1))  # fault: class-axis-position
 
 
 # Wrong: the crops are flattened sample by sample, the labels are repeated batch after batch; right is repeat_interleave(3).
 @step(net=mlp(4, 5), crops=randn(N, 3, 4), y=labels(5, N))
 def labels_repeated_for_three_crops(self, crops, y):
     logits = self.net(crops.flatten(0, 1))
-    return F.cross_entropy(logits, y.repeat(crops.size(1)))  # fault: no-rule
+    return F.cross_entropy(logits, y.repeat(crops.size(1)))  # fault: class-axis-position
 
 
 # Wrong: the second argument of torch.norm is the power, so everything is divided by the sum of all magnitudes of the batch; right is dim=1, keepdim=True.
 @step(tower=mlp(4, 5), a=randn(N, 4), b=randn(N, 4), same=flags(N))
 def embeddings_over_their_norm(self, a, b, same):
     u, v = self.tower(a), self.tower(b)
-    u = u / torch.norm(u, 1)  # fault: no-rule
-    v = v / torch.norm(v, 1)  # fault: no-rule
+    u = u / torch.norm(u, 1)  # fault: reduction-over-batch-axis
+    v = v / torch.norm(v, 1)  # fault: reduction-over-batch-axis
     cos = (u * v).sum(dim=1)
     return ((1 - cos) * same + torch.relu(cos - 0.2) * (1 - same)).mean()
 
@@ -75,8 +75,8 @@ def embeddings_over_their_norm(self, a, b, same):
 # Wrong: logsigmoid does not normalise over the classes, every score may grow without bound; right is log_softmax(dim=1).
 @step(net=mlp(4, 5), x=randn(N, 4), y=labels(5, N))
 def species_by_logsigmoid(self, x, y):
-    log_p = F.logsigmoid(self.net(x))  # fault: no-rule
-    return F.nll_loss(log_p, y)  # fault: no-rule
+    log_p = F.logsigmoid(self.net(x))  # fault: logits-into-probability-loss
+    return F.nll_loss(log_p, y)  # fault: logits-into-probability-loss
 
 
 # Wrong: the product of vectors of any length is no cosine and leaves the domain of acos; right is to normalise both and to clamp.
@@ -100,7 +100,7 @@ def gamma_curve_of_raw_output(self, raw, srgb):
 def mask_file_against_logits(self, img, mask):
     logits = self.conv(img).squeeze(1)
     white = torch.where(mask > 127, 255.0, 0.0)
-    return F.binary_cross_entropy_with_logits(logits, white)  # fault: no-rule
+    return F.binary_cross_entropy_with_logits(logits, white)  # fault: probability-out-of-range
 
 
 # Wrong: with diagonal=-1 nobody may look at himself, the first row holds -inf alone and its softmax is nan; right is tril without -1.
@@ -110,7 +110,7 @@ def causal_mask_below_the_diagonal(self, x, nxt):
     att = self.q(x) @ self.k(x).transpose(-2, -1) / 3 ** 0.5
     seen = torch.tril(torch.ones(T, T), diagonal=-1)
     att = att.masked_fill(seen == 0, float("-inf"))
-    att = F.softmax(att, dim=-1)  # fault: no-rule
+    att = F.softmax(att, dim=-1)  # fault: invalid-domain
     logits = self.head(att @ self.v(x))
     return F.cross_entropy(logits.view(-1, 8), nxt.view(-1))
 
@@ -118,7 +118,7 @@ def causal_mask_below_the_diagonal(self, x, nxt):
 # Wrong: 80 is added in bytes, bright pixels wrap around to black; right is to go to float or short before.
 @step(conv=nn.Conv2d(1, 2, 3, padding=1), head=linear(2, 4), img=grey(N, 1, 5, 4), y=labels(4, N))
 def brightness_raised_in_bytes(self, img, y):
-    brighter = img + 80  # fault: no-rule
+    brighter = img + 80  # fault: byte-arithmetic-wraps
     x = brighter.float() / 255
     h = F.relu(self.conv(x)).mean(dim=(2, 3))
     return F.cross_entropy(self.head(h), y)
@@ -129,7 +129,7 @@ def brightness_raised_in_bytes(self, img, y):
 def perplexity_of_the_sum(self, words, nxt):
     scores = self.head(self.emb(words)).permute(0, 2, 1)
     total = F.cross_entropy(scores, nxt, reduction="sum")
-    return torch.exp(total)  # fault: no-rule
+    return torch.exp(total)  # fault: overflow-in-exp
 
 
 # Wrong: a row without any word has length 0, length - 1 is -1 and reads the last (padded) step; right is clamp(min=0) and leaving such rows out.

@@ -30,7 +30,7 @@ def union_of_all_pairs_of_boxes(self, x, truth):
     inter = (rb - lt).clamp(min=0).prod(dim=2)
     area_p = (pred[:, 2] - pred[:, 0]) * (pred[:, 3] - pred[:, 1])
     area_t = (truth[:, 2] - truth[:, 0]) * (truth[:, 3] - truth[:, 1])
-    iou = inter / (area_p + area_t - inter)  # fault: no-rule
+    iou = inter / (area_p + area_t - inter)  # fault: silent-broadcast-in-loss
     return -torch.log_softmax(iou / 0.1, dim=1).diagonal().mean()
 
 
@@ -40,7 +40,7 @@ def bpr_with_six_negatives(self, u, i, js):
     pu = self.user(u)
     pos = (pu * self.item(i)).sum(-1)
     neg = torch.bmm(self.item(js), pu.unsqueeze(2)).squeeze(2)
-    return -F.logsigmoid(pos - neg).mean()  # fault: no-rule
+    return -F.logsigmoid(pos - neg).mean()  # fault: silent-broadcast-in-loss
 
 
 # Wrong: the log-probabilities are summed over the batch before they are weighted, every sample gets the same factor; right is sum(dim=-1).
@@ -56,7 +56,7 @@ def likelihood_ratio_of_the_whole_batch(self, s, a, adv):
 def values_gathered_over_queries(self, x, y):
     sim = torch.einsum("bqd,bkd->bqk", self.wq(x), self.wk(x)) * 3 ** -0.5
     att = sim.softmax(dim=-1)
-    mixed = torch.einsum("bqk,bqd->bkd", att, self.wv(x))  # fault: no-rule
+    mixed = torch.einsum("bqk,bqd->bkd", att, self.wv(x))  # fault: class-axis-position
     return F.mse_loss(self.out(mixed), y)
 
 
@@ -66,7 +66,7 @@ def flow_of_solution_matrix(self, x, teacher):
     a = torch.relu(self.first(x))
     b = torch.relu(self.second(a))
     n, c, h, w = b.shape
-    fsp = torch.bmm(a.view(n, 3, h * w), b.view(n, h * w, c)) / (h * w)  # fault: no-rule
+    fsp = torch.bmm(a.view(n, 3, h * w), b.view(n, h * w, c)) / (h * w)  # fault: class-axis-position
     return (fsp - teacher).square().mean()
 
 
@@ -93,9 +93,9 @@ def posterior_variance_of_first_step(self, x, mean, t):
     bar = torch.cumsum(torch.log1p(-self.betas), dim=0).exp()
     before = torch.cat((torch.ones(1), bar[:-1]))
     posterior = self.betas * (1 - before) / (1 - bar)
-    log_var = torch.log(posterior)[t].unsqueeze(1)  # fault: no-rule
+    log_var = torch.log(posterior)[t].unsqueeze(1)  # fault: invalid-domain
     out = self.net(torch.cat((x, t[:, None] / 10), dim=1))
-    return 0.5 * (log_var + (mean - out) ** 2 * torch.exp(-log_var)).mean()  # fault: no-rule
+    return 0.5 * (log_var + (mean - out) ** 2 * torch.exp(-log_var)).mean()  # fault: invalid-domain
 
 
 # Wrong: a masked distance becomes 0, and 0 is the minimum of every row; right is to add a large number where the label is the same.
@@ -105,7 +105,7 @@ def hardest_negative_by_product(self, x, y):
     dist = (z[:, None] - z[None]).pow(2).sum(-1)
     same = (y[:, None] == y[None]).float()
     far = (dist * same).max(dim=1)[0]
-    near = (dist * (1 - same)).min(dim=1)[0]  # fault: no-rule
+    near = (dist * (1 - same)).min(dim=1)[0]  # fault: multiplied-mask
     return torch.relu(far - near + 0.3).mean()
 
 
@@ -123,7 +123,7 @@ def inverse_censoring_weights(self, x, censored, alive):
 def box_regression_with_beta_nought(self, anchors, x, there):
     beta = 0.0
     diff = (self.net(x) * there.unsqueeze(1) - anchors * there.unsqueeze(1)).abs()
-    loss = torch.where(diff < beta, 0.5 * diff ** 2 / beta, diff - 0.5 * beta)  # fault: no-rule
+    loss = torch.where(diff < beta, 0.5 * diff ** 2 / beta, diff - 0.5 * beta)  # fault: invalid-domain
     return loss.sum(dim=1).mean()
 
 
@@ -152,8 +152,8 @@ def gaps_between_unix_times(self, x, seconds):
 # Wrong: whole steps are divided rounding down, the noise level is 0 for each t below 10; right is true division.
 @step(net=mlp(5, 4), x0=randn(N, 4), eps=randn(N, 4), t=labels(10, N))
 def level_of_whole_steps(self, x0, eps, t):
-    level = torch.div(t.remainder(10), 10, rounding_mode="floor").unsqueeze(1)  # fault: no-rule
-    xt = (1 - level) * x0 + level * eps  # fault: no-rule
+    level = torch.div(t.remainder(10), 10, rounding_mode="floor").unsqueeze(1)  # fault: quotient-always-zero
+    xt = (1 - level) * x0 + level * eps  # fault: quotient-always-zero
     v = self.net(torch.cat((xt, level), dim=1))
     return (v - (eps - x0)).pow(2).mean()
 
@@ -185,7 +185,7 @@ def distillation_term_is_constant(self, x, y):
 @step(enc=mlp(4, 3), a=randn(N, 4), b=randn(N, 4))
 def repulsion_beyond_the_highest_cosine(self, a, b):
     cos = F.cosine_similarity(self.enc(a), self.enc(b), dim=1)
-    return F.relu(cos - 1.5).mean()  # fault: no-rule
+    return F.relu(cos - 1.5).mean()  # fault: clip-leaves-nothing
 
 
 # Right: the channels are split into two factors, moved next to height and width, and merged: a pixel shuffle.

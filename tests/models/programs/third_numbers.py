@@ -201,7 +201,7 @@ def router_without_gradient(self, x, y):
 @step(encoder=linear(6, 4), decoder=linear(4, 6), x=randn(N, 6))
 def active_units_counted(self, x):
     code = F.relu(self.encoder(x))
-    penalty = (code > 0).float().sum(1).mean()  # fault: no-rule
+    penalty = (code > 0).float().sum(1).mean()  # fault: loss-detached-from-parameters
     return F.mse_loss(self.decoder(code), x) + 0.1 * penalty
 
 
