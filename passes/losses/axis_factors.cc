@@ -10,6 +10,9 @@ namespace {
 /// Values whose axes are followed for one model; the axes of others are one factor each.
 constexpr std::size_t kMaxValues = 20'000;
 constexpr std::size_t kMaxFactors = 8;
+constexpr std::size_t kMaxRank = 8;
+/// What is kept of all values; past it nothing is known of a value.
+constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxParts = 64;
 
 /// Of two lists for one axis: what is not stretched, then what says more.
@@ -51,8 +54,13 @@ std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
     }
     if (!ready) continue;
     pending.pop_back();
-    Axes axes = compute(at);
-    expressions_.charge(2 * axes.size());
+    Axes axes = bytes_ < kMaxBytes && way_.dims(at).size() <= kMaxRank ? compute(at) : Axes{};
+    std::size_t bytes = sizeof(Axes) + axes.size() * sizeof(Factors);
+    for (const Factors& factors : axes)
+      for (const AxisFactor& factor : factors)
+        bytes += sizeof(AxisFactor) + factor.sources.capacity() * sizeof(AxisSource);
+    bytes_ += bytes;
+    expressions_.charge(2 * axes.size() + bytes / sizeof(AxisFactor));
     known_.insert_or_assign(at, std::move(axes));
   }
   return known_.find(value)->second;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <vector>
@@ -42,6 +43,7 @@ class AxisFactors {
   AxisOrigins& origins_;
   AxisWay way_;
   std::map<ValueId, Axes> known_;
+  std::size_t bytes_ = 0;  // of known_
 };
 
 }  // namespace tensorlint::losses

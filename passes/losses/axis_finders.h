@@ -29,6 +29,7 @@ class BatchMixing {
   std::optional<AxisMistake> norm_of_other_axis(NodeId node) const;
   std::optional<std::size_t> axis_of_norm(NodeId division) const;
   std::optional<AxisMistake> log_sum_exp(NodeId node);
+  std::optional<AxisMistake> logarithm_of_mean(NodeId node) const;
   std::optional<AxisMistake> margin_of_sum(NodeId node);
   bool is_in_sequence();
   NodeId meets_samples(NodeId node) const;
@@ -62,6 +63,7 @@ class BatchTotals {
   std::optional<AxisMistake> compared_norm(NodeId node);
   std::optional<AxisMistake> expectation(NodeId node);
   std::optional<AxisMistake> recurrence(NodeId node);
+  std::optional<AxisMistake> square_of_mean(NodeId node) const;
   bool is_data(ValueId value) const;
   bool has_long_batch(ValueId value) const;
   NodeId total_of(ValueId value) const;
@@ -94,6 +96,7 @@ class SoftmaxUse {
   std::optional<AxisMistake> of_flattened(const Normalised& softmax);
   std::optional<AxisMistake> follow(const Normalised& softmax, const Reading& from);
   std::optional<AxisMistake> selected(const Normalised& softmax, const Reading& reading, NodeId user);
+  bool is_averaged_evenly(ValueId value, std::size_t axis) const;
   std::optional<AxisMistake> selected_by_stride(const Normalised& softmax, const Reading& reading, NodeId user) const;
   std::optional<AxisMistake> selected_of_classes_first(const Normalised& softmax, NodeId view) const;
   std::optional<AxisMistake> summed(const Normalised& softmax, const Reading& reading, NodeId user);
@@ -131,6 +134,7 @@ class MisreadViews {
   std::optional<AxisMistake> batch_at_front(NodeId node) const;
   std::optional<AxisMistake> batch_behind(NodeId node) const;
   std::optional<AxisMistake> rotated(NodeId node) const;
+  std::optional<AxisMistake> across_samples(NodeId node) const;
   bool may_shift_rows(ValueId value) const;
   bool goes_back(NodeId view) const;
   bool is_attention(NodeId view, std::span<const Dim> before) const;

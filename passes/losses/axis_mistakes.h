@@ -47,6 +47,8 @@ struct AxisMistake {
     kSeparatedOrder,      ///< a flattened axis is viewed as the axes that it was made of, in another order
     kTurnedPicture,       ///< height and width are exchanged in `value`, and not in `partner`
     kWeightsOfClasses,    ///< one number for each class, of axis `right` of `partner`, meets the losses of samples
+    kLogarithmOfMean,     ///< the logarithm of the mean of the probabilities of all samples
+    kSquareOfMean,        ///< differences of both signs are averaged before their size is taken
     kOneForPair,          ///< numbers of all pairs of samples less one number of each sample
   };
 

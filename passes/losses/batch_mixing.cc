@@ -23,6 +23,7 @@ std::optional<AxisMistake> BatchMixing::at(NodeId node) {
       if (auto found = extreme_of_all(node)) return found;
       return log_sum_exp(node);
     case Opcode::kLog:
+      if (auto found = logarithm_of_mean(node)) return found;
       return log_sum_exp(node);
     case Opcode::kDiv:
       if (auto found = norm_in_divisor(node)) return found;
@@ -259,6 +260,28 @@ std::optional<AxisMistake> BatchMixing::log_sum_exp(NodeId node) {
       !is_summed_up_as_it_is(expressions_.result(node)))
     return std::nullopt;
   return AxisMistake{Kind::kLogSumExpOfBatch, sum, data, *axes, true, node, 0};
+}
+
+/// log(p.gather(1, y).mean()) for log(p.gather(1, y)).mean(): the mean of probabilities is no likelihood of all labels.
+std::optional<AxisMistake> BatchMixing::logarithm_of_mean(NodeId node) const {
+  ValueId value = cone_.before_views(expressions_.operand(node, 0));
+  // A guard.
+  if (expressions_.op_of(value) == Opcode::kAdd &&
+      expressions_.number(expressions_.operand(expressions_.producer(value), 1)))
+    value = cone_.before_views(expressions_.operand(expressions_.producer(value), 0));
+  const NodeId mean = expressions_.producer(value);
+  if (expressions_.op(mean) != Opcode::kReduceMean || !cone_.is_one_number(value)) return std::nullopt;
+  const ValueId picked = cone_.before_views(expressions_.operand(mean, 0));
+  const NodeId pick = expressions_.producer(picked);
+  if (expressions_.op(pick) != Opcode::kGatherElements && expressions_.op(pick) != Opcode::kGatherND)
+    return std::nullopt;
+  const auto softmax = expressions_.normalised(cone_.before_views(expressions_.operand(pick, 0)));
+  const std::size_t rank = cone_.dims(picked).size();
+  if (!softmax || softmax->logarithm || rank == 0 || !cone_.is_long(picked, 0) || !cone_.origins().is_batch(picked, 0))
+    return std::nullopt;
+  std::vector<std::size_t> axes;
+  for (std::size_t i = 0; i < rank; ++i) axes.push_back(i);
+  return AxisMistake{Kind::kLogarithmOfMean, node, picked, std::move(axes), true, mean, 0};
 }
 
 /// Nothing but sums, means and scales comes after it, and it is not taken from what it was computed from.

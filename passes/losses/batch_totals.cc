@@ -36,6 +36,8 @@ std::optional<AxisMistake> BatchTotals::at(NodeId node) {
       return expectation(node);
     case Opcode::kRecurrence:
       return recurrence(node);
+    case Opcode::kReduceMean:
+      return square_of_mean(node);
     default:
       return std::nullopt;
   }
@@ -195,6 +197,39 @@ ValueId BatchTotals::squared(ValueId value) const {
                      expressions_.operand(a, 0) == expressions_.operand(b, 0) &&
                      expressions_.operand(a, 1) == expressions_.operand(b, 1);
   return alike ? expressions_.result(a) : ValueId::kAbsent;
+}
+
+/// (p - y).mean() ** 2 as the loss: errors of both signs cancel. Two means that are compared are meant to.
+std::optional<AxisMistake> BatchTotals::square_of_mean(NodeId node) const {
+  const ValueId data = cone_.before_views(expressions_.operand(node, 0));
+  const NodeId difference = expressions_.producer(data);
+  if (expressions_.op(difference) != Opcode::kSub || !cone_.is_one_number(expressions_.result(node)))
+    return std::nullopt;
+  const ValueId a = expressions_.operand(difference, 0), b = expressions_.operand(difference, 1);
+  if (!has_long_batch(a) || !has_long_batch(b) || cone_.is_input(a) == cone_.is_input(b)) return std::nullopt;
+  if (is_data(cone_.is_input(a) ? b : a)) return std::nullopt;
+  // Nothing but its size, and numbers, come before the output.
+  ValueId value = expressions_.result(node);
+  NodeId size = NodeId::kNone;
+  for (int step = 0; step < 12; ++step) {
+    const auto users = expressions_.users(value);
+    if (users.empty()) break;
+    const NodeId user = users.front();
+    const Opcode opcode = expressions_.op(user);
+    const ValueId result = expressions_.result(user);
+    const bool alone = std::ranges::all_of(users, [&](NodeId other) { return other == user; });
+    if (!alone || !cone_.has(user)) return std::nullopt;
+    if (opcode == Opcode::kAbs || cone_.squared(result) == value)
+      size = user;
+    else if (!keeps_elements(opcode) && opcode != Opcode::kCast && opcode != Opcode::kNeg && opcode != Opcode::kSqrt &&
+             !is_total(opcode) && !scales(expressions_, user, value))
+      return std::nullopt;
+    value = result;
+  }
+  if (size == NodeId::kNone || !expressions_.users(value).empty()) return std::nullopt;
+  std::vector<std::size_t> axes;
+  for (std::size_t i = 0; i < cone_.dims(data).size(); ++i) axes.push_back(i);
+  return AxisMistake{Kind::kSquareOfMean, node, data, std::move(axes), true, size, 0};
 }
 
 /// The smaller loss of two assignments of the same values: one assignment for all samples.

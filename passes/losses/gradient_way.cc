@@ -1,6 +1,7 @@
 #include "passes/losses/gradient_way.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,51 @@ bool GradientWays::has_weights_before(ValueId value) {
       for (const ValueId result : model.results(model.node(user))) add(result);
   }
   return behind_weights_[value];
+}
+
+NodeId GradientWays::bypassed(ValueId value, ValueId input) {
+  const dataflow::Analysis& analysis = expressions_.analysis();
+  const std::uint32_t walk = ++walks_;
+  std::size_t seen = 0;
+  NodeId stop = NodeId::kNone;
+  std::vector<ValueId> pending{value};
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (at == ValueId::kAbsent || std::exchange(seen_[at], walk) == walk) continue;
+    const NodeId node = expressions_.producer(at);
+    if (at == input || ++seen >= kMaxValues || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
+      return NodeId::kNone;
+    if (node == NodeId::kNone) continue;
+    const bool stops = !carries_gradients(analysis, at) || is_stepwise(expressions_.op(node));
+    if (const ValueId before = stops ? quantized(expressions_, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
+      pending.push_back(before);
+      continue;
+    }
+    if (stops) {
+      if (stop == NodeId::kNone && has_weights_before(at) && comes_from(at, input)) stop = node;
+      continue;
+    }
+    for (const ValueId operand : analysis.model().operands(analysis.model().node(node))) pending.push_back(operand);
+  }
+  return stop;
+}
+
+bool GradientWays::comes_from(ValueId value, ValueId input) const {
+  constexpr std::size_t kMaxBefore = 400;
+  std::vector<ValueId> pending{value};
+  std::set<ValueId> seen;
+  while (!pending.empty() && seen.size() < kMaxBefore) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (at == input) return true;
+    const NodeId node = expressions_.producer(at);
+    // An extent depends on no element.
+    if (node == NodeId::kNone || expressions_.op(node) == Opcode::kShape || !seen.insert(at).second) continue;
+    for (const ValueId operand : expressions_.analysis().model().operands(expressions_.analysis().model().node(node)))
+      if (operand != ValueId::kAbsent) pending.push_back(operand);
+  }
+  return false;
 }
 
 GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {

@@ -23,12 +23,16 @@ class GradientWays {
   GradientWay of(ValueId value) { return follow(value, false); }
   /// The same where `value` is the loss itself: inputs of the main graph are data, and its weights are initializers.
   GradientWay of_loss(ValueId value) { return follow(value, true); }
+  /// The first node that lets no gradient through and has weights before it, where `value` is computed from `input` by
+  /// way of such nodes alone; kNone where a gradient comes through, or not everything is followed.
+  NodeId bypassed(ValueId value, ValueId input);
   const Expressions& expressions() const { return expressions_; }
 
  private:
   GradientWay follow(ValueId value, bool inputs_are_data);
   /// Of a value that no gradient passes: weights are among what it is computed from.
   bool has_weights_before(ValueId value);
+  bool comes_from(ValueId value, ValueId input) const;
 
   Expressions expressions_;
   IdVector<ValueId, std::uint32_t> seen_;  // the last walk that came there

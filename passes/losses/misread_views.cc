@@ -103,6 +103,7 @@ std::optional<AxisMistake> MisreadViews::at(NodeId node) {
       if (auto found = batch_behind(node)) return found;
       if (auto found = parts(node)) return found;
       if (auto found = flattened_classes(node)) return found;
+      if (auto found = across_samples(node)) return found;
       return rotated(node);
     case Opcode::kGather:
     case Opcode::kGatherND:
@@ -215,6 +216,31 @@ std::optional<AxisMistake> MisreadViews::rotated(NodeId node) const {
   if (are_nested(x, y) ? !is_attention(node, before) || has_rows : may_shift_rows(from) && !is_attention(node, before))
     return std::nullopt;
   return AxisMistake{Kind::kTurnedByView, node, from, {first}, false, node, first};
+}
+
+/// Records [N, 20] in windows of 8, [-1, 8]: some begin in one sample and end in the next one.
+std::optional<AxisMistake> MisreadViews::across_samples(NodeId node) const {
+  const ValueId from = expressions_.operand(node, 0);
+  const auto before = cone_.dims(from), after = cone_.dims(expressions_.result(node));
+  if (before.size() < 2 || before.size() > kMaxRank || after.size() < 2 || after.size() > kMaxRank ||
+      !cone_.is_batch_alone(from, 0) || may_shift_rows(from) ||
+      !cone_.analysis().fact(from).dtypes.proves(DTypeSet::floats()))
+    return std::nullopt;
+  const DimPool& pool = cone_.pool();
+  const auto elements = [&](std::span<const Dim> dims) {
+    Extents extents;
+    for (const Dim dim : dims.subspan(1)) extents.push_back(pool.as_constant(dim).value_or(0));
+    return product(extents);
+  };
+  const std::int64_t sample = elements(before), row = elements(after);
+  if (sample < 2 || row < 2 || sample % row == 0 || row % sample == 0) return std::nullopt;
+  // Rows that become samples again have been meant.
+  for (const NodeId user : expressions_.users(expressions_.result(node))) {
+    if (expressions_.op(user) != Opcode::kReshape) continue;
+    const auto next = cone_.dims(expressions_.result(user));
+    if (next.size() < 2 || elements(next) == sample) return std::nullopt;
+  }
+  return AxisMistake{Kind::kTurnedByView, node, from, {0}, true, node, 0};
 }
 
 /// Attention whose values have been viewed as it gives them: the view before it is the mistake.

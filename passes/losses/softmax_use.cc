@@ -116,9 +116,19 @@ std::optional<AxisMistake> SoftmaxUse::use(const Normalised& softmax, const Read
 
 /// Classes are picked along one axis, and the probabilities add up to 1 along the batch.
 std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const Reading& reading, NodeId user) {
-  if (reading.weighs || (softmax.axes.size() == 1 && !cone_.is_batch_alone(reading.value, reading.axis)))
-    return std::nullopt;
+  if (reading.weighs) return std::nullopt;
   const auto dims = cone_.dims(reading.value);
+  if (softmax.axes.size() == 1 && !cone_.is_batch_alone(reading.value, reading.axis)) {
+    // Of values of each class a distribution is picked, and compared with another one, but not averaged as it is.
+    if (!reading.logarithm || expressions_.op(user) != Opcode::kGatherElements) return std::nullopt;
+    for (std::size_t i = 1; i < dims.size(); ++i)
+      if (i != reading.axis && cone_.is_long(reading.value, reading.axis) && cone_.is_long(reading.value, i) &&
+          cone_.way().follow(user, 0, i).fate == AxisFate::kSelected && is_picked_from(user, i) &&
+          cone_.way().follow(user, 0, reading.axis).fate == AxisFate::kKept &&
+          is_averaged_evenly(expressions_.result(user), cone_.way().follow(user, 0, reading.axis).axis))
+        return mistake(Kind::kSelectedElsewhere, softmax, user, i);
+    return std::nullopt;
+  }
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i == reading.axis || !cone_.is_long(reading.value, i)) continue;
     const bool picked = expressions_.op(user) == Opcode::kGatherND
@@ -131,6 +141,32 @@ std::optional<AxisMistake> SoftmaxUse::selected(const Normalised& softmax, const
       return mistake(Kind::kSelectedElsewhere, softmax, user, i);
   }
   return std::nullopt;
+}
+
+/// A mean or sum adds it up along the axis, and nothing weighs it before; a mask may choose.
+bool SoftmaxUse::is_averaged_evenly(ValueId value, std::size_t axis) const {
+  std::vector<std::pair<ValueId, std::size_t>> pending{{value, axis}};
+  bool averaged = false;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > 16) return false;
+    for (const NodeId user : expressions_.users(pending[i].first)) {
+      if (!cone_.has(user)) continue;
+      const Opcode opcode = expressions_.op(user);
+      const std::size_t operand = cone_.operand_index(user, pending[i].first);
+      const AxisStep step = cone_.way().follow(user, operand, pending[i].second);
+      if (is_total(opcode) && step.fate == AxisFate::kSummed) {
+        averaged = true;
+        continue;
+      }
+      const bool scales = (opcode == Opcode::kMul || opcode == Opcode::kDiv) && operand == 0 &&
+                          expressions_.number(expressions_.operand(user, 1)).has_value();
+      const bool passes = keeps_elements(opcode) || opcode == Opcode::kNeg || opcode == Opcode::kCast ||
+                          (opcode == Opcode::kWhere && operand > 0) || is_total(opcode) || scales;
+      if (!passes || step.fate != AxisFate::kKept) return false;
+      pending.emplace_back(expressions_.result(user), step.axis);
+    }
+  }
+  return averaged;
 }
 
 /// p.flatten()[y + C * n] of probabilities [N, C], as one exporter writes p[arange(N), y].

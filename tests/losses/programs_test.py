@@ -24,8 +24,6 @@ MISSED = {
     "diffusion_schedule_row": "a matrix of all pairs goes on as features",
     "gan_labels_above_one": "targets above 1 of a written-out binary cross-entropy",
     "focal_of_the_mean": "a scalar loss may be weighted by itself on purpose",
-    "next_token_unshifted": "no rule compares what a model reads with what it predicts",
-    "shifted_backwards": "the same",
     "hinge_of_zero_and_one": "no rule knows labels of -1 and 1",
     "cosine_embedding_zero_and_one": "the same",
     "wasserstein_sorted_rows": "no rule knows a sort of an axis of one element",
@@ -40,7 +38,6 @@ MISSED = {
     "ratio_upside_down": "an inverted ratio",
     "averaged_twice": "a mean that is divided once more",
     "counts_only_padding": "an inverted mask",
-    "predicts_itself": "no rule compares what a model reads with what it predicts",
     "relative_bias_wraps_around": "negative indices that ONNX allows",
     "shifted_along_the_batch": "a slice of the batch against another one",
     "smoothed_words_shared_over_batch": "targets divided by their sum over the batch",
@@ -69,13 +66,17 @@ MISSED = {
     "sentiment_transformer_forgets_batch_first": "one exporter fixes the batch in a Reshape",
     "causal_mask_below_the_diagonal": "one exporter computes the mask in the graph",
     "posterior_variance_of_first_step": "one exporter computes the table in the graph",
+    "tagger_log_softmax_over_time": "one exporter gives the loss the bias of the layer: the model does not run",
+    "unknown_node_picks_last_class": "one exporter picks from all classes of all samples in one row",
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
-# second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, and 16 % of fourth_*.py.
+# second_*.py 14 %, and 33 % with what was learnt from blind_*.py, 26 % of third_*.py, 16 % of fourth_*.py, and 62 % of fifth_*.py, 64 % with what was learnt
+# from fourth_*.py.
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
-         "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.6, "fourth torchscript": 0.6}
+         "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
+         "fifth dynamo": 0.7, "fifth torchscript": 0.7}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}
@@ -118,7 +119,7 @@ class ProgramsTest(unittest.TestCase):
             if not entry["faults"]:
                 continue
             batch = entry["source"].partition("_")[0]
-            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth") else "") + entry["exporter"].removesuffix("_open")
+            exporter = (batch + " " if batch in ("blind", "second", "third", "fourth", "fifth") else "") + entry["exporter"].removesuffix("_open")
             total[exporter] += 1
             hit = is_found(entry, self.found[entry["file"]])
             hits[exporter] += hit

@@ -102,6 +102,13 @@ class ClassAxisPosition : public Rule {
                             : fmt::format("{} sums over axis {} here", meets.op_name(), mistake.other))
             .fix(fmt::format("normalise over axis {}", mistake.other));
         return;
+      case Kind::kSelectedElsewhere:
+        if (mistake.is_batch) return;
+        report(fmt::format("{} normalises {} over axis {}; classes are picked along axis {}, and averaged as they are",
+                           call.op_name(), value, axis, mistake.other))
+            .note_at(mistake.meets, "classes are picked here")
+            .fix(fmt::format("normalise over axis {}", mistake.other));
+        return;
       case Kind::kTurnedByView:
         report(fmt::format("{} views {} as {}: the elements keep their order, so that {}", call.op_name(), value,
                            analysis.facts().shape_text(analysis.fact(call.result()).shape),

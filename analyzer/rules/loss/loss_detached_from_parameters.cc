@@ -31,6 +31,7 @@ class LossDetachedFromParameters : public Rule {
     }
     const losses::GradientReach& gradients = view.gradient_reach();
     check_terms(view, out);
+    check_codes(view, out);
     // Losses inside bodies and functions get their operands from somewhere else.
     if (gradients.parameters.empty()) {
       check_by_use(view, out);
@@ -178,6 +179,29 @@ class LossDetachedFromParameters : public Rule {
         out.report(stop, fmt::format("{} is added to the loss, and no gradient of it reaches a weight",
                                      Operand(analysis, term).name()))
             .note_at(stop, stop_text(analysis, stop));
+    }
+  }
+
+  /// What is to be restored comes in by way of codes alone, through which no gradient goes: the layers before the codes
+  /// are never trained. A straight-through estimate is another way.
+  static void check_codes(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    if (one_float_outputs(analysis).empty()) return;
+    losses::GradientWays& ways = out.shared<losses::GradientWays>();
+    for (const losses::LossSite& loss : view.losses()) {
+      const Value& target =
+          view.model().value(loss.target_source == ValueId::kAbsent ? loss.target : loss.target_source);
+      if (view.model().node(loss.anchor).graph != GraphId::kMain || loss.output == ValueId::kAbsent ||
+          target.origin != ValueOrigin::kInput || target.graph != GraphId::kMain || target.initializer != nullptr)
+        continue;
+      const ValueId input = loss.target_source == ValueId::kAbsent ? loss.target : loss.target_source;
+      if (!ways.of(loss.prediction).reaches_weight) continue;
+      const NodeId stop = ways.bypassed(loss.prediction, input);
+      if (stop == NodeId::kNone) continue;
+      out.report(stop, fmt::format("{} is restored from codes, and no gradient reaches the weights before them",
+                                   Operand(analysis, input).name()))
+          .note_at(stop, stop_text(analysis, stop));
+      return;
     }
   }
 

@@ -63,7 +63,9 @@ class ProbabilitiesIntoLogitLoss : public Rule {
         if (!known.contains(logarithm)) check_logarithm_of_sigmoid(expressions, logarithm, known, out);
     for (const ValueId output : outputs)
       walk_back(expressions, output, [&](ValueId, NodeId node) {
-        if (known.insert(node).second) check_sum_of_exponentials(expressions, node, out);
+        if (!known.insert(node).second) return true;
+        check_sum_of_exponentials(expressions, node, out);
+        check_softmax_of_shares(expressions, node, out);
         return true;
       });
   }
@@ -109,6 +111,30 @@ class ProbabilitiesIntoLogitLoss : public Rule {
                            shares.name()))
         .note_at(softmax->node, fmt::format("{} becomes probabilities here", shares.name()))
         .fix(fmt::format("use {}", Operand(expressions.analysis(), softmax->scores).name()));
+  }
+
+  /// A softmax over the axis over which another one has normalised: shares of n add up to 1, and are all near 1 / n
+  /// afterwards.
+  static void check_softmax_of_shares(const losses::Expressions& expressions, NodeId node, Reporter& out) {
+    const ops::Opcode opcode = expressions.op(node);
+    if (opcode != ops::Opcode::kSoftmax && opcode != ops::Opcode::kLogSoftmax) return;
+    ValueId value = expressions.operand(node, 0);
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const ops::Opcode before = expressions.op_of(value);
+      if (before != ops::Opcode::kIdentity && before != ops::Opcode::kDropout && before != ops::Opcode::kCast) break;
+      value = expressions.operand(expressions.producer(value), 0);
+    }
+    const auto softmax = expressions.normalised(value);
+    const auto axes = expressions.axes_of(node);
+    if (!softmax || softmax->logarithm || !axes || axes->size() != 1 || *axes != softmax->axes ||
+        expressions.analysis().taint(value).has(Aspect::kValue))
+      return;
+    const Operand shares(expressions.analysis(), value);
+    out.report(node, fmt::format("{} of {}, which {} has already turned into probabilities",
+                                 NodeCall(expressions.analysis(), node).op_name(), shares.name(),
+                                 NodeCall(expressions.analysis(), softmax->node).op_name()))
+        .note_at(softmax->node, fmt::format("{} becomes probabilities here", shares.name()))
+        .fix("leave one of the two out");
   }
 
   static void check_scores(const losses::Expressions& expressions, const losses::LossSite& loss, ValueId scores,

@@ -147,6 +147,22 @@ class ReductionOverBatchAxis : public Rule {
             .note_at(mistake.meets, "the features of each sample are summed here")
             .fix("sum over the axis of the features alone: sum(dim=1, keepdim=True)");
         return true;
+      case AxisMistake::Kind::kLogarithmOfMean:
+        out.report(mistake.node,
+                   fmt::format("{} of the mean of the probabilities {} of all samples: the logarithm of each "
+                               "is to be averaged",
+                               call.op_name(), value))
+            .note_at(mistake.meets, "they are averaged here")
+            .fix("take the logarithm first, and average afterwards");
+        return true;
+      case AxisMistake::Kind::kSquareOfMean:
+        out.report(mistake.node,
+                   fmt::format("{} averages the differences {} before their size is taken: errors of both "
+                               "signs cancel",
+                               call.op_name(), value))
+            .note_at(mistake.meets, "the size of the mean is taken here")
+            .fix("take the square or the absolute value of each difference first, and average afterwards");
+        return true;
       case AxisMistake::Kind::kComparedNorms:
         out.report(mistake.node, fmt::format("{} takes norms of {} over axis {}, the batch, and each is compared with "
                                              "a number",

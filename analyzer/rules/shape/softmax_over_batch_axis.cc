@@ -93,6 +93,26 @@ class SoftmaxOverBatchAxis : public Rule {
   }
 
  private:
+  /// The distribution of one of several actions, which another distribution weighs along the axis of the softmax.
+  static bool is_weighed_along(const losses::Expressions& expressions, NodeId softmax, std::size_t axis,
+                               std::size_t rank) {
+    constexpr std::size_t kMaxValues = 12;
+    const dataflow::Analysis& analysis = expressions.analysis();
+    std::vector<ValueId> pending{expressions.result(softmax)};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const ops::Opcode opcode = expressions.op(user);
+        const ValueId other = expressions.beside(user, pending[i]);
+        const auto weights = expressions.dims(other);
+        if (opcode == ops::Opcode::kMul && weights.size() == rank && !expressions.number(other) &&
+            !analysis.facts().dims().is_constant(weights[axis], 1))
+          return true;
+        if (opcode == ops::Opcode::kGatherElements || opcode == ops::Opcode::kNeg)
+          pending.push_back(expressions.result(user));
+      }
+    return false;
+  }
+
   static bool report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
     if (!mistake.is_batch) return false;
@@ -230,6 +250,9 @@ class SoftmaxOverBatchAxis : public Rule {
     const bool of_batch =
         takes_in_batch(origins, dims, softmax, pool) || is_binary_over_batch(origins, loss, softmax, dims);
     if (normalises_classes && !of_batch) return false;
+    if (!of_batch && softmax.axes.size() == 1 &&
+        is_weighed_along(expressions, softmax.node, softmax.axes.front(), dims.size()))
+      return false;
     if (reporter == nullptr) return true;
     Reporter& out = *reporter;
     const bool first = softmax.axes.front() == 0;

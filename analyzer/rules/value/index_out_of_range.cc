@@ -6,6 +6,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/reached_index.h"
+#include "analyzer/rules/value/sources.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -91,12 +92,60 @@ class IndexOutOfRange : public Rule {
   static bool check_axis(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t axis,
                          std::int64_t extent, Reporter& out) {
     const auto found = dataflow::index_outside(call.analysis(), indices.value(), -extent, extent);
-    if (!found) return check_minus_one(call, data, indices, axis, extent, out);
+    if (!found)
+      return check_bytes(call, data, indices, axis, extent, out) || check_unknown(call, data, indices, extent, out) ||
+             check_minus_one(call, data, indices, axis, extent, out);
     FindingBuilder finding =
         out.report(call.id(), fmt::format("index {} in {} is outside axis {} of {}, which has extent {}", found->index,
                                           indices.name(), axis, data.name(), extent));
     explain_index(finding, indices, *found);
     finding.origin(data, Aspect::kShape);
+    return true;
+  }
+
+  /// Bytes that are counted from a number on, after some special ones, in a table with a row for each byte.
+  static bool check_bytes(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t axis,
+                          std::int64_t extent, Reporter& out) {
+    if (one_float_outputs(call.analysis()).empty()) return false;
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const NodeId sum = expressions.producer(before_moves(expressions, indices.value()));
+    const auto shifted = with_number(expressions, sum);
+    if (expressions.op(sum) != ops::Opcode::kAdd || !shifted || shifted->number < 1) return false;
+    const ValueId bytes = before_moves(expressions, shifted->value);
+    const Fact& fact = call.analysis().fact(bytes);
+    constexpr std::int64_t kBytes = 256;
+    if (!is_input(call.analysis(), bytes) || fact.dtypes != DTypeSet(DType::kUint8) ||
+        !(fact.range == range_of(fact.dtypes)) || extent < kBytes ||
+        static_cast<double>(extent) >= kBytes + shifted->number)
+      return false;
+    out.report(findings::Severity::kWarning, call.id(),
+               fmt::format("{} is up to {:.0f}, and axis {} of {} has extent {}", indices.name(),
+                           kBytes - 1 + shifted->number, axis, data.name(), extent))
+        .certainty(ops::Certainty::kMay,
+                   fmt::format("{} has 255 among its elements", Operand(call.analysis(), bytes).name()))
+        .note_at(sum, "counted from here on")
+        .fix(fmt::format("give the table {:.0f} rows", kBytes + shifted->number));
+    return true;
+  }
+
+  /// -1 for a label that is not known picks the probability of the last class.
+  static bool check_unknown(const NodeCall& call, const Operand& data, const Operand& indices, std::int64_t extent,
+                            Reporter& out) {
+    if (extent < 2 || one_float_outputs(call.analysis()).empty() || is_masked(call)) return false;
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const auto softmax = expressions.normalised(expressions.source(data.value()));
+    const NodeId choice = expressions.producer(before_moves(expressions, indices.value()));
+    if (!softmax || expressions.op(choice) != ops::Opcode::kWhere) return false;
+    const auto is_minus_one = [&](std::size_t side) {
+      return expressions.number(expressions.operand(choice, side)) == -1.0;
+    };
+    if (is_minus_one(1) == is_minus_one(2)) return false;
+    out.report(findings::Severity::kWarning, call.id(),
+               fmt::format("index -1 in {} picks the last one of {} classes of {}, and it goes into the loss",
+                           indices.name(), extent, data.name()))
+        .certainty(ops::Certainty::kMay, fmt::format("{} has -1 among its elements", indices.name()))
+        .note_at(choice, "-1 is put in here")
+        .fix("leave these elements out with a mask, or use a loss with ignore_index");
     return true;
   }
 

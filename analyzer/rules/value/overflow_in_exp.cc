@@ -34,6 +34,13 @@ class OverflowInExp : public Rule {
     if (!limit || !operand.present() || operand.taint().has(Aspect::kValue) ||
         is_clamped(call.analysis(), call.result()))
       return;
+    if (const NodeId inner = inner_exponential(expressions, operand.value()); inner != NodeId::kNone) {
+      out.report(call.id(), fmt::format("{} of {}, which is an exponential already: a score of 5 makes it infinite",
+                                        call.op_name(), operand.name()))
+          .note_at(inner, "the first exponential is taken here")
+          .fix("give what takes a logarithm the score itself");
+      return;
+    }
     const auto reached = reach_of(expressions, operand);
     if (!reached || !(reached->largest > *limit)) return;
     out.report(call.id(), fmt::format("{} of {}, which is up to {:.4g}: above {:.4g} the result is infinite in {}",
@@ -42,6 +49,24 @@ class OverflowInExp : public Rule {
         .note_at(reached->node, reached->note)
         .fix(*dtype == DType::kFloat16 ? "cast to float32 first, or subtract the largest number of each row"
                                        : "subtract the largest number of each row first, as LogSumExp does");
+  }
+
+  /// Whose value, moved or scaled by a positive number, this is. With a minus it is a probability of survival.
+  static NodeId inner_exponential(const Expressions& expressions, ValueId value) {
+    constexpr int kMaxSteps = 6;
+    for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kExp) return node;
+      if (ops::moves_elements(opcode) || opcode == Opcode::kCast)
+        value = expressions.operand(node, 0);
+      else if (numbered && numbered->number > 0 && (opcode == Opcode::kMul || opcode == Opcode::kAdd))
+        value = numbered->value;
+      else
+        return NodeId::kNone;
+    }
+    return NodeId::kNone;
   }
 
   /// The logarithm of the largest number.

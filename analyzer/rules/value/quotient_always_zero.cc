@@ -65,16 +65,35 @@ class QuotientAlwaysZero : public Rule {
  private:
   static constexpr int kMaxSteps = 8;
 
-  /// Numbers from 0 to below the divisor. Those up to the divisor may be a mask of 0 and 255.
+  /// It is also divided as a floating-point number: no mask, but a picture.
+  static bool is_picture(const NodeCall& call, const Operand& bytes) {
+    for (const NodeId user : users(bytes.value(), call)) {
+      const NodeCall cast(call.analysis(), user);
+      if (!cast.is(ops::Opcode::kCast) || cast.result() == ValueId::kAbsent ||
+          !call.analysis().fact(cast.result()).dtypes.proves(DTypeSet::floats()))
+        continue;
+      for (const NodeId next : users(cast.result(), call)) {
+        const NodeCall division(call.analysis(), next);
+        if (division.is(ops::Opcode::kDiv) && division.operand(0).value() == cast.result()) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Numbers from 0 to below the divisor. Those up to the divisor may be a mask of 0 and 255, unless they are a
+  /// picture.
   static bool check_share(const NodeCall& call, const Operand& counted, Reporter& out) {
     if (is_index(call, counted) || !call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers()))
       return false;
     const Operand above = call.operand(0), below = call.operand(1);
     const Range &range = above.fact().range, &divisor = below.fact().range;
     const std::string name = above.name();
-    if (divisor.lo == divisor.hi && divisor.lo >= 2 && range.lo >= 0 && range.hi < divisor.lo && range.lo < range.hi) {
-      out.report(call.id(), fmt::format("integer division of {}, which is in {}, by {} is always 0", name,
-                                        range.to_text(), bound_text(divisor.lo)))
+    if (divisor.lo == divisor.hi && divisor.lo >= 2 && range.lo >= 0 && range.lo < range.hi &&
+        (range.hi < divisor.lo || (range.hi == divisor.lo && is_picture(call, counted)))) {
+      out.report(call.id(), fmt::format("integer division of {}, which is in {}, by {} is {}", name, range.to_text(),
+                                        bound_text(divisor.lo),
+                                        range.hi < divisor.lo ? std::string("always 0")
+                                                              : fmt::format("0 but for {}", bound_text(range.hi))))
           .origin(above, Aspect::kValue)
           .fix(fmt::format("cast {} to a floating-point dtype first", name));
       return true;

@@ -74,7 +74,7 @@ def end_beyond_vocabulary(self, token, y):
 def next_token_unshifted(self, token):
     h, _ = self.cell(self.embed(token))
     logits = self.head(h)
-    return F.cross_entropy(logits.reshape(-1, 20), token.reshape(-1))  # fault: no-rule
+    return F.cross_entropy(logits.reshape(-1, 20), token.reshape(-1))  # fault: target-in-prediction
 
 
 @step(net=mlp(5, 4), weak=randn(N, 5), strong=randn(N, 5))

@@ -98,7 +98,7 @@ def places_from_one(self, x, y):
 def shifted_backwards(self, token):
     h, _ = self.cell(self.embed(token))
     logits = self.head(h)[:, 1:]
-    return F.cross_entropy(logits.transpose(1, 2), token[:, :-1])  # fault: no-rule
+    return F.cross_entropy(logits.transpose(1, 2), token[:, :-1])  # fault: target-in-prediction
 
 
 @step(net=mlp(4, 1), x=randn(N, 5, 4), gain=rand(N, 5))

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 @step(table=nn.Embedding(9, 4), head=linear(4, 9), token=labels(9, N, 7))
 def predicts_itself(self, token):
     scores = self.head(self.table(token))
-    return F.cross_entropy(scores.flatten(0, 1), token.flatten())  # fault: no-rule
+    return F.cross_entropy(scores.flatten(0, 1), token.flatten())  # fault: target-in-prediction
 
 
 @step(table=nn.Embedding(9, 4), head=linear(4, 9), token=labels(9, N, 7))

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class BytesScaledTwice : public Rule {
+ public:
+  BytesScaledTwice()
+      : Rule({"TL-V517", "bytes-scaled-twice", "value", findings::Severity::kWarning,
+              "a picture in [0, 1] that is treated as one of bytes once more"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+      if (call.is(Opcode::kDiv) || call.is(Opcode::kSub) || call.is(Opcode::kMul)) check_step(expressions, call, out);
+    });
+  }
+
+ private:
+  /// Bytes are divided by 255 or 256; means of bytes are far above 1.
+  static constexpr double kBytes = 200, kMean = 20;
+
+  static void check_step(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const auto step = with_number(expressions, call.id());
+    if (!step || step->is_first) return;
+    const bool divides = call.is(Opcode::kDiv) && step->number >= kBytes && step->number <= 256,
+               scales = call.is(Opcode::kMul) && step->number > 0 && step->number <= 1 / kBytes,
+               subtracts = call.is(Opcode::kSub) && step->number >= kMean && step->number <= 255;
+    if (!divides && !scales && !subtracts) return;
+    const NodeId scaled = scaled_bytes(expressions, step->value);
+    if (scaled == NodeId::kNone) return;
+    const Operand picture(call.analysis(), step->value);
+    out.report(call.id(), subtracts ? fmt::format("{} is in [0, 1], and {:.4g} is subtracted as from bytes",
+                                                  picture.name(), step->number)
+                                    : fmt::format("{} is in [0, 1], and is divided as bytes are", picture.name()))
+        .note_at(scaled, "bytes become numbers in [0, 1] here")
+        .fix(subtracts ? "divide the mean and the deviation by 255, too" : "divide once");
+  }
+
+  /// The division of an input of bytes before the value was moved, cut or cast.
+  static NodeId scaled_bytes(const Expressions& expressions, ValueId value) {
+    value = before_moves(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const auto step = with_number(expressions, node);
+    const Opcode opcode = expressions.op(node);
+    if (!step || step->is_first) return NodeId::kNone;
+    const bool divides =
+        (opcode == Opcode::kDiv && step->number >= kBytes && step->number <= 256) ||
+        (opcode == Opcode::kMul && step->number > 0 && step->number <= 1 / kBytes && step->number >= 1.0 / 257);
+    const ValueId bytes = before_moves(expressions, step->value);
+    return divides && is_input(expressions.analysis(), bytes) &&
+                   expressions.analysis().fact(bytes).dtypes == DTypeSet(DType::kUint8)
+               ? node
+               : NodeId::kNone;
+  }
+};
+
+const RegisterRule<BytesScaledTwice> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
