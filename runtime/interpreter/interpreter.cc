@@ -174,8 +174,9 @@ std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const 
         input.kind() != ValueKind::kOptional)
       input = HostValue::optional(std::move(input));
   }
+  Clock::time_point now = Clock::now();
   for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
-    run_node(steps.nodes[at], steps.drops[at]);
+    run_node(steps.nodes[at], steps.drops[at], now);
     for (const ValueId value : steps.drops[at]) drop(value);
   }
   std::vector<HostValue> outputs;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <memory_resource>
@@ -123,8 +124,10 @@ class Interpreter::Impl {
   /// The value, loaded where it is a constant that was not asked for before.
   const HostValue& read(ValueId value);
 
-  /// `drops`: values of its graph that nothing reads after the node.
-  void run_node(NodeId id, std::span<const ValueId> drops);
+  using Clock = std::chrono::steady_clock;
+  /// `drops`: values of its graph that nothing reads after the node. `now`: when the node before it ended; becomes when
+  /// this one does.
+  void run_node(NodeId id, std::span<const ValueId> drops, Clock::time_point& now);
   /// What the node gave before, where that is kept.
   ConstantCache::Results kept_results(NodeId id);
   std::vector<HostValue> compute_and_keep(NodeId id, std::span<const ValueId> drops);
@@ -136,7 +139,7 @@ class Interpreter::Impl {
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
   /// A bit for each operand that is the same in every call.
   std::uint64_t fixed_operands(NodeId id) const;
-  const ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
+  ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
 
   std::vector<HostValue> run_region(const Application& call, const RegionOp& region,
@@ -175,8 +178,9 @@ class Interpreter::Impl {
   IdVector<NodeId, Inferred> inferred_;
   IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
   std::uint64_t runs_ = 0;
-  std::uint64_t calls_ = 0;     ///< of evaluators in this run, for seeds
-  std::uint64_t contents_ = 0;  ///< elements that facts_ holds, about
+  std::uint64_t calls_ = 0;            ///< of evaluators in this run, for seeds
+  std::vector<FactId> operand_facts_;  ///< of the node that is inferred: kept for its memory
+  std::uint64_t contents_ = 0;         ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;
   IdVector<OperatorId, Timing> timings_;
   std::optional<dataflow::Analysis> analysis_;  ///< of the model as it is, once something asks for it

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -77,6 +76,33 @@ void append_defaults(const OpSchema& schema, std::vector<Attribute>& attributes,
   }
 }
 
+/// What evaluators ask of an inference is forgotten afterwards: it serves later calls, too.
+class AsInferred {
+ public:
+  explicit AsInferred(ops::InferenceResult& result)
+      : result_(result),
+        violations_(result.violations.size()),
+        equalities_(result.equalities.size()),
+        repeatable_(result.repeatable) {}
+  AsInferred(const AsInferred&) = delete;
+  AsInferred& operator=(const AsInferred&) = delete;
+  ~AsInferred() {
+    truncate(result_.violations, violations_);
+    truncate(result_.equalities, equalities_);
+    result_.repeatable = repeatable_;
+  }
+
+ private:
+  template <typename Item>
+  static void truncate(std::vector<Item>& items, std::size_t size) {
+    if (items.size() > size) items.erase(items.begin() + static_cast<std::ptrdiff_t>(size), items.end());
+  }
+
+  ops::InferenceResult& result_;
+  std::size_t violations_, equalities_;
+  bool repeatable_;
+};
+
 /// Allocates the results where their facts say that none of them has elements: then there is nothing to compute, and no
 /// evaluator walks axes around one of extent 0.
 bool allocates_empty(Evaluation& e, const ops::InferenceResult& inferred) {
@@ -115,9 +141,20 @@ std::vector<HostValue> Interpreter::Impl::take_operands(const Node& node, std::s
   const bool has_graphs = std::ranges::any_of(model_.attributes(node), [](const Attribute& attribute) {
     return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
   });
+  const std::span<const ValueId> names = model_.operands(node);
   std::vector<HostValue> operands;
-  operands.reserve(model_.operands(node).size());
-  for (const ValueId operand : model_.operands(node)) operands.push_back(read(operand));
+  operands.reserve(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const HostValue& held = read(names[i]);
+    const bool leaves = !has_graphs && model_.value(names[i]).origin == ValueOrigin::kNode &&
+                        std::ranges::find(drops, names[i]) != drops.end() &&
+                        std::ranges::find(names.subspan(i + 1), names[i]) == names.end();
+    if (leaves) {
+      operands.push_back(std::exchange(slot(names[i]), {}));
+    } else {
+      operands.push_back(held);
+    }
+  }
   if (!has_graphs)
     for (const ValueId value : drops) drop(value);
   return operands;
@@ -174,7 +211,7 @@ std::vector<HostValue> Interpreter::Impl::compute_and_keep(NodeId id, std::span<
   return results;
 }
 
-void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops) {
+void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops, Clock::time_point& now) {
   const Node& node = model_.node(id);
   const std::span<const ValueId> names = model_.results(node);
   Timing& timing = timings_[node.op];
@@ -186,12 +223,12 @@ void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops) {
       if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
     return;
   }
-  const auto start = std::chrono::steady_clock::now();
   std::vector<HostValue> results = compute_and_keep(id, drops);
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
     if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
-  timing.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Clock::time_point start = std::exchange(now, Clock::now());
+  timing.seconds += std::chrono::duration<double>(now - start).count();
 }
 
 std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application& call,
@@ -207,7 +244,8 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   const Evaluator* const evaluator = kind.evaluator;
   if (evaluator == nullptr) return expand(id, call, operands);
   Application concrete = call;
-  ops::InferenceResult inferred = infer(id, concrete, operands);
+  ops::InferenceResult& inferred = infer(id, concrete, operands);
+  const AsInferred as_inferred(inferred);
   // A graph of the node infers, too, which may begin a new store.
   const std::shared_ptr<FactStore> facts = facts_;
   std::vector<HostValue> results(call.result_count);
@@ -239,8 +277,7 @@ std::uint64_t Interpreter::Impl::fixed_operands(NodeId id) const {
   return mask;
 }
 
-const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call,
-                                                     std::span<const HostValue> operands) {
+ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call, std::span<const HostValue> operands) {
   if (contents_ > kContentsKept) {
     facts_ = std::make_shared<FactStore>();
     for (Inferred& each : inferred_) each.holds = false;
@@ -250,8 +287,8 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
   const ops::OpEntry* const entry = kinds_[model_.node(id).op].entry;
   Inferred& last = inferred_[id];
   const std::uint64_t fixed = constants_ && last.holds ? fixed_operands(id) : 0;
-  std::vector<FactId> facts;
-  facts.reserve(operands.size());
+  std::vector<FactId>& facts = operand_facts_;
+  facts.clear();
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (i < 64 && ((fixed >> i) & 1U) != 0) {
       facts.push_back(last.operands[i]);
@@ -263,7 +300,7 @@ const ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& cal
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
       if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);
-    last.operands = std::move(facts);
+    last.operands = facts;
     call.operands = last.operands;
     last.result.clear();
     ops::infer(call, entry, last.result);

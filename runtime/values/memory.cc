@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <iterator>
 #include <new>
 
@@ -44,9 +45,23 @@ std::byte* map_pages(std::size_t bytes) {
 
 }  // namespace
 
-BlockStore::~BlockStore() { release_kept(0); }
+BlockStore::~BlockStore() {
+  release_kept(0);
+  for (const auto& blocks : small_)
+    for (std::byte* const block : blocks) ::operator delete(block, kAlignment);
+}
 
 BlockStore::Block BlockStore::take(std::size_t bytes, std::size_t most) {
+  if (!kIsSanitized && bytes <= kSmallStep * kSmallSizes) {
+    const std::size_t steps = std::max<std::size_t>((bytes + kSmallStep - 1) / kSmallStep, 1);
+    bytes = steps * kSmallStep;
+    const std::lock_guard lock(mutex_);
+    if (auto& blocks = small_[steps - 1]; !blocks.empty()) {
+      const Block block{blocks.back(), bytes};
+      blocks.pop_back();
+      return block;
+    }
+  }
   if (bytes < kLargeBlock) return {static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)), bytes};
   if (bytes > SIZE_MAX - kPage) return {};
   bytes = (bytes + kPage - 1) / kPage * kPage;
@@ -71,6 +86,13 @@ BlockStore::Block BlockStore::take(std::size_t bytes, std::size_t most) {
 }
 
 void BlockStore::give_back(Block block, std::size_t most) {
+  if (!kIsSanitized && block.bytes <= kSmallStep * kSmallSizes) {
+    const std::lock_guard lock(mutex_);
+    if (auto& blocks = small_[block.bytes / kSmallStep - 1]; blocks.size() < kSmallKept) {
+      blocks.push_back(block.elements);
+      return;
+    }
+  }
   if (block.bytes < kLargeBlock) return ::operator delete(block.elements, kAlignment);
   const std::lock_guard lock(mutex_);
   kept_.emplace(block.bytes, block.elements);

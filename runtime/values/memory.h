@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tensorlint::runtime {
 
@@ -39,6 +41,10 @@ class BlockStore {
 
  private:
   void release_kept(std::size_t most);  ///< under the lock
+
+  // Of blocks up to 1 KiB, for most numbers and shapes, some of each size are kept: 1 MiB in all at most.
+  static constexpr std::size_t kSmallStep = 64, kSmallSizes = 16, kSmallKept = 64;
+  std::array<std::vector<std::byte*>, kSmallSizes> small_;
 
   std::mutex mutex_;
   std::multimap<std::size_t, std::byte*> kept_;  ///< by size
