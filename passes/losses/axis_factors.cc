@@ -186,8 +186,8 @@ void AxisFactors::pick(NodeId node, Axes& axes) {
   std::int64_t at = given == nullptr ? 0 : given->i;
   if (at < 0) at += static_cast<std::int64_t>(data.size());
   const auto known = known_.find(expressions_.operand(node, 1));
-  if (at < 0 || known == known_.end() || known->second.size() != indices.size() ||
-      axes.size() + 1 != data.size() + indices.size())
+  if (at < 0 || at >= static_cast<std::int64_t>(data.size()) || known == known_.end() ||
+      known->second.size() != indices.size() || axes.size() + 1 != data.size() + indices.size())
     return;
   std::ranges::copy(known->second, axes.begin() + at);
 }
