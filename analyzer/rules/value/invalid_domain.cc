@@ -38,9 +38,7 @@ class InvalidDomain : public Rule {
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     const ops::Opcode opcode = opcode_of(entry);
-    return opcode == ops::Opcode::kLog || opcode == ops::Opcode::kDiv || opcode == ops::Opcode::kMul ||
-           opcode == ops::Opcode::kGather || opcode == ops::Opcode::kGatherND || opcode == ops::Opcode::kSoftmax ||
-           opcode == ops::Opcode::kLogSoftmax;
+    return opcode == ops::Opcode::kLog || opcode == ops::Opcode::kDiv || opcode == ops::Opcode::kMul;
   }
 
   /// Logarithms of what scores of a layer come to, where that is 0 for some of them.
@@ -49,6 +47,10 @@ class InvalidDomain : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     const std::vector<ValueId> outputs = one_float_outputs(analysis);
     if (outputs.empty()) return;
+    each_node_of_step(view, out, [&](const losses::Expressions&, const NodeCall& call) {
+      if (call.is(ops::Opcode::kGather) || call.is(ops::Opcode::kGatherND)) check_infinite_row(call, out);
+      if (call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) check_hidden_row(call, out);
+    });
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     losses::ScoreValues scores(expressions);
     std::set<NodeId> seen;
@@ -62,14 +64,6 @@ class InvalidDomain : public Rule {
   void check(const NodeCall& call, Reporter& out) const override {
     if (call.is(ops::Opcode::kMul)) {
       check_infinite_constant(call, out);
-      return;
-    }
-    if (call.is(ops::Opcode::kGather) || call.is(ops::Opcode::kGatherND)) {
-      check_infinite_row(call, out);
-      return;
-    }
-    if (call.is(ops::Opcode::kSoftmax) || call.is(ops::Opcode::kLogSoftmax)) {
-      check_hidden_row(call, out);
       return;
     }
     const std::size_t side = call.is(ops::Opcode::kLog) ? 0 : 1;
