@@ -173,8 +173,8 @@ class BuilderTest(unittest.TestCase):
         padded = np.pad(x, ((0, 0), (0, 0), (1, 1)))
         expected = {
             "norm": (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-3) * scale + scale,
-            "turned": x.reshape(2, 3, -1),
-            "swapped": ids.reshape(5, 3, 1),
+            "split": x.reshape(3, 2, -1),
+            "framed": ids.reshape(1, 3, 5),
             "rows": np.array([[0.5, -1], [2, 1.5]], np.float32)[ids],
             "both": np.concatenate([x, -x], 1),
             "conv": np.stack([(padded[:, :, i : i + 2] * kernel).sum((1, 2)) for i in range(0, 7, 2)], -1)[:, None],

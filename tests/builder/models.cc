@@ -145,8 +145,8 @@ void layers(std::int64_t opset) {
   const Value kernel = graph.parameter("kernel", Data({1.0F, 0.0F, -1.0F, 2.0F, 1.0F, 0.5F, 1.0F, 1.0F}, {1, 4, 2}));
   const Value ids = graph.input("ids", DType::kInt64, {"N", "S"});
   graph.output(graph.layer_norm(x, scale, scale, -1, 1e-3), "norm");
-  graph.output(graph.reshape(x, {2, "N", -1}), "turned");
-  graph.output(graph.reshape(ids, {"S", "N", 1}), "swapped");
+  graph.output(graph.reshape(x, {"N", 2, -1}), "split");
+  graph.output(graph.reshape(ids, {1, "N", "S"}), "framed");
   graph.output(graph.gather(table, ids), "rows");
   graph.output(graph.concat({x, -x}, 1), "both");
   graph.output(graph.conv(x, kernel, {}, {.strides = {2}, .pads = {1}}), "conv");
