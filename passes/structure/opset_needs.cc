@@ -42,6 +42,7 @@ std::int64_t OpsetNeeds::needed_for(const Model& model, const dataflow::NodeViol
     return 0;
   const std::string_view domain = model.text(op.domain), name = model.text(op.name);
   const int newest = newest_opset(domain);
+  if (op.opset >= newest) return 0;
   for (std::int64_t opset = op.opset + 1; opset <= newest; ++opset) {
     const OpSchema* schema = find_schema(domain, name, static_cast<int>(opset));
     if (schema == nullptr || schema->deprecated || schema->since_version != opset) continue;
