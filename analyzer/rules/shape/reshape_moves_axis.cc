@@ -26,9 +26,8 @@ class ReshapeMovesAxis : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     std::set<NodeId> known;  // told by what a loss makes of it
     for (const losses::AxisMistake& mistake : axis_mistakes(out)) known.insert(mistake.node);
-    each_node(view, out, [&](const losses::Expressions& expressions, const NodeCall& call) {
-      if (expressions.op(call.id()) == Opcode::kReshape && !known.contains(call.id()))
-        check_reshape(expressions, call, out);
+    each_node(view, out, {Opcode::kReshape}, [&](const losses::Expressions& expressions, const NodeCall& call) {
+      if (!known.contains(call.id())) check_reshape(expressions, call, out);
     });
   }
 

@@ -13,7 +13,10 @@ class ResizeOfBatch : public Rule {
       : Rule({"TL-S212", "resize-of-batch", "shape", findings::Severity::kWarning,
               "a resize that scales samples and channels and leaves height and width"}) {}
 
-  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override { return entry != nullptr; }
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
+    const OpSchema* schema = find_any_version(domain, name);
+    return schema != nullptr && schema->input_index("scales") > 0;
+  }
 
   void check(const NodeCall& call, Reporter& out) const override {
     const OpSchema* schema = call.op().schema;

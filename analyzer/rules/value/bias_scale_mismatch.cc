@@ -18,19 +18,25 @@ class BiasScaleMismatch : public Rule {
       : Rule({"TL-V523", "bias-scale-mismatch", "value", findings::Severity::kWarning,
               "a quantized addend whose scale is not the product of the scales of what it is added to"}) {}
 
-  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
-    const Opcode opcode = opcode_of(entry);
-    return opcode == Opcode::kMatMul || opcode == Opcode::kConv || opcode == Opcode::kAdd;
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
+    const OpSchema* schema = find_any_version(domain, name);
+    return schema != nullptr && schema->input_index("x_scale") == 1;
   }
 
   void check(const NodeCall& call, Reporter& out) const override {
-    if (!call.is(Opcode::kAdd)) return check_addend(call, call.operand(2), call, out);
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const NodeId made = producer(call, call.operand(side));
+    const Operand quantized = call.operand(0), result(call.analysis(), call.result());
+    if (!quantized.present() || !result.present() || !quantized.fact().dtypes.proves(DTypeSet(DType::kInt32))) return;
+    const auto users = call.analysis().users(call.result());
+    call.facts().meter().charge(users.size());
+    for (const NodeId user : users) {
+      const NodeCall adds(call.analysis(), user);
+      if (adds.operand(2).value() == result.value() && (adds.is(Opcode::kMatMul) || adds.is(Opcode::kConv)))
+        return check_addend(adds, result, adds, out);
+      if (!adds.is(Opcode::kAdd)) continue;
+      const NodeId made = producer(call, adds.operand(adds.operand(0).value() == result.value() ? 1 : 0));
       if (made == NodeId::kNone) continue;
       const NodeCall product(call.analysis(), made);
-      if (product.is(Opcode::kMatMul) && !product.operand(2).present())
-        return check_addend(product, call.operand(1 - side), call, out);
+      if (product.is(Opcode::kMatMul) && !product.operand(2).present()) return check_addend(product, result, adds, out);
     }
   }
 

@@ -31,10 +31,9 @@ class FractionLostInCast : public Rule {
       if (call.is(Opcode::kCast)) check_cast(expressions, call, out);
       if (call.is(Opcode::kRound)) check_floor(expressions, call, out);
     });
-    each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+    each_node(view, out, {Opcode::kDiv}, [&](const Expressions& expressions, const NodeCall& call) {
       const Operand operand = call.operand(0);
-      if (call.is(Opcode::kDiv) && operand.present() && !operand.taint().has(Aspect::kValue) &&
-          operand.fact().kind == ValueKind::kTensor)
+      if (operand.present() && !operand.taint().has(Aspect::kValue) && operand.fact().kind == ValueKind::kTensor)
         check_quotient(expressions, call, out);
     });
   }

@@ -22,7 +22,7 @@ class MeanOfOneElement : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+    each_node(view, out, {Opcode::kSub, Opcode::kNormalize}, [&](const Expressions& expressions, const NodeCall& call) {
       if (call.is(Opcode::kSub)) check_difference(expressions, call, out);
       if (call.is(Opcode::kNormalize)) check_layer(expressions, call, out);
     });

@@ -16,9 +16,8 @@ class NarrowSumWraps : public Rule {
               "a sum or product of quantized numbers in their own 8 bits, which wraps around"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      const Opcode opcode = expressions.op(call.id());
-      if (opcode != Opcode::kAdd && opcode != Opcode::kSub && opcode != Opcode::kMul) return;
+    static constexpr std::initializer_list<Opcode> kArithmetic{Opcode::kAdd, Opcode::kSub, Opcode::kMul};
+    each_node(view, out, kArithmetic, [&](const Expressions& expressions, const NodeCall& call) {
       const Operand a = call.operand(0), b = call.operand(1);
       const DTypeSet narrow = DTypeSet(DType::kInt8) | DTypeSet(DType::kUint8);
       if (!a.present() || !b.present() || !a.fact().dtypes.proves(narrow) || !b.fact().dtypes.proves(narrow) ||

@@ -16,7 +16,10 @@ class QuantizationLosesRange : public Rule {
       : Rule({"TL-V522", "quantization-loses-range", "value", findings::Severity::kWarning,
               "a scale or zero point that makes one number of all values, or of all below 0"}) {}
 
-  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override { return entry != nullptr; }
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
+    const OpSchema* schema = find_any_version(domain, name);
+    return schema != nullptr && schema->input_index("y_scale") == 1;
+  }
 
   void check(const NodeCall& call, Reporter& out) const override {
     const OpSchema* schema = call.op().schema;

@@ -23,10 +23,25 @@ class ResultAlwaysTheSame : public Rule {
       : Rule({"TL-V521", "result-always-the-same", "value", findings::Severity::kWarning,
               "a comparison, softmax, selection or loop that comes to the same whatever it gets"}) {}
 
+  /// A selection of boxes, or a Loop.
+  bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
+    const OpSchema* schema = find_any_version(domain, name);
+    return schema != nullptr && (schema->input_index("score_threshold") >= 0 ||
+                                 (schema->input_index("M") == 0 && schema->input_index("cond") == 1));
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    if (call.analysis().has_failed(call.id())) return;
+    check_threshold(call, out);
+    check_loop(call, out);
+  }
+
   void check_model(const ModelView& view, Reporter& out) const override {
     // Of a training step, softmax-over-batch-axis tells it.
     const bool is_step = !one_float_outputs(view.analysis()).empty();
-    each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
+    static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kEqual,
+                                                           Opcode::kCompare};
+    each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
       switch (expressions.op(call.id())) {
         case Opcode::kSoftmax:
         case Opcode::kLogSoftmax:
@@ -35,9 +50,6 @@ class ResultAlwaysTheSame : public Rule {
           return check_nan(call, out);
         case Opcode::kCompare:
           return check_comparison(expressions, call, out);
-        case Opcode::kOther:
-          check_threshold(call, out);
-          return check_loop(call, out);
         default:
           return;
       }

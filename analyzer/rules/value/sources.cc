@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -79,11 +80,14 @@ bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
 
 }  // namespace
 
-void each_node(const ModelView& view, Reporter& out,
+void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcode> wanted,
                const std::function<void(const Expressions&, const NodeCall&)>& visit) {
   const dataflow::Analysis& analysis = view.analysis();
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+  std::bitset<256> is_wanted;
+  for (const Opcode opcode : wanted) is_wanted.set(static_cast<std::size_t>(opcode));
   for (const NodeId node : analysis.model().nodes.ids()) {
+    if (!is_wanted[static_cast<std::size_t>(expressions.op(node))]) continue;
     if (expressions.is_spent()) return;
     expressions.charge(1);
     if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
@@ -94,10 +98,16 @@ void each_node(const ModelView& view, Reporter& out,
 
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const Expressions&, const NodeCall&)>& visit) {
-  if (one_float_outputs(view.analysis()).empty()) return;
-  each_node(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-    if (call.node().graph == GraphId::kMain) visit(expressions, call);
-  });
+  const dataflow::Analysis& analysis = view.analysis();
+  if (one_float_outputs(analysis).empty()) return;
+  const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+  for (const NodeId node : analysis.model().nodes.ids()) {
+    if (expressions.is_spent()) return;
+    expressions.charge(1);
+    if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
+    const NodeCall call(analysis, node);
+    if (call.node().graph == GraphId::kMain && call.result() != ValueId::kAbsent) visit(expressions, call);
+  }
 }
 
 ValueId before_moves(const Expressions& expressions, ValueId value) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 
 #include "analyzer/rules/rule.h"
@@ -9,10 +10,10 @@
 
 namespace tensorlint::rules {
 
-/// Calls `visit` with each node that inference has seen.
-void each_node(const ModelView& view, Reporter& out,
+/// Calls `visit` with each node of one of the opcodes that inference has seen.
+void each_node(const ModelView& view, Reporter& out, std::initializer_list<ops::Opcode> wanted,
                const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
-/// The same for those of the main graph, where an output of the model may be a loss; no node otherwise.
+/// The same for all of the main graph, where an output of the model may be a loss; no node otherwise.
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
 
