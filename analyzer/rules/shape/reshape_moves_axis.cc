@@ -10,6 +10,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
+#include "ir/ops/shape_functions.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -67,7 +68,8 @@ class ReshapeMovesAxis : public Rule {
       const auto found = std::ranges::find(after, before[i]);
       if (found == after.end() || std::ranges::count(after, before[i]) != 1) continue;
       const auto to = static_cast<std::size_t>(found - after.begin());
-      const Dim rows_before = product(pool, before.first(i)), rows_after = product(pool, after.first(to));
+      const Dim rows_before = ops::element_count(pool, before.first(i));
+      const Dim rows_after = ops::element_count(pool, after.first(to));
       if (pool.differ(rows_before, rows_after)) return Moved{i, to};
     }
     return std::nullopt;
@@ -90,12 +92,6 @@ class ReshapeMovesAxis : public Rule {
     if (y == forward) return Moved{rank - 1, rank - 3};
     if (y == backward) return Moved{rank - 3, rank - 1};
     return std::nullopt;
-  }
-
-  static Dim product(DimPool& pool, std::span<const Dim> dims) {
-    Dim all = pool.constant(1);
-    for (const Dim dim : dims) all = pool.mul(all, dim);
-    return all;
   }
 
   /// Features that a product with weights makes, before an addend: not extents that are joined to be split again.
