@@ -69,25 +69,46 @@ DeviceBlock::~DeviceBlock() {
   if (data_ != nullptr) device_->table_->release(device_->handle_, data_);
 }
 
+DeviceValue::~DeviceValue() {
+  if (data_ != nullptr) device_->table_->end_value(device_->handle_, data_);
+}
+
 void Device::check(int status) const {
-  if (status != 0) throw RunFault{fmt::format("{}: {}", name_, table_->error(handle_))};
+  if (status == 0) return;
+  DeviceFault fault{{fmt::format("{}: {}", name_, table_->error(handle_))}, {}};
+  if (const std::uint64_t step = table_->failed_step(handle_); step != kTensorlintNoStep) fault.step = step;
+  throw fault;
 }
 
 DeviceBlock Device::allocate(std::size_t bytes) {
   void* const data = table_->allocate(handle_, bytes);
   check(data == nullptr ? 1 : 0);
-  return {this, data, bytes};
+  return {this, data};
 }
 
-void Device::copy_in(const DeviceBlock& to, const void* from, std::size_t bytes) {
+DeviceValue Device::place(const DeviceBlock& block, std::uint64_t offset, std::size_t bytes) {
+  void* const data = table_->begin_value(handle_, block.data_, offset, bytes);
+  check(data == nullptr ? 1 : 0);
+  return {this, data};
+}
+
+void Device::copy_in(const DeviceValue& to, const void* from, std::size_t bytes) {
   check(table_->copy_in(handle_, to.data(), from, bytes));
 }
 
-void Device::copy_out(void* to, const DeviceBlock& from, std::size_t bytes) {
+void Device::copy_out(void* to, const DeviceValue& from, std::size_t bytes) {
   check(table_->copy_out(handle_, to, from.data(), bytes));
 }
 
 void Device::synchronize() { check(table_->synchronize(handle_)); }
+
+void Device::make_events(std::uint32_t count) { check(table_->make_events(handle_, count)); }
+
+void Device::record(Stream stream, std::uint32_t event) { check(table_->record(handle_, stream, event)); }
+
+void Device::wait(Stream stream, std::uint32_t event) { check(table_->wait(handle_, stream, event)); }
+
+void Device::host_wait(std::uint32_t event) { check(table_->host_wait(handle_, event)); }
 
 void Device::reduce(const kernels::Reduction& request, const void* input, void* result) {
   check(table_->reduce(handle_, &request, input, result));
@@ -99,10 +120,24 @@ void Device::class_loss(const kernels::ClassLoss& request) { check(table_->class
 
 void Device::softmax(const kernels::Softmax& request) { check(table_->softmax(handle_, &request)); }
 
-bool Device::fail_at(std::uint64_t call) {
-  if (table_->fail_at == nullptr) return false;
-  table_->fail_at(handle_, call);
-  return true;
+bool Device::fail_at(std::uint64_t call, bool late) {
+  if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
+  return table_->fail_at != nullptr;
+}
+
+bool Device::fail_open_at(std::uint64_t call) {
+  if (table_->fail_at != nullptr) table_->fail_at(nullptr, call, false);
+  return table_->fail_at != nullptr;
+}
+
+bool Device::skip_wait(std::uint64_t wait) {
+  if (table_->skip_wait != nullptr) table_->skip_wait(handle_, wait);
+  return table_->skip_wait != nullptr;
+}
+
+bool Device::use_seed(std::uint64_t seed) {
+  if (table_->use_seed != nullptr) table_->use_seed(handle_, seed);
+  return table_->use_seed != nullptr;
 }
 
 }  // namespace tensorlint::runtime

@@ -3,49 +3,73 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/result.h"
 #include "runtime/device/table.h"
+#include "runtime/values/memory.h"
 
 namespace tensorlint::runtime {
 
 class Device;
 
-/// A block of a device's memory, given back when it goes.
+/// What a device refused, or what failed in its work.
+struct DeviceFault : RunFault {
+  std::optional<std::uint64_t> step;  ///< whose work failed, where that is known and was not the call itself
+};
+
+/// A block of a device's memory, given back when it goes: after all work on its values.
 class DeviceBlock {
  public:
   DeviceBlock() = default;
   DeviceBlock(DeviceBlock&& other) noexcept
-      : device_(std::exchange(other.device_, nullptr)),
-        data_(std::exchange(other.data_, nullptr)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
+      : device_(std::exchange(other.device_, nullptr)), data_(std::exchange(other.data_, nullptr)) {}
   DeviceBlock& operator=(DeviceBlock&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~DeviceBlock();
 
-  bool is_empty() const { return data_ == nullptr; }
-  void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
  private:
   friend class Device;
-  DeviceBlock(Device* device, void* data, std::size_t bytes) : device_(device), data_(data), bytes_(bytes) {}
+  DeviceBlock(Device* device, void* data) : device_(device), data_(data) {}
 
   Device* device_ = nullptr;
   void* data_ = nullptr;
-  std::size_t bytes_ = 0;
 };
 
-/// A device behind its table. What it refuses is thrown as a RunFault with the device's words. Not thread-safe.
+/// A part of a block as long as it has a meaning. Ended when it goes: calls before that may still be under way.
+class DeviceValue {
+ public:
+  DeviceValue() = default;
+  DeviceValue(DeviceValue&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), data_(std::exchange(other.data_, nullptr)) {}
+  DeviceValue& operator=(DeviceValue&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~DeviceValue();
+
+  void* data() const { return data_; }
+
+ private:
+  friend class Device;
+  DeviceValue(Device* device, void* data) : device_(device), data_(data) {}
+
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// A device behind its table. What it refuses is thrown as a DeviceFault with the device's words. Not thread-safe.
 class Device {
  public:
+  using Stream = tensorlint_stream;
+
   /// `name`: "cuda:0", "emulated:1". The plug-in of that kind lies beside the program or in ../lib. Errors: a name that
   /// is none, a plug-in that is missing or of another build, a device that its plug-in does not find.
   static Result<std::unique_ptr<Device>> open(std::string_view name, std::uint64_t memory_limit);
@@ -57,22 +81,44 @@ class Device {
   std::uint64_t memory_limit() const { return memory_limit_; }
 
   DeviceBlock allocate(std::size_t bytes);
-  void copy_in(const DeviceBlock& to, const void* from, std::size_t bytes);
-  void copy_out(void* to, const DeviceBlock& from, std::size_t bytes);
+  /// At `offset` of the block, a multiple of 16.
+  DeviceValue place(const DeviceBlock& block, std::uint64_t offset, std::size_t bytes);
+
+  // Work, as the table says when it is done.
+
+  void copy_in(const DeviceValue& to, const void* from, std::size_t bytes);
+  void copy_out(void* to, const DeviceValue& from, std::size_t bytes);
   void synchronize();
 
-  // Pointers of the requests are of this device's blocks.
+  void make_events(std::uint32_t count);
+  void record(Stream stream, std::uint32_t event);
+  void wait(Stream stream, std::uint32_t event);
+  void host_wait(std::uint32_t event);
+  /// Faults of work that is begun from now on name this step.
+  void set_step(std::uint64_t step) { table_->set_step(handle_, step); }
+
+  // Pointers of the requests are of this device's values.
   void reduce(const kernels::Reduction& request, const void* input, void* result);
   void pointwise_loss(const kernels::PointwiseLoss& request);
   void class_loss(const kernels::ClassLoss& request);
   void softmax(const kernels::Softmax& request);
 
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
-  /// For tests: the `call`-th call that can fail does so. False where the device cannot be made to.
-  bool fail_at(std::uint64_t call);
+
+  // For tests; false where the device cannot.
+
+  /// The `call`-th call from now on fails, if `late` in its work.
+  bool fail_at(std::uint64_t call, bool late = false);
+  /// The `call`-th device of this kind that is opened from now on is refused.
+  bool fail_open_at(std::uint64_t call);
+  /// The `wait`-th wait from now on does nothing.
+  bool skip_wait(std::uint64_t wait);
+  /// Chooses the order of work that events leave open.
+  bool use_seed(std::uint64_t seed);
 
  private:
   friend class DeviceBlock;
+  friend class DeviceValue;
   Device(std::string name, std::uint64_t memory_limit, const tensorlint_device_table_v1* table,
          tensorlint_device* handle)
       : name_(std::move(name)), memory_limit_(memory_limit), table_(table), handle_(handle) {}

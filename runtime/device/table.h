@@ -5,8 +5,11 @@
 //
 // Requests are those of kernels/: a plug-in and the program that loads it are built of one tree, and `request_bytes`
 // holds them to that. Pointers inside of requests are the device's. Calls return 0, or a number other than 0 and then
-// `error` says why. All calls of a device come from one thread, in an order in which each sees what those before it
-// did.
+// `error` says why. All calls of a device come from one thread.
+//
+// Work is put into streams and done later: work of one stream in the order of the calls, work of two streams in any
+// order that events leave open. Copies to the device are made in one stream, kernels and fills in another one, copies
+// from the device in a third. An error of such work shows in a later call, at the latest in one that waits for it.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +27,16 @@ struct tensorlint_device_counts {
   std::uint64_t calls;  ///< that can fail
   std::uint64_t copies_in, bytes_in, copies_out, bytes_out;
   std::uint64_t launches;
+  std::uint64_t waits;                                ///< of streams and of the host, for events
   std::uint64_t live_blocks, live_bytes, peak_bytes;  ///< of allocate
+  std::uint64_t live_values;
 };
+
+/// What a device does side by side.
+enum tensorlint_stream : unsigned { kTensorlintCopiesIn, kTensorlintKernels, kTensorlintCopiesOut };
+
+/// No step is known.
+constexpr std::uint64_t kTensorlintNoStep = UINT64_MAX;
 
 struct tensorlint_device_table_v1 {
   std::uint32_t version;        ///< 1
@@ -38,13 +49,32 @@ struct tensorlint_device_table_v1 {
   /// Blocks that are still held end with it.
   void (*close)(tensorlint_device* device);
 
-  /// Aligned for every kernel; null: refused. Content means nothing until it is written.
+  /// Aligned for every kernel; null: refused.
   void* (*allocate)(tensorlint_device* device, std::size_t bytes);
+  /// After all work on its values.
   void (*release)(tensorlint_device* device, void* block);
+  /// Where a value of `bytes` at `offset` of a block, a multiple of 16, is reached. Content means nothing until it is
+  /// written. Values that live at one time do not overlap. Null: refused.
+  void* (*begin_value)(tensorlint_device* device, void* block, std::uint64_t offset, std::size_t bytes);
+  /// No later call reads or writes the value; work of earlier ones may still do so, and who uses its memory again waits
+  /// for that work.
+  void (*end_value)(tensorlint_device* device, void* value);
+
+  // `to` and `from` on the device begin a value. The host may change `from` when the call returns.
   int (*copy_in)(tensorlint_device* device, void* to, const void* from, std::size_t bytes);
+  /// The host reads `to`, and gives it up, after it has waited.
   int (*copy_out)(tensorlint_device* device, void* to, const void* from, std::size_t bytes);
   int (*fill)(tensorlint_device* device, void* to, unsigned char byte, std::size_t bytes);
+  /// Waits for all work; after an error too, then nothing is under way.
   int (*synchronize)(tensorlint_device* device);
+
+  /// Makes the events 0 to `count` - 1 usable.
+  int (*make_events)(tensorlint_device* device, std::uint32_t count);
+  /// The event occurs when the work that is in the stream now is done.
+  int (*record)(tensorlint_device* device, tensorlint_stream stream, std::uint32_t event);
+  /// Work that is put into the stream later waits for the event as it was recorded last.
+  int (*wait)(tensorlint_device* device, tensorlint_stream stream, std::uint32_t event);
+  int (*host_wait)(tensorlint_device* device, std::uint32_t event);
 
   int (*reduce)(tensorlint_device* device, const tensorlint::kernels::Reduction* request, const void* input,
                 void* result);
@@ -54,9 +84,20 @@ struct tensorlint_device_table_v1 {
 
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
+  /// Work of later calls belongs to this step of the caller's.
+  void (*set_step)(tensorlint_device* device, std::uint64_t step);
+  /// The step of the work that failed in the last call; kTensorlintNoStep: the call itself failed, or it is not known.
+  std::uint64_t (*failed_step)(tensorlint_device* device);
   tensorlint_device_counts (*counts)(tensorlint_device* device);
-  /// Lets the `call`-th call from now on fail (1: the next one; 0: none). Null where a device cannot.
-  void (*fail_at)(tensorlint_device* device, std::uint64_t call);
+
+  // For tests, null where a device cannot.
+  /// Lets the `call`-th call from now on fail (1: the next one; 0: none), `late`: its work, if it has some. Without a
+  /// device: `call`-th device that is opened.
+  void (*fail_at)(tensorlint_device* device, std::uint64_t call, bool late);
+  /// The `wait`-th wait from now on does not wait (0: all do).
+  void (*skip_wait)(tensorlint_device* device, std::uint64_t wait);
+  /// Chooses the order in which work of several streams is done.
+  void (*use_seed)(tensorlint_device* device, std::uint64_t seed);
 };
 
 using tensorlint_device_v1_function = const tensorlint_device_table_v1*();
@@ -67,5 +108,6 @@ using tensorlint_device_v1_function = const tensorlint_device_table_v1*();
 constexpr std::uint32_t tensorlint_request_bytes() {
   return static_cast<std::uint32_t>(
       sizeof(tensorlint::kernels::Reduction) + 512 * sizeof(tensorlint::kernels::PointwiseLoss) +
-      512 * 512 * (sizeof(tensorlint::kernels::ClassLoss) + sizeof(tensorlint::kernels::Softmax)));
+      512 * 512 * (sizeof(tensorlint::kernels::ClassLoss) + sizeof(tensorlint::kernels::Softmax)) +
+      7 * sizeof(tensorlint_device_table_v1));
 }

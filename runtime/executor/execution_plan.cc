@@ -50,7 +50,6 @@ class CopyPlanner {
     for (std::size_t at = 0; at < plan_.steps.size(); ++at) {
       PlanStep& step = plan_.steps[at];
       std::vector<ValueId> touched;
-      node_ = step.node;
       if (step.call) {
         plan_call(step, touched);
       } else {
@@ -92,7 +91,6 @@ class CopyPlanner {
 
   void plan_call(PlanStep& step, std::vector<ValueId>& touched) {
     const KernelCall& call = *step.call;
-    std::uint64_t own = 0;
     for (const CallOperand& operand : call.operands) {
       if (!operand.is_given()) continue;
       if (operand.value != ValueId::kAbsent) touched.push_back(operand.value);
@@ -101,23 +99,16 @@ class CopyPlanner {
         const std::uint64_t bytes =
             operand.value == ValueId::kAbsent ? element_bytes(call.dtype) : bytes_of(operand.value);
         step.call_copies.push_back({.value = operand.value, .to_device = true, .bytes = bytes});
-        own += bytes;
       } else if (!on_device_[operand.value]) {
-        const std::uint64_t bytes = bytes_of(operand.value);
-        step.copies.push_back({.value = operand.value, .to_device = true, .bytes = bytes});
+        step.copies.push_back({.value = operand.value, .to_device = true, .bytes = bytes_of(operand.value)});
         on_device_[operand.value] = true;
-        take(bytes);
       }
     }
-    if (const std::uint64_t bytes = report_bytes(call); bytes > 0) {
+    if (const std::uint64_t bytes = report_bytes(call); bytes > 0)
       step.call_copies.push_back({.to_device = false, .bytes = bytes});
-      own += bytes;
-    }
     on_device_[call.result] = true;
     touched.push_back(call.result);
-    take(bytes_of(call.result));
-    take(own);
-    live_ -= own;
+    step.result_bytes = bytes_of(call.result);
   }
 
   void copy_out(ValueId value, std::vector<PlannedCopy>& copies) {
@@ -125,16 +116,11 @@ class CopyPlanner {
     on_host_[value] = true;
   }
 
-  /// Gives back what the value takes on host and device, as far as nothing after the step needs it there.
+  /// Gives back what the value takes on the host, where nothing after the step needs it there.
   void drop(ValueId value, std::size_t at, PlanStep& step) {
     const auto is_after = [&](std::size_t read) { return read != kNever && read > at; };
     const bool host = readers_.is_output(value) || is_after(last_host_read_[value]);
     const bool device = is_after(last_device_read_[value]);
-    if (on_device_[value] && !device && (on_host_[value] || !host)) {
-      on_device_[value] = false;
-      live_ -= bytes_of(value);
-      step.device_drops.push_back(value);
-    }
     if (on_host_[value] && !host && (!device || on_device_[value])) {
       on_host_[value] = false;
       step.host_drops.push_back(value);
@@ -149,21 +135,12 @@ class CopyPlanner {
     return bytes;
   }
 
-  void take(std::uint64_t bytes) {
-    if (__builtin_add_overflow(live_, bytes, &live_)) live_ = UINT64_MAX / 2;
-    if (live_ <= plan_.device_peak) return;
-    plan_.device_peak = live_;
-    plan_.peak_node = node_;
-  }
-
   const Model& model_;
   const dataflow::Analysis& analysis_;
   const Readers& readers_;
   ExecutionPlan& plan_;
   IdVector<ValueId, bool> on_host_, on_device_;
   IdVector<ValueId, std::size_t> last_host_read_, last_device_read_;
-  std::uint64_t live_ = 0;
-  NodeId node_ = NodeId::kNone;  ///< whose copies are planned
 };
 
 }  // namespace
@@ -180,6 +157,11 @@ ExecutionPlan::Copies ExecutionPlan::copies() const {
   }
   std::ranges::for_each(last_copies, add);
   return all;
+}
+
+NodeId ExecutionPlan::peak_node() const {
+  const std::size_t at = schedule.memory.live_at;
+  return at < schedule.commands.size() ? steps[schedule.commands[at].step].node : NodeId::kNone;
 }
 
 std::uint64_t report_bytes(const KernelCall& call) {
@@ -213,8 +195,7 @@ Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostVal
     if (part == parts.end()) {
       place.reason = matcher.reason(node);
       if (place.reason.empty()) place.reason = "no kernel";
-      plan.steps.push_back(
-          {.node = node, .call = {}, .copies = {}, .call_copies = {}, .host_drops = {}, .device_drops = {}});
+      plan.steps.emplace_back().node = node;
     } else if (part->second.is_unused) {
       place.kind = NodePlace::Kind::kUnused;
       place.reason = fmt::format("nothing else reads it than what `{}` stands for", model.label(part->second.call));
@@ -225,15 +206,14 @@ Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostVal
           part->second.call == node ? call.kernel : fmt::format("part of `{}`", model.label(part->second.call));
     }
     plan.places.push_back(std::move(place));
-    if (part != parts.end() && part->second.call == node)
-      plan.steps.push_back({.node = node,
-                            .call = std::move(calls.at(node)),
-                            .copies = {},
-                            .call_copies = {},
-                            .host_drops = {},
-                            .device_drops = {}});
+    if (part != parts.end() && part->second.call == node) {
+      PlanStep& step = plan.steps.emplace_back();
+      step.node = node;
+      step.call = std::move(calls.at(node));
+    }
   }
   CopyPlanner(model, analysis, readers, plan).run();
+  plan.schedule = make_schedule(plan.steps, plan.last_copies);
   return plan;
 }
 

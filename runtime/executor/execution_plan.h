@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "ir/graph/model.h"
 #include "runtime/executor/kernel_call.h"
+#include "runtime/executor/schedule.h"
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
@@ -25,7 +26,8 @@ struct PlanStep {
   std::optional<KernelCall> call;        ///< none: the interpreter
   std::vector<PlannedCopy> copies;       ///< of values, before it
   std::vector<PlannedCopy> call_copies;  ///< what the host prepares for the kernel, and what the kernel reports
-  std::vector<ValueId> host_drops, device_drops;  ///< not needed there after it
+  std::uint64_t result_bytes = 0;        ///< of the kernel
+  std::vector<ValueId> host_drops;       ///< not needed there after it
 };
 
 /// Where a node of the main graph runs.
@@ -41,8 +43,9 @@ struct ExecutionPlan {
   std::vector<PlanStep> steps;
   std::vector<PlannedCopy> last_copies;  ///< of outputs, after all steps
   std::vector<NodePlace> places;         ///< of the main graph, in the order in which they would run
-  std::uint64_t device_peak = 0;         ///< bytes of the largest live set
-  NodeId peak_node = NodeId::kNone;      ///< at which it is live
+  Schedule schedule;                     ///< all of it as calls
+
+  NodeId peak_node() const;  ///< when most of the device's memory is in use
 
   struct Copies {
     std::uint64_t in = 0, bytes_in = 0, out = 0, bytes_out = 0;

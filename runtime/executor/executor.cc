@@ -13,6 +13,12 @@
 namespace tensorlint::runtime {
 namespace {
 
+/// As many kinds of inputs as a program that pads to a few lengths has.
+constexpr std::size_t kKeptPlans = 8;
+
+/// Of a node in the interpreter: its message names the node.
+struct NodeFault : RunFault {};
+
 /// What runs are planned by; of values that are not tensors nothing is known before a run.
 std::vector<std::pair<DType, Extents>> kinds_of(std::span<const HostValue> inputs) {
   std::vector<std::pair<DType, Extents>> kinds;
@@ -34,96 +40,232 @@ Executor::Executor(const Model& model, Memory& memory, Device& device, std::uint
 Executor::~Executor() = default;
 
 Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
-  auto kinds = kinds_of(inputs);
-  if (!plan_ || planned_for_ != kinds) {
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs);
-    if (!plan) return plan.error();
-    plan_ = *std::move(plan);
-    planned_for_ = std::move(kinds);
-  }
+  if (auto failed = choose_plan(inputs)) return *std::move(failed);
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
   try {
     refuse_too_large();
-    outputs = run_planned(std::move(inputs));
+    const tensorlint_device_counts before = device_.counts();
+    run_planned(std::move(inputs));
+    outputs = take_outputs();
+    check_copies(before);
   } catch (const RunFault& fault) {
     outputs = Error{fault.message, {}};
   } catch (const std::bad_alloc&) {
     outputs = Error{"the system has no memory left", {}};
   }
-  blocks_.clear();
   for (const ValueId value : model_.values.ids(kFirstValue))
     if (model_.value(value).graph == GraphId::kMain) interpreter_.hold(value, {});
   return outputs;
 }
 
-/// Before anything runs: what will be on the device at one time, with the node at which that is most.
-void Executor::refuse_too_large() const {
-  if (plan_->device_peak <= device_.memory_limit()) return;
-  const std::string_view op = model_.text(model_.op(model_.node(plan_->peak_node)).name);
-  throw RunFault{fmt::format("node `{}` ({}): {}: {} bytes of the device are needed and the limit is {}",
-                             model_.label(plan_->peak_node), op, device_.name(), plan_->device_peak,
-                             device_.memory_limit())};
+std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
+  Kinds kinds = kinds_of(inputs);
+  auto found = std::ranges::find(plans_, kinds, &std::pair<Kinds, ExecutionPlan>::first);
+  if (found == plans_.end()) {
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs);
+    if (!plan) return plan.error();
+    if (plans_.size() == kKeptPlans) plans_.pop_back();
+    found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));
+  }
+  plans_.splice(plans_.begin(), plans_, found);
+  plan_ = &found->second;
+  return std::nullopt;
 }
 
-std::vector<HostValue> Executor::run_planned(std::vector<HostValue> inputs) {
+/// Before anything runs: what will be on the device at one time, with the node at which that is most.
+void Executor::refuse_too_large() const {
+  const std::uint64_t bytes = plan_->schedule.memory.bytes;
+  if (bytes <= device_.memory_limit()) return;
+  const NodeId node = plan_->peak_node();
+  const std::string_view op = model_.text(model_.op(model_.node(node)).name);
+  throw RunFault{fmt::format("node `{}` ({}): {}: {} bytes of the device are needed and the limit is {}",
+                             model_.label(node), op, device_.name(), bytes, device_.memory_limit())};
+}
+
+void Executor::run_planned(std::vector<HostValue> inputs) {
   const Graph& main = model_.graph(GraphId::kMain);
-  const tensorlint_device_counts before = device_.counts();
   seconds_.assign(plan_->steps.size(), 0);
   for (std::size_t i = 0; i < main.inputs.size(); ++i)
     interpreter_.hold(main.inputs[i], i < inputs.size() ? std::move(inputs[i]) : HostValue());
-  for (std::size_t at = 0; at < plan_->steps.size(); ++at) {
-    const PlanStep& step = plan_->steps[at];
-    const auto start = std::chrono::steady_clock::now();
-    run_step(step);
-    seconds_[at] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  inputs.clear();
+  try {
+    run_commands();
+  } catch (...) {
+    release();
+    throw;
   }
-  std::vector<HostValue> outputs;
-  for (const PlannedCopy& copy : plan_->last_copies) {
+  release();
+}
+
+/// Nothing of the device is under way afterwards, whatever happened.
+void Executor::release() {
+  try {
+    if (!values_.empty()) device_.synchronize();
+  } catch (const RunFault&) {
+    // An earlier fault is being reported; without one the work was waited for before.
+  }
+  values_.clear();
+  block_ = {};
+}
+
+void Executor::run_commands() {
+  const Schedule& schedule = plan_->schedule;
+  reports_.clear();
+  if (!schedule.lifetimes.empty()) {
     try {
-      this->copy(copy);
+      block_ = device_.allocate(schedule.memory.bytes);
+      device_.make_events(schedule.events);
     } catch (const RunFault& fault) {
-      throw RunFault{fmt::format("the output `{}`: {}", model_.name_of(copy.value), fault.message)};
+      throw RunFault{fmt::format("before the first node: {}", fault.message)};
     }
   }
-  for (const ValueId output : main.outputs) {
+  values_.resize(schedule.lifetimes.size());
+  const auto explain = [&](const DeviceFault& fault, std::string_view otherwise) {
+    return RunFault{(fault.step ? described(schedule.commands[*fault.step]) : std::string(otherwise)) + fault.message};
+  };
+  for (std::size_t at = 0; at < schedule.commands.size(); ++at) {
+    const Command& command = schedule.commands[at];
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      run_command(at);
+      const bool is_last = at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step;
+      if (is_timed_ && is_last && !values_.empty()) device_.synchronize();
+    } catch (const DeviceFault& fault) {
+      throw explain(fault, described(command));
+    } catch (const NodeFault&) {
+      check_labels_so_far();
+      throw;
+    } catch (const RunFault& fault) {
+      check_labels_so_far();
+      throw RunFault{described(command) + fault.message};
+    }
+    seconds_[command.step] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  try {
+    if (!values_.empty()) device_.synchronize();
+  } catch (const DeviceFault& fault) {
+    throw explain(fault, "after the last node: ");
+  }
+  check_labels();
+}
+
+void Executor::run_command(std::size_t at) {
+  const Command& command = plan_->schedule.commands[at];
+  const PlanStep& step = plan_->steps[command.step];
+  device_.set_step(at);
+  for (const Command::Event event : command.host_waits) device_.host_wait(event);
+  for (const Command::Slot slot : command.begins)
+    values_[slot] = device_.place(block_, plan_->schedule.memory.offsets[slot], plan_->schedule.lifetimes[slot].bytes);
+  const auto stream = stream_of(command.kind);
+  for (const Command::Event event : command.waits) device_.wait(*stream, event);
+  switch (command.kind) {
+    case Command::Kind::kCopyIn: {
+      const HostTensor tensor = host_tensor(command.value);
+      const std::uint64_t bytes = plan_->schedule.lifetimes[command.slot].bytes;
+      if (tensor.bytes() != bytes)
+        throw RunFault{fmt::format("`{}` has {} bytes, not the {} that follow from the shapes of the inputs",
+                                   model_.name_of(command.value), tensor.bytes(), bytes)};
+      device_.copy_in(values_[command.slot], tensor.raw(), bytes);
+      break;
+    }
+    case Command::Kind::kPrepare: {
+      const HostTensor prepared = prepare(step.call->operands[command.operand], step.call->dtype);
+      device_.copy_in(values_[command.slot], prepared.raw(), prepared.bytes());
+      break;
+    }
+    case Command::Kind::kKernel:
+      launch(step, command);
+      kinds_[step.call->result] = {step.call->dtype, step.call->extents};
+      break;
+    case Command::Kind::kCopyOut:
+      copy_out(command);
+      break;
+    case Command::Kind::kReport:
+      device_.copy_out(reports_[command.slot].data(), values_[command.slot], sizeof(LabelReport));
+      break;
+    case Command::Kind::kHost:
+      run_node(step);
+      break;
+  }
+  if (command.record) device_.record(*stream, *command.record);
+  for (const Command::Slot slot : command.ends) values_[slot] = {};
+  if (command.kind == Command::Kind::kHost || command.kind == Command::Kind::kKernel)
+    for (const ValueId value : step.host_drops) interpreter_.hold(value, {});
+}
+
+void Executor::run_node(const PlanStep& step) {
+  Result<std::vector<HostValue>> results = interpreter_.evaluate(step.node);
+  if (!results) throw NodeFault{{results.error().message}};
+  const auto names = model_.results(model_.node(step.node));
+  for (std::size_t r = 0; r < names.size(); ++r)
+    if (names[r] != ValueId::kAbsent) interpreter_.hold(names[r], std::move((*results)[r]));
+}
+
+void Executor::copy_out(const Command& command) {
+  const auto& [dtype, extents] = kinds_.at(command.value);
+  HostTensor tensor(dtype, extents, memory_);
+  device_.copy_out(tensor.mutable_raw(), values_[command.slot], tensor.bytes());
+  interpreter_.hold(command.value, HostValue(std::move(tensor)));
+}
+
+std::vector<HostValue> Executor::take_outputs() {
+  std::vector<HostValue> outputs;
+  for (const ValueId output : model_.graph(GraphId::kMain).outputs) {
     Result<HostValue> held = interpreter_.held(output);
     if (!held) throw RunFault{held.error().message};
     if (held->is_absent()) throw RunFault{fmt::format("the output `{}` has no value", model_.name_of(output))};
     outputs.push_back(*std::move(held));
   }
+  return outputs;
+}
+
+void Executor::check_copies(const tensorlint_device_counts& before) {
   const tensorlint_device_counts after = device_.counts();
   copies_ = {.in = after.copies_in - before.copies_in,
              .bytes_in = after.bytes_in - before.bytes_in,
              .out = after.copies_out - before.copies_out,
              .bytes_out = after.bytes_out - before.bytes_out};
-  if (copies_ != plan_->copies())
+  const ExecutionPlan::Copies planned = plan_->copies();
+  if (copies_ != planned)
     throw RunFault{fmt::format("{}: {} copies of {} bytes were planned and {} of {} bytes made: please report it",
-                               device_.name(), plan_->copies().in + plan_->copies().out,
-                               plan_->copies().bytes_in + plan_->copies().bytes_out, copies_.in + copies_.out,
-                               copies_.bytes_in + copies_.bytes_out)};
-  return outputs;
+                               device_.name(), planned.in + planned.out, planned.bytes_in + planned.bytes_out,
+                               copies_.in + copies_.out, copies_.bytes_in + copies_.bytes_out)};
 }
 
-void Executor::run_step(const PlanStep& step) {
-  const auto in_node = [&](const RunFault& fault) {
-    const std::string_view op = model_.text(model_.op(model_.node(step.node)).name);
-    return RunFault{fmt::format("node `{}` ({}): {}", model_.label(step.node), op, fault.message)};
-  };
+void Executor::check_labels_so_far() {
+  if (values_.empty()) return;
   try {
-    for (const PlannedCopy& planned : step.copies) copy(planned);
-    if (step.call) run_call(step);
-  } catch (const RunFault& fault) {
-    throw in_node(fault);
+    for (const Command& command : plan_->schedule.commands)
+      if (command.kind == Command::Kind::kKernel && command.report != Command::kNoSlot &&
+          values_[command.report].data() != nullptr)
+        device_.copy_out(reports_[command.report].data(), values_[command.report], sizeof(LabelReport));
+    device_.synchronize();
+  } catch (const DeviceFault&) {
+    return;  // the host's fault is reported
   }
-  if (!step.call) {
-    Result<std::vector<HostValue>> results = interpreter_.evaluate(step.node);
-    if (!results) throw RunFault{results.error().message};  // which names the node
-    const auto names = model_.results(model_.node(step.node));
-    for (std::size_t r = 0; r < names.size(); ++r)
-      if (names[r] != ValueId::kAbsent) interpreter_.hold(names[r], std::move((*results)[r]));
+  check_labels();
+}
+
+void Executor::check_labels() {
+  for (const Command& command : plan_->schedule.commands) {
+    const auto found = command.kind == Command::Kind::kKernel ? reports_.find(command.report) : reports_.end();
+    if (found == reports_.end() || found->second[0] == 0) continue;
+    const auto& request = std::get<kernels::ClassLoss>(plan_->steps[command.step].call->request);
+    throw RunFault{fmt::format("{}{} labels lie outside of the {} classes, the first one at position {}",
+                               described(command), found->second[0], request.classes, found->second[1])};
   }
-  for (const ValueId value : step.device_drops) blocks_.erase(value);
-  for (const ValueId value : step.host_drops) interpreter_.hold(value, {});
+}
+
+std::string Executor::described(const Command& command) const {
+  const auto copy = [&](std::string_view text) {
+    return fmt::format("{} `{}`: ", text, model_.name_of(command.value));
+  };
+  if (command.is_output) return copy("the output");
+  const NodeId node = plan_->steps[command.step].node;
+  std::string text =
+      fmt::format("node `{}` ({}): ", model_.label(node), model_.text(model_.op(model_.node(node)).name));
+  if (command.kind == Command::Kind::kCopyIn || command.kind == Command::Kind::kCopyOut) text += copy("copy of");
+  return text;
 }
 
 HostTensor Executor::host_tensor(ValueId value) {
@@ -133,25 +275,8 @@ HostTensor Executor::host_tensor(ValueId value) {
   return held->tensor();
 }
 
-void Executor::copy(const PlannedCopy& planned) {
-  if (planned.to_device) {
-    const HostTensor tensor = host_tensor(planned.value);
-    if (tensor.bytes() != planned.bytes)
-      throw RunFault{fmt::format("`{}` has {} bytes, not the {} that follow from the shapes of the inputs",
-                                 model_.name_of(planned.value), tensor.bytes(), planned.bytes)};
-    DeviceBlock block = device_.allocate(tensor.bytes());
-    device_.copy_in(block, tensor.raw(), tensor.bytes());
-    blocks_[planned.value] = std::move(block);
-    return;
-  }
-  const auto& [dtype, extents] = kinds_[planned.value];
-  HostTensor tensor(dtype, extents, memory_);
-  device_.copy_out(tensor.mutable_raw(), blocks_[planned.value], tensor.bytes());
-  interpreter_.hold(planned.value, HostValue(std::move(tensor)));
-}
-
-/// What the host makes of an operand, on the device.
-DeviceBlock Executor::prepare(const CallOperand& operand, DType dtype) {
+/// What the host makes of an operand.
+HostTensor Executor::prepare(const CallOperand& operand, DType dtype) {
   HostTensor prepared;
   if (operand.is_number) {
     prepared = HostTensor(dtype, {}, memory_);
@@ -178,24 +303,15 @@ DeviceBlock Executor::prepare(const CallOperand& operand, DType dtype) {
       }
     }
   }
-  DeviceBlock block = device_.allocate(prepared.bytes());
-  device_.copy_in(block, prepared.raw(), prepared.bytes());
-  return block;
+  return prepared;
 }
 
-void Executor::run_call(const PlanStep& step) {
+void Executor::launch(const PlanStep& step, const Command& command) {
   const KernelCall& call = *step.call;
-  std::vector<DeviceBlock> own(call.operands.size());
   std::vector<const void*> operands(call.operands.size());
-  for (std::size_t i = 0; i < call.operands.size(); ++i) {
-    const CallOperand& operand = call.operands[i];
-    if (!operand.is_given()) continue;
-    if (operand.is_prepared()) own[i] = prepare(operand, call.dtype);
-    operands[i] = (operand.is_prepared() ? own[i] : blocks_[operand.value]).data();
-  }
-  std::size_t elements = 1;
-  for (const std::int64_t extent : call.extents) elements *= static_cast<std::size_t>(extent);
-  DeviceBlock result = device_.allocate(elements * element_bytes(call.dtype));
+  for (std::size_t i = 0; i < call.operands.size(); ++i)
+    if (command.operands[i] != Command::kNoSlot) operands[i] = values_[command.operands[i]].data();
+  const DeviceValue& result = values_[command.slot];
   if (const auto* reduction = std::get_if<ReductionCall>(&call.request)) {
     kernels::Reduction request;
     request.kind = reduction->kind;
@@ -227,22 +343,9 @@ void Executor::run_call(const PlanStep& step) {
     (indices ? request.labels : request.probabilities) = operands[1];
     request.weight = operands[2];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
-    DeviceBlock report;
-    if (indices) {
-      report = device_.allocate(report_bytes(call));
-      request.bad_labels = static_cast<std::int64_t*>(report.data());
-    }
+    if (indices) request.bad_labels = static_cast<std::int64_t*>(values_[command.report].data());
     device_.class_loss(request);
-    if (indices) {
-      std::array<std::int64_t, 2> bad{};
-      device_.copy_out(bad.data(), report, sizeof bad);
-      if (bad[0] > 0)
-        throw RunFault{fmt::format("{} labels lie outside of the {} classes, the first one at position {}", bad[0],
-                                   request.classes, bad[1])};
-    }
   }
-  kinds_[call.result] = {call.dtype, call.extents};
-  blocks_[call.result] = std::move(result);
 }
 
 }  // namespace tensorlint::runtime

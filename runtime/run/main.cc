@@ -130,8 +130,9 @@ std::string places_text(const Model& model, const Executor& executor, const Devi
                     escape_for_display(op, 60), escape_for_display(place.reason, 300));
   }
   const ExecutionPlan::Copies copies = executor.copies();
-  text += fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); peak memory there: {} bytes\n",
-                      copies.in, device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.device_peak);
+  text +=
+      fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); memory there: {} bytes\n", copies.in,
+                  device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.schedule.memory.bytes);
   if (device.name().starts_with("emulated"))
     text += "emulated: these are times of the emulator on this processor, not of a GPU\n";
   return text + fmt::format("run: {:.6f} s, processor {:.6f} s; peak memory of tensors: {} bytes\n", time.wall,
@@ -174,6 +175,7 @@ int run_model(const RunArguments& arguments) {
     Result<std::unique_ptr<Device>> opened = Device::open(arguments.device, arguments.memory_limit);
     if (!opened) return refuse(opened.error().message);
     device = *std::move(opened);
+    (void)device->use_seed(arguments.seed.value_or(0));
   }
   Memory memory(arguments.memory_limit);
   Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
@@ -202,7 +204,10 @@ int run_model(const RunArguments& arguments) {
   Interpreter interpreter(model, memory,
                           {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
   std::optional<Executor> executor;
-  if (device != nullptr) executor.emplace(model, memory, *device, arguments.seed.value_or(0));
+  if (device != nullptr) {
+    executor.emplace(model, memory, *device, arguments.seed.value_or(0));
+    executor->set_timed(arguments.timings);
+  }
   RunTime time;
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
   for (std::uint64_t left = arguments.repeat; left > 0; --left) {

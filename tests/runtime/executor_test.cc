@@ -53,7 +53,8 @@ class Executing : public ::testing::Test {
     EXPECT_EQ(executor.copies(), executor.plan().copies());
     EXPECT_EQ(device_->counts().live_blocks, 0U);
     copies_ = executor.copies();
-    peak_ = executor.plan().device_peak;
+    peak_ = executor.plan().schedule.memory.bytes;
+    EXPECT_EQ(device_->counts().live_values, 0U);
     std::map<std::string, std::string> places;
     for (const NodePlace& place : executor.plan().places) {
       const auto results = model->results(model->node(place.node));
@@ -77,7 +78,7 @@ TEST_F(Executing, LossIsOneKernelAndTwoCopiesIn) {
   EXPECT_EQ(where.at("y"), "pointwise_loss squared, mean");
   EXPECT_EQ(where.at("d"), "part of `#2(ReduceMean)`");
   EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 2, .bytes_in = 2 * 7 * 5 * 4, .out = 1, .bytes_out = 4}));
-  EXPECT_EQ(peak_, 2U * 7 * 5 * 4 + 4);
+  EXPECT_EQ(peak_, 2U * 144 + 16);  // multiples of 16
 }
 
 TEST_F(Executing, InnerValueWithAnotherReaderStays) {
@@ -238,7 +239,7 @@ TEST_F(Executing, ValuesStayOnTheDeviceBetweenKernels) {
   EXPECT_EQ(where.at("p"), "softmax");
   EXPECT_EQ(where.at("m"), "reduce max");
   EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 1, .bytes_in = 120, .out = 1, .bytes_out = 4}));
-  EXPECT_EQ(peak_, 240U);
+  EXPECT_EQ(peak_, 256U);
   // Read on both sides: copied back once, and not in again.
   (void)places(
       "g (float[5, 6] x) => (y, z) {\n p = Softmax (x)\n q = Neg (p)\n m = ReduceMax <keepdims = 0> (p)\n"
@@ -285,48 +286,6 @@ TEST_F(Executing, LabelsOutsideOfTheClassesAreAnError) {
   EXPECT_EQ(device_->counts().live_blocks, 0U);
 }
 
-TEST_F(Executing, EveryCallThatFailsNamesTheNodeAndLeavesNothing) {
-  const Result<Model> model = read_onnx_text(
-      fmt::format("{}g (float[6, 4] x, float[6, 4] t, int64[6] l) => (a, b, c, e) {{\n"
-                  " [difference] d = Sub (x, t)\n [square] s = Mul (d, d)\n"
-                  " [loss] a = ReduceMean <keepdims = 0> (s)\n [classes] b = SoftmaxCrossEntropyLoss (x, l)\n"
-                  " [soft] p = Softmax (x)\n [most] c = ReduceMax (p)\n [turned] e = Neg (p)\n}}",
-                  kHead),
-      "m");
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  Memory memory(kMemory);
-  std::vector<HostValue> inputs(3);
-  ASSERT_FALSE(draw_inputs(*model, 1, memory, inputs));
-  HostTensor labels(DType::kInt64, {6}, memory);
-  for (std::int64_t i = 0; i < 6; ++i) labels.as_mutable<std::int64_t>()[static_cast<std::size_t>(i)] = i % 4;
-  inputs[2] = HostValue(std::move(labels));
-  Executor executor(*model, memory, *device_);
-  const std::uint64_t first = device_->counts().calls;
-  const auto expected = executor.run(inputs);
-  ASSERT_TRUE(expected.ok()) << expected.error().message;
-  const std::uint64_t calls = device_->counts().calls - first;
-  EXPECT_GT(calls, 12U);
-  for (std::uint64_t call = 1; call <= calls; ++call) {
-    ASSERT_TRUE(device_->fail_at(call));
-    const auto outputs = executor.run(inputs);
-    ASSERT_FALSE(outputs.ok()) << call;
-    EXPECT_NE(outputs.error().message.find("emulated:0: "), std::string::npos) << outputs.error().message;
-    EXPECT_NE(outputs.error().message.find("made to fail"), std::string::npos) << outputs.error().message;
-    const bool names =
-        outputs.error().message.starts_with("node `") || outputs.error().message.starts_with("the output `");
-    EXPECT_TRUE(names) << outputs.error().message;
-    EXPECT_EQ(device_->counts().live_blocks, 0U) << call;
-    EXPECT_EQ(device_->counts().live_bytes, 0U) << call;
-  }
-  // The device is as it was, and the host holds what it held.
-  const std::uint64_t held = memory.live();
-  auto again = executor.run(inputs);
-  ASSERT_TRUE(again.ok()) << again.error().message;
-  for (std::size_t i = 0; i < again->size(); ++i) EXPECT_EQ(disagreement((*again)[i], (*expected)[i], {0, 0}), "");
-  again->clear();
-  EXPECT_EQ(memory.live(), held);
-}
-
 TEST_F(Executing, MemoryOfTheDeviceIsLimited) {
   device_.reset();
   Result<std::unique_ptr<Device>> small = Device::open("emulated:1", 1000);
@@ -341,7 +300,7 @@ TEST_F(Executing, MemoryOfTheDeviceIsLimited) {
   const auto outputs = executor.run(inputs);
   ASSERT_FALSE(outputs.ok());
   EXPECT_EQ(outputs.error().message,
-            "node `sum` (ReduceSum): emulated:1: 2404 bytes of the device are needed and the limit is 1000");
+            "node `sum` (ReduceSum): emulated:1: 2416 bytes of the device are needed and the limit is 1000");
   EXPECT_EQ((*small)->counts().calls, 0U);
 }
 
@@ -379,18 +338,23 @@ TEST_F(Executing, ThereAreTwoDevicesAndABlockBelongsToOne) {
   Result<std::unique_ptr<Device>> other = Device::open("emulated:1", kMemory);
   ASSERT_TRUE(other.ok());
   const DeviceBlock block = (*other)->allocate(64);
-  const float data[16] = {};
-  EXPECT_THROW(device_->copy_in(block, data, 64), RunFault);
+  EXPECT_THROW((void)device_->place(block, 0, 64), DeviceFault);
+  const DeviceValue value = (*other)->place(block, 0, 64);
+  const float data[16] = {1};
+  EXPECT_THROW(device_->copy_in(value, data, 64), DeviceFault);
+  EXPECT_THROW((*other)->copy_in(value, data, 68), DeviceFault);  // more than it has
+  (*other)->copy_in(value, data, 64);
+  (*other)->synchronize();
   float read[16];
-  EXPECT_THROW((*other)->copy_out(read, block, 64), RunFault);  // never written
-  (*other)->copy_in(block, data, 64);
-  EXPECT_THROW((*other)->copy_in(block, data, 68), RunFault);  // more than it has
-  (*other)->copy_out(read, block, 64);
+  (*other)->copy_out(read, value, 64);
+  (*other)->synchronize();
+  EXPECT_EQ(read[0], 1);
 }
 
 TEST_F(Executing, TheHostCannotReachDeviceMemory) {
   const DeviceBlock block = device_->allocate(64);
-  EXPECT_DEATH(static_cast<volatile char*>(block.data())[0] = 1, "");
+  const DeviceValue value = device_->place(block, 0, 64);
+  EXPECT_DEATH(static_cast<volatile char*>(value.data())[0] = 1, "");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "kernels/common/workspace.h"
 #include "runtime/device/plugins/plugin.h"
@@ -18,18 +20,24 @@ class CudaDevice {
     auto* const device = new CudaDevice;
     device->state.memory_limit = memory_limit;
     device->index_ = index;
-    if (device->select() == 0 && device->check("stream", cudaStreamCreate(&device->stream_)) == 0) return device;
+    int failed = device->select();
+    // Work of no stream waits for the legacy default stream, nor that for it.
+    for (cudaStream_t& stream : device->streams_)
+      if (failed == 0) failed = device->check("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (failed == 0) return device;
     error = device->state.error;
     delete device;
     return nullptr;
   }
   ~CudaDevice() {
-    if (stream_ == nullptr) return;
     (void)cudaSetDevice(index_);
-    (void)cudaStreamSynchronize(stream_);
+    for (cudaStream_t stream : streams_)
+      if (stream != nullptr) (void)cudaStreamSynchronize(stream);
     for (const auto& block : blocks_) (void)cudaFree(block.first);
-    (void)cudaFree(workspace_);
-    (void)cudaStreamDestroy(stream_);
+    if (workspace_ != nullptr) (void)cudaFree(workspace_);
+    for (cudaEvent_t event : events_) (void)cudaEventDestroy(event);
+    for (cudaStream_t stream : streams_)
+      if (stream != nullptr) (void)cudaStreamDestroy(stream);
   }
 
   void* allocate(std::size_t bytes) {
@@ -60,48 +68,92 @@ class CudaDevice {
     (void)cudaFree(block);  // which waits for what is under way
   }
 
+  void* begin_value(void* block, std::uint64_t offset, std::size_t bytes) {
+    if (begin("begin_value") != 0) return nullptr;
+    const auto found = blocks_.find(block);
+    if (found == blocks_.end() || bytes > found->second || offset > found->second - bytes) {
+      state.fail("begin_value: the value lies outside of its block");
+      return nullptr;
+    }
+    ++state.counts.live_values;
+    return static_cast<unsigned char*>(block) + offset;
+  }
+  void end_value(void*) { --state.counts.live_values; }
+
+  /// From pageable memory: has returned when the host's bytes are in memory of the driver's.
   int copy_in(void* to, const void* from, std::size_t bytes) {
     if (const int failed = begin("copy_in"); failed != 0) return failed;
     ++state.counts.copies_in;
     state.counts.bytes_in += bytes;
-    return check("copy_in", cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+    return check("copy_in", cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams_[kTensorlintCopiesIn]));
   }
 
   int copy_out(void* to, const void* from, std::size_t bytes) {
     if (const int failed = begin("copy_out"); failed != 0) return failed;
     ++state.counts.copies_out;
     state.counts.bytes_out += bytes;
-    if (const int failed = check("copy_out", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_)))
-      return failed;
-    return check("copy_out", cudaStreamSynchronize(stream_));
+    return check("copy_out", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, streams_[kTensorlintCopiesOut]));
   }
 
   int fill(void* to, unsigned char byte, std::size_t bytes) {
     if (const int failed = begin("fill"); failed != 0) return failed;
-    return check("fill", cudaMemsetAsync(to, byte, bytes, stream_));
+    return check("fill", cudaMemsetAsync(to, byte, bytes, streams_[kTensorlintKernels]));
   }
 
   int synchronize() {
     if (const int failed = begin("synchronize"); failed != 0) return failed;
-    return check("synchronize", cudaStreamSynchronize(stream_));
+    int failed = 0;
+    for (cudaStream_t stream : streams_) failed |= check("synchronize", cudaStreamSynchronize(stream));
+    return failed;
+  }
+
+  int make_events(std::uint32_t count) {
+    if (const int failed = begin("make_events"); failed != 0) return failed;
+    while (events_.size() < count) {
+      cudaEvent_t event = nullptr;
+      if (const int failed = check("make_events", cudaEventCreateWithFlags(&event, cudaEventDisableTiming)))
+        return failed;
+      events_.push_back(event);
+    }
+    return 0;
+  }
+
+  int record(tensorlint_stream stream, std::uint32_t event) {
+    if (const int failed = begin("record"); failed != 0) return failed;
+    if (event >= events_.size()) return state.fail("record: there is no such event");
+    return check("record", cudaEventRecord(events_[event], streams_[stream]));
+  }
+
+  int wait(tensorlint_stream stream, std::uint32_t event) {
+    if (const int failed = begin("wait"); failed != 0) return failed;
+    ++state.counts.waits;
+    if (event >= events_.size()) return state.fail("wait: there is no such event");
+    return check("wait", cudaStreamWaitEvent(streams_[stream], events_[event], 0));
+  }
+
+  int host_wait(std::uint32_t event) {
+    if (const int failed = begin("host_wait"); failed != 0) return failed;
+    ++state.counts.waits;
+    if (event >= events_.size()) return state.fail("host_wait: there is no such event");
+    return check("host_wait", cudaEventSynchronize(events_[event]));
   }
 
   void* workspace(std::size_t bytes) {
     if (bytes <= workspace_bytes_) return workspace_;
-    (void)cudaStreamSynchronize(stream_);
+    (void)cudaStreamSynchronize(streams_[kTensorlintKernels]);
     (void)cudaFree(workspace_);
     workspace_ = nullptr;
     workspace_bytes_ = 0;
     if (check("workspace", cudaMalloc(&workspace_, bytes)) != 0) return nullptr;
-    if (check("workspace", cudaMemsetAsync(workspace_, 0, bytes, stream_)) != 0) return nullptr;
+    if (check("workspace", cudaMemsetAsync(workspace_, 0, bytes, streams_[kTensorlintKernels])) != 0) return nullptr;
     workspace_bytes_ = bytes;
     return workspace_;
   }
 
   template <typename Launch>
-  int launch(const KernelOperand*, std::size_t, const Launch& launch) {
+  int launch(const std::vector<KernelOperand>&, const Launch& launch) {
     if (const int failed = begin("launch"); failed != 0) return failed;
-    return launch(stream_);
+    return launch(*this, streams_[kTensorlintKernels]);
   }
 
  private:
@@ -118,7 +170,8 @@ class CudaDevice {
 
   std::map<void*, std::size_t> blocks_;
   int index_ = 0;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t streams_[3] = {};
+  std::vector<cudaEvent_t> events_;
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
 };
@@ -127,5 +180,7 @@ class CudaDevice {
 }  // namespace tensorlint::plugins
 
 extern "C" __attribute__((visibility("default"))) const tensorlint_device_table_v1* tensorlint_device_v1() {
-  return tensorlint::plugins::PluginTable<tensorlint::plugins::CudaDevice>::table("cuda", nullptr);
+  static const tensorlint_device_table_v1 table =
+      tensorlint::plugins::PluginTable<tensorlint::plugins::CudaDevice>::table("cuda");
+  return &table;
 }

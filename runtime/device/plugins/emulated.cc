@@ -1,12 +1,23 @@
 // libtensorlint_emulated.so: the kernels under their emulator, as a device. It is a test of the code that drives
 // devices, not a stand-in for one: its memory is the program's own, but nobody can reach that outside of copies and
-// launches (PROT_NONE), blocks lie between red zones, a block belongs to one device, what is read was written before,
-// what the emulator complains about is an error, and every call can be made to fail.
+// launches (PROT_NONE), values lie between red zones and end when the program says so, a value belongs to one device,
+// what is read was written before, what the emulator complains about is an error, and every call can be made to fail.
+//
+// Work is done only when the host waits, and then in an order that is random within what events leave open: where an
+// event is missing, some seed shows a read of what was not written yet, or memory used again too early.
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/workspace.h"
@@ -23,14 +34,13 @@ constexpr std::size_t kAlignment = 16;  // of the widest access of a kernel
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 /// Pages between two that are never reachable. The data ends at their end, but for its alignment; the rest is red.
-struct Block {
+struct Pages {
   unsigned char* mapping = nullptr;
   std::size_t mapped = 0;  ///< with the pages around it
   unsigned char* first = nullptr;
   std::size_t pages = 0;  ///< bytes of the pages from `first` on
   unsigned char* data = nullptr;
   std::size_t bytes = 0;
-  bool is_written = false;
 
   bool reach(bool on) const { return ::mprotect(first, pages, on ? PROT_READ | PROT_WRITE : PROT_NONE) == 0; }
   /// While it is reachable.
@@ -41,6 +51,43 @@ struct Block {
     }
     return true;
   }
+  void unmap() {
+    if (mapping != nullptr) ::munmap(mapping, mapped);
+    *this = {};
+  }
+};
+
+/// A part of a block for as long as it has a meaning: until it has ended and no work holds it. Its pages are its own,
+/// so that none of its neighbours in the block is reached instead, and what follows it there does not find its content.
+struct Value {
+  Value() = default;
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+  ~Value() { pages.unmap(); }
+
+  Pages pages;
+  const void* block = nullptr;
+  std::uint64_t first = 0, last = 0;  ///< within the block
+  bool is_written = false;
+  std::vector<std::weak_ptr<Value>> former;  ///< whose memory it uses again
+
+  bool overlaps(const Value& other) const { return block == other.block && first < other.last && other.first < last; }
+};
+using ValueReference = std::shared_ptr<Value>;
+
+/// What is in a stream.
+struct Work {
+  enum class Kind : std::uint8_t { kRun, kRecord, kWait };
+  Kind kind = Kind::kRun;
+  std::uint64_t step = kTensorlintNoStep;
+  std::vector<ValueReference> values;  ///< that it reads and writes
+  std::function<int()> run;
+  std::uint32_t event = 0;
+  std::uint64_t recording = 0;  ///< of the event, counted from 1
+};
+
+struct Event {
+  std::uint64_t recorded = 0, occurred = 0;  ///< recordings
 };
 
 class EmulatedDevice {
@@ -48,6 +95,10 @@ class EmulatedDevice {
   PluginState state;
 
   static EmulatedDevice* open(int index, std::uint64_t memory_limit, std::string& error) {
+    if (opens_until_failure_ > 0 && --opens_until_failure_ == 0) {
+      error = "open: made to fail";
+      return nullptr;
+    }
     if (index >= kDevices) {
       error = "there are " + std::to_string(kDevices) + " emulated devices";
       return nullptr;
@@ -57,11 +108,25 @@ class EmulatedDevice {
     return device;
   }
   ~EmulatedDevice() {
-    for (auto& [address, block] : blocks_) ::munmap(block.mapping, block.mapped);
-    if (workspace_.mapping != nullptr) ::munmap(workspace_.mapping, workspace_.mapped);
+    for (auto& stream : streams_) stream.clear();
+    for (auto& [address, block] : blocks_) ::munmap(const_cast<void*>(address), block.mapped);
+    workspace_.unmap();
   }
 
-  void fail_at(std::uint64_t call) { failing_ = call == 0 ? 0 : state.counts.calls + call; }
+  // ---- for tests
+
+  static void fail_open_at(std::uint64_t call) { opens_until_failure_ = call; }
+  void fail_at(std::uint64_t call, bool late) {
+    failing_ = call == 0 ? 0 : state.counts.calls + call;
+    fails_late_ = late;
+  }
+  void skip_wait(std::uint64_t wait) { skipped_ = wait == 0 ? 0 : state.counts.waits + wait; }
+  void use_seed(std::uint64_t seed) {
+    seed_ = seed;
+    random_.seed(seed);
+  }
+
+  // ---- memory
 
   void* allocate(std::size_t bytes) {
     if (begin("allocate") != 0) return nullptr;
@@ -71,175 +136,389 @@ class EmulatedDevice {
                  std::to_string(state.memory_limit) + " bytes of device memory");
       return nullptr;
     }
-    Block block;
-    if (!map(bytes, block)) return nullptr;
+    // Addresses alone: values have pages of their own.
+    const std::size_t mapped = round_up(bytes == 0 ? 1 : bytes, page_bytes());
+    void* const mapping = bytes > SIZE_MAX / 2
+                              ? MAP_FAILED
+                              : ::mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return state.fail("the system has no memory left"), nullptr;
+    blocks_[mapping] = {bytes, mapped};
     ++counts.live_blocks;
     counts.live_bytes += bytes;
     counts.peak_bytes = counts.peak_bytes < counts.live_bytes ? counts.live_bytes : counts.peak_bytes;
-    return blocks_.emplace(block.data, block).first->second.data;
+    return mapping;
   }
 
   void release(void* address) {
-    const auto found = blocks_.find(static_cast<unsigned char*>(address));
+    const auto found = blocks_.find(address);
     if (found == blocks_.end()) return;
+    for (const auto& [data, value] : values_)
+      if (value->block == address) defect_ = "release: a value of the block has not ended";
+    for (const auto& stream : streams_)
+      for (const Work& work : stream)
+        for (const ValueReference& value : work.values)
+          if (value->block == address) defect_ = "release: work on a value of the block is under way";
     --state.counts.live_blocks;
     state.counts.live_bytes -= found->second.bytes;
-    ::munmap(found->second.mapping, found->second.mapped);
+    ::munmap(address, found->second.mapped);
     blocks_.erase(found);
   }
 
+  void* begin_value(void* block, std::uint64_t offset, std::size_t bytes) {
+    if (begin("begin_value") != 0) return nullptr;
+    const auto found = blocks_.find(block);
+    if (found == blocks_.end()) return state.fail("begin_value: the address is not a block of this device"), nullptr;
+    if (bytes > found->second.bytes || offset > found->second.bytes - bytes || offset % kAlignment != 0)
+      return state.fail("begin_value: the value lies outside of its block, or is not aligned"), nullptr;
+    auto value = std::make_shared<Value>();
+    value->block = block;
+    value->first = offset;
+    value->last = offset + bytes;
+    for (const auto& [data, other] : values_)
+      if (value->overlaps(*other)) return state.fail("begin_value: two values that live at one time overlap"), nullptr;
+    std::erase_if(ended_, [](const std::weak_ptr<Value>& ended) { return ended.expired(); });
+    for (const std::weak_ptr<Value>& ended : ended_)
+      if (const ValueReference former = ended.lock(); value->overlaps(*former)) value->former.push_back(ended);
+    if (!map(bytes, value->pages)) return nullptr;
+    ++state.counts.live_values;
+    unsigned char* const data = value->pages.data;
+    values_.emplace(data, std::move(value));
+    return data;
+  }
+
+  void end_value(void* address) {
+    const auto found = values_.find(address);
+    if (found == values_.end()) return;
+    --state.counts.live_values;
+    ended_.push_back(found->second);
+    values_.erase(found);
+  }
+
+  // ---- work
+
   int copy_in(void* to, const void* from, std::size_t bytes) {
-    if (const int failed = begin("copy_in"); failed != 0) return failed;
-    return touch("copy_in", to, bytes, [&](Block& block) {
-      std::memcpy(to, from, bytes);
-      block.is_written |= bytes == block.bytes;
-      ++state.counts.copies_in;
-      state.counts.bytes_in += bytes;
-      return 0;
-    });
+    if (const int failed = begin("copy_in", true); failed != 0) return failed;
+    const ValueReference value = find("copy_in", to, bytes);
+    if (value == nullptr) return 1;
+    const auto* const first = static_cast<const unsigned char*>(from);
+    return put(kTensorlintCopiesIn, "copy_in", {value},
+               [this, value = value.get(), data = std::vector<unsigned char>(first, first + bytes)] {
+                 ++state.counts.copies_in;
+                 state.counts.bytes_in += data.size();
+                 return write("copy_in", *value, [&] {
+                   if (!data.empty()) std::memcpy(value->pages.data, data.data(), data.size());
+                   return data.size();
+                 });
+               });
   }
 
   int copy_out(void* to, const void* from, std::size_t bytes) {
-    if (const int failed = begin("copy_out"); failed != 0) return failed;
-    return touch("copy_out", from, bytes, [&](Block& block) {
-      if (!block.is_written) return state.fail("copy_out: the block was never written");
-      std::memcpy(to, from, bytes);
-      ++state.counts.copies_out;
-      state.counts.bytes_out += bytes;
-      return 0;
-    });
+    if (const int failed = begin("copy_out", true); failed != 0) return failed;
+    const ValueReference value = find("copy_out", from, bytes);
+    if (value == nullptr) return 1;
+    // What a host finds that does not wait.
+    if (bytes > 0) std::memset(to, kRed, bytes);
+    return put(kTensorlintCopiesOut, "copy_out", {value},
+               [this, value = value.get(), to, bytes, at = state.counts.calls] {
+                 if (!value->is_written) return state.fail("copy_out: the value was never written");
+                 ++state.counts.copies_out;
+                 state.counts.bytes_out += bytes;
+                 value->pages.reach(true);
+                 if (bytes > 0 && at > forsaken_) std::memcpy(to, value->pages.data, bytes);
+                 value->pages.reach(false);
+                 return 0;
+               });
   }
 
   int fill(void* to, unsigned char byte, std::size_t bytes) {
-    if (const int failed = begin("fill"); failed != 0) return failed;
-    return touch("fill", to, bytes, [&](Block& block) {
-      std::memset(to, byte, bytes);
-      block.is_written |= bytes == block.bytes;
-      return 0;
+    if (const int failed = begin("fill", true); failed != 0) return failed;
+    const ValueReference value = find("fill", to, bytes);
+    if (value == nullptr) return 1;
+    return put(kTensorlintKernels, "fill", {value}, [this, value = value.get(), byte, bytes] {
+      return write("fill", *value, [&] {
+        std::memset(value->pages.data, byte, bytes);
+        return bytes;
+      });
     });
   }
 
-  int synchronize() { return begin("synchronize"); }
+  template <typename Launch>
+  int launch(std::vector<KernelOperand> operands, Launch launch) {
+    if (const int failed = begin("launch", true); failed != 0) return failed;
+    std::vector<ValueReference> values;
+    std::erase_if(operands, [](const KernelOperand& operand) { return operand.address == nullptr; });
+    for (const KernelOperand& operand : operands) {
+      values.push_back(find("launch", operand.address, 0));
+      if (values.back() == nullptr) return 1;
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (values[i] == values[j] && (operands[i].is_output || operands[j].is_output))
+          return state.fail("launch: an output is an operand, too");
+    std::vector<Value*> reached;
+    for (const ValueReference& value : values) reached.push_back(value.get());
+    return put(kTensorlintKernels, "launch", std::move(values),
+               [this, operands = std::move(operands), reached = std::move(reached), launch = std::move(launch)] {
+                 return run(operands, reached, launch);
+               });
+  }
 
-  /// Kept for the next launch; its tickets are zero between launches, and the rest means nothing.
+  /// Of the launch under way. Kept for the next one; its tickets are zero between launches, and the rest means nothing.
   void* workspace(std::size_t bytes) {
-    if (bytes <= workspace_.bytes) return workspace_.data;
-    if (workspace_.mapping != nullptr) ::munmap(workspace_.mapping, workspace_.mapped);
-    workspace_ = {};
-    if (!map(bytes, workspace_)) return nullptr;
+    if (bytes > workspace_.bytes) {
+      workspace_.unmap();
+      if (!map(bytes, workspace_)) return nullptr;
+      workspace_.reach(true);
+      std::memset(workspace_.data, 0, ticket_bytes());
+    }
     workspace_.reach(true);
-    std::memset(workspace_.data, 0, bytes < kernels::kTicketBytes ? bytes : kernels::kTicketBytes);
-    workspace_.reach(false);
+    kernels::emulator::register_buffer(workspace_.data, workspace_.bytes, 4, kernels::emulator::Access::kWriteFirst,
+                                       "workspace");
+    kernels::emulator::mark_written(workspace_.data, ticket_bytes());
+    is_workspace_reached_ = true;
     return workspace_.data;
   }
 
-  template <typename Launch>
-  int launch(const KernelOperand* operands, std::size_t count, const Launch& launch) {
-    if (const int failed = begin("launch"); failed != 0) return failed;
-    std::vector<Block*> reached;
-    int failed = 0;
-    for (std::size_t i = 0; i < count && failed == 0; ++i)
-      if (operands[i].address != nullptr) failed = reach(operands[i], reached);
-    if (failed == 0 && workspace_.data != nullptr) {
-      workspace_.reach(true);
-      kernels::emulator::register_buffer(workspace_.data, workspace_.bytes, 4, kernels::emulator::Access::kWriteFirst,
-                                         "workspace");
-      const std::size_t tickets = workspace_.bytes < kernels::kTicketBytes ? workspace_.bytes : kernels::kTicketBytes;
-      kernels::emulator::mark_written(workspace_.data, tickets);
+  // ---- order
+
+  int make_events(std::uint32_t count) {
+    if (const int failed = begin("make_events"); failed != 0) return failed;
+    if (count > events_.size()) events_.resize(count);
+    return 0;
+  }
+
+  int record(tensorlint_stream stream, std::uint32_t event) {
+    if (const int failed = begin("record"); failed != 0) return failed;
+    if (event >= events_.size()) return state.fail("record: there is no such event");
+    streams_[stream].push_back({.kind = Work::Kind::kRecord,
+                                .step = state.step,
+                                .values = {},
+                                .run = {},
+                                .event = event,
+                                .recording = ++events_[event].recorded});
+    return 0;
+  }
+
+  int wait(tensorlint_stream stream, std::uint32_t event) {
+    if (const int failed = begin("wait"); failed != 0) return failed;
+    if (++state.counts.waits == skipped_) return 0;
+    if (event >= events_.size() || events_[event].recorded == 0)
+      return state.fail("wait: the event was never recorded");
+    streams_[stream].push_back({.kind = Work::Kind::kWait,
+                                .step = state.step,
+                                .values = {},
+                                .run = {},
+                                .event = event,
+                                .recording = events_[event].recorded});
+    return 0;
+  }
+
+  int host_wait(std::uint32_t event) {
+    if (const int failed = begin("host_wait"); failed != 0) return failed;
+    if (++state.counts.waits == skipped_) {
+      forsaken_ = state.counts.calls;
+      return 0;
     }
-    kernels::emulator::clear_report();
-    if (failed == 0) failed = launch(nullptr);
-    const kernels::emulator::Report& report = kernels::emulator::report();
-    if (failed == 0 && !report.clean()) failed = state.fail("the emulator complains: " + report.first);
-    if (workspace_.data != nullptr) {
-      kernels::emulator::unregister_buffer(workspace_.data);
-      workspace_.reach(false);
-    }
-    for (Block* const block : reached) {
-      if (block->bytes > 0) kernels::emulator::unregister_buffer(block->data);
-      if (failed == 0 && !block->is_intact()) failed = state.fail("a kernel wrote outside of its operands");
-      block->reach(false);
-    }
-    if (failed == 0)
-      for (std::size_t i = 0; i < count; ++i)
-        if (operands[i].address != nullptr && operands[i].is_output) find(operands[i].address)->is_written = true;
-    return failed;
+    if (event >= events_.size() || events_[event].recorded == 0)
+      return state.fail("host_wait: the event was never recorded");
+    return work_until([&] { return events_[event].occurred >= events_[event].recorded; });
+  }
+
+  int synchronize() {
+    if (const int failed = begin("synchronize"); failed != 0) return failed;
+    return work_until([&] {
+      return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream.empty(); });
+    });
   }
 
  private:
-  /// Counts the call; fails where it is to.
-  int begin(const char* call) {
-    if (++state.counts.calls != failing_) return 0;
-    failing_ = 0;
-    return state.fail(std::string(call) + ": made to fail");
+  struct Block {
+    std::size_t bytes = 0, mapped = 0;
+  };
+
+  static std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+  /// Counts the call; fails where it is to. A call without work has nothing that could fail late.
+  int begin(const char* call, bool has_work = false) {
+    state.failed_step = kTensorlintNoStep;
+    fails_now_ = ++state.counts.calls == failing_;
+    if (fails_now_) failing_ = 0;
+    if (!defect_.empty()) return state.fail(std::exchange(defect_, {}));
+    return fails_now_ && !(fails_late_ && has_work) ? state.fail(std::string(call) + ": made to fail") : 0;
   }
 
-  bool map(std::size_t bytes, Block& block) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  bool map(std::size_t bytes, Pages& pages) {
+    const std::size_t page = page_bytes();
     if (bytes > SIZE_MAX / 2) return state.fail("the system has no memory left"), false;
-    block.pages = round_up(bytes + kAlignment, page);
-    block.mapped = block.pages + 2 * page;
-    void* const mapping = ::mmap(nullptr, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pages.pages = round_up(bytes + kAlignment, page);
+    pages.mapped = pages.pages + 2 * page;
+    void* const mapping = ::mmap(nullptr, pages.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return state.fail("the system has no memory left"), false;
-    block.mapping = static_cast<unsigned char*>(mapping);
-    block.first = block.mapping + page;
-    block.bytes = bytes;
-    block.data = block.first + block.pages - round_up(bytes, kAlignment);
-    if (bytes == 0) block.data -= kAlignment;
-    if (!block.reach(true)) {
-      ::munmap(block.mapping, block.mapped);
-      block = {};
+    pages.mapping = static_cast<unsigned char*>(mapping);
+    pages.first = pages.mapping + page;
+    pages.bytes = bytes;
+    pages.data = pages.first + pages.pages - round_up(bytes, kAlignment);
+    if (bytes == 0) pages.data -= kAlignment;
+    if (!pages.reach(true)) {
+      pages.unmap();
       return state.fail("the system has no memory left"), false;
     }
-    std::memset(block.first, kRed, block.pages);
-    block.reach(false);
+    std::memset(pages.first, kRed, pages.pages);
+    pages.reach(false);
     return true;
   }
 
-  /// Null, with an error, where the address is not the beginning of a block of this device.
-  Block* find(const void* address) {
-    const auto found = blocks_.find(static_cast<unsigned char*>(const_cast<void*>(address)));
-    return found == blocks_.end() ? nullptr : &found->second;
+  /// Null, with an error, where the address does not begin a value of this device that has so many bytes.
+  ValueReference find(const char* call, const void* address, std::size_t bytes) {
+    const auto found = values_.find(address);
+    if (found == values_.end()) {
+      state.fail(std::string(call) + ": the address is not a value of this device, or the value has ended");
+      return nullptr;
+    }
+    if (bytes <= found->second->pages.bytes) return found->second;
+    state.fail(std::string(call) + ": more bytes than the value has");
+    return nullptr;
   }
 
-  template <typename Touch>
-  int touch(const char* call, const void* address, std::size_t bytes, const Touch& touch) {
-    Block* const block = find(address);
-    if (block == nullptr) return state.fail(std::string(call) + ": the address is not a block of this device");
-    if (bytes > block->bytes) return state.fail(std::string(call) + ": more bytes than the block has");
-    block->reach(true);
-    int failed = touch(*block);
-    if (failed == 0 && !block->is_intact()) failed = state.fail(std::string(call) + ": the red zone was written");
-    block->reach(false);
+  int put(tensorlint_stream stream, const char* call, std::vector<ValueReference> values, std::function<int()> run) {
+    if (fails_now_) run = [this, call] { return state.fail(std::string(call) + ": made to fail late"); };
+    streams_[stream].push_back({.kind = Work::Kind::kRun,
+                                .step = state.step,
+                                .values = std::move(values),
+                                .run = std::move(run),
+                                .event = 0,
+                                .recording = 0});
+    return 0;
+  }
+
+  bool is_ready(const Work& work) const {
+    return work.kind != Work::Kind::kWait || events_[work.event].occurred >= work.recording;
+  }
+
+  /// Does work until `is_done`, and no more. One stream is ahead for a while, then another one: the longer, the more
+  /// that ought to wait has not happened.
+  template <typename Done>
+  int work_until(const Done& is_done) {
+    while (!is_done()) {
+      if (random_() % 8 == 0) ahead_ = random_() % streams_.size();
+      std::size_t chosen = streams_.size();
+      for (std::size_t i = 0; i < streams_.size() && chosen == streams_.size(); ++i) {
+        const std::size_t stream = (ahead_ + i) % streams_.size();
+        if (!streams_[stream].empty() && is_ready(streams_[stream].front())) chosen = stream;
+      }
+      int failed = 0;
+      if (chosen == streams_.size()) {
+        failed = state.fail("nothing that is under way leads to what is waited for");
+      } else {
+        const Work work = std::move(streams_[chosen].front());
+        streams_[chosen].pop_front();
+        if (work.kind == Work::Kind::kRecord) events_[work.event].occurred = work.recording;
+        if (work.kind == Work::Kind::kRun) failed = run(work);
+        if (failed != 0) state.failed_step = work.step;
+      }
+      if (failed == 0) continue;
+      state.error += " (work in the order of seed " + std::to_string(seed_) + ")";
+      for (auto& stream : streams_) stream.clear();
+      for (Event& event : events_) event.occurred = event.recorded;
+      return failed;
+    }
+    return 0;
+  }
+
+  int run(const Work& work) {
+    for (const ValueReference& value : work.values) {
+      for (const std::weak_ptr<Value>& former : value->former)
+        if (!former.expired())
+          return state.fail("memory of a value is used again while work on that is under way: an event is missing");
+      value->former.clear();
+    }
+    return work.run();
+  }
+
+  /// `write` gives how many bytes it wrote.
+  template <typename Write>
+  int write(const char* call, Value& value, const Write& write) {
+    value.pages.reach(true);
+    value.is_written |= write() == value.pages.bytes;
+    const int failed = value.pages.is_intact() ? 0 : state.fail(std::string(call) + ": the red zone was written");
+    value.pages.reach(false);
     return failed;
   }
 
-  int reach(const KernelOperand& operand, std::vector<Block*>& reached) {
-    Block* const block = find(operand.address);
-    if (block == nullptr) return state.fail("launch: an operand is not a block of this device");
-    if (!operand.is_output && !block->is_written) return state.fail("launch: an operand was never written");
-    for (const Block* const other : reached)
-      if (other == block) return operand.is_output ? state.fail("launch: an output is an operand, too") : 0;
-    block->reach(true);
-    reached.push_back(block);
-    if (block->bytes > 0)
+  /// `values`: of the operands.
+  template <typename Launch>
+  int run(const std::vector<KernelOperand>& operands, const std::vector<Value*>& values, const Launch& launch) {
+    std::vector<Value*> reached;
+    int failed = 0;
+    for (std::size_t i = 0; i < operands.size() && failed == 0; ++i) failed = reach(operands[i], *values[i], reached);
+    kernels::emulator::clear_report();
+    if (failed == 0) failed = launch(*this, nullptr);
+    const kernels::emulator::Report& report = kernels::emulator::report();
+    if (failed == 0 && !report.clean()) failed = state.fail("the emulator complains: " + report.first);
+    if (is_workspace_reached_) {
+      kernels::emulator::unregister_buffer(workspace_.data);
+      workspace_.reach(false);
+      is_workspace_reached_ = false;
+    }
+    for (Value* const value : reached) {
+      if (value->pages.bytes > 0) kernels::emulator::unregister_buffer(value->pages.data);
+      if (failed == 0 && !value->pages.is_intact()) failed = state.fail("a kernel wrote outside of its operands");
+      value->pages.reach(false);
+    }
+    for (std::size_t i = 0; i < operands.size() && failed == 0; ++i) values[i]->is_written |= operands[i].is_output;
+    return failed;
+  }
+
+  int reach(const KernelOperand& operand, Value& value, std::vector<Value*>& reached) {
+    if (!operand.is_output && !value.is_written) return state.fail("launch: an operand was never written");
+    if (std::find(reached.begin(), reached.end(), &value) != reached.end()) return 0;
+    value.pages.reach(true);
+    reached.push_back(&value);
+    if (value.pages.bytes > 0)
       kernels::emulator::register_buffer(
-          block->data, block->bytes, operand.element_bytes,
+          value.pages.data, value.pages.bytes, operand.element_bytes,
           operand.is_output ? kernels::emulator::Access::kWriteFirst : kernels::emulator::Access::kReadOnly,
           operand.is_output ? "a result" : "an operand");
     return 0;
   }
 
-  std::map<unsigned char*, Block> blocks_;  ///< by their data
-  Block workspace_;
+  std::size_t ticket_bytes() const {
+    return workspace_.bytes < kernels::kTicketBytes ? workspace_.bytes : kernels::kTicketBytes;
+  }
+
+  inline static std::uint64_t opens_until_failure_ = 0;
+
+  std::map<const void*, Block> blocks_;
+  std::map<const void*, ValueReference> values_;  ///< that have not ended, by their data
+  std::vector<std::weak_ptr<Value>> ended_;       ///< work on them may be under way
+  std::array<std::deque<Work>, 3> streams_;
+  std::vector<Event> events_;
+  Pages workspace_;
+  bool is_workspace_reached_ = false;
+  std::string defect_;  ///< of a call that cannot fail: the next one does
+  std::uint64_t seed_ = 1;
+  std::mt19937_64 random_{seed_};
+  std::size_t ahead_ = 0;      ///< a stream
   std::uint64_t failing_ = 0;  ///< the number of a call
+  bool fails_late_ = false, fails_now_ = false;
+  std::uint64_t skipped_ = 0;   ///< the number of a wait
+  std::uint64_t forsaken_ = 0;  ///< the call up to which copies do not reach the host, which has perhaps given up `to`
 };
 
 }  // namespace
 }  // namespace tensorlint::plugins
 
 extern "C" __attribute__((visibility("default"))) const tensorlint_device_table_v1* tensorlint_device_v1() {
-  using Table = tensorlint::plugins::PluginTable<tensorlint::plugins::EmulatedDevice>;
-  return Table::table("emulated",
-                      [](tensorlint_device* device, std::uint64_t call) { Table::self(device)->fail_at(call); });
+  using tensorlint::plugins::EmulatedDevice;
+  using Table = tensorlint::plugins::PluginTable<EmulatedDevice>;
+  static const tensorlint_device_table_v1 table = [] {
+    tensorlint_device_table_v1 made = Table::table("emulated");
+    made.fail_at = [](tensorlint_device* device, std::uint64_t call, bool late) {
+      device == nullptr ? EmulatedDevice::fail_open_at(call) : Table::self(device)->fail_at(call, late);
+    };
+    made.skip_wait = [](tensorlint_device* device, std::uint64_t wait) { Table::self(device)->skip_wait(wait); };
+    made.use_seed = [](tensorlint_device* device, std::uint64_t seed) { Table::self(device)->use_seed(seed); };
+    return made;
+  }();
+  return &table;
 }

@@ -3,16 +3,19 @@
 // What plug-ins share: the calls of the kernels over a device's own memory, and the table. A plug-in is a class with
 //   static Device* open(int index, std::uint64_t memory_limit, std::string& error);
 //   void* allocate(std::size_t bytes);  void release(void* block);
-//   int copy_in(...), copy_out(...), fill(...), synchronize();
-//   void* workspace(std::size_t bytes);                        // null: refused
-//   template <typename Launch> int launch(operands, launch);   // makes the operands reachable for kernels, and calls
+//   void* begin_value(void* block, std::uint64_t offset, std::size_t bytes);  void end_value(void* value);
+//   int copy_in(...), copy_out(...), fill(...), synchronize(), make_events(...), record(...), wait(...),
+//   host_wait(...); void* workspace(std::size_t bytes);                        // null: refused
+//   // Makes the operands reachable for kernels and calls launch(*this, stream).
+//   template <typename Launch> int launch(std::vector<KernelOperand> operands, Launch launch);
 // and the members of PluginState.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/device/table.h"
 
@@ -29,6 +32,8 @@ struct PluginState {
   std::string error;
   tensorlint_device_counts counts{};
   std::uint64_t memory_limit = 0;
+  std::uint64_t step = kTensorlintNoStep;         ///< of work that is put into streams
+  std::uint64_t failed_step = kTensorlintNoStep;  ///< of work that failed in the last call
 
   int fail(std::string message) {
     error = std::move(message);
@@ -39,8 +44,9 @@ struct PluginState {
 template <typename Device>
 class PluginTable {
  public:
-  static const tensorlint_device_table_v1* table(const char* kind, void (*fail_at)(tensorlint_device*, std::uint64_t)) {
-    static tensorlint_device_table_v1 table;
+  /// Without what is for tests.
+  static tensorlint_device_table_v1 table(const char* kind) {
+    tensorlint_device_table_v1 table{};
     table.version = 1;
     table.request_bytes = tensorlint_request_bytes();
     table.kind = kind;
@@ -48,6 +54,10 @@ class PluginTable {
     table.close = [](tensorlint_device* device) { delete self(device); };
     table.allocate = [](tensorlint_device* device, std::size_t bytes) { return self(device)->allocate(bytes); };
     table.release = [](tensorlint_device* device, void* block) { self(device)->release(block); };
+    table.begin_value = [](tensorlint_device* device, void* block, std::uint64_t offset, std::size_t bytes) {
+      return self(device)->begin_value(block, offset, bytes);
+    };
+    table.end_value = [](tensorlint_device* device, void* value) { self(device)->end_value(value); };
     table.copy_in = [](tensorlint_device* device, void* to, const void* from, std::size_t bytes) {
       return self(device)->copy_in(to, from, bytes);
     };
@@ -58,14 +68,23 @@ class PluginTable {
       return self(device)->fill(to, byte, bytes);
     };
     table.synchronize = [](tensorlint_device* device) { return self(device)->synchronize(); };
+    table.make_events = [](tensorlint_device* device, std::uint32_t count) { return self(device)->make_events(count); };
+    table.record = [](tensorlint_device* device, tensorlint_stream stream, std::uint32_t event) {
+      return self(device)->record(stream, event);
+    };
+    table.wait = [](tensorlint_device* device, tensorlint_stream stream, std::uint32_t event) {
+      return self(device)->wait(stream, event);
+    };
+    table.host_wait = [](tensorlint_device* device, std::uint32_t event) { return self(device)->host_wait(event); };
     table.reduce = reduce;
     table.pointwise_loss = pointwise_loss;
     table.class_loss = class_loss;
     table.softmax = softmax;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
+    table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
+    table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
     table.counts = [](tensorlint_device* device) { return self(device)->state.counts; };
-    table.fail_at = fail_at;
-    return &table;
+    return table;
   }
 
   static Device* self(tensorlint_device* device) { return reinterpret_cast<Device*>(device); }
@@ -89,73 +108,116 @@ class PluginTable {
     return device.state.fail(std::move(text));
   }
 
-  /// `ask` gives the bytes of workspace, `call` launches.
-  template <typename Ask, typename Call>
-  static int launch(Device& device, const char* name, const KernelOperand* operands, std::size_t count, const Ask& ask,
-                    const Call& call) {
-    std::size_t bytes = 0;
-    if (const int failed = report(device, name, ask(&bytes)); failed != 0) return failed;
-    void* workspace = nullptr;
-    if (bytes > 0 && (workspace = device.workspace(bytes)) == nullptr) return 1;
-    return device.launch(operands, count, [&](kernels::Stream stream) {
-      ++device.state.counts.launches;
-      return report(device, name, call(workspace, bytes, stream));
-    });
+  /// How the kernels of one family are launched. Without captures: a device may launch after the call has returned, and
+  /// then has its own copy of `Request` alone.
+  template <typename Request>
+  struct Kernel {
+    const char* name;
+    kernels::Status (*workspace)(const Request& request, std::size_t* bytes);  ///< null: none is needed
+    kernels::Status (*launch)(const Request& request, void* workspace, std::size_t bytes, kernels::Stream stream);
+  };
+
+  /// `request` owns all that it points to on the host.
+  template <typename Request>
+  static int launch(Device& device, const Kernel<Request>& kernel, std::vector<KernelOperand> operands,
+                    Request request) {
+    return device.launch(
+        std::move(operands), [kernel, request = std::move(request)](Device& on, kernels::Stream stream) {
+          std::size_t bytes = 0;
+          if (kernel.workspace != nullptr)
+            if (const int failed = report(on, kernel.name, kernel.workspace(request, &bytes)); failed != 0)
+              return failed;
+          void* workspace = nullptr;
+          if (bytes > 0 && (workspace = on.workspace(bytes)) == nullptr) return 1;
+          ++on.state.counts.launches;
+          return report(on, kernel.name, kernel.launch(request, workspace, bytes, stream));
+        });
   }
 
+  /// A reduction with the extents and axes that the caller's one points to.
+  struct OwnedReduction {
+    kernels::Reduction parameters;
+    std::vector<std::int64_t> extents;
+    std::vector<int> axes;
+    const void* input;
+    void* result;
+
+    kernels::Reduction request() const {
+      kernels::Reduction request = parameters;
+      request.extents = extents.data();
+      request.axes = axes.data();
+      return request;
+    }
+  };
+
   static int reduce(tensorlint_device* handle, const kernels::Reduction* request, const void* input, void* result) {
-    const KernelOperand operands[] = {{input}, {result, true, kernels::size_of(request->result_dtype)}};
-    return launch(
-        *self(handle), "reduce", operands, 2,
-        [&](std::size_t* bytes) { return kernels::reduction_workspace(*request, bytes); },
-        [&](void* workspace, std::size_t bytes, kernels::Stream stream) {
-          return kernels::reduce(*request, input, result, workspace, bytes, stream);
-        });
+    const Kernel<OwnedReduction> kernel{
+        "reduce",
+        [](const OwnedReduction& owned, std::size_t* bytes) {
+          return kernels::reduction_workspace(owned.request(), bytes);
+        },
+        [](const OwnedReduction& owned, void* workspace, std::size_t bytes, kernels::Stream stream) {
+          return kernels::reduce(owned.request(), owned.input, owned.result, workspace, bytes, stream);
+        }};
+    return launch(*self(handle), kernel, {{input}, {result, true, kernels::size_of(request->result_dtype)}},
+                  OwnedReduction{*request,
+                                 {request->extents, request->extents + request->rank},
+                                 {request->axes, request->axes + request->axis_count},
+                                 input,
+                                 result});
   }
 
   static int pointwise_loss(tensorlint_device* handle, const kernels::PointwiseLoss* request) {
     const std::size_t element = kernels::size_of(request->dtype);
-    const KernelOperand operands[] = {{request->input},
-                                      {request->target},
-                                      {request->weight},
-                                      {request->positive_weight},
-                                      {request->upstream},
-                                      {request->losses, true, element},
-                                      {request->total, true, element},
-                                      {request->gradient, true, element}};
-    return launch(
-        *self(handle), "pointwise_loss", operands, 8,
-        [&](std::size_t* bytes) { return kernels::pointwise_loss_workspace(*request, bytes); },
-        [&](void* workspace, std::size_t bytes, kernels::Stream stream) {
-          return kernels::pointwise_loss(*request, workspace, bytes, stream);
-        });
+    const Kernel<kernels::PointwiseLoss> kernel{
+        "pointwise_loss",
+        [](const kernels::PointwiseLoss& loss, std::size_t* bytes) {
+          return kernels::pointwise_loss_workspace(loss, bytes);
+        },
+        [](const kernels::PointwiseLoss& loss, void* workspace, std::size_t bytes, kernels::Stream stream) {
+          return kernels::pointwise_loss(loss, workspace, bytes, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->input},
+                   {request->target},
+                   {request->weight},
+                   {request->positive_weight},
+                   {request->upstream},
+                   {request->losses, true, element},
+                   {request->total, true, element},
+                   {request->gradient, true, element}},
+                  *request);
   }
 
   static int class_loss(tensorlint_device* handle, const kernels::ClassLoss* request) {
     const std::size_t element = kernels::size_of(request->dtype);
-    const KernelOperand operands[] = {{request->logits},
-                                      {request->labels},
-                                      {request->probabilities},
-                                      {request->weight},
-                                      {request->upstream},
-                                      {request->losses, true, element},
-                                      {request->total, true, element},
-                                      {request->gradient, true, element},
-                                      {request->bad_labels, true, sizeof(std::int64_t)}};
-    return launch(
-        *self(handle), "class_loss", operands, 9,
-        [&](std::size_t* bytes) { return kernels::class_loss_workspace(*request, bytes); },
-        [&](void* workspace, std::size_t bytes, kernels::Stream stream) {
-          return kernels::class_loss(*request, workspace, bytes, stream);
-        });
+    const Kernel<kernels::ClassLoss> kernel{
+        "class_loss",
+        [](const kernels::ClassLoss& loss, std::size_t* bytes) { return kernels::class_loss_workspace(loss, bytes); },
+        [](const kernels::ClassLoss& loss, void* workspace, std::size_t bytes, kernels::Stream stream) {
+          return kernels::class_loss(loss, workspace, bytes, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->logits},
+                   {request->labels},
+                   {request->probabilities},
+                   {request->weight},
+                   {request->upstream},
+                   {request->losses, true, element},
+                   {request->total, true, element},
+                   {request->gradient, true, element},
+                   {request->bad_labels, true, sizeof(std::int64_t)}},
+                  *request);
   }
 
   static int softmax(tensorlint_device* handle, const kernels::Softmax* request) {
-    const KernelOperand operands[] = {
-        {request->input}, {request->upstream}, {request->output, true, kernels::size_of(request->dtype)}};
-    return launch(
-        *self(handle), "softmax", operands, 3, [](std::size_t*) { return kernels::Status(kernels::Status::kOk); },
-        [&](void*, std::size_t, kernels::Stream stream) { return kernels::softmax(*request, stream); });
+    const Kernel<kernels::Softmax> kernel{
+        "softmax", nullptr, [](const kernels::Softmax& softmax, void*, std::size_t, kernels::Stream stream) {
+          return kernels::softmax(softmax, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->input}, {request->upstream}, {request->output, true, kernels::size_of(request->dtype)}},
+                  *request);
   }
 };
 

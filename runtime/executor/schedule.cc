@@ -1,0 +1,285 @@
+#include "runtime/executor/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "runtime/executor/execution_plan.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+using Kind = Command::Kind;
+using Slot = Command::Slot;
+
+/// The streams, and the host.
+constexpr std::size_t kAgents = 4, kHost = 3;
+static_assert(kTensorlintCopiesOut < kHost);
+
+std::size_t agent_of(Kind kind) {
+  const auto stream = stream_of(kind);
+  return stream ? static_cast<std::size_t>(*stream) : kHost;
+}
+
+/// The calls that the steps take, and the values of the device that they use.
+class CommandList {
+ public:
+  explicit CommandList(Schedule& schedule) : schedule_(schedule) {}
+
+  void add(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies) {
+    for (std::size_t at = 0; at < steps.size(); ++at) {
+      const PlanStep& step = steps[at];
+      for (const PlannedCopy& copy : step.copies) add_copy(copy, at);
+      if (step.call) {
+        add_call(*step.call, step, at);
+      } else {
+        command(Kind::kHost, at);
+      }
+    }
+    for (const PlannedCopy& copy : last_copies) {
+      add_copy(copy, made_by_.at(copy.value));
+      schedule_.commands.back().is_output = true;
+    }
+    // Last, so that no kernel is waited for before the next one is under way.
+    for (const auto& [slot, step] : reports_) {
+      command(Kind::kReport, step).slot = slot;
+      use(slot);
+    }
+  }
+
+ private:
+  Command& command(Kind kind, std::size_t step) {
+    Command& added = schedule_.commands.emplace_back();
+    added.kind = kind;
+    added.step = step;
+    return added;
+  }
+
+  /// That begins with the last command.
+  Slot slot(std::uint64_t bytes) {
+    const std::size_t now = schedule_.commands.size() - 1;
+    schedule_.lifetimes.push_back({bytes, now, now});
+    return static_cast<Slot>(schedule_.lifetimes.size() - 1);
+  }
+  void use(Slot slot) { schedule_.lifetimes[slot].last = schedule_.commands.size() - 1; }
+
+  void add_copy(const PlannedCopy& copy, std::size_t step) {
+    Command& added = command(copy.to_device ? Kind::kCopyIn : Kind::kCopyOut, step);
+    added.value = copy.value;
+    if (copy.to_device) slots_[copy.value] = slot(copy.bytes);
+    added.slot = slots_.at(copy.value);
+    use(added.slot);
+  }
+
+  void add_call(const KernelCall& call, const PlanStep& step, std::size_t at) {
+    std::vector<Slot> operands(call.operands.size(), Command::kNoSlot);
+    auto own = step.call_copies.begin();
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      if (!call.operands[i].is_given()) continue;
+      if (!call.operands[i].is_prepared()) {
+        operands[i] = slots_.at(call.operands[i].value);
+        continue;
+      }
+      Command& prepared = command(Kind::kPrepare, at);
+      prepared.value = call.operands[i].value;
+      prepared.operand = i;
+      prepared.slot = operands[i] = slot(own++->bytes);
+    }
+    Command& kernel = command(Kind::kKernel, at);
+    kernel.slot = slots_[call.result] = slot(step.result_bytes);
+    made_by_[call.result] = at;
+    if (const std::uint64_t bytes = report_bytes(call); bytes > 0) {
+      kernel.report = slot(bytes);
+      reports_.emplace_back(kernel.report, at);
+    }
+    for (const Slot operand : operands)
+      if (operand != Command::kNoSlot) use(operand);
+    kernel.operands = std::move(operands);
+  }
+
+  Schedule& schedule_;
+  std::map<ValueId, Slot> slots_;
+  std::map<ValueId, std::size_t> made_by_;  ///< steps
+  std::vector<std::pair<Slot, std::size_t>> reports_;
+};
+
+/// Decides on events. Each agent has a clock: up to which command of each other one all is known to be done.
+class Ordering {
+ public:
+  Ordering(Schedule& schedule, std::span<const PlanStep> steps)
+      : schedule_(schedule), steps_(steps), clocks_(schedule.commands.size()), users_(schedule.lifetimes.size()) {}
+
+  void run() {
+    for (std::size_t at = 0; at < schedule_.commands.size(); ++at) order(at);
+    number_events();
+  }
+
+ private:
+  /// Positions of commands, plus 1; 0: none.
+  using Clock = std::array<std::size_t, kAgents>;
+
+  static void join(Clock& clock, const Clock& other) {
+    for (std::size_t agent = 0; agent < kAgents; ++agent) clock[agent] = std::max(clock[agent], other[agent]);
+  }
+
+  void order(std::size_t at) {
+    Command& command = schedule_.commands[at];
+    const std::size_t agent = agent_of(command.kind);
+    // The host waits for what it reads, before it calls.
+    Clock needed{};
+    if (command.kind == Kind::kHost) {
+      for (const PlannedCopy& copy : steps_[command.step].copies) need_copied_out(copy.value, needed);
+    } else if (command.kind == Kind::kPrepare) {
+      need_copied_out(command.value, needed);
+    }
+    if (agent == kHost || command.kind == Kind::kPrepare) wait(needed, now_[kHost], at, true);
+    if (agent != kHost) {
+      // Calls come after all that the host has waited for.
+      join(now_[agent], now_[kHost]);
+      needed = {};
+      for (const Slot slot : slots_of(command)) {
+        if (schedule_.lifetimes[slot].first == at) {
+          command.begins.push_back(slot);
+          need_former_users(slot, needed);
+        } else {
+          need(writer(slot), needed);
+        }
+        if (schedule_.lifetimes[slot].last == at) command.ends.push_back(slot);
+        users_[slot].push_back(at);
+      }
+      wait(needed, now_[agent], at, false);
+    }
+    now_[agent][agent] = at + 1;
+    clocks_[at] = now_[agent];
+    if (command.kind == Kind::kCopyOut) copied_out_[command.value] = at;
+  }
+
+  static std::vector<Slot> slots_of(const Command& command) {
+    std::vector<Slot> slots;
+    const auto add = [&](Slot slot) {
+      if (slot != Command::kNoSlot && std::ranges::find(slots, slot) == slots.end()) slots.push_back(slot);
+    };
+    std::ranges::for_each(command.operands, add);
+    add(command.slot);
+    add(command.report);
+    return slots;
+  }
+
+  std::size_t writer(Slot slot) const { return schedule_.lifetimes[slot].first; }
+
+  void need(std::size_t at, Clock& needed) const {
+    std::size_t& last = needed[agent_of(schedule_.commands[at].kind)];
+    last = std::max(last, at + 1);
+  }
+  void need_copied_out(ValueId value, Clock& needed) const {
+    if (const auto found = copied_out_.find(value); found != copied_out_.end()) need(found->second, needed);
+  }
+
+  /// All that used the memory which a slot takes over.
+  void need_former_users(Slot slot, Clock& needed) {
+    const std::uint64_t first = schedule_.memory.offsets[slot], last = first + schedule_.lifetimes[slot].bytes;
+    std::vector<Owner> kept;
+    for (const Owner& owner : owners_) {
+      if (owner.last <= first || last <= owner.first) {
+        kept.push_back(owner);
+        continue;
+      }
+      for (const std::size_t user : users_[owner.slot]) need(user, needed);
+      // What it does not take over, somebody else may.
+      if (owner.first < first) kept.push_back({owner.first, first, owner.slot});
+      if (last < owner.last) kept.push_back({last, owner.last, owner.slot});
+    }
+    if (first < last) kept.push_back({first, last, slot});
+    owners_ = std::move(kept);
+  }
+
+  /// Of what is `needed` and not yet known, `clock` waits for what does not follow from the rest of it.
+  void wait(Clock needed, Clock& clock, std::size_t at, bool is_host) {
+    for (std::size_t agent = 0; agent < kAgents; ++agent)
+      if (needed[agent] <= clock[agent]) needed[agent] = 0;
+    for (std::size_t agent = 0; agent < kAgents; ++agent)
+      for (std::size_t other = 0; other < kAgents; ++other)
+        if (other != agent && needed[other] > 0 && needed[agent] > 0 &&
+            clocks_[needed[other] - 1][agent] >= needed[agent])
+          needed[agent] = 0;
+    for (std::size_t agent = 0; agent < kAgents; ++agent) {
+      if (needed[agent] == 0) continue;
+      waits_.push_back({.at = at, .source = needed[agent] - 1, .is_host = is_host});
+      join(clock, clocks_[needed[agent] - 1]);
+    }
+  }
+
+  /// An event is used again when the last wait for it has been called.
+  void number_events() {
+    std::map<std::size_t, std::size_t> last_waits;  // by source
+    for (const Wait& wait : waits_) {
+      std::size_t& last = last_waits[wait.source];
+      last = std::max(last, wait.at);
+    }
+    std::vector<Command::Event> free;
+    std::map<std::size_t, std::vector<Command::Event>> freed;  // by the command after which they are free
+    std::map<std::size_t, Command::Event> numbers;             // by source
+    for (const auto& [source, last] : last_waits) {
+      while (!freed.empty() && freed.begin()->first <= source) {
+        free.insert(free.end(), freed.begin()->second.begin(), freed.begin()->second.end());
+        freed.erase(freed.begin());
+      }
+      if (free.empty()) free.push_back(schedule_.events++);
+      numbers[source] = free.back();
+      free.pop_back();
+      freed[last].push_back(numbers[source]);
+      schedule_.commands[source].record = numbers[source];
+    }
+    for (const Wait& wait : waits_) {
+      Command& command = schedule_.commands[wait.at];
+      (wait.is_host ? command.host_waits : command.waits).push_back(numbers[wait.source]);
+    }
+  }
+
+  struct Owner {
+    std::uint64_t first, last;
+    Slot slot;
+  };
+  struct Wait {
+    std::size_t at, source;
+    bool is_host;
+  };
+
+  Schedule& schedule_;
+  std::span<const PlanStep> steps_;
+  std::array<Clock, kAgents> now_{};
+  std::vector<Clock> clocks_;                    ///< by command, when it is done
+  std::vector<std::vector<std::size_t>> users_;  ///< by slot
+  std::map<ValueId, std::size_t> copied_out_;
+  std::vector<Owner> owners_;  ///< of the block's memory, the last ones
+  std::vector<Wait> waits_;
+};
+
+}  // namespace
+
+std::optional<tensorlint_stream> stream_of(Command::Kind kind) {
+  switch (kind) {
+    case Kind::kCopyIn:
+    case Kind::kPrepare:
+      return kTensorlintCopiesIn;
+    case Kind::kKernel:
+      return kTensorlintKernels;
+    case Kind::kCopyOut:
+    case Kind::kReport:
+      return kTensorlintCopiesOut;
+    case Kind::kHost:
+      break;
+  }
+  return std::nullopt;
+}
+
+Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies) {
+  Schedule schedule;
+  CommandList(schedule).add(steps, last_copies);
+  schedule.memory = plan_memory(schedule.lifetimes);
+  Ordering(schedule, steps).run();
+  return schedule;
+}
+
+}  // namespace tensorlint::runtime
