@@ -20,9 +20,9 @@
 #define TL_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define TL_UNROLL _Pragma("unroll")
 #define TL_ROLLED _Pragma("unroll 1")
-/// Shared array `name` of `count` elements of a trivial type.
-#define TL_SHARED(T, name, count)    \
-  __shared__ T name##_memory[count]; \
+/// Shared array `name` of `count` elements of a trivial type, from a 16-byte boundary on.
+#define TL_SHARED(T, name, count)                  \
+  __shared__ __align__(16) T name##_memory[count]; \
   const ::tensorlint::kernels::SharedArray<T> name(name##_memory)
 /// The launch's dynamic shared memory as an array of T; at most once in a kernel.
 #define TL_DYNAMIC_SHARED(T, name)                                           \
@@ -87,6 +87,17 @@ class SharedArray {
  private:
   T* memory_;
 };
+
+/// Neighbouring elements of a shared array from `index` on as one V, which is as large as they are; `index` is a
+/// multiple of their number. One instruction.
+template <typename V, typename T>
+TL_DEVICE V load_shared_vector(const SharedArray<T>& from, unsigned index) {
+  return *reinterpret_cast<const V*>(&from[index]);
+}
+template <typename V, typename T>
+TL_DEVICE void store_shared_vector(const SharedArray<T>& to, unsigned index, const V& vector) {
+  *reinterpret_cast<V*>(&to[index]) = vector;
+}
 
 TL_DEVICE unsigned thread_in_block() { return threadIdx.x; }
 TL_DEVICE unsigned threads_per_block() { return blockDim.x; }
@@ -163,6 +174,15 @@ TL_DEVICE void store_global(T* to, const T& value) {
 template <typename T>
 using SharedArray = emulator::SharedArray<T>;
 
+template <typename V, typename T>
+V load_shared_vector(const SharedArray<T>& from, unsigned index) {
+  return from.template load_vector<V>(index);
+}
+template <typename V, typename T>
+void store_shared_vector(const SharedArray<T>& to, unsigned index, const V& vector) {
+  to.store_vector(index, vector);
+}
+
 inline unsigned thread_in_block() { return emulator::thread_in_block(); }
 inline unsigned threads_per_block() { return emulator::threads_per_block(); }
 inline unsigned block_in_grid() { return emulator::block_in_grid(); }
@@ -206,6 +226,20 @@ void store_global(T* to, const T& value) {
 }
 
 #endif
+
+/// The same number, as one that the compiler knows nothing about: what is computed of it is computed again.
+TL_DEVICE std::int64_t opaque(std::int64_t x) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+l"(x));
+#endif
+  return x;
+}
+TL_DEVICE int opaque(int x) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
 
 TL_DEVICE unsigned lane_in_warp() { return thread_in_block() % kWarpLanes; }
 TL_DEVICE unsigned warp_in_block() { return thread_in_block() / kWarpLanes; }

@@ -851,15 +851,24 @@ SharedStorage* remote_storage(SharedStorage* local, unsigned rank) {
 }
 
 void* shared_access(SharedStorage* storage, std::size_t index, bool write) {
-  if (index >= storage->cells.size()) {
-    complain(machine.report.bounds, std::string("shared ") + storage->name + "[" + std::to_string(index) + "] of " +
-                                        std::to_string(storage->cells.size()) + " by " +
+  return shared_vector_access(storage, index, 1, write);
+}
+
+void* shared_vector_access(SharedStorage* storage, std::size_t index, std::size_t count, bool write) {
+  if (index + count > storage->cells.size()) {
+    complain(machine.report.bounds, std::string("shared ") + storage->name + "[" + std::to_string(index + count - 1) +
+                                        "] of " + std::to_string(storage->cells.size()) + " by " +
                                         who(machine.self->block->id, machine.self->thread));
+    return nullptr;
+  }
+  if (index % count != 0) {
+    complain(machine.report.bounds, std::string("misaligned vector of ") + std::to_string(count) +
+                                        " elements at shared " + storage->name + "[" + std::to_string(index) + "]");
     return nullptr;
   }
   preempt_sometimes();
   if (storage->owner->live == 0) complain(machine.report.bounds, "shared memory of a block that has ended");
-  track(storage->cells[index], write, true, "shared", storage->name, index);
+  for (std::size_t i = index; i < index + count; ++i) track(storage->cells[i], write, true, "shared", storage->name, i);
   return storage->bytes.get() + index * storage->element_bytes;
 }
 

@@ -127,6 +127,8 @@ SharedStorage* dynamic_shared_storage(std::size_t element_bytes);
 SharedStorage* remote_storage(SharedStorage* local, unsigned rank);
 /// Address of element `index`, or null after a complaint.
 void* shared_access(SharedStorage* storage, std::size_t index, bool write);
+/// Of elements [index, index + count) in one access, `index` a multiple of `count`.
+void* shared_vector_access(SharedStorage* storage, std::size_t index, std::size_t count, bool write);
 
 template <typename T>
 class SharedElement {
@@ -158,6 +160,18 @@ class SharedArray {
   template <typename Index>
   SharedElement<T> operator[](Index index) const {
     return SharedElement<T>(storage_, static_cast<std::size_t>(index));
+  }
+  template <typename V>
+  V load_vector(std::size_t index) const {
+    V vector{};
+    if (const void* from = shared_vector_access(storage_, index, sizeof(V) / sizeof(T), false))
+      std::memcpy(&vector, from, sizeof(V));
+    return vector;
+  }
+  template <typename V>
+  void store_vector(std::size_t index, const V& vector) const {
+    if (void* to = shared_vector_access(storage_, index, sizeof(V) / sizeof(T), true))
+      std::memcpy(to, &vector, sizeof(V));
   }
   SharedArray in_block(unsigned rank) const { return SharedArray(remote_storage(storage_, rank)); }
 

@@ -44,6 +44,15 @@ FEWER_IN_FLIGHT = {
     r"reduce_columns<(Product<signed char, true>|Sum<signed char, Term::kAbsolute>)>": 3,
 }
 
+# Kernels that multiply tiles in shared memory, and the most SASS instructions for each multiply-add of their loop over k. What is not one
+# loads both factors, from shared memory by 16 bytes, and brings the next step from global memory; there are three ways for that, one of
+# which runs, and all of them count.
+TILES = {
+    r"multiply_matrices<double, 1>": 4.0,
+    r"multiply_matrices<\w+, 1>": 2.5,
+    r"multiply_matrices<\w+, 2>": 1.75,
+}
+
 # Kernels whose reads are not contiguous, so that they have no 128-bit loads: one log-probability a row, wherever its label says.
 GATHERING = ("negative_log_likelihood",)
 
@@ -158,7 +167,10 @@ def measure(name, body):
             stores = [match[0] for text in loop if (match := re.search(r"\bSTG\.E\S*", text))]
             streams = streams_of(name)
             elements = loads * 16 / size / (streams if loads >= streams else 1)
-            loops.append({"loads": wide, "cached": cached, "stores": sum(1 for store in stores if ".128" in store),
+            multiply_adds = sum(1 for text in loop if re.search(r"\b[FD]FMA\b", text))
+            narrow_shared = sum(1 for text in loop if re.search(r"\bLDS\b", text) and ".128" not in text)
+            loops.append({"loads": wide, "cached": cached, "multiply_adds": multiply_adds, "narrow_shared": narrow_shared,
+                          "length": len(loop), "stores": sum(1 for store in stores if ".128" in store),
                           "narrow_stores": sum(1 for store in stores if ".128" not in store), "in_flight": in_flight(loop),
                           "per_element": len(loop) / elements})
     text = [t for _, t in body if t]
@@ -171,8 +183,21 @@ def batch_loops(m):
     return [loop for loop in m["loops"] if loop["loads"] >= BATCH]
 
 
+def tile_budget(name):
+    """Of a kernel that multiplies tiles; None for others."""
+    return next((budget for pattern, budget in TILES.items() if re.fullmatch(pattern, name)), None)
+
+
+def tile_loop(m):
+    """The loop over k."""
+    return max(m["loops"], key=lambda loop: loop["multiply_adds"], default=None)
+
+
 def main_passes(name, m):
-    """(shortest, longest) instructions per element of all passes; None where a kernel has no such figure."""
+    """(shortest, longest) instructions per element of all passes, or per multiply-add of a tile; None where a kernel has no such figure."""
+    if tile_budget(name) is not None:
+        loop = tile_loop(m)
+        return None if loop is None or loop["multiply_adds"] == 0 else (loop["length"] / loop["multiply_adds"],) * 2
     if name.startswith("scan_labels"):
         return None  # its elements are labels, of either width
     writes = name.startswith(("class_", "softmax_gradient", "cosine", "pointwise_loss"))
@@ -189,8 +214,25 @@ def main_passes(name, m):
     return sum(map(min, figures)), sum(map(max, figures))
 
 
+def tile_gates(name, m):
+    """What does not hold of a loop over k."""
+    figure, loop = main_passes(name, m), tile_loop(m)
+    if figure is None:
+        return [f"{name}: no loop with multiply-adds and 128-bit loads"]
+    failures = []
+    if figure[0] > tile_budget(name):
+        failures.append(f"{name}: {figure[0]:.2f} instructions per multiply-add, budget {tile_budget(name)}")
+    if loop["narrow_shared"] > 0:
+        failures.append(f"{name}: {loop['narrow_shared']} loads of less than 16 bytes from shared memory in the loop over k")
+    if loop["loads"] < 2:
+        failures.append(f"{name}: {loop['loads']} 128-bit loads from global memory in the loop over k, one of each factor wanted")
+    return failures
+
+
 def loop_gates(name, m):
     """What does not hold of a kernel's batch loops."""
+    if tile_budget(name) is not None:
+        return tile_gates(name, m)
     batches = batch_loops(m)
     failures = [f"{name}: {loop['narrow_stores']} stores of less than 16 bytes in a loop with {loop['loads']} 128-bit loads"
                 for loop in batches if loop["narrow_stores"] > 0]
@@ -207,7 +249,8 @@ def table(rows, arch):
              f"Written by `./dev gates --arch {arch} --update`: {len(rows)} kernels, {sum(1 for r in rows if r[2])} with spills. Loads: 128-bit loads in",
              "the loop that has most of them, in the whole kernel, and under way before the first use (the fewest of its batch loops). Instructions per",
              "element: SASS instructions of the batch loops of all passes over their elements, shortest to longest; `-` where there is no such figure. Per-row",
-             "work is not in it. Shared memory is the static part; class rows add up to 64 KiB. Blocks: how many of 256 threads the registers let onto an SM.", "",
+             "work is not in it. Of kernels that multiply tiles these are instructions per multiply-add of the loop over k. Shared memory is the static",
+             "part; class rows add up to 64 KiB. Blocks: how many of 256 threads the registers let onto an SM.", "",
              "| kernel | registers | blocks | spilled bytes | loads in a loop | in all | under way | instructions per element | shared memory | instructions |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for name, registers, spills, most, wide, flying, passes, count, shared in rows:

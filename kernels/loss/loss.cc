@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/overlap.h"
+#include "kernels/common/request.h"
 #include "kernels/common/workspace.h"
 #include "kernels/loss/dispatch.h"
 
@@ -13,53 +14,6 @@ namespace {
 constexpr std::size_t kSummaryBytes = 32;
 constexpr unsigned kMaxLabelBlocks = 512;
 constexpr std::size_t kLabelPartialBytes = kMaxLabelBlocks * sizeof(LabelSummary);
-
-template <typename Visit>
-Status with_real(Dtype dtype, const Visit& visit) {
-  switch (dtype) {
-    case Dtype::kFloat64:
-      return visit(double{});
-    case Dtype::kFloat32:
-      return visit(float{});
-    case Dtype::kFloat16:
-      return visit(Half{});
-    case Dtype::kBFloat16:
-      return visit(BFloat16{});
-    default:
-      return Status::kUnsupportedDtype;
-  }
-}
-
-bool is_real(Dtype dtype) {
-  return dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBFloat16;
-}
-
-int vector_size(Dtype dtype) { return static_cast<int>(16 / size_of(dtype)); }
-
-bool product_fits(std::int64_t a, std::int64_t b, std::int64_t c) {
-  std::int64_t ab = 0;
-  std::int64_t abc = 0;
-  return a >= 0 && b >= 0 && c >= 0 && !__builtin_mul_overflow(a, b, &ab) && !__builtin_mul_overflow(ab, c, &abc) &&
-         abc <= std::int64_t{1} << 62;
-}
-
-Status check_pointer(const void* pointer, std::size_t alignment, bool needed) {
-  if (pointer == nullptr) return needed ? Status::kNullPointer : Status::kOk;
-  return is_aligned(pointer, alignment) ? Status::kOk : Status::kMisaligned;
-}
-
-struct Pointer {
-  const void* address;
-  bool needed;
-};
-template <std::size_t kCount>
-Status check_pointers(const Pointer (&pointers)[kCount], std::size_t alignment) {
-  for (const Pointer& pointer : pointers) {
-    if (const Status status = check_pointer(pointer.address, alignment, pointer.needed); status != Status::kOk)
-      return status;
-  }
-  return Status::kOk;
-}
 
 // kNone writes losses, the others a total; asking for the wrong one is an error rather than silence.
 Status check_outputs(Averaging averaging, const void* losses, const void* total, bool gradient) {

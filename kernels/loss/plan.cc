@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/combine.h"
+#include "kernels/common/request.h"
 
 namespace tensorlint::kernels {
 namespace {
@@ -13,8 +14,6 @@ constexpr std::int64_t kMaxStreamBlocks = 16384;
 constexpr std::int64_t kMaxWalkingBlocks = 8192;
 // Two for each of the 132 SMs of the largest part in view.
 constexpr std::int64_t kWantedBlocks = 264;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 }  // namespace
 

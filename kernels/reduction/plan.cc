@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/combine.h"
+#include "kernels/common/request.h"
 #include "kernels/common/workspace.h"
 
 namespace tensorlint::kernels {
@@ -24,8 +25,6 @@ constexpr std::int64_t kMaxColumnSplits = 256;
 // Rows that are split are at most half as many as splits; tiles of columns are split below kWantedBlocks.
 static_assert(kMaxRowSplits / 2 <= static_cast<std::int64_t>(kMaxTickets));
 static_assert(kWantedBlocks <= static_cast<std::int64_t>(kMaxTickets));
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 unsigned power_of_two_from(std::int64_t x) {
   unsigned power = 1;

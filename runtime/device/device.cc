@@ -120,6 +120,8 @@ void Device::class_loss(const kernels::ClassLoss& request) { check(table_->class
 
 void Device::softmax(const kernels::Softmax& request) { check(table_->softmax(handle_, &request)); }
 
+void Device::matrix_product(const kernels::MatrixProduct& request) { check(table_->matrix_product(handle_, &request)); }
+
 bool Device::fail_at(std::uint64_t call, bool late) {
   if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
   return table_->fail_at != nullptr;

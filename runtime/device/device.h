@@ -102,6 +102,7 @@ class Device {
   void pointwise_loss(const kernels::PointwiseLoss& request);
   void class_loss(const kernels::ClassLoss& request);
   void softmax(const kernels::Softmax& request);
+  void matrix_product(const kernels::MatrixProduct& request);
 
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
 

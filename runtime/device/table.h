@@ -13,8 +13,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "kernels/loss/loss.h"
+#include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
 
 extern "C" {
@@ -81,6 +83,7 @@ struct tensorlint_device_table_v1 {
   int (*pointwise_loss)(tensorlint_device* device, const tensorlint::kernels::PointwiseLoss* request);
   int (*class_loss)(tensorlint_device* device, const tensorlint::kernels::ClassLoss* request);
   int (*softmax)(tensorlint_device* device, const tensorlint::kernels::Softmax* request);
+  int (*matrix_product)(tensorlint_device* device, const tensorlint::kernels::MatrixProduct* request);
 
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
@@ -106,8 +109,10 @@ using tensorlint_device_v1_function = const tensorlint_device_table_v1*();
 
 /// Differs where two builds do not have the same requests.
 constexpr std::uint32_t tensorlint_request_bytes() {
-  return static_cast<std::uint32_t>(
-      sizeof(tensorlint::kernels::Reduction) + 512 * sizeof(tensorlint::kernels::PointwiseLoss) +
-      512 * 512 * (sizeof(tensorlint::kernels::ClassLoss) + sizeof(tensorlint::kernels::Softmax)) +
-      7 * sizeof(tensorlint_device_table_v1));
+  std::uint32_t sum = 0;
+  for (const std::size_t bytes : {sizeof(tensorlint::kernels::Reduction), sizeof(tensorlint::kernels::PointwiseLoss),
+                                  sizeof(tensorlint::kernels::ClassLoss), sizeof(tensorlint::kernels::Softmax),
+                                  sizeof(tensorlint::kernels::MatrixProduct), sizeof(tensorlint_device_table_v1)})
+    sum = sum * 31 + static_cast<std::uint32_t>(bytes);
+  return sum;
 }

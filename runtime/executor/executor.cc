@@ -328,6 +328,13 @@ void Executor::launch(const PlanStep& step, const Command& command) {
     request.input = operands[0];
     request.output = result.data();
     device_.softmax(request);
+  } else if (const auto* product = std::get_if<kernels::MatrixProduct>(&call.request)) {
+    kernels::MatrixProduct request = *product;
+    request.a.data = operands[0];
+    request.b.data = operands[1];
+    request.addend.data = operands[2];
+    request.result = result.data();
+    device_.matrix_product(request);
   } else if (const auto* pointwise = std::get_if<kernels::PointwiseLoss>(&call.request)) {
     kernels::PointwiseLoss request = *pointwise;
     request.input = operands[0];

@@ -8,6 +8,7 @@
 #include "ir/types/dtype.h"
 #include "ir/types/ids.h"
 #include "kernels/loss/loss.h"
+#include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
 #include "runtime/values/host_tensor.h"
 
@@ -44,9 +45,10 @@ struct KernelCall {
   std::vector<NodeId> nodes;   ///< sorted; those it stands for, `node` too
   std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
-  /// labels or probabilities, weight.
+  /// labels or probabilities, weight. MatrixProduct: both factors, addend.
   std::vector<CallOperand> operands;
-  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax> request;
+  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct>
+      request;
 };
 
 /// The element type of kernels; false where they have none.

@@ -22,6 +22,7 @@ namespace tensorlint::runtime {
 /// are those of one run: a value whose extents they leave open is not for kernels.
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
+///   product_calls.cc      matrix products
 ///   domain_calls.cc       losses of our own domain
 ///   pointwise_calls.cc    losses of elements, by what they compute
 ///   class_calls.cc        losses over classes that exporters write out
@@ -75,6 +76,15 @@ class KernelMatcher {
   void add_reduction(NodeId node, kernels::ReductionKind kind);
   void add_softmax(NodeId node, bool logarithmic);
   void add_class_operator(NodeId node, bool from_scores);
+
+  // ---- product_calls.cc
+
+  /// False where it is none of these operators.
+  bool add_product(NodeId node, std::string_view name);
+  void add_matmul(NodeId node);
+  void add_gemm(NodeId node);
+  void add_matrix_product(NodeId node, std::string kernel, std::span<const ValueId> operands,
+                          kernels::MatrixProduct request);
 
   // ---- domain_calls.cc
 

@@ -53,6 +53,7 @@ void KernelMatcher::add_operator(NodeId node) {
   if (name == "Softmax" || name == "LogSoftmax") return add_softmax(node, name == "LogSoftmax");
   if (name == "SoftmaxCrossEntropyLoss") return add_class_operator(node, true);
   if (name == "NegativeLogLikelihoodLoss") return add_class_operator(node, false);
+  (void)add_product(node, name);
 }
 
 void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {

@@ -35,6 +35,37 @@ TEST(Emulator, ShuffleOrdersNoMemory) {
   EXPECT_GT(run(1, 32, body(false)).races, 0);
 }
 
+TEST(Emulator, SharedVectorsAreOneAccessOfAllTheirElements) {
+  // Who writes the elements one by one meets who reads them as a vector.
+  const auto body = [](bool barrier, unsigned from) {
+    return [barrier, from] {
+      TL_SHARED(float, tile, 8);
+      if (thread_in_block() < 8) tile[thread_in_block()] = static_cast<float>(thread_in_block());
+      if (barrier) block_barrier();
+      const auto four = load_shared_vector<Vector<float>>(tile, from);
+      if (four.element(3) != static_cast<float>(from + 3)) std::abort();
+      block_barrier();
+      if (thread_in_block() == 0) store_shared_vector(tile, from, four);
+    };
+  };
+  EXPECT_TRUE(run(1, 64, body(true, 4)).clean());
+  const auto unordered = [] {
+    TL_SHARED(float, tile, 4);
+    if (thread_in_block() == 3) tile[3] = 1.0F;
+    if (thread_in_block() == 63) (void)load_shared_vector<Vector<float>>(tile, 0);
+  };
+  EXPECT_GT(run(1, 64, unordered).races + emulator::report().uninitialized, 0);
+  const auto outside = [](unsigned from) {
+    return [from] {
+      TL_SHARED(float, tile, 6);
+      if (thread_in_block() == 0) store_shared_vector(tile, from, Vector<float>{});
+    };
+  };
+  EXPECT_EQ(run(1, 32, outside(0)).bounds, 0);
+  EXPECT_EQ(run(1, 32, outside(4)).bounds, 1);  // two elements too many
+  EXPECT_EQ(run(1, 32, outside(2)).bounds, 1);  // misaligned
+}
+
 TEST(Emulator, LimitsOfTheDevice) {
   static const int kernel = 0;  // any address is a name
   const auto body = [] {

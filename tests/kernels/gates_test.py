@@ -65,6 +65,18 @@ class Gates(unittest.TestCase):
         self.assertEqual(gates.main_passes(name, m), (9 / 32 + 13 / 32, 41 / 32 + 13 / 32))
         self.assertIsNone(gates.main_passes(name, {"loops": m["loops"][:2]}))  # nothing writes
 
+    def test_tiles_are_held_to_multiply_adds_and_wide_loads(self):
+        name = "multiply_matrices<float, 1>"
+        shared = ["LDS.128 R40, [R50]", "LDS.128 R44, [R51]"]
+        good = [*LOADS[:2], *shared, *["FFMA R60, R40, R44, R60"] * 10]
+        self.assertEqual(self.failures(name, good), [])
+        m = gates.measure(name, body(*good))
+        self.assertEqual(gates.main_passes(name, m), (1.5, 1.5))
+        self.assertIn("3.50 instructions per multiply-add, budget 2.5", self.failures(name, [*good, *["IADD3 R1, R1, R2"] * 20])[0])
+        self.assertIn("1 loads of less than 16 bytes from shared memory", self.failures(name, [*good, "LDS R40, [R50]"])[0])
+        self.assertIn("1 128-bit loads from global memory", self.failures(name, [LOADS[0], *good[2:]])[0])
+        self.assertIn("no loop with multiply-adds", self.failures(name, LOADS)[0])
+
     def test_a_loop_inside_a_loop_is_the_one_that_counts(self):
         text = [(".L_x_1", None), (None, "MOV R1, R2"), *body(*LOADS, *USES)[1:-1], (None, "@P1 BRA `(.L_x_1)"), (None, "EXIT")]
         self.assertEqual([len(loop) for loop in gates.loops_of(text)], [9])

@@ -80,6 +80,7 @@ class PluginTable {
     table.pointwise_loss = pointwise_loss;
     table.class_loss = class_loss;
     table.softmax = softmax;
+    table.matrix_product = matrix_product;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
@@ -217,6 +218,20 @@ class PluginTable {
         }};
     return launch(*self(handle), kernel,
                   {{request->input}, {request->upstream}, {request->output, true, kernels::size_of(request->dtype)}},
+                  *request);
+  }
+
+  static int matrix_product(tensorlint_device* handle, const kernels::MatrixProduct* request) {
+    const Kernel<kernels::MatrixProduct> kernel{
+        "matrix_product", nullptr,
+        [](const kernels::MatrixProduct& product, void*, std::size_t, kernels::Stream stream) {
+          return kernels::matrix_product(product, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->a.data},
+                   {request->b.data},
+                   {request->addend.data},
+                   {request->result, true, kernels::size_of(request->dtype)}},
                   *request);
   }
 };

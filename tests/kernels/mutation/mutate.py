@@ -40,6 +40,10 @@ KERNELS = {
     "kernels/loss/cosine_embedding.h": {"": ["cosine_embedding"]},
     "kernels/loss/pointwise_kernel.h": {"": ["pointwise_loss"]},
     "kernels/loss/negative_log_likelihood.h": {"": ["negative_log_likelihood"]},
+    "kernels/product/tile.h": {"": ["multiply_matrices"]},
+    "kernels/product/matrix_kernel.h": {"": ["multiply_matrices"]},
+    "kernels/product/product.cc": {"": ["multiply_matrices"]},
+    "kernels/product/plan.cc": {"": ["multiply_matrices"]},
 }
 
 # What to look for, and what to put there. A removed barrier removes the statement; a removed mask narrows a shuffle to half a warp; a
@@ -74,6 +78,27 @@ PATTERNS = [
     ("step", r"\bi \+= kThreads\b", "i += kThreads - 1"),
     ("alignment", r"% 16 == 0", "% 4 == 0"),
     ("label logit", r"\br\.label_logit, r\.label,", "widen(load_global(KERNEL_LOGIT)), r.label,"),
+    # Tiles of products: the edges of matrices, which half of shared memory, which matrix of a stack, what may be read as vectors.
+    ("guard", r"\broom >= kSize\b", "room >= kSize - 1"),
+    ("guard", r"\bmine\.k \+ kSize <= left\b", "mine.k + kSize <= left + 1"),
+    ("guard", r"\bmine\.k < left\b", "mine.k <= left"),
+    ("guard", r"\bi < room\b", "i <= room"),
+    ("guard", r"\bmine\.k \+ i \* step < left\b", "mine.k + i * step <= left"),
+    ("guard", r"\brow >= result\.m\b", "row > result.m"),
+    ("guard", r"\bcolumn \+ kQuad <= result\.n\b", "column + kQuad <= result.n + 1"),
+    ("guard", r"\bcolumn \+ j < result\.n\b", "column + j <= result.n"),
+    ("buffer", r"\bstep = Shape::kStep - step;", "step = 0;"),
+    ("matrix", r"\bplace\.matrix \* p\.result\.m\b", "0 * p.result.m"),
+    ("matrix", r"\boffsets\.[ab], place\b", "0, place"),
+    ("matrix", r"\+= offsets_in\(p\.stack, place\.matrix\)\.addend", "+= 0"),
+    ("vector", r"(?<=aligned = aligned && )operand\.batch\[axis\] % kSize == 0", "true"),
+    ("vector", r"(?<=aligned = aligned && )position % kSize == 0", "true"),
+    ("vector", r"\b(?:aligned && )?depth % kSize == 0\b", "true"),
+    ("vector", r"request\.n % kQuad == 0 && ", ""),
+    ("fold", r"\brequest->b\.batch\[last\] != 0 \|\| ", ""),
+    ("fold", r"request->a\.batch\[last\] != request->a\.row \* request->m", "false"),
+    ("fold", r"request->addend\.batch\[last\] != request->addend\.row \* request->m", "false"),
+    ("fold", r"operand\.batch\[kept - 1\] == operand\.batch\[axis\] \* extent", "operand.batch[axis] != 0"),
     ("shared memory", r"if \(geometry\.dynamic_shared_bytes > 0\) \{\n    if", "if (geometry.dynamic_shared_bytes > 48 * 1024) {\n    if"),
 ]
 # Loops over run-time counts: one round too many. Unrolled ones have constant counts.
@@ -81,6 +106,8 @@ LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index
 
 # Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {
+    ("guard", "kernels/product/tile.h", "column + kQuad <= result.n"):
+        ("4 divides the length of rows that are written by quads", None),
     ("clamp", "kernels/loss/class_rows.h", "part.begin + p.plan.part < units"):
         ("the end of the whole vectors is clamped too, and the incomplete one after them has no elements then", None),
     ("block barrier", "kernels/common/combine.h", "what any thread wrote"):
@@ -139,7 +166,7 @@ def build_and_run(mutant, emulator, folder):
     kernels = mutant["kernels"] if mutant is not None else sorted({k for by in KERNELS.values() for ks in by.values() for k in ks})
     binary = tree / "probe"
     defines = [f"-DPROBE_{kernel}" for kernel in kernels]
-    sources = ["tests/kernels/mutation/probe.cc", "kernels/reduction/plan.cc", "kernels/loss/plan.cc", "kernels/common/launch.cc"]
+    sources = ["tests/kernels/mutation/probe.cc", *(f"kernels/{part}.cc" for part in ("reduction/plan", "loss/plan", "product/plan", "common/launch"))]
     built = subprocess.run(["g++", "-std=c++20", "-O0", "-I.", *defines, *sources, str(emulator), "-o", str(binary)], cwd=tree, capture_output=True,
                            text=True)
     if built.returncode != 0:

@@ -6,12 +6,17 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/common/workspace.h"
 #include "kernels/loss/dispatch.h"
 #include "kernels/reduction/kernels.h"
+#if defined(PROBE_multiply_matrices)
+#define TL_PRODUCT_INSTANCES
+#include "kernels/product/product.cc"
+#endif
 
 namespace tensorlint::kernels {
 namespace {
@@ -471,6 +476,89 @@ void probe_cosine(const char* name, std::int64_t length) {
 }
 #endif
 
+#if defined(PROBE_multiply_matrices)
+/// Rows of `pitch` elements, of the operand or of what it is turned from.
+struct Operand {
+  std::int64_t pitch;
+  bool turned = false;
+  std::vector<std::int64_t> batch = {};  // strides
+  std::size_t shift = 0;
+};
+
+MatrixOperand strides_of(const Operand& operand) {
+  MatrixOperand strides;
+  strides.row = operand.turned ? 1 : operand.pitch;
+  strides.column = operand.turned ? operand.pitch : 1;
+  std::copy(operand.batch.begin(), operand.batch.end(), strides.batch);
+  return strides;
+}
+
+std::int64_t first_of(const MatrixProduct& request, const MatrixOperand& operand, std::int64_t matrix) {
+  std::int64_t first = 0;
+  for (int axis = request.batch_rank; axis-- > 0; matrix /= request.batch[axis])
+    first += matrix % request.batch[axis] * operand.batch[axis];
+  return first;
+}
+
+/// `a`, `b` and `addend` end with their last element. `blocks`: fewer than tiles, so that they are walked.
+void probe_product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, int tile, unsigned blocks,
+                   const Operand& a, const Operand& b, const Operand& addend = {0},
+                   const std::vector<std::int64_t>& batch = {}) {
+  MatrixProduct request;
+  request.m = m;
+  request.n = n;
+  request.k = k;
+  request.batch_rank = static_cast<int>(batch.size());
+  std::copy(batch.begin(), batch.end(), request.batch);
+  request.a = strides_of(a);
+  request.b = strides_of(b);
+  request.addend = strides_of(addend);
+  request.alpha = 0.5;
+  request.beta = -2;
+  const auto memory = [&](const MatrixOperand& operand, std::int64_t rows, std::int64_t columns, std::size_t shift) {
+    std::int64_t elements = 0;
+    reach_of(operand, rows, columns, request, &elements);
+    Memory<float>* const made =
+        new Memory<float>(static_cast<std::size_t>(elements), Access::kReadOnly, "operand", shift);
+    for (std::size_t i = 0; i < made->size; ++i) made->data[i] = static_cast<float>((i * 7 + 3) % 11) - 4.0F;
+    return std::unique_ptr<Memory<float>>(made);
+  };
+  const auto left = memory(request.a, m, k, a.shift), right = memory(request.b, k, n, b.shift),
+             added = memory(request.addend, m, n, addend.shift);
+  request.a.data = left->data;
+  request.b.data = right->data;
+  request.addend.data = added->data;
+  const MatrixProduct given = request;
+  fold_batch(&request);
+  ProductPlan plan;
+  plan_product(request.m, request.n, stack_of(request), Dtype::kFloat32, &plan);
+  plan.tile = tile;
+  plan.row_tiles = ceil_div(request.m, 64 * tile);
+  plan.column_tiles = ceil_div(request.n, 64 * tile);
+  plan.tiles = plan.row_tiles * plan.column_tiles * stack_of(request);
+  plan.blocks = std::min(blocks, static_cast<unsigned>(plan.tiles));
+  const auto results = static_cast<std::size_t>(stack_of(given) * m * n);
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> output(results, Access::kWriteFirst, "result");
+    request.result = output.data;
+    launch_product<float>(parameters_of<float>(request, plan), nullptr);
+    return std::vector<float>(output.data, output.data + output.size);
+  });
+  for (std::size_t i = 0; i < results; ++i) {
+    const auto at = static_cast<std::int64_t>(i), matrix = at / (m * n), row = at / n % m, column = at % n;
+    const float* const x = left->data + first_of(given, given.a, matrix) + row * given.a.row;
+    const float* const y = right->data + first_of(given, given.b, matrix) + column * given.b.column;
+    double want =
+        -2.0 *
+        static_cast<double>(
+            added->data[first_of(given, given.addend, matrix) + row * given.addend.row + column * given.addend.column]);
+    for (std::int64_t p = 0; p < k; ++p)
+      want += 0.5 * static_cast<double>(x[p * given.a.column]) * static_cast<double>(y[p * given.b.row]);
+    check(name, static_cast<double>(result[i]), want);
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace tensorlint::kernels
 
@@ -557,6 +645,28 @@ int main(int argc, char** argv) {
   if (wanted("negative_log_likelihood")) {
     probe_likelihood("likelihood", 1100, 7, 1, 0);
     probe_likelihood("misaligned likelihood of columns", 3, 7, 41, 1);
+  }
+#endif
+#if defined(PROBE_multiply_matrices)
+  if (wanted("multiply_matrices")) {
+    probe_product("product, vectors along k", 67, 5, 19, 1, 9, {20}, {20, true}, {8});
+    probe_product("product, vectors along positions", 67, 66, 19, 1, 2, {68, true}, {68}, {66});
+    probe_product("product of odd rows", 5, 67, 35, 1, 9, {35}, {67}, {67});
+    probe_product("product of odd rows, turned", 67, 7, 18, 1, 9, {67, true}, {18, true}, {7});
+    probe_product("product, misaligned", 5, 8, 16, 1, 9, {16, false, {}, 1}, {8, false, {}, 1}, {8});
+    probe_product("product in large tiles", 130, 5, 21, 2, 1, {24}, {8}, {5});
+    probe_product("stack", 3, 4, 8, 1, 2, {8, false, {24, 48}}, {4, false, {32, 0}}, {4, false, {12, 24}}, {2, 2});
+    probe_product("plain stack", 3, 4, 8, 1, 9, {8, false, {24}}, {4, false, {32}}, {4, false, {12}}, {2});
+    probe_product("stack of two axes that are not one", 3, 4, 8, 1, 9, {8, false, {24, 48}}, {4, false, {32, 64}},
+                  {4, false, {12, 24}}, {2, 2});
+    probe_product("stack with one b, folded", 40, 4, 8, 1, 9, {8, false, {320}}, {4, false, {0}}, {4, false, {160}},
+                  {3});
+    probe_product("stack with one b, turned a", 4, 4, 8, 1, 9, {4, true, {32}}, {4, false, {0}}, {4, false, {16}}, {3});
+    probe_product("stack with one b and one addend", 4, 4, 8, 1, 9, {8, false, {32}}, {4, false, {0}}, {4, false, {0}},
+                  {3});
+    probe_product("stack of odd strides", 4, 4, 8, 1, 9, {8, false, {33}}, {4, false, {33}}, {4, false, {16}}, {3});
+    probe_product("stack of odd strides, turned", 4, 4, 8, 1, 9, {4, true, {33}}, {8, true, {33}}, {4, false, {16}},
+                  {3});
   }
 #endif
   return 0;

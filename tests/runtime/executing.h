@@ -1,0 +1,76 @@
+#pragma once
+
+// A model on the emulated device, held against the interpreter. The emulator has no place under the sanitizers: there
+// this is skipped.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ir/text/reader.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/executor.h"
+#include "runtime/files/agreement.h"
+#include "runtime/files/drawn_inputs.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace tensorlint::runtime {
+
+inline constexpr std::uint64_t kMemory = std::uint64_t{64} << 20;
+inline constexpr std::string_view kHead = "<ir_version: 10, opset_import: [\"\": 21, \"tensorlint\": 1]>\n";
+
+class Executing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Device>> opened = Device::open("emulated:0", kMemory);
+#ifdef __SANITIZE_ADDRESS__
+    if (!opened) GTEST_SKIP() << opened.error().message;
+#endif
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    device_ = *std::move(opened);
+  }
+
+  /// Runs the model on drawn inputs on the device and in the interpreter; the results agree. Gives where its nodes ran:
+  /// by the name of the first result the kernel, "part of ..", "unused", or "host: " and the reason.
+  std::map<std::string, std::string> places(std::string_view graph, double tolerance = 2e-6) {
+    const Result<Model> model = read_onnx_text(fmt::format("{}{}", kHead, graph), "m.onnxtxt");
+    EXPECT_TRUE(model.ok()) << model.error().message;
+    if (!model) return {};
+    Memory memory(kMemory);
+    std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
+    EXPECT_FALSE(draw_inputs(*model, 3, memory, inputs));
+    const auto expected = Interpreter(*model, memory).run(inputs);
+    Executor executor(*model, memory, *device_);
+    const auto outputs = executor.run(inputs);
+    EXPECT_TRUE(expected.ok()) << expected.error().message;
+    EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+    if (!expected || !outputs) return {};
+    for (std::size_t i = 0; i < outputs->size(); ++i)
+      EXPECT_EQ(disagreement((*outputs)[i], (*expected)[i], {tolerance, tolerance}), "") << graph;
+    // As planned, and nothing is left.
+    EXPECT_EQ(executor.copies(), executor.plan().copies());
+    EXPECT_EQ(device_->counts().live_blocks, 0U);
+    copies_ = executor.copies();
+    peak_ = executor.plan().schedule.memory.bytes;
+    EXPECT_EQ(device_->counts().live_values, 0U);
+    std::map<std::string, std::string> places;
+    for (const NodePlace& place : executor.plan().places) {
+      const auto results = model->results(model->node(place.node));
+      const std::string name = results.empty() ? "" : std::string(model->name_of(results[0]));
+      places[name] = place.kind == NodePlace::Kind::kKernel        ? place.reason
+                     : place.kind == NodePlace::Kind::kInterpreter ? "host: " + place.reason
+                                                                   : "unused";
+    }
+    return places;
+  }
+
+  std::unique_ptr<Device> device_;
+  ExecutionPlan::Copies copies_;
+  std::uint64_t peak_ = 0;
+};
+
+}  // namespace tensorlint::runtime
