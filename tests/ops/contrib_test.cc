@@ -168,6 +168,25 @@ TEST(Contrib, Broken) {
                 .infer()
                 .failures,
             Labels{"contrib_packed_inner"});
+  const auto packed = [](std::string_view weights, std::string_view scales, std::string_view zero_points) {
+    return ms("MatMulNBits")
+        .in("float32[2, 32]")
+        .in(weights)
+        .in(scales)
+        .in(zero_points)
+        .with("K", 32)
+        .with("N", 8)
+        .with("block_size", 16)
+        .infer()
+        .failures;
+  };
+  EXPECT_EQ(packed("uint8[8, 2, 8]", "float32[8, 2]", "uint8[8, 1]"), Labels{});
+  EXPECT_EQ(packed("uint8[8, 2, 8]", "float32[16]", "uint8[8]"), Labels{});
+  EXPECT_EQ(packed("uint8[n, 2, 8]", "float32[16]", "float32[8, 2]"), Labels{});
+  EXPECT_EQ(packed("uint8[8, 1, 16]", "float32[16]", "uint8[8]"), Labels{"contrib_packed_weights"});
+  EXPECT_EQ(packed("uint8[128]", "float32[16]", "uint8[8]"), Labels{"contrib_packed_weights"});
+  EXPECT_EQ(packed("uint8[8, 2, 8]", "float32[8]", "uint8[8]"), Labels{"contrib_packed_weights"});
+  EXPECT_EQ(packed("uint8[8, 2, 8]", "float32[16]", "uint8[4]"), Labels{"contrib_packed_weights"});
   EXPECT_EQ(ms("Attention").in("float32[2, 3, 16]").in("float32[8, 48]").with("num_heads", 4).infer().failures,
             Labels{"contrib_attention_shapes"});
   EXPECT_EQ(ms("Attention").in("float32[2, 3, 16]").in("float32[16, 48]").with("num_heads", 0).infer().failures,

@@ -67,6 +67,35 @@ TEST(TraditionalMl, Shapes) {
             "float32[N, 2]");
 }
 
+/// A tree of a root and two leaves. The links of leaves mean nothing.
+Labels tree_failures(std::vector<std::int64_t> nodes, std::vector<std::int64_t> to_true,
+                     std::vector<std::int64_t> to_false, std::vector<std::int64_t> weighted, std::int64_t feature = 1) {
+  return ml("TreeEnsembleClassifier")
+      .in("float32[N, 2]")
+      .ints("nodes_treeids", {0, 0, 0})
+      .ints("nodes_nodeids", std::move(nodes))
+      .strings("nodes_modes", {"BRANCH_LEQ", "LEAF", "LEAF"})
+      .ints("nodes_featureids", {feature, 9, 9})
+      .ints("nodes_truenodeids", std::move(to_true))
+      .ints("nodes_falsenodeids", std::move(to_false))
+      .ints("class_treeids", {0, 0})
+      .ints("class_nodeids", std::move(weighted))
+      .strings("classlabels_strings", {"a", "b"})
+      .results(2)
+      .infer()
+      .failures;
+}
+
+TEST(TraditionalMl, Trees) {
+  EXPECT_EQ(tree_failures({0, 1, 2}, {1, 7, 7}, {2, 0, 0}, {1, 2}), Labels{});
+  EXPECT_EQ(tree_failures({0, 1, 1}, {1, 0, 0}, {1, 0, 0}, {1, 1}), Labels{"tree_links"});
+  EXPECT_EQ(tree_failures({0, 1, 2}, {3, 0, 0}, {2, 0, 0}, {1, 2}), Labels{"tree_links"});
+  EXPECT_EQ(tree_failures({0, 1, 2}, {1, 0, 0}, {0, 0, 0}, {1, 2}), Labels{"tree_links"});
+  EXPECT_EQ(tree_failures({0, 1, 2}, {1, 0, 0}, {2, 0, 0}, {1, 9}), Labels{"tree_links"});
+  EXPECT_EQ(tree_failures({0, 1, 2}, {1, 0, 0}, {2, 0, 0}, {1, 2}, 2), Labels{"tree_features"});
+  EXPECT_EQ(tree_failures({0, 1, 2}, {1, 0, 0}, {2, 0, 0}, {1, 2}, -1), Labels{"tree_features"});
+}
+
 TEST(TraditionalMl, Broken) {
   EXPECT_EQ(ml("ArrayFeatureExtractor").in("float32[N, 5]").constant({0, 5}).infer().failures,
             Labels{"feature_extractor_index"});

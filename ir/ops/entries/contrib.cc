@@ -1,6 +1,7 @@
 // Operators that onnxruntime's optimizers and quantizers write. Source: the operator schemas of onnxruntime 1.31,
 // domain com.microsoft, and its kernels' results.
 #include <algorithm>
+#include <initializer_list>
 
 #include "ir/ops/checks.h"
 #include "ir/ops/entries/contrib.h"
@@ -17,6 +18,9 @@ const Constraint kContribAxis{"contrib_axis", ConstraintKind::kAxisRange, "-rank
 const Constraint kContribAxisOnce{"contrib_axis_once", ConstraintKind::kDuplicateAxis, "no axis is given twice"};
 const Constraint kPackedInner{"contrib_packed_inner", ConstraintKind::kShapes,
                               "the last extent of the data is K of the packed weights"};
+const Constraint kPackedWeights{
+    "contrib_packed_weights", ConstraintKind::kShapes,
+    "weights are [N, blocks, bytes of a block], scales and zero points [N, blocks] of them"};
 const Constraint kContribConcat{"contrib_concat", ConstraintKind::kConcatShapes,
                                 "shapes are equal but for the concatenated axis"};
 const Constraint kContribElementwise{"contrib_broadcast", ConstraintKind::kShapes,
@@ -160,7 +164,36 @@ void packed_matmul(Inference& in, bool turned_weights) {
   in.set_shape(0, result);
 }
 
-void matmul_nbits(Inference& in) { packed_matmul(in, true); }
+/// Shapes as onnxruntime checks them when it packs initializers. Scales and zero points may be flat.
+void matmul_nbits(Inference& in) {
+  packed_matmul(in, true);
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const std::int64_t inner = in.int_attribute("K", 0), outer = in.int_attribute("N", 0),
+                     block = in.int_attribute("block_size", 0), bits = in.int_attribute("bits", 4);
+  if (inner < 1 || outer < 1 || block < 16 || bits < 1 || bits > 8 || inner > kMost || outer > kMost || block > kMost)
+    return;
+  DimPool& pool = in.dims();
+  const std::int64_t blocks = (inner + block - 1) / block;
+  const auto fits = [&](int operand, std::initializer_list<std::int64_t> extents) {
+    const auto shape = in.shape(operand);
+    if (!shape) return true;
+    return std::ranges::equal(*shape, extents,
+                              [&](Dim dim, std::int64_t extent) { return !pool.differ(dim, pool.constant(extent)); });
+  };
+  const auto check = [&](int operand, std::string_view what, std::initializer_list<std::int64_t> extents,
+                         bool may_be_flat) {
+    if (fits(operand, extents) || (may_be_flat && fits(operand, {*extents.begin() * *(extents.end() - 1)}))) return;
+    Dims expected;
+    for (const std::int64_t extent : extents) expected.push_back(pool.constant(extent));
+    in.fail(kPackedWeights, {operand},
+            {"{} of shape {}, where K, N, bits and block_size make the {} {}", OperandRef(operand), *in.shape(operand),
+             what, expected});
+  };
+  check(1, "weights", {outer, blocks, block * bits / 8}, false);
+  check(2, "scales", {outer, blocks}, true);
+  if (in.has(3) && in.operand(3).dtypes == DTypeSet(DType::kUint8))
+    check(3, "zero points", {outer, (blocks * bits + 7) / 8}, true);
+}
 void matmul_bnb4(Inference& in) { packed_matmul(in, in.int_attribute("transB", 1) != 0); }
 
 // Convolutions and pools.
@@ -336,7 +369,7 @@ const RegisterOps kProducts{
     product("MatMulInteger16", matmul),
     gemm("FusedGemm", fused_gemm),
     gemm("QGemm", qgemm),
-    contrib("MatMulNBits", matmul_nbits).constraint(kPackedInner),
+    contrib("MatMulNBits", matmul_nbits).constraint(kPackedInner).constraint(kPackedWeights),
     contrib("MatMulBnb4", matmul_bnb4).constraint(kPackedInner),
 };
 

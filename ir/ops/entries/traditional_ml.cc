@@ -32,6 +32,9 @@ const Constraint kCoefficients{"regressor_coefficients", ConstraintKind::kAttrib
 const Constraint kLabels{"classifier_labels", ConstraintKind::kAttribute, "class labels are given"};
 const Constraint kTreeData{"tree_data_rank", ConstraintKind::kRank, "the data have 2 axes"};
 const Constraint kTreeNodes{"tree_nodes", ConstraintKind::kAttribute, "every list has one entry a node"};
+const Constraint kTreeLinks{"tree_links", ConstraintKind::kAttribute,
+                            "nodes of a tree have numbers of their own, and what refers to a node is in its tree"};
+const Constraint kTreeFeatures{"tree_features", ConstraintKind::kIndexRange, "features are below the last extent"};
 const Constraint kOneHotCategories{"one_hot_encoder_categories", ConstraintKind::kAttribute,
                                    "exactly one of cats_int64s and cats_strings is given"};
 
@@ -287,8 +290,68 @@ void check_nodes(Inference& in, std::string_view reference) {
   }
 }
 
+/// Branches lead to other nodes of their tree, and leaves of it have weights. onnxruntime refuses other trees when it
+/// loads a model, and reads nothing of a leaf's links.
+void check_links(Inference& in, std::string_view tree_ids, std::string_view node_ids) {
+  const auto trees = in.ints_attribute("nodes_treeids"), nodes = in.ints_attribute("nodes_nodeids");
+  const Attribute* const modes = in.attribute("nodes_modes");
+  if (!trees || !nodes || trees->size() != nodes->size() || modes == nullptr ||
+      modes->strings.size() != nodes->size() || in.failed())
+    return;
+  std::vector<std::pair<std::int64_t, std::int64_t>> known;
+  known.reserve(nodes->size());
+  for (std::size_t i = 0; i < nodes->size(); ++i) known.emplace_back((*trees)[i], (*nodes)[i]);
+  std::ranges::sort(known);
+  if (const auto twice = std::ranges::adjacent_find(known); twice != known.end()) {
+    in.fail(kTreeLinks, {}, {"{} has two nodes {} in tree {}", in.call().name, twice->second, twice->first});
+    return;
+  }
+  const auto is_known = [&](std::int64_t tree, std::int64_t node) {
+    return std::ranges::binary_search(known, std::pair(tree, node));
+  };
+  for (const std::string_view name : {"nodes_truenodeids", "nodes_falsenodeids"}) {
+    const auto links = in.ints_attribute(name);
+    if (!links || links->size() != nodes->size()) continue;
+    for (std::size_t i = 0; i < links->size(); ++i) {
+      if (modes->strings[i] == "LEAF") continue;
+      const std::int64_t node = (*nodes)[i], tree = (*trees)[i], to = (*links)[i];
+      if (to != node && is_known(tree, to)) continue;
+      in.fail(kTreeLinks, {},
+              {"{} of {} is {} for node {} of tree {}, {}", AttributeName(name), in.call().name, to, node, tree,
+               to == node ? "which is this node" : "which has no such node"});
+      return;
+    }
+  }
+  const auto weighted_trees = in.ints_attribute(tree_ids), weighted = in.ints_attribute(node_ids);
+  if (!weighted_trees || !weighted || weighted_trees->size() != weighted->size()) return;
+  for (std::size_t i = 0; i < weighted->size(); ++i) {
+    if (is_known((*weighted_trees)[i], (*weighted)[i])) continue;
+    in.fail(kTreeLinks, {},
+            {"{} of {} has a weight for node {} of tree {}, which has no such node", AttributeName(node_ids),
+             in.call().name, (*weighted)[i], (*weighted_trees)[i]});
+    return;
+  }
+}
+
+/// Features that branches ask for.
+void check_features(Inference& in) {
+  const auto features = in.ints_attribute("nodes_featureids");
+  const auto count = feature_count(in);
+  const Attribute* const modes = in.attribute("nodes_modes");
+  if (!features || !count || modes == nullptr || modes->strings.size() != features->size()) return;
+  for (std::size_t i = 0; i < features->size(); ++i) {
+    if (modes->strings[i] == "LEAF" || ((*features)[i] >= 0 && (*features)[i] < *count)) continue;
+    in.fail(kTreeFeatures, {0},
+            {"{} of {} asks for feature {} of {} of shape {}", AttributeName("nodes_featureids"), in.call().name,
+             (*features)[i], OperandRef(0), *in.shape(0)});
+    return;
+  }
+}
+
 void tree_classifier(Inference& in) {
   check_nodes(in, "nodes_treeids");
+  check_links(in, "class_treeids", "class_nodeids");
+  check_features(in);
   const std::size_t labels = std::max(count_of(in, "classlabels_int64s"), count_of(in, "classlabels_strings"));
   classes(in, "classlabels_int64s", labels > 1 ? constant(in, labels) : Dim(Unknown::kNotTracked));
 }
@@ -320,6 +383,8 @@ void tree_ensemble(Inference& in) {
 
 void tree_regressor(Inference& in) {
   check_nodes(in, "nodes_treeids");
+  check_links(in, "target_treeids", "target_nodeids");
+  check_features(in);
   regressor(in, "n_targets", 0);
 }
 
@@ -376,8 +441,16 @@ const RegisterOps kTraditional{
     ml("SVMRegressor", svm_regressor).constraint(kDataRank),
     ml("Scaler", scaler).constraint(kScalerTable).constraint(kDataRank),
     ml("TreeEnsemble", tree_ensemble).constraint(kTreeNodes).constraint(kTreeData).constraint(kTargets),
-    ml("TreeEnsembleClassifier", tree_classifier).constraint(kTreeNodes).constraint(kLabels),
-    ml("TreeEnsembleRegressor", tree_regressor).constraint(kTreeNodes).constraint(kTargets),
+    ml("TreeEnsembleClassifier", tree_classifier)
+        .constraint(kTreeNodes)
+        .constraint(kTreeLinks)
+        .constraint(kTreeFeatures)
+        .constraint(kLabels),
+    ml("TreeEnsembleRegressor", tree_regressor)
+        .constraint(kTreeNodes)
+        .constraint(kTreeLinks)
+        .constraint(kTreeFeatures)
+        .constraint(kTargets),
     ml("ZipMap", zip_map),
 };
 
