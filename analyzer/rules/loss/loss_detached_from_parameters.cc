@@ -9,6 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "passes/dataflow/attributes.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
@@ -25,7 +26,7 @@ class LossDetachedFromParameters : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
-    if (view.liveness().has_broken_links) return;
+    if (view.liveness().has_broken_links || check_constant(view, out)) return;
     if (view.losses().empty() || view.gradient_reach().parameters.empty()) {
       if (check_named(view, out) || view.losses().empty()) return;
     }
@@ -72,6 +73,7 @@ class LossDetachedFromParameters : public Rule {
   /// Operands of one node that are looked at, and what a look costs of the meter.
   static constexpr std::size_t kMaxOperands = 4;
   static constexpr std::uint64_t kStepsOfValue = 16;
+  static constexpr int kConstantDepth = 12;
 
   /// Both are computed alike from the same values.
   static bool are_same(const losses::Expressions& expressions, ValueId a, ValueId b, int depth) {
@@ -81,12 +83,16 @@ class LossDetachedFromParameters : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     const Model& model = analysis.model();
     const Fact &x = analysis.fact(a), &y = analysis.fact(b);
-    if (x.content != ContentId::kNone && x.content == y.content) return x.dtypes == y.dtypes && x.shape == y.shape;
+    // Tables that hold the same may be the weights of a copied network, which training moves apart.
+    if (x.content != ContentId::kNone && x.content == y.content)
+      return x.dtypes == y.dtypes && x.shape == y.shape && expressions.number(a).has_value();
     const NodeId first = expressions.producer(a), second = expressions.producer(b);
     if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
-        expressions.op(first) == ops::Opcode::kOther || expressions.op(first) == ops::Opcode::kDropout ||
-        !model.attributes(model.node(first)).empty() || !model.attributes(model.node(second)).empty())
+        expressions.op(first) == ops::Opcode::kOther || expressions.op(first) == ops::Opcode::kDropout)
       return false;
+    const auto one = model.attributes(model.node(first)), other = model.attributes(model.node(second));
+    expressions.charge(dataflow::steps_of(one));
+    if (!dataflow::same_attributes(one, other)) return false;
     const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
     if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
         expressions.result(second) != b)
@@ -97,25 +103,28 @@ class LossDetachedFromParameters : public Rule {
   }
 
   /// The number that every element is, whatever the inputs are: of a difference of a value and itself, and what is
-  /// compared and computed with that.
-  static std::optional<double> constant_of(const losses::Expressions& expressions, ValueId value, int depth = 8) {
+  /// compared and computed with that. `difference`: the last of these.
+  static std::optional<double> constant_of(const losses::Expressions& expressions, ValueId value, int depth = 8,
+                                           NodeId* difference = nullptr) {
     if (value == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return std::nullopt;
     expressions.charge(kStepsOfValue);
     if (const auto number = expressions.number(value)) return number;
     const NodeId node = expressions.producer(value);
     const ops::Opcode opcode = expressions.op(node);
     if (opcode == ops::Opcode::kSub &&
-        are_same(expressions, expressions.operand(node, 0), expressions.operand(node, 1), 4))
+        are_same(expressions, expressions.operand(node, 0), expressions.operand(node, 1), 4)) {
+      if (difference != nullptr) *difference = node;
       return 0;
-    if (opcode == ops::Opcode::kCast || ops::moves_elements(opcode))
-      return constant_of(expressions, expressions.operand(node, 0), depth - 1);
+    }
+    if (opcode == ops::Opcode::kCast || opcode == ops::Opcode::kReduceMean || ops::moves_elements(opcode))
+      return constant_of(expressions, expressions.operand(node, 0), depth - 1, difference);
     if (node == NodeId::kNone) return std::nullopt;
     const Model& model = expressions.analysis().model();
     const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node);
     if (element == nullptr || model.node(node).operand_count > kMaxOperands) return std::nullopt;
     std::vector<double> operands;
     for (const ValueId operand : model.operands(model.node(node))) {
-      const auto number = constant_of(expressions, operand, depth - 1);
+      const auto number = constant_of(expressions, operand, depth - 1, difference);
       if (number == 0 && opcode == ops::Opcode::kMul) return 0;
       if (!number) return std::nullopt;
       operands.push_back(*number);
@@ -209,6 +218,24 @@ class LossDetachedFromParameters : public Rule {
     std::string lower(name);
     std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
     return lower.find("loss") != std::string::npos;
+  }
+
+  /// What is compared has been computed from the same values twice, and nothing of it is left.
+  static bool check_constant(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    for (const ValueId output : one_float_outputs(analysis)) {
+      const losses::Expressions& expressions = out.shared<losses::GradientWays>().expressions();
+      NodeId difference = NodeId::kNone;
+      const auto number = constant_of(expressions, output, kConstantDepth, &difference);
+      if (!number || difference == NodeId::kNone) continue;
+      out.report(difference, fmt::format("{} is always {:.4g}: {} and {} are computed alike from the same values",
+                                         Operand(analysis, output).name(), *number,
+                                         Operand(analysis, expressions.operand(difference, 0)).name(),
+                                         Operand(analysis, expressions.operand(difference, 1)).name()))
+          .fix("compute one of the two from the other sample");
+      return true;
+    }
+    return false;
   }
 
   /// No known loss, but an output that is called one: an accuracy, a count of errors.

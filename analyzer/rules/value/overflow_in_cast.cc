@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/formula.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -17,6 +19,13 @@ class OverflowInCast : public Rule {
 
   bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
     return opcode_of(entry) == ops::Opcode::kCast || opcode_of(entry) == ops::Opcode::kMul;
+  }
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {ops::Opcode::kReduceSum, ops::Opcode::kReduceSumSquare},
+              [&](const losses::Expressions& expressions, const NodeCall& call) {
+                check_sum_of_bytes(expressions, call, out);
+              });
   }
 
   /// Only where every element is outside. From floats the result is undefined; from wider integers the upper bits are
@@ -33,7 +42,8 @@ class OverflowInCast : public Rule {
     const Fact& fact = operand.fact();
     const DTypeSet target = call.analysis().fact(call.result()).dtypes;
     const auto dtype = target.single();
-    if (dtype == DType::kFloat16 && fact.dtypes.proves(DTypeSet::floats())) check_mask(call, out);
+    if (dtype == DType::kFloat16 && fact.dtypes.proves(DTypeSet::floats()) && !check_guard(call, out))
+      check_mask(call, out);
     if (fact.kind != ValueKind::kTensor || !dtype || !target.proves(DTypeSet::integers())) return;
     if (check_classes(call, *dtype, out)) return;
     const Range& range = fact.range;
@@ -69,6 +79,63 @@ class OverflowInCast : public Rule {
           .fix("use a number that float16 has: at most 65504");
       return;
     }
+  }
+
+  /// What is added to a divisor or an operand of a root, or bounds it from below, and is 0 in float16.
+  bool check_guard(const NodeCall& call, Reporter& out) const {
+    // Half of the smallest number above 0; what is not larger rounds to 0.
+    constexpr double kRoundsToZero = 2.98e-8;
+    const Range& range = call.operand(0).fact().range;
+    if (range.lo != range.hi || range.nan || range.lo <= 0 || range.lo > kRoundsToZero) return false;
+    for (const NodeId user : call.analysis().users(call.result())) {
+      const NodeCall use(call.analysis(), user);
+      if (!use.is(ops::Opcode::kAdd) && !use.is(ops::Opcode::kMax) && !use.is(ops::Opcode::kClip)) continue;
+      out.report(call.id(), fmt::format("{} is {:.3g}, which is 0 in float16", call.operand(0).name(), range.lo))
+          .note_at(user, "it is to keep this above 0")
+          .fix("use 1e-5 or more, or compute this part in float32: float16 has no number between 0 and 6e-8");
+      return true;
+    }
+    return false;
+  }
+
+  /// Bytes, or powers and products of them, that float16 cannot add up: the largest number it has is 65504.
+  static void check_sum_of_bytes(const losses::Expressions& expressions, const NodeCall& call, Reporter& out) {
+    constexpr double kLargest = 65504;
+    const Operand data = call.operand(0);
+    if (!data.present() || data.taint().has(Aspect::kValue) || data.taint().has(Aspect::kShape) ||
+        data.fact().dtypes != DTypeSet(DType::kFloat16))
+      return;
+    const auto axes = expressions.axes_of(call.id());
+    if (!axes) return;
+    const auto dims = expressions.dims(data.value());
+    double count = 1;
+    for (const std::size_t axis : *axes) {
+      const auto extent = axis < dims.size() ? call.facts().dims().as_constant(dims[axis]) : std::nullopt;
+      if (!extent) return;
+      count *= static_cast<double>(*extent);
+    }
+    // What half of the largest byte comes to: pictures are not white everywhere.
+    constexpr double kByte = 128;
+    const losses::Formula formula(expressions, data.value());
+    std::optional<std::size_t> bytes;
+    for (std::size_t at = 0; at < formula.parts().size(); ++at) {
+      const losses::Formula::Part& part = formula.parts()[at];
+      if (part.kind != losses::Formula::PartKind::kLeaf) continue;
+      if (bytes || part.value == ValueId::kAbsent || call.analysis().fact(part.value).dtypes != DTypeSet(DType::kUint8))
+        return;
+      bytes = at;
+    }
+    if (!bytes) return;
+    const losses::Formula::Assignment assigned[] = {{*bytes, kByte}};
+    const double made = formula.evaluate(assigned, 0);
+    const double element = call.is(ops::Opcode::kReduceSumSquare) ? made * made : made;
+    if (!(count * element > kLargest)) return;
+    const ValueId source = formula.parts()[*bytes].value;
+    out.report(call.id(), fmt::format("{} adds up {:.0f} elements of {} in float16, whose largest number is {}",
+                                      call.op_name(), count, data.name(), kLargest))
+        .certainty(ops::Certainty::kMay, fmt::format("the elements of {} are {} on the average",
+                                                     Operand(call.analysis(), source).name(), kByte))
+        .fix("scale the bytes first, such as by 1 / 255, or add up in float32");
   }
 
   /// Labels in a byte where there are more classes than the byte has numbers for: those classes never come up.

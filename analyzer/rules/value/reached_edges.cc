@@ -23,11 +23,6 @@ constexpr int kMaxSteps = 12;
 constexpr double kLostBesideOne = 3.0e-8;
 constexpr double kRounding = 1e-4;
 
-/// What becomes of a result is chosen or bounded: the edge was thought of.
-bool is_kept_finite(const Expressions& expressions, ValueId result) {
-  return is_clamped(expressions.analysis(), result) || is_chosen_from(expressions, result);
-}
-
 /// p for the logarithm of 1 - p without anything that keeps it off 0.
 ValueId logarithm_of_rest(const Expressions& expressions, NodeId logarithm) {
   const ValueId operand = expressions.operand(logarithm, 0);

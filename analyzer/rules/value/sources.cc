@@ -134,15 +134,19 @@ std::optional<WithNumber> with_number(const Expressions& expressions, NodeId nod
   return std::nullopt;
 }
 
+ValueId square_base(const Expressions& expressions, ValueId value) {
+  const NodeId square = expressions.producer(value);
+  const ValueId base = expressions.operand(square, 0), other = expressions.operand(square, 1);
+  if (expressions.op(square) == Opcode::kMul && base == other) return base;
+  return expressions.op(square) == Opcode::kPow && expressions.is_number(other, 2) ? base : ValueId::kAbsent;
+}
+
 ValueId summed_squares(const Expressions& expressions, ValueId value) {
   const NodeId sum = expressions.producer(before_stretch(expressions, value));
   const Opcode opcode = expressions.op(sum);
   if (opcode == Opcode::kReduceSumSquare) return expressions.operand(sum, 0);
   if (opcode != Opcode::kReduceSum) return ValueId::kAbsent;
-  const NodeId square = expressions.producer(expressions.source(expressions.operand(sum, 0)));
-  const ValueId base = expressions.operand(square, 0), other = expressions.operand(square, 1);
-  if (expressions.op(square) == Opcode::kMul && base == other) return base;
-  return expressions.op(square) == Opcode::kPow && expressions.is_number(other, 2) ? base : ValueId::kAbsent;
+  return square_base(expressions, expressions.source(expressions.operand(sum, 0)));
 }
 
 bool is_of_unit_length(const Expressions& expressions, ValueId value) {
@@ -223,6 +227,10 @@ bool is_product(const Expressions& expressions, NodeId node) {
 bool is_chosen_from(const Expressions& expressions, ValueId value) {
   return std::ranges::any_of(expressions.users(value),
                              [&](NodeId user) { return expressions.op(user) == Opcode::kWhere; });
+}
+
+bool is_kept_finite(const Expressions& expressions, ValueId result) {
+  return is_clamped(expressions.analysis(), result) || is_chosen_from(expressions, result);
 }
 
 bool has_minus_infinity(const Expressions& expressions, ValueId scores) {

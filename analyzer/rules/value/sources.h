@@ -33,6 +33,8 @@ struct WithNumber {
 };
 std::optional<WithNumber> with_number(const losses::Expressions& expressions, NodeId node);
 
+/// d for d * d or d ** 2; kAbsent for anything else.
+ValueId square_base(const losses::Expressions& expressions, ValueId value);
 /// d for the sum of d * d along axes; kAbsent for anything else.
 ValueId summed_squares(const losses::Expressions& expressions, ValueId value);
 
@@ -59,6 +61,9 @@ bool is_product(const losses::Expressions& expressions, NodeId node);
 
 /// The Where that uses a value, if any: what it has of the value may not count.
 bool is_chosen_from(const losses::Expressions& expressions, ValueId value);
+
+/// What becomes of a result is chosen or bounded: the edge of a domain was thought of.
+bool is_kept_finite(const losses::Expressions& expressions, ValueId result);
 
 /// A Where puts -infinity into scores, or a summand has it.
 bool has_minus_infinity(const losses::Expressions& expressions, ValueId scores);
