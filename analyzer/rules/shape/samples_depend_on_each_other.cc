@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+/// Of training steps softmax-over-batch-axis and reduction-over-batch-axis tell more.
+class SamplesDependOnEachOther : public Rule {
+ public:
+  SamplesDependOnEachOther()
+      : Rule({"TL-S214", "samples-depend-on-each-other", "shape", findings::Severity::kWarning,
+              "a model without a loss that normalises or selects along the batch"}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    if (view.model().graphs.empty() || !one_float_outputs(analysis).empty()) return;
+    const std::set<ValueId> batches = batched_inputs(analysis);
+    if (batches.empty()) return;
+    losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
+    if (!has_result_for_each(view.model(), batches, origins)) return;
+    static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kArgExtreme,
+                                                           Opcode::kDiv, Opcode::kSub};
+    each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
+      if (call.node().graph != GraphId::kMain || call.operand(0).taint().has(Aspect::kShape)) return;
+      if (call.is(Opcode::kSub) || call.is(Opcode::kDiv)) {
+        check_statistic(expressions, origins, batches, call, out);
+      } else if (const auto axes = expressions.axes_of(call.id())) {
+        check_axis(origins, batches, call, *axes, out);
+      }
+    });
+  }
+
+ private:
+  /// An axis is the batch if it is called so, and is not if it is called otherwise: `tokens`, `nodes`, `frames`.
+  static bool is_batch_name(std::string name) {
+    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    static constexpr std::array<std::string_view, 4> kNames{"n", "b", "bs", "samples"};
+    return std::ranges::find(kNames, name) != kNames.end() || name.find("batch") != std::string::npos;
+  }
+
+  static std::set<ValueId> batched_inputs(const dataflow::Analysis& analysis) {
+    const Model& model = analysis.model();
+    const DimPool& pool = analysis.facts().dims();
+    std::set<ValueId> found;
+    for (const ValueId input : model.graph(GraphId::kMain).inputs) {
+      const Fact& fact = analysis.fact(input);
+      if (fact.kind != ValueKind::kTensor || !analysis.facts().is_ranked(fact.shape)) continue;
+      const auto dims = analysis.facts().dims_of(fact.shape);
+      if (!dims.empty() && pool.is_symbol(dims.front()) && is_batch_name(pool.to_text(dims.front())))
+        found.insert(input);
+    }
+    return found;
+  }
+
+  static bool is_batch(losses::AxisOrigins& origins, const std::set<ValueId>& batches, ValueId value,
+                       std::size_t axis) {
+    const auto axes = origins.of(value);
+    return axis < axes.size() &&
+           std::ranges::any_of(
+               axes[axis],
+               [&](const losses::AxisSource& source) { return source.axis == 0 && batches.contains(source.value); });
+  }
+
+  static bool has_result_for_each(const Model& model, const std::set<ValueId>& batches, losses::AxisOrigins& origins) {
+    return std::ranges::any_of(model.graph(GraphId::kMain).outputs, [&](ValueId output) {
+      return output != ValueId::kAbsent && is_batch(origins, batches, output, 0);
+    });
+  }
+
+  /// The batch is the only axis of the node, and no other axis of its operand counts samples: pairs of samples are
+  /// compared on purpose.
+  static bool is_along_batch(losses::AxisOrigins& origins, const std::set<ValueId>& batches, ValueId value,
+                             std::span<const std::size_t> axes) {
+    if (axes.size() != 1 || !is_batch(origins, batches, value, axes.front())) return false;
+    const std::size_t rank = origins.of(value).size();
+    for (std::size_t axis = 0; axis < rank; ++axis)
+      if (axis != axes.front() && is_batch(origins, batches, value, axis)) return false;
+    return rank > 1;
+  }
+
+  static void check_axis(losses::AxisOrigins& origins, const std::set<ValueId>& batches, const NodeCall& call,
+                         std::span<const std::size_t> axes, Reporter& out) {
+    const ValueId data = call.operand(0).value();
+    if (!is_along_batch(origins, batches, data, axes)) return;
+    out.report(call.id(),
+               fmt::format("{} {} {} along axis {}, the batch: the result for a sample depends on the others",
+                           call.op_name(), call.is(Opcode::kArgExtreme) ? "selects from" : "normalises",
+                           described(call.analysis(), data), axes.front()))
+        .fix("give the axis of the classes or features, such as axis = -1");
+  }
+
+  /// x - mean(x) and x / norm(x), with a guard or without.
+  static void check_statistic(const Expressions& expressions, losses::AxisOrigins& origins,
+                              const std::set<ValueId>& batches, const NodeCall& call, Reporter& out) {
+    const Operand data = call.operand(0), statistic = call.operand(1);
+    if (!data.present() || !statistic.present() || !data.fact().dtypes.proves(DTypeSet::floats())) return;
+    const NodeId reduction = reduction_of(expressions, statistic.value(), data.value());
+    if (reduction == NodeId::kNone) return;
+    const auto axes = expressions.axes_of(reduction);
+    const ValueId reduced = expressions.operand(reduction, 0);
+    if (!axes || !is_along_batch(origins, batches, reduced, *axes)) return;
+    out.report(reduction,
+               fmt::format("{} of {} along axis {}, the batch: what it is {} depends on the other samples",
+                           NodeCall(call.analysis(), reduction).op_name(), described(call.analysis(), reduced),
+                           axes->front(), call.is(Opcode::kSub) ? "subtracted from" : "divided into"))
+        .note_at(call.id(), "used for each sample here")
+        .fix("reduce the axis of the features, such as axis -1");
+  }
+
+  /// What sums the same data up, before roots, guards and views.
+  static NodeId reduction_of(const Expressions& expressions, ValueId statistic, ValueId data) {
+    constexpr int kMaxSteps = 6;
+    const ValueId same = before_stretch(expressions, data);
+    for (int step = 0; step < kMaxSteps; ++step) {
+      statistic = before_stretch(expressions, statistic);
+      const NodeId node = expressions.producer(statistic);
+      const Opcode opcode = expressions.op(node);
+      if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean || opcode == Opcode::kReduceL2 ||
+          opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceSumSquare) {
+        const ValueId reduced = before_stretch(expressions, expressions.operand(node, 0));
+        const ValueId base = square_base(expressions, reduced);
+        return reduced == same || (base != ValueId::kAbsent && before_stretch(expressions, base) == same)
+                   ? node
+                   : NodeId::kNone;
+      }
+      const auto guarded = with_number(expressions, node);
+      const bool is_guard = guarded && (opcode == Opcode::kMax || opcode == Opcode::kAdd);
+      if (!is_guard && opcode != Opcode::kSqrt && opcode != Opcode::kClip) return NodeId::kNone;
+      statistic = is_guard ? guarded->value : expressions.operand(node, 0);
+      if (statistic == ValueId::kAbsent) return NodeId::kNone;
+    }
+    return NodeId::kNone;
+  }
+};
+
+const RegisterRule<SamplesDependOnEachOther> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
