@@ -6,8 +6,8 @@ MODEL is an ONNX file, or a folder with model.onnx. Its inputs are those of test
 else drawn from the seed: dims that are not known are 2 or as --extents says, floats are normal, integers 0 and 1. In each pair tensorlint-run
 and the peers run one after the other; ratios are taken pair by pair, and the median of each model is printed. "cpu" is
 processor time with one thread each, "wall" elapsed time with --threads (2). What is timed is one run of a loaded model
-after two that warm up: `--repeat=3 --timings=` of tensorlint-run, a session's or evaluator's later runs of the peers.
-Short runs are repeated for a hundredth of a second on all sides. "cold" is the processor time of tensorlint-run's first
+after two that warm up: the mean of `--repeat=N --timings=total` of tensorlint-run, a session's or evaluator's later runs of
+the peers. Short runs are repeated for a hundredth of a second on all sides. "cold" is the processor time of tensorlint-run's first
 run to that of onnxruntime's later ones.
 """
 import argparse
@@ -54,8 +54,8 @@ def inputs_of(model, folder, extents, random):
 
 
 def run_tool(tool, path, folder, threads, repeat):
-    """Wall and processor seconds of the last run."""
-    command = [tool, f"--model={path}", f"--inputs={folder}", f"--outputs={folder}/out", "--timings=", f"--repeat={repeat}"]
+    """Wall and processor seconds of a run, the mean of those after the second."""
+    command = [tool, f"--model={path}", f"--inputs={folder}", f"--outputs={folder}/out", "--timings=total", f"--repeat={repeat}"]
     if threads:
         command.append(f"--threads={threads}")
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -66,9 +66,9 @@ def run_tool(tool, path, folder, threads, repeat):
 
 
 def run_warm(tool, path, folder, threads, least=0.01):
-    """The same of a run for which short runs before it took `least` seconds."""
+    """The same, of as many short runs as take `least` seconds."""
     wall, processor = run_tool(tool, path, folder, threads, 3)
-    return (wall, processor) if wall >= least / 3 else run_tool(tool, path, folder, threads, int(least / wall) + 1)
+    return (wall, processor) if wall >= least / 3 else run_tool(tool, path, folder, threads, int(least / wall) + 3)
 
 
 def session_of(path, threads):

@@ -12,6 +12,27 @@ constexpr std::uint64_t kBesideElements = 1024;  // of a tensor, at most
 
 }  // namespace
 
+const ResultType& InferredCall::type(const FactStore& facts, std::size_t index) {
+  if (types_.empty()) types_.resize(result.results.size());
+  std::optional<ResultType>& type = types_[index];
+  if (type) return *type;
+  const Fact& fact = facts.fact(result.results[index]);
+  auto extents =
+      facts.is_ranked(fact.shape) ? ops::constant_extents(facts.dims(), facts.dims_of(fact.shape)) : std::nullopt;
+  const bool is_known = extents.has_value();
+  Shape shape = is_known ? Shape(*std::move(extents)) : Shape();
+  type.emplace();
+  type->is_tensor = fact.kind == ValueKind::kTensor;
+  if (is_known) type->shape.emplace(std::move(shape));
+  type->dtype = fact.dtypes.single();
+  return *type;
+}
+
+void InferredCall::clear() {
+  result.clear();
+  types_.clear();
+}
+
 const HostTensor& Evaluation::operand(int index) const {
   if (!has(index)) fail("operand {} is missing", index);
   const HostValue& value = operands_[static_cast<std::size_t>(index)];
@@ -66,38 +87,26 @@ double Evaluation::number(int index) const {
 
 bool Evaluation::wants(int index) const { return index >= 0 && static_cast<std::size_t>(index) < results_.size(); }
 
-std::optional<Extents> Evaluation::extents_of_result(int index) const {
-  const Fact& fact = call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]);
-  if (!call().facts->is_ranked(fact.shape)) return std::nullopt;
-  return ops::constant_extents(call().facts->dims(), call().facts->dims_of(fact.shape));
-}
-
-std::optional<DType> Evaluation::dtype_of_result(int index) const {
-  return call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]).dtypes.single();
-}
-
 HostTensor& Evaluation::result(int index) {
   HostValue& slot = results_[static_cast<std::size_t>(index)];
   if (!slot.is_absent()) return slot.tensor();
-  auto extents = extents_of_result(index);
-  const auto dtype = dtype_of_result(index);
-  if (!extents) fail("the extents of result {} do not follow from the operands", index);
-  if (!dtype) fail("the dtype of result {} does not follow from the operands", index);
-  slot = HostTensor(*dtype, std::move(*extents), memory_);
+  const ResultType& type = type_of_result(index);
+  if (!type.shape) fail("the extents of result {} do not follow from the operands", index);
+  if (!type.dtype) fail("the dtype of result {} does not follow from the operands", index);
+  slot = HostTensor(*type.shape, *type.dtype, memory_);
   return slot.tensor();
 }
 
 HostTensor& Evaluation::result_over(std::initializer_list<int> operands, int index) {
   HostValue& slot = results_[static_cast<std::size_t>(index)];
   if (!slot.is_absent()) return slot.tensor();
-  const auto extents = extents_of_result(index);
-  const auto dtype = dtype_of_result(index);
-  if (!extents || !dtype) return result(index);
+  const ResultType& type = type_of_result(index);
+  if (!type.shape || !type.dtype) return result(index);
   const auto takes_over = [&] {
     for (const int operand : operands) {
       if (!has(operand) || !value(operand).is_tensor()) continue;
       const HostTensor& tensor = value(operand).tensor();
-      if (!tensor.is_sole_owner() || tensor.dtype() != *dtype || tensor.extents() != *extents) continue;
+      if (!tensor.is_sole_owner() || tensor.dtype() != *type.dtype || tensor.shape() != *type.shape) continue;
       slot = tensor;
       return true;
     }
@@ -105,7 +114,7 @@ HostTensor& Evaluation::result_over(std::initializer_list<int> operands, int ind
   };
   if (takes_over()) return slot.tensor();
   // An operand that is only kept for later runs goes where there is no memory for another tensor.
-  if (!memory_.has_room(element_count(*extents) * element_bytes(*dtype) + kBesideElements)) {
+  if (!memory_.has_room(type.shape->size() * element_bytes(*type.dtype) + kBesideElements)) {
     memory_.release_reserve();
     if (takes_over()) return slot.tensor();
   }
@@ -113,7 +122,7 @@ HostTensor& Evaluation::result_over(std::initializer_list<int> operands, int ind
 }
 
 HostTensor& Evaluation::allocate(int index, DType dtype, Extents extents) {
-  const Fact& fact = call().facts->fact(inferred_.results[static_cast<std::size_t>(index)]);
+  const Fact& fact = call().facts->fact(inferred_.result.results[static_cast<std::size_t>(index)]);
   const FactStore& facts = *call().facts;
   bool fits = fact.dtypes.contains(dtype);
   if (facts.is_ranked(fact.shape)) {
@@ -124,7 +133,7 @@ HostTensor& Evaluation::allocate(int index, DType dtype, Extents extents) {
   }
   if (!fits)
     fail("result {} is {}[{}], which its fact {} excludes: a bug of tensorlint", index, to_text(dtype),
-         fmt::join(extents, ", "), facts.to_text(inferred_.results[static_cast<std::size_t>(index)]));
+         fmt::join(extents, ", "), facts.to_text(inferred_.result.results[static_cast<std::size_t>(index)]));
   HostValue& slot = results_[static_cast<std::size_t>(index)];
   slot = HostTensor(dtype, std::move(extents), memory_);
   return slot.tensor();
@@ -135,11 +144,11 @@ void Evaluation::set(int index, HostValue value) {
 }
 
 void Evaluation::set_reshaped(int index, const HostTensor& tensor) {
-  auto extents = extents_of_result(index);
-  if (!extents) fail("the extents of result {} do not follow from the operands", index);
-  if (element_count(*extents) != tensor.size())
-    fail("{} elements do not fit [{}]", tensor.size(), fmt::join(*extents, ", "));
-  set(index, tensor.reshaped(std::move(*extents)));
+  const std::optional<Shape>& shape = type_of_result(index).shape;
+  if (!shape) fail("the extents of result {} do not follow from the operands", index);
+  if (shape->size() != tensor.size())
+    fail("{} elements do not fit [{}]", tensor.size(), fmt::join(shape->extents(), ", "));
+  set(index, tensor.reshaped_to(*shape));
 }
 
 }  // namespace tensorlint::runtime

@@ -18,6 +18,25 @@
 
 namespace tensorlint::runtime {
 
+/// What the facts of a call say of a result.
+struct ResultType {
+  bool is_tensor = false;
+  std::optional<Shape> shape{};  ///< nullopt: an extent is open
+  std::optional<DType> dtype{};
+};
+
+/// Inference of a call over concrete operands.
+struct InferredCall {
+  ops::InferenceResult result;
+  /// The result's type, read from its fact when it is asked for first.
+  const ResultType& type(const FactStore& facts, std::size_t index);
+  /// Before it is inferred again.
+  void clear();
+
+ private:
+  std::vector<std::optional<ResultType>> types_;
+};
+
 /// What an evaluator sees: one call whose facts `infer` has worked out from the concrete operands. Evaluators compute
 /// no shapes: results have the extents and the dtype that inference gave them, and attributes, defaults and opset
 /// differences are read by the functions that inference itself uses (`in()`).
@@ -26,9 +45,9 @@ class Evaluation {
   /// A graph's outputs for its inputs.
   using RunGraph = std::function<std::vector<HostValue>(GraphId, std::span<const HostValue>)>;
 
-  Evaluation(const Application& call, ops::InferenceResult& inferred, std::span<const HostValue> operands,
+  Evaluation(const Application& call, InferredCall& inferred, std::span<const HostValue> operands,
              std::span<HostValue> results, Memory& memory, std::uint64_t seed)
-      : in_(call, inferred),
+      : in_(call, inferred.result),
         inferred_(inferred),
         operands_(operands),
         results_(results),
@@ -98,9 +117,10 @@ class Evaluation {
   /// result, where there is one. For evaluators that read each element of these operands before they write the element
   /// of the result at the same index, and no other one afterwards.
   HostTensor& result_over(std::initializer_list<int> operands, int index = 0);
-  /// Extents and dtype of the fact; nullopt where it leaves one open.
-  std::optional<Extents> extents_of_result(int index = 0) const;
-  std::optional<DType> dtype_of_result(int index = 0) const;
+  /// What its fact says.
+  const ResultType& type_of_result(int index = 0) const {
+    return inferred_.type(*call().facts, static_cast<std::size_t>(index));
+  }
   /// For the few operators whose extents depend on elements: held against what the fact says.
   HostTensor& allocate(int index, DType dtype, Extents extents);
   /// Shares elements instead of copying: of an operand, mostly.
@@ -117,7 +137,7 @@ class Evaluation {
   void take_numbers(std::size_t count) const;
 
   ops::Inference in_;
-  ops::InferenceResult& inferred_;
+  InferredCall& inferred_;
   std::span<const HostValue> operands_;
   std::span<HostValue> results_;
   Memory& memory_;

@@ -8,6 +8,7 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+constexpr std::size_t kMaskBits = 64;
 
 bool says_what_it_does(const Model& model, const Node& node) {
   return model.op(node).function == GraphId::kNone &&
@@ -19,7 +20,11 @@ bool says_what_it_does(const Model& model, const Node& node) {
 }  // namespace
 
 GraphPlan::GraphPlan(const Model& model)
-    : graphs_(model.graphs.size()), fixed_nodes_(model.nodes.size()), fixed_values_(model.values.size()) {
+    : graphs_(model.graphs.size()),
+      has_graphs_(model.nodes.size()),
+      fixed_nodes_(model.nodes.size()),
+      fixed_operands_(model.nodes.size()),
+      fixed_values_(model.values.size()) {
   const auto bodies = dataflow::bodies_by_graph(model);
   IdVector<NodeId, std::size_t> position(model.nodes.size(), kNever);
   IdVector<ValueId, std::size_t> last_use(model.values.size(), kNever);
@@ -51,7 +56,28 @@ GraphPlan::GraphPlan(const Model& model)
       if (&model.graph(model.value(output).graph) == &graph) last_use[output] = kNever;
   for (const ValueId value : ids_below(model.values.size(), static_cast<ValueId>(1)))
     if (last_use[value] != kNever) graphs_[model.value(value).graph].drops[last_use[value]].push_back(value);
+  find_leaves(model);
   find_fixed(model);
+}
+
+void GraphPlan::find_leaves(const Model& model) {
+  for (const NodeId node : ids_below<NodeId>(model.nodes.size()))
+    has_graphs_[node] = std::ranges::any_of(model.attributes(model.node(node)), [](const Attribute& attribute) {
+      return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
+    });
+  for (Steps& steps : graphs_) {
+    steps.leaves.resize(steps.nodes.size());
+    for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
+      if (has_graphs_[steps.nodes[at]]) continue;  // a body may read values of the graphs around it
+      const std::vector<ValueId>& drops = steps.drops[at];
+      const std::span<const ValueId> operands = model.operands(model.node(steps.nodes[at]));
+      for (std::size_t i = 0; i < std::min(operands.size(), kMaskBits); ++i)
+        if (model.value(operands[i]).origin == ValueOrigin::kNode &&
+            std::ranges::find(drops, operands[i]) != drops.end() &&
+            std::ranges::find(operands.subspan(i + 1), operands[i]) == operands.end())
+          steps.leaves[at] |= std::uint64_t{1} << i;
+    }
+  }
 }
 
 void GraphPlan::find_fixed(const Model& model) {
@@ -77,6 +103,11 @@ void GraphPlan::find_fixed(const Model& model) {
           if (result != ValueId::kAbsent) fixed_values_[result] = model.value(result).origin == ValueOrigin::kNode;
       }
     }
+  }
+  for (const NodeId node : ids_below<NodeId>(model.nodes.size())) {
+    const std::span<const ValueId> operands = model.operands(model.node(node));
+    for (std::size_t i = 0; i < std::min(operands.size(), kMaskBits); ++i)
+      if (operands[i] != ValueId::kAbsent && fixed_values_[operands[i]]) fixed_operands_[node] |= std::uint64_t{1} << i;
   }
 }
 

@@ -174,9 +174,16 @@ std::vector<HostValue> Interpreter::Impl::run_graph(GraphId id, std::span<const 
         input.kind() != ValueKind::kOptional)
       input = HostValue::optional(std::move(input));
   }
-  Clock::time_point now = Clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point now = options_.measures_time ? Clock::now() : Clock::time_point();
   for (std::size_t at = 0; at < steps.nodes.size(); ++at) {
-    run_node(steps.nodes[at], steps.drops[at], now);
+    run_node(steps.nodes[at], {steps.drops[at], steps.leaves[at]});
+    if (options_.measures_time) {
+      Timing& timing = timings_[model_.node(steps.nodes[at]).op];
+      ++timing.calls;
+      const Clock::time_point start = std::exchange(now, Clock::now());
+      timing.seconds += std::chrono::duration<double>(now - start).count();
+    }
     for (const ValueId value : steps.drops[at]) drop(value);
   }
   std::vector<HostValue> outputs;

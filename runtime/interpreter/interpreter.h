@@ -26,6 +26,7 @@ struct InterpreterOptions {
   /// of a loop counts kWorkOfNode. Deterministic, other than a time limit.
   std::uint64_t work_limit = 0;
   static constexpr std::uint64_t kWorkOfNode = 4096;
+  bool measures_time = false;  ///< for Interpreter::timings
   NodeObserver observer;
 };
 
@@ -63,7 +64,8 @@ class Interpreter {
   /// How many elements or products a node sums into one, from what is held; 0 where its evaluator does not say.
   Result<double> terms(NodeId node);
 
-  /// How often each operator ran and how long that took in all, in seconds. Nodes with graphs include these.
+  /// How often each operator ran and how long that took in all, in seconds, with InterpreterOptions::measures_time.
+  /// Nodes with graphs include these.
   struct Timing {
     std::uint64_t calls = 0;
     double seconds = 0;

@@ -95,11 +95,21 @@ class Interpreter::Impl {
                                        std::span<const Attribute> attributes);
 
  private:
+  /// What a fact says of an operand that is a tensor, without the fact. Larger contents have none.
+  struct OperandKey {
+    static constexpr std::size_t kMostContent = 128;  // bytes
+    DType dtype = DType::kUndefined;
+    Shape shape;
+    std::vector<std::byte> content;  ///< empty: the fact has none
+    bool matches(const HostValue& value) const;
+    void set(const HostValue& value, bool with_content);
+  };
   /// Inference of a node's last call, which holds while the facts of its operands stay the same.
   struct Inferred {
     std::vector<FactId> operands;
-    ops::InferenceResult result;
-    bool holds = false;
+    std::vector<OperandKey> keys;  ///< of `operands`
+    InferredCall call;
+    bool holds = false, has_keys = false;
     std::uint64_t work = 0;  ///< beside kWorkOfNode, where work is limited
   };
   /// What all nodes of an operator share.
@@ -124,22 +134,28 @@ class Interpreter::Impl {
   /// The value, loaded where it is a constant that was not asked for before.
   const HostValue& read(ValueId value);
 
-  using Clock = std::chrono::steady_clock;
-  /// `drops`: values of its graph that nothing reads after the node. `now`: when the node before it ended; becomes when
-  /// this one does.
-  void run_node(NodeId id, std::span<const ValueId> drops, Clock::time_point& now);
+  /// Lists of values are used again for their memory.
+  std::vector<HostValue> take_list();
+  void give_back(std::vector<HostValue> list);
+
+  /// What nothing reads after a node, as GraphPlan::Steps says it.
+  struct LastReads {
+    std::span<const ValueId> drops{};
+    std::uint64_t leaves = 0;
+  };
+  void run_node(NodeId id, const LastReads& last);
   /// What the node gave before, where that is kept.
   ConstantCache::Results kept_results(NodeId id);
-  std::vector<HostValue> compute_and_keep(NodeId id, std::span<const ValueId> drops);
+  std::vector<HostValue> compute_and_keep(NodeId id, const LastReads& last);
   /// The results of a node for the operands that its values hold. Throws RunFault that names the node.
-  std::vector<HostValue> compute(NodeId id, std::span<const ValueId> drops);
+  std::vector<HostValue> compute(NodeId id, const LastReads& last);
   /// Its operands; those that it is the last to read leave their slots, so that results can take their memory.
-  std::vector<HostValue> take_operands(const Node& node, std::span<const ValueId> drops);
+  std::vector<HostValue> take_operands(NodeId id, const LastReads& last);
   void drop(ValueId value);
   std::vector<HostValue> evaluate(NodeId id, const Application& call, std::span<const HostValue> operands);
-  /// A bit for each operand that is the same in every call.
-  std::uint64_t fixed_operands(NodeId id) const;
-  ops::InferenceResult& infer(NodeId id, Application& call, std::span<const HostValue> operands);
+  /// The operands have the facts of the last call. `fixed`: a bit for each that has anyway.
+  static bool still_holds(const Inferred& last, std::uint64_t fixed, std::span<const HostValue> operands);
+  InferredCall& infer(NodeId id, Application& call, std::span<const HostValue> operands);
   std::vector<HostValue> expand(NodeId id, const Application& call, std::span<const HostValue> operands);
 
   std::vector<HostValue> run_region(const Application& call, const RegionOp& region,
@@ -178,7 +194,8 @@ class Interpreter::Impl {
   IdVector<NodeId, Inferred> inferred_;
   IdVector<NodeId, char> has_run_;  ///< since the interpreter was made
   std::uint64_t runs_ = 0;
-  std::uint64_t calls_ = 0;            ///< of evaluators in this run, for seeds
+  std::uint64_t calls_ = 0;  ///< of evaluators in this run, for seeds
+  std::vector<std::vector<HostValue>> lists_;
   std::vector<FactId> operand_facts_;  ///< of the node that is inferred: kept for its memory
   std::uint64_t contents_ = 0;         ///< elements that facts_ holds, about
   std::map<const OpSchema*, Expansion> expansions_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -105,12 +106,10 @@ class AsInferred {
 
 /// Allocates the results where their facts say that none of them has elements: then there is nothing to compute, and no
 /// evaluator walks axes around one of extent 0.
-bool allocates_empty(Evaluation& e, const ops::InferenceResult& inferred) {
+bool allocates_empty(Evaluation& e) {
   for (std::size_t r = 0; r < e.result_count(); ++r) {
-    const int index = static_cast<int>(r);
-    if (e.call().facts->fact(inferred.results[r]).kind != ValueKind::kTensor || !e.dtype_of_result(index)) return false;
-    const auto extents = e.extents_of_result(index);
-    if (!extents || element_count(*extents) != 0) return false;
+    const ResultType& type = e.type_of_result(static_cast<int>(r));
+    if (!type.is_tensor || !type.dtype || !type.shape || type.shape->size() != 0) return false;
   }
   for (std::size_t r = 0; r < e.result_count(); ++r) e.result(static_cast<int>(r));
   return e.result_count() > 0;
@@ -129,43 +128,71 @@ std::uint64_t work_of(Evaluation& e) {
   std::uint64_t operands = 1, results = 1, work = 0;
   for (std::size_t i = 0; i < e.operand_count(); ++i) operands += elements_of(e.value(static_cast<int>(i)));
   for (std::size_t r = 0; r < e.result_count(); ++r)
-    if (const auto extents = e.extents_of_result(static_cast<int>(r))) results += element_count(*extents);
+    if (const auto& shape = e.type_of_result(static_cast<int>(r)).shape) results += shape->size();
   if (__builtin_mul_overflow(operands, results, &work)) return std::numeric_limits<std::uint64_t>::max();
   return work;
 }
 
 }  // namespace
 
-std::vector<HostValue> Interpreter::Impl::take_operands(const Node& node, std::span<const ValueId> drops) {
-  // A body may read values of the graphs around it.
-  const bool has_graphs = std::ranges::any_of(model_.attributes(node), [](const Attribute& attribute) {
-    return attribute.graph != GraphId::kNone || !attribute.graphs.empty();
-  });
-  const std::span<const ValueId> names = model_.operands(node);
-  std::vector<HostValue> operands;
+bool Interpreter::Impl::OperandKey::matches(const HostValue& value) const {
+  if (!value.is_tensor()) return false;
+  const HostTensor& tensor = value.tensor();
+  return tensor.dtype() == dtype && tensor.shape() == shape &&
+         (content.empty() || std::memcmp(content.data(), tensor.raw(), content.size()) == 0);
+}
+
+void Interpreter::Impl::OperandKey::set(const HostValue& value, bool with_content) {
+  content.clear();
+  dtype = DType::kUndefined;
+  if (!value.is_tensor()) return;
+  const HostTensor& tensor = value.tensor();
+  if (with_content && tensor.dtype() != DType::kString) {
+    if (tensor.bytes() > kMostContent) return;
+    content.assign(tensor.raw(), tensor.raw() + tensor.bytes());
+  }
+  dtype = tensor.dtype();
+  shape = tensor.shape();
+}
+
+std::vector<HostValue> Interpreter::Impl::take_list() {
+  if (lists_.empty()) return {};
+  std::vector<HostValue> list = std::move(lists_.back());
+  lists_.pop_back();
+  return list;
+}
+
+void Interpreter::Impl::give_back(std::vector<HostValue> list) {
+  constexpr std::size_t kMostLists = 16, kMostValues = 64;
+  list.clear();
+  if (lists_.size() < kMostLists && list.capacity() <= kMostValues) lists_.push_back(std::move(list));
+}
+
+std::vector<HostValue> Interpreter::Impl::take_operands(NodeId id, const LastReads& last) {
+  const std::span<const ValueId> names = model_.operands(model_.node(id));
+  std::vector<HostValue> operands = take_list();
   operands.reserve(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const HostValue& held = read(names[i]);
-    const bool leaves = !has_graphs && model_.value(names[i]).origin == ValueOrigin::kNode &&
-                        std::ranges::find(drops, names[i]) != drops.end() &&
-                        std::ranges::find(names.subspan(i + 1), names[i]) == names.end();
-    if (leaves) {
-      operands.push_back(std::exchange(slot(names[i]), {}));
+    if (i < 64 && ((last.leaves >> i) & 1U) != 0) {
+      operands.push_back(std::move(slot(names[i])));
+      slot(names[i]) = {};
     } else {
       operands.push_back(held);
     }
   }
-  if (!has_graphs)
-    for (const ValueId value : drops) drop(value);
+  // A body may read values of the graphs around it.
+  if (!plan_.has_graphs(id))
+    for (const ValueId value : last.drops) drop(value);
   return operands;
 }
 
-std::vector<HostValue> Interpreter::Impl::compute(NodeId id, std::span<const ValueId> drops) {
+std::vector<HostValue> Interpreter::Impl::compute(NodeId id, const LastReads& last) {
   const Node& node = model_.node(id);
   const Operator& op = model_.op(node);
   try {
     work_->take(InterpreterOptions::kWorkOfNode);
-    const std::vector<HostValue> operands = take_operands(node, drops);
+    std::vector<HostValue> operands = take_operands(id, last);
     std::vector<Attribute> resolved;
     Application call{.domain = model_.text(op.domain),
                      .name = model_.text(op.name),
@@ -180,6 +207,7 @@ std::vector<HostValue> Interpreter::Impl::compute(NodeId id, std::span<const Val
                      .site = static_cast<std::uint64_t>(id) + 1};
     std::vector<HostValue> results = evaluate(id, call, operands);
     results.resize(node.result_count);
+    give_back(std::move(operands));
     return results;
   } catch (RunFault& fault) {
     // The innermost node says it; those around it add where they are.
@@ -199,10 +227,10 @@ ConstantCache::Results Interpreter::Impl::kept_results(NodeId id) {
   return kept;
 }
 
-std::vector<HostValue> Interpreter::Impl::compute_and_keep(NodeId id, std::span<const ValueId> drops) {
+std::vector<HostValue> Interpreter::Impl::compute_and_keep(NodeId id, const LastReads& last) {
   const std::uint64_t calls = calls_;
   const bool was_random = std::exchange(is_random_, false);
-  std::vector<HostValue> results = compute(id, drops);
+  std::vector<HostValue> results = compute(id, last);
   // What runs once need not be kept, and the function of an operator draws numbers of its own.
   if (constants_ && has_run_[id] && plan_.is_fixed(id) && !is_random_ && calls_ == calls + 1)
     constants_->keep(id, results);
@@ -211,24 +239,20 @@ std::vector<HostValue> Interpreter::Impl::compute_and_keep(NodeId id, std::span<
   return results;
 }
 
-void Interpreter::Impl::run_node(NodeId id, std::span<const ValueId> drops, Clock::time_point& now) {
+void Interpreter::Impl::run_node(NodeId id, const LastReads& last) {
   const Node& node = model_.node(id);
   const std::span<const ValueId> names = model_.results(node);
-  Timing& timing = timings_[node.op];
-  ++timing.calls;
+  std::vector<HostValue> results;
   if (const ConstantCache::Results kept = kept_results(id)) {
-    std::vector<HostValue> results(kept->begin(), kept->end());
-    if (options_.observer) options_.observer(id, results);
-    for (std::size_t r = 0; r < names.size(); ++r)
-      if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
-    return;
+    results = take_list();
+    results.assign(kept->begin(), kept->end());
+  } else {
+    results = compute_and_keep(id, last);
   }
-  std::vector<HostValue> results = compute_and_keep(id, drops);
   if (options_.observer) options_.observer(id, results);
   for (std::size_t r = 0; r < names.size(); ++r)
     if (names[r] != ValueId::kAbsent) slot(names[r]) = std::move(results[r]);
-  const Clock::time_point start = std::exchange(now, Clock::now());
-  timing.seconds += std::chrono::duration<double>(now - start).count();
+  give_back(std::move(results));
 }
 
 std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application& call,
@@ -244,51 +268,61 @@ std::vector<HostValue> Interpreter::Impl::evaluate(NodeId id, const Application&
   const Evaluator* const evaluator = kind.evaluator;
   if (evaluator == nullptr) return expand(id, call, operands);
   Application concrete = call;
-  ops::InferenceResult& inferred = infer(id, concrete, operands);
-  const AsInferred as_inferred(inferred);
+  InferredCall& inferred = infer(id, concrete, operands);
+  const AsInferred as_inferred(inferred.result);
   // A graph of the node infers, too, which may begin a new store.
   const std::shared_ptr<FactStore> facts = facts_;
-  std::vector<HostValue> results(call.result_count);
+  std::vector<HostValue> results = take_list();
+  results.resize(call.result_count);
   // Seeds of neighbouring runs and calls are far apart: 2^64 divided by the golden ratio.
   const std::uint64_t seed = (options_.seed << 32) + 0x9e3779b97f4a7c15U * ++calls_;
   Evaluation evaluation(concrete, inferred, operands, results, memory_, seed);
   const Purpose purpose = std::exchange(purpose_, Purpose::kValue);
   evaluation.set_purpose(purpose);
-  if (constants_ && has_run_[id]) evaluation.keep_weights(*constants_, id, fixed_operands(id));
-  evaluation.set_run_graph([this](GraphId graph, std::span<const HostValue> inputs) {
-    const Nesting nesting(depth_);
-    return run_graph(graph, inputs);
-  });
+  if (constants_ && has_run_[id]) evaluation.keep_weights(*constants_, id, plan_.fixed_operands(id));
+  if (plan_.has_graphs(id))
+    evaluation.set_run_graph([this](GraphId graph, std::span<const HostValue> inputs) {
+      const Nesting nesting(depth_);
+      return run_graph(graph, inputs);
+    });
   if (purpose == Purpose::kTerms) {
     if (const Rounding::Terms terms = evaluator->rounding().terms) terms_ = terms(evaluation);
     return results;
   }
   if (work_->is_limited()) work_->take(inferred_[id].work = work_of(evaluation));
-  if (!allocates_empty(evaluation, inferred)) evaluator->function()(evaluation);
+  if (!allocates_empty(evaluation)) evaluator->function()(evaluation);
   is_random_ |= evaluation.is_random();
   return results;
 }
 
-std::uint64_t Interpreter::Impl::fixed_operands(NodeId id) const {
-  std::uint64_t mask = 0;
-  const std::span<const ValueId> operands = model_.operands(model_.node(id));
-  for (std::size_t i = 0; i < std::min<std::size_t>(operands.size(), 64); ++i)
-    if (operands[i] != ValueId::kAbsent && plan_.is_fixed(operands[i])) mask |= std::uint64_t{1} << i;
-  return mask;
+bool Interpreter::Impl::still_holds(const Inferred& last, std::uint64_t fixed, std::span<const HostValue> operands) {
+  if (!last.holds || !last.has_keys || last.keys.size() != operands.size()) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (i < 64 && ((fixed >> i) & 1U) != 0) continue;
+    if (operands[i].is_absent() ? last.operands[i] != FactId::kAbsent : !last.keys[i].matches(operands[i]))
+      return false;
+  }
+  return true;
 }
 
-ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call, std::span<const HostValue> operands) {
+InferredCall& Interpreter::Impl::infer(NodeId id, Application& call, std::span<const HostValue> operands) {
   if (contents_ > kContentsKept) {
     facts_ = std::make_shared<FactStore>();
     for (Inferred& each : inferred_) each.holds = false;
     contents_ = 0;
   }
   call.facts = facts_.get();
-  const ops::OpEntry* const entry = kinds_[model_.node(id).op].entry;
   Inferred& last = inferred_[id];
-  const std::uint64_t fixed = constants_ && last.holds ? fixed_operands(id) : 0;
+  const std::uint64_t fixed = constants_ && last.holds ? plan_.fixed_operands(id) : 0;
+  if (still_holds(last, fixed, operands)) {
+    call.operands = last.operands;
+    return last.call;
+  }
+  const ops::OpEntry* const entry = kinds_[model_.node(id).op].entry;
   std::vector<FactId>& facts = operand_facts_;
   facts.clear();
+  last.has_keys = false;  // until all are
+  last.keys.resize(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (i < 64 && ((fixed >> i) & 1U) != 0) {
       facts.push_back(last.operands[i]);
@@ -296,22 +330,24 @@ ops::InferenceResult& Interpreter::Impl::infer(NodeId id, Application& call, std
     }
     const bool with_content = needs_content(call, entry, i, operands[i]);
     facts.push_back(concrete_fact(*facts_, operands[i], with_content));
+    last.keys[i].set(operands[i], with_content);
   }
   if (!last.holds || last.operands != facts) {
     for (const HostValue& operand : operands)
       if (operand.is_tensor()) contents_ += std::min(operand.tensor().size(), kMaxContent);
     last.operands = facts;
     call.operands = last.operands;
-    last.result.clear();
-    ops::infer(call, entry, last.result);
+    last.call.clear();
+    ops::infer(call, entry, last.call.result);
     // Attributes inside a function are those of the call, and may change from one to the next.
-    last.holds = last.result.repeatable && last.result.violations.empty() && caller_attributes_.empty();
-    for (const ops::Violation& violation : last.result.violations)
+    last.holds = last.call.result.repeatable && last.call.result.violations.empty() && caller_attributes_.empty();
+    for (const ops::Violation& violation : last.call.result.violations)
       if (violation.certainty == ops::Certainty::kMust)
         throw RunFault{ops::to_text(violation.message, *facts_, NodeNames(model_, id))};
   }
+  last.has_keys = true;
   call.operands = last.operands;
-  return last.result;
+  return last.call;
 }
 
 std::vector<HostValue> Interpreter::Impl::call_function(GraphId function, std::span<const HostValue> operands,

@@ -12,8 +12,8 @@ namespace tensorlint::runtime {
 
 /// Elements of operand 0 for each of the result: reductions.
 inline double terms_of_reduction(Evaluation& e) {
-  const auto extents = e.extents_of_result();
-  const std::size_t results = extents ? element_count(*extents) : 0;
+  const std::optional<Shape>& shape = e.type_of_result().shape;
+  const std::size_t results = shape ? shape->size() : 0;
   return static_cast<double>(e.operand(0).size()) / static_cast<double>(std::max<std::size_t>(results, 1));
 }
 

@@ -57,9 +57,9 @@ WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data
 
 HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t> data,
                           std::span<const std::int64_t> kernel, std::int64_t channels) {
-  const auto dtype = e.dtype_of_result(index);
+  const std::optional<DType> dtype = e.type_of_result(index).dtype;
   const auto windows = ops::read_windows(e.in(), kernel.size());
-  if (e.extents_of_result(index) || !dtype || !windows) return e.result(index);
+  if (e.type_of_result(index).shape || !dtype || !windows) return e.result(index);
   check_sizes(e, *windows, kernel);
   Extents extents{data[0], channels};
   for (std::size_t axis = 0; axis < kernel.size(); ++axis) {

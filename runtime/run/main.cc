@@ -44,6 +44,7 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::size_t kShownElements = 64;
+constexpr std::uint64_t kColdRuns = 2;  // which later ones are faster than
 
 int refuse(std::string_view message) { return runtime::refuse("run", message); }
 
@@ -91,6 +92,8 @@ double seconds_of(::clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+RunTime time_now() { return {seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_PROCESS_CPUTIME_ID)}; }
+
 /// Freed tensors stay in the heap for the next ones: pages that the system hands out anew cost more than most
 /// operators.
 void keep_memory() {
@@ -101,19 +104,22 @@ void keep_memory() {
 #endif
 }
 
-std::string timings_text(const std::map<std::string, Interpreter::Timing>& timings, RunTime time, Memory& memory) {
+std::string total_text(RunTime time, const Memory& memory) {
+  return fmt::format("run: {:.9f} s, processor {:.9f} s; peak memory of tensors: {} bytes\n", time.wall, time.processor,
+                     memory.peak());
+}
+
+std::string timings_text(const std::map<std::string, Interpreter::Timing>& timings) {
   std::vector<std::pair<std::string, Interpreter::Timing>> sorted(timings.begin(), timings.end());
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   std::string text = "operator                    calls    seconds\n";
   for (const auto& [name, timing] : sorted)
     text += fmt::format("{:<24} {:>8} {:>10.6f}\n", escape_for_display(name, 60), timing.calls, timing.seconds);
-  return text + fmt::format("run: {:.6f} s, processor {:.6f} s; peak memory of tensors: {} bytes\n", time.wall,
-                            time.processor, memory.peak());
+  return text;
 }
 
 /// Where each node ran and why, and what was copied.
-std::string places_text(const Model& model, const Executor& executor, const Device& device, RunTime time,
-                        const Memory& memory) {
+std::string places_text(const Model& model, const Executor& executor, const Device& device) {
   const ExecutionPlan& plan = executor.plan();
   std::map<NodeId, double> seconds;
   for (std::size_t at = 0; at < plan.steps.size(); ++at) seconds[plan.steps[at].node] = executor.seconds()[at];
@@ -135,8 +141,7 @@ std::string places_text(const Model& model, const Executor& executor, const Devi
                   device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.schedule.memory.bytes);
   if (device.name().starts_with("emulated"))
     text += "emulated: these are times of the emulator on this processor, not of a GPU\n";
-  return text + fmt::format("run: {:.6f} s, processor {:.6f} s; peak memory of tensors: {} bytes\n", time.wall,
-                            time.processor, memory.peak());
+  return text;
 }
 
 std::string facts_text(const Model& model, const FactCheck& facts) {
@@ -202,21 +207,25 @@ int run_model(const RunArguments& arguments) {
     if (facts) facts->hold(node, results);
   };
   Interpreter interpreter(model, memory,
-                          {.seed = arguments.seed.value_or(0), .observer = watches ? observer : nullptr});
+                          {.seed = arguments.seed.value_or(0),
+                           .measures_time = arguments.timings == Timings::kByOperator,
+                           .observer = watches ? observer : nullptr});
   std::optional<Executor> executor;
   if (device != nullptr) {
     executor.emplace(model, memory, *device, arguments.seed.value_or(0));
-    executor->set_timed(arguments.timings);
+    executor->set_timed(arguments.timings == Timings::kByOperator);
   }
-  RunTime time;
+  RunTime start;
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
-  for (std::uint64_t left = arguments.repeat; left > 0; --left) {
+  const std::uint64_t first_timed = std::min(arguments.repeat - 1, kColdRuns);
+  for (std::uint64_t i = 0; i < arguments.repeat && outputs; ++i) {
     *outputs = {};
-    const RunTime start{seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_PROCESS_CPUTIME_ID)};
+    if (i == first_timed) start = time_now();
     outputs = executor ? executor->run(*inputs) : interpreter.run(*inputs);
-    time = {seconds_of(CLOCK_MONOTONIC) - start.wall, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start.processor};
-    if (!outputs) break;
   }
+  const RunTime end = time_now();
+  const auto timed = static_cast<double>(arguments.repeat - first_timed);
+  const RunTime time{(end.wall - start.wall) / timed, (end.processor - start.processor) / timed};
   if (!outputs) return refuse(fmt::format("{}: {}", arguments.model, outputs.error().message));
   std::string text;
   if (arguments.expect.empty() && arguments.outputs.empty() && arguments.dump.empty()) {
@@ -234,9 +243,9 @@ int run_model(const RunArguments& arguments) {
     differing = *compared;
     if (differing == 0) text += "all outputs agree\n";
   }
-  if (arguments.timings)
-    text += executor ? places_text(model, *executor, *device, time, memory)
-                     : timings_text(interpreter.timings(), time, memory);
+  if (arguments.timings == Timings::kByOperator)
+    text += executor ? places_text(model, *executor, *device) : timings_text(interpreter.timings());
+  if (arguments.timings != Timings::kNone) text += total_text(time, memory);
   if (facts) text += facts_text(model, *facts);
   if (const auto failed = write_stdout(text)) return refuse(failed->message);
   if (facts && !facts->outside().empty()) return kInternal;

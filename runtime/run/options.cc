@@ -31,7 +31,7 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "check-facts") return to.check_facts = true;
   if (name == "threads") return read_number(value, to.threads) && to.threads > 0 && to.threads <= 256;
   if (name == "repeat") return read_number(value, to.repeat) && to.repeat > 0;
-  if (name == "timings") return to.timings = true;
+  if (name == "timings") return to.timings = value == "total" ? Timings::kTotal : Timings::kByOperator, true;
   return false;
 }
 

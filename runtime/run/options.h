@@ -9,6 +9,9 @@
 
 namespace tensorlint::runtime {
 
+/// Reading the clock at each node takes as long as small operators do.
+enum class Timings : std::uint8_t { kNone, kTotal, kByOperator };
+
 /// What `tensorlint run` asks of the program that executes: `--name=value` each.
 struct RunArguments {
   std::string model;
@@ -20,9 +23,10 @@ struct RunArguments {
   std::uint64_t memory_limit = std::uint64_t{4} << 30;  ///< bytes
   double time_limit = 0;                                ///< seconds; 0: none
   double rtol = 1e-3, atol = 1e-7;
-  bool check_facts = false, timings = false;
+  bool check_facts = false;
+  Timings timings = Timings::kNone;
   int threads = 0;           ///< 0: as many as the machine has, within reason
-  std::uint64_t repeat = 1;  ///< runs, of which the last one is shown and timed: warm ones, for benchmarks
+  std::uint64_t repeat = 1;  ///< runs, of which the last one is shown, and those after the second are timed
 };
 
 Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments);

@@ -8,6 +8,14 @@
 namespace tensorlint::runtime {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) != 0;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 
 /// What a tensor takes beside its elements, about: so that millions of small ones are seen too.
@@ -39,6 +47,24 @@ class Block {
   BlockStore::Block block_;
 };
 
+/// The same beside the count of its owners: one allocation where a tensor is small.
+template <std::size_t kBytes>
+class SmallBlock {
+ public:
+  SmallBlock(std::size_t bytes, Memory& memory) : bytes_(bytes), memory_(memory) {
+    memory_.take(bytes_ + kTensorBytes);
+  }
+  SmallBlock(const SmallBlock&) = delete;
+  SmallBlock& operator=(const SmallBlock&) = delete;
+  ~SmallBlock() { memory_.give_back(bytes_ + kTensorBytes); }
+  const std::byte* elements() const { return elements_; }
+
+ private:
+  std::size_t bytes_;
+  Memory& memory_;
+  alignas(std::max_align_t) std::byte elements_[kBytes];
+};
+
 /// Strings; what they and their list hold, the account takes as they grow.
 class StringBlock {
  public:
@@ -55,13 +81,16 @@ class StringBlock {
   Strings strings_;
 };
 
-Extents checked(Extents extents) {
+}  // namespace
+
+const Extents Shape::kNoAxes;
+
+Shape::Shape(Extents extents) {
   if (extents.size() > kMaxAxes)
     throw RunFault{fmt::format("a tensor would have {} axes; up to {} are computed", extents.size(), kMaxAxes)};
-  return extents;
+  size_ = element_count(extents);
+  if (!extents.empty()) extents_ = std::make_shared<const Extents>(std::move(extents));
 }
-
-}  // namespace
 
 std::size_t element_count(std::span<const std::int64_t> extents) {
   // Axes without elements count as one element: strides and parts of shapes are products too, and have to fit int64.
@@ -81,30 +110,35 @@ std::size_t element_bytes(DType dtype) {
   return static_cast<std::size_t>((bits + 7) / 8);
 }
 
-HostTensor::HostTensor(DType dtype, Extents extents, Memory& memory)
-    : dtype_(dtype), writable_(true), extents_(checked(std::move(extents))), size_(element_count(extents_)) {
+HostTensor::HostTensor(Shape shape, DType dtype, Memory& memory)
+    : dtype_(dtype), writable_(true), shape_(std::move(shape)) {
   if (dtype_ == DType::kString) {
-    auto block = std::make_shared<StringBlock>(size_, memory);
+    auto block = std::make_shared<StringBlock>(shape_.size(), memory);
     strings_ = block->strings();
     owner_ = std::move(block);
     return;
   }
-  auto block = std::make_shared<Block>(size_ * element_bytes(dtype_), memory);
-  elements_ = block->elements();
-  owner_ = std::move(block);
+  const std::size_t bytes = shape_.size() * element_bytes(dtype_);
+  const auto own = [&](auto block) {
+    elements_ = block->elements();
+    owner_ = std::move(block);
+  };
+  if (!kIsSanitized && bytes <= 64) {
+    own(std::make_shared<SmallBlock<64>>(bytes, memory));
+  } else if (!kIsSanitized && bytes <= 512) {
+    own(std::make_shared<SmallBlock<512>>(bytes, memory));
+  } else {
+    own(std::make_shared<Block>(bytes, memory));
+  }
 }
 
 HostTensor::HostTensor(DType dtype, Extents extents, const std::byte* elements, std::shared_ptr<const void> owner)
-    : dtype_(dtype),
-      extents_(checked(std::move(extents))),
-      size_(element_count(extents_)),
-      elements_(elements),
-      owner_(std::move(owner)) {}
+    : dtype_(dtype), shape_(std::move(extents)), elements_(elements), owner_(std::move(owner)) {}
 
-HostTensor HostTensor::reshaped(Extents extents) const {
-  assert(element_count(extents) == size_);
+HostTensor HostTensor::reshaped_to(Shape shape) const {
+  assert(shape.size() == size());
   HostTensor view = *this;
-  view.extents_ = checked(std::move(extents));
+  view.shape_ = std::move(shape);
   return view;
 }
 

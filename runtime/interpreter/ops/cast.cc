@@ -233,7 +233,7 @@ void cast_text(const HostTensor& from, HostTensor& to, const CastOptions& option
 
 void cast(Evaluation& e) {
   const HostTensor& from = e.operand(0);
-  const auto dtype = e.dtype_of_result();
+  const std::optional<DType> dtype = e.type_of_result().dtype;
   if (dtype == from.dtype()) return e.set(0, e.value(0));
   HostTensor& to = e.result();
   const CastOptions options = options_of(e);

@@ -36,7 +36,7 @@ void concat(Evaluation& e) {
   std::size_t rank = 0;
   for (std::size_t i = 0; i < e.operand_count(); ++i) rank = std::max(rank, e.operand(static_cast<int>(i)).rank());
   HostTensor& result =
-      e.extents_of_result() ? e.result() : e.allocate(0, e.operand(0).dtype(), joined_extents(e, rank));
+      e.type_of_result().shape ? e.result() : e.allocate(0, e.operand(0).dtype(), joined_extents(e, rank));
   const AxisSplit whole = split_at(result.extents(), axis_attribute(e, 1, rank));
   std::size_t first = 0;
   for (std::size_t i = 0; i < e.operand_count(); ++i) {

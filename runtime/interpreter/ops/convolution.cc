@@ -324,10 +324,10 @@ void add_to_image(const WindowGeometry& g, std::int64_t tap, std::int64_t column
 /// Runtimes disagree on SAME_* with windows smaller than their stride: the specification multiplies extents by strides.
 HostTensor& transposed_result(Evaluation& e, const HostTensor& data, const HostTensor& filters) {
   const auto windows = ops::read_windows(e.in(), data.rank() - 2);
-  const auto dtype = e.dtype_of_result();
+  const std::optional<DType> dtype = e.type_of_result().dtype;
   const bool is_same =
       windows && (windows->padding == ops::Padding::kSameUpper || windows->padding == ops::Padding::kSameLower);
-  if (e.extents_of_result() || !dtype || !is_same) return e.result();
+  if (e.type_of_result().shape || !dtype || !is_same) return e.result();
   Extents extents{data.extent(0), filters.extent(1) * e.in().int_attribute("group", 1)};
   for (std::size_t axis = 2; axis < data.rank(); ++axis)
     extents.push_back(data.extent(axis) * windows->strides[axis - 2]);

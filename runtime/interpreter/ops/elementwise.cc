@@ -11,6 +11,7 @@ namespace {
 
 // Below this many elements a run costs more to find than to compute.
 constexpr std::size_t kShortRun = 24;
+constexpr std::size_t kFewRuns = 64;                       // less than it costs to broadcast an operand in memory
 constexpr std::size_t kThreadPart = std::size_t{1} << 17;  // elements that a thread takes at once
 
 template <typename T>
@@ -98,7 +99,7 @@ HostTensor aligned(Evaluation& e, const HostTensor& b, std::size_t rank) {
 BroadcastWalk::BroadcastWalk(std::span<const std::int64_t> target, std::vector<HostTensor> operands, Memory& memory)
     : operands_(std::move(operands)) {
   collapse(target);
-  if (outer_.empty() || run_ >= kShortRun) return;
+  if (run_ >= kShortRun || runs() <= kFewRuns) return;
   for (HostTensor& operand : operands_) {
     if (std::ranges::equal(operand.extents(), target)) continue;
     HostTensor stretched(operand.dtype(), {target.begin(), target.end()}, memory);
@@ -109,40 +110,70 @@ BroadcastWalk::BroadcastWalk(std::span<const std::int64_t> target, std::vector<H
 }
 
 void BroadcastWalk::collapse(std::span<const std::int64_t> target) {
-  std::vector<std::vector<std::int64_t>> strides;
-  for (const HostTensor& operand : operands_) strides.push_back(broadcast_strides(operand.extents(), target));
-  std::vector<std::size_t> axes;  // the last one of each group of axes that are one
-  std::vector<std::int64_t> extents;
-  for (std::size_t axis = 0; axis < target.size(); ++axis) {
-    if (target[axis] == 1) continue;
-    const bool goes_on = !axes.empty() && std::ranges::all_of(strides, [&](const std::vector<std::int64_t>& of) {
-      return of[axes.back()] == of[axis] * target[axis];
-    });
-    if (goes_on) {
-      axes.back() = axis;
-      extents.back() *= target[axis];
+  const std::size_t count = operands_.size();
+  outer_.clear();
+  strides_.clear();
+  varies_.assign(count, 0);
+  run_ = 1;
+  for (const HostTensor& operand : operands_)
+    if (operand.rank() > target.size()) broadcast_strides(operand.extents(), target);  // says what is wrong
+  // Of the axis at hand, in elements of each operand; and of the group of axes so far, as those of its innermost one.
+  std::pmr::vector<std::int64_t> next(count, 1, &scratch_), group(count, 0, &scratch_), own(count, 0, &scratch_);
+  bool has_run = false, is_empty = false;
+  std::int64_t extent = 1;
+  const auto close = [&] {
+    if (!has_run) {
+      run_ = static_cast<std::size_t>(extent);
+      // Operands are dense: along the last axis of more than one element they go on or stay.
+      for (std::size_t k = 0; k < count; ++k) varies_[k] = group[k] != 0;
+      has_run = true;
     } else {
-      axes.push_back(axis);
-      extents.push_back(target[axis]);
+      outer_.push_back(extent);
+      strides_.insert(strides_.end(), group.begin(), group.end());
     }
+  };
+  bool is_open = false;
+  for (std::size_t axis = target.size(); axis-- > 0;) {
+    const std::int64_t size = target[axis];
+    is_empty |= size == 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      const Extents& extents = operands_[k].extents();
+      const std::size_t missing = target.size() - extents.size();
+      const std::int64_t of_operand = axis < missing ? 1 : extents[axis - missing];
+      if (of_operand != size && of_operand != 1) broadcast_strides(extents, target);  // says what is wrong
+      own[k] = of_operand == 1 ? 0 : next[k];
+      next[k] *= of_operand;
+    }
+    if (size == 1) continue;
+    const auto goes_on = [&] {
+      for (std::size_t k = 0; k < count; ++k)
+        if (own[k] != group[k] * extent) return false;
+      return true;
+    };
+    if (is_open && goes_on()) {
+      extent *= size;
+      continue;
+    }
+    if (is_open) close();
+    is_open = true;
+    extent = size;
+    std::ranges::copy(own, group.begin());
   }
-  run_ = element_count(target) == 0 ? 0 : extents.empty() ? 1 : static_cast<std::size_t>(extents.back());
-  strides_.assign(operands_.size(), {});
-  varies_.assign(operands_.size(), false);
-  for (std::size_t k = 0; k < operands_.size(); ++k) {
-    for (const std::size_t axis : axes) strides_[k].push_back(strides[k][axis]);
-    // Operands are dense: along the last axis of more than one element they go on or stay.
-    if (!axes.empty()) varies_[k] = strides_[k].back() != 0;
-  }
-  if (!extents.empty()) extents.pop_back();
-  outer_ = std::move(extents);
+  if (is_open) close();
+  if (is_empty) run_ = 0;
 }
 
-bool BroadcastWalk::advance(std::vector<std::int64_t>& index, std::vector<std::size_t>& from) const {
-  for (std::size_t axis = outer_.size(); axis-- > 0;) {
+std::size_t BroadcastWalk::runs() const {
+  std::size_t runs = 1;
+  for (const std::int64_t extent : outer_) runs *= static_cast<std::size_t>(extent);
+  return runs;
+}
+
+bool BroadcastWalk::advance(std::span<std::int64_t> index, std::span<std::size_t> from) const {
+  for (std::size_t axis = 0; axis < outer_.size(); ++axis) {
     const bool wraps = ++index[axis] == outer_[axis];
     const std::int64_t steps = wraps ? 1 - outer_[axis] : 1;
-    for (std::size_t k = 0; k < from.size(); ++k) from[k] += static_cast<std::size_t>(strides_[k][axis] * steps);
+    for (std::size_t k = 0; k < from.size(); ++k) from[k] += static_cast<std::size_t>(stride(axis, k) * steps);
     if (!wraps) return true;
     index[axis] = 0;
   }
@@ -155,13 +186,17 @@ void run_rows(const BroadcastWalk& walk, HostTensor& to, const PredicateRows& ro
 BroadcastWalk binary_operands(Evaluation& e) {
   const Extents& target = e.result_over({0, 1}).extents();
   const HostTensor &a = e.operand(0), &b = e.operand(1);
-  const HostTensor second = e.opset() < 7 ? aligned(e, b, a.rank()) : b;
-  return {target, {a, second}, e.memory()};
+  std::vector<HostTensor> operands;
+  operands.reserve(2);
+  operands.push_back(a);
+  operands.push_back(e.opset() < 7 ? aligned(e, b, a.rank()) : b);
+  return {target, std::move(operands), e.memory()};
 }
 
 BroadcastWalk variadic_operands(Evaluation& e) {
   const Extents& target = e.result_over({0, 1, 2}).extents();
   std::vector<HostTensor> operands;
+  operands.reserve(e.operand_count());
   for (std::size_t i = 0; i < e.operand_count(); ++i) operands.push_back(e.operand(static_cast<int>(i)));
   return {target, std::move(operands), e.memory()};
 }

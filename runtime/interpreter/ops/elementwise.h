@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -18,20 +20,25 @@ namespace tensorlint::runtime {
 /// Tensors broadcast to one shape, walked together. Axes along which all of them go on evenly are one axis.
 class BroadcastWalk {
  public:
-  /// Broadcasts `operands` (numpy's rules) to `target`. Operands whose runs would be short are broadcast in memory.
+  /// Broadcasts `operands` (numpy's rules) to `target`. Operands that would take many short runs are broadcast in
+  /// memory.
   BroadcastWalk(std::span<const std::int64_t> target, std::vector<HostTensor> operands, Memory& memory);
+  BroadcastWalk(const BroadcastWalk&) = delete;
+  BroadcastWalk& operator=(const BroadcastWalk&) = delete;
 
   std::size_t count() const { return operands_.size(); }
   const HostTensor& operand(std::size_t k) const { return operands_[k]; }
   /// Whether the operand's elements follow each other in a run; else one element serves it all.
-  bool varies(std::size_t k) const { return varies_[k]; }
+  bool varies(std::size_t k) const { return varies_[k] != 0; }
 
   /// Calls visit(first element of the target, elements, first element of each operand) for each run, in order.
   template <typename Visit>
   void for_each_run(Visit&& visit) const {
     if (run_ == 0) return;
-    std::vector<std::int64_t> index(outer_.size(), 0);
-    std::vector<std::size_t> from(operands_.size(), 0);
+    std::array<std::byte, kScratch> memory;
+    std::pmr::monotonic_buffer_resource scratch(memory.data(), memory.size());
+    std::pmr::vector<std::int64_t> index(outer_.size(), 0, &scratch);
+    std::pmr::vector<std::size_t> from(operands_.size(), 0, &scratch);
     for (std::size_t to = 0;; to += run_) {
       visit(to, run_, std::span<const std::size_t>(from));
       if (!advance(index, from)) return;
@@ -39,13 +46,19 @@ class BroadcastWalk {
   }
 
  private:
+  static constexpr std::size_t kScratch = 512;  // bytes: most walks take no memory from the heap
+
   void collapse(std::span<const std::int64_t> target);
-  bool advance(std::vector<std::int64_t>& index, std::vector<std::size_t>& from) const;
+  std::size_t runs() const;
+  bool advance(std::span<std::int64_t> index, std::span<std::size_t> from) const;
+  std::int64_t stride(std::size_t axis, std::size_t k) const { return strides_[axis * operands_.size() + k]; }
 
   std::vector<HostTensor> operands_;
-  std::vector<std::int64_t> outer_;                 ///< extents of the axes around a run
-  std::vector<std::vector<std::int64_t>> strides_;  ///< by operand, of these
-  std::vector<bool> varies_;
+  std::array<std::byte, kScratch> memory_;
+  std::pmr::monotonic_buffer_resource scratch_{memory_.data(), memory_.size()};
+  std::pmr::vector<std::int64_t> outer_{&scratch_};    ///< extents of the axes around a run, the innermost first
+  std::pmr::vector<std::int64_t> strides_{&scratch_};  ///< by axis of these and operand
+  std::pmr::vector<char> varies_{&scratch_};
   std::size_t run_ = 0;
 };
 
