@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "runtime/values/codec.h"
@@ -247,10 +248,23 @@ void pack_columns(const Factor& b, std::int64_t k, std::int64_t column, std::int
   }
 }
 
-double* scratch(std::vector<double>& buffer, std::int64_t size) {
-  if (buffer.size() < static_cast<std::size_t>(size)) buffer.resize(static_cast<std::size_t>(size));
-  return buffer.data();
-}
+/// Numbers that are written before they are read: nothing is copied where it grows, and no page is touched for zeros.
+class Scratch {
+ public:
+  double* get(std::int64_t size) {
+    if (size_ < size) {
+      elements_.reset();
+      size_ = 0;
+      elements_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(size));
+      size_ = size;
+    }
+    return elements_.get();
+  }
+
+ private:
+  std::unique_ptr<double[]> elements_;
+  std::int64_t size_ = 0;
+};
 
 }  // namespace
 
@@ -297,13 +311,13 @@ constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;  // products: fewe
 void multiply_tile(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k,
                    const Factor& a, const double* right, const ProductSink& sink) {
   // Kept from call to call: layers with many small products would spend their time on fresh pages.
-  thread_local std::vector<double> packed_a, tile;
+  thread_local Scratch packed_a, tile;
   const std::int64_t stride = (columns + kStrip - 1) / kStrip * kStrip;
-  double* const result = scratch(tile, (kRowBlock + kRows) * stride);
+  double* const result = tile.get((kRowBlock + kRows) * stride);
   std::fill_n(result, (rows + kRows) * stride, 0.0);
   for (std::int64_t first = 0; first < k; first += kInnerBlock) {
     const std::int64_t inner = std::min(kInnerBlock, k - first);
-    double* const left = scratch(packed_a, (kRowBlock + kRows) * kInnerBlock);
+    double* const left = packed_a.get((kRowBlock + kRows) * kInnerBlock);
     pack_rows(a, row, rows, first, inner, left);
     // A strip of B stays in the first cache for all rows; where there is one strip of rows, it goes over all of B.
     const std::int64_t together = rows <= kRows ? stride : kStrip;
@@ -368,11 +382,11 @@ void gemm(std::int64_t m, const Factor& a, const PackedFactor& b, const ProductS
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Factor& a, const Factor& b, const ProductSink& sink,
           Tiles tiles) {
   if (m <= 0) return;
-  thread_local std::vector<double> packed_b;
+  thread_local Scratch packed_b;
   const std::int64_t width = panel_width(k);
   for (std::int64_t column = 0; column < n; column += width) {
     const std::int64_t columns = std::min(width, n - column);
-    double* const right = scratch(packed_b, (columns + kStrip) * std::max<std::int64_t>(k, 1));
+    double* const right = packed_b.get((columns + kStrip) * std::max<std::int64_t>(k, 1));
     pack_panel(b, k, column, columns, right);
     multiply_panel(m, column, columns, k, a, right, sink, tiles);
   }
@@ -411,13 +425,13 @@ constexpr std::int64_t kVectorPart = 512;  // columns of a vector by a matrix th
 bool multiply_vector(std::int64_t n, std::int64_t k, const Numbers::Matrix& a, const Numbers::Matrix& b,
                      const ProductSink& sink, Tiles tiles) {
   if (b.column_stride != 1 && b.row_stride != 1) return false;
-  thread_local std::vector<double> vector;
-  double* const x = scratch(vector, std::max<std::int64_t>(k, 1));
+  thread_local Scratch vector;
+  double* const x = vector.get(std::max<std::int64_t>(k, 1));
   with_factor(a, [&](const Factor& left) { left.pack(0, 1, 0, k, x, 1, 1); });
   const auto multiply = [&](std::int64_t column, std::int64_t end) {
-    thread_local std::vector<double> sums;
+    thread_local Scratch sums;
     const std::int64_t columns = end - column, at = b.first + column * b.column_stride;
-    double* const c = scratch(sums, kVectorPart);
+    double* const c = sums.get(kVectorPart);
     std::fill_n(c, columns, 0.0);
     const bool floats = b.numbers->are_floats();
     if (b.column_stride == 1 && floats) {
