@@ -35,7 +35,7 @@ dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostVal
 /// Decides which copies the steps need, from where values are after each.
 class CopyPlanner {
  public:
-  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, ExecutionPlan& plan)
+  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, GraphExecution& plan)
       : model_(model),
         analysis_(analysis),
         readers_(readers),
@@ -61,7 +61,7 @@ class CopyPlanner {
       }
       for (const ValueId value : touched) drop(value, at, step);
     }
-    for (const ValueId output : model_.graph(GraphId::kMain).outputs)
+    for (const ValueId output : model_.graph(plan_.graph).outputs)
       if (output != ValueId::kAbsent && !on_host_[output]) copy_out(output, plan_.last_copies);
   }
 
@@ -116,8 +116,10 @@ class CopyPlanner {
     on_host_[value] = true;
   }
 
-  /// Gives back what the value takes on the host, where nothing after the step needs it there.
+  /// Gives back what the value takes on the host, where nothing after the step needs it there. What a body reads of
+  /// the graphs around it is theirs.
   void drop(ValueId value, std::size_t at, PlanStep& step) {
+    if (model_.value(value).graph != plan_.graph) return;
     const auto is_after = [&](std::size_t read) { return read != kNever && read > at; };
     const bool host = readers_.is_output(value) || is_after(last_host_read_[value]);
     const bool device = is_after(last_device_read_[value]);
@@ -138,14 +140,14 @@ class CopyPlanner {
   const Model& model_;
   const dataflow::Analysis& analysis_;
   const Readers& readers_;
-  ExecutionPlan& plan_;
+  GraphExecution& plan_;
   IdVector<ValueId, bool> on_host_, on_device_;
   IdVector<ValueId, std::size_t> last_host_read_, last_device_read_;
 };
 
 }  // namespace
 
-ExecutionPlan::Copies ExecutionPlan::copies() const {
+GraphExecution::Copies GraphExecution::copies() const {
   Copies all;
   const auto add = [&](const PlannedCopy& copy) {
     (copy.to_device ? all.in : all.out) += 1;
@@ -159,7 +161,7 @@ ExecutionPlan::Copies ExecutionPlan::copies() const {
   return all;
 }
 
-NodeId ExecutionPlan::peak_node() const {
+NodeId GraphExecution::peak_node() const {
   const std::size_t at = schedule.memory.live_at;
   return at < schedule.commands.size() ? steps[schedule.commands[at].step].node : NodeId::kNone;
 }
@@ -170,51 +172,132 @@ std::uint64_t report_bytes(const KernelCall& call) {
                                                                                              : 0;
 }
 
-Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs) {
-  const GraphPlan order(model);
-  const GraphPlan::Steps& steps = order.steps(GraphId::kMain);
-  if (steps.is_cyclic) return Error{"nodes of the graph depend on each other", {}};
-  const dataflow::Analysis analysis = dataflow::analyse(model, options_of(model, inputs));
-  const Readers readers(model);
-  KernelMatcher matcher(analysis, readers);
-  std::map<NodeId, KernelCall> calls = matcher.find();
-  /// What a node that does not run by itself belongs to.
-  struct Part {
-    NodeId call = NodeId::kNone;
-    bool is_unused = false;
+const GraphExecution* ExecutionPlan::graph_of(std::uint64_t command) const {
+  const auto has = [&](const GraphExecution& graph) {
+    return command >= graph.first_command && command - graph.first_command < graph.schedule.commands.size();
   };
-  std::map<NodeId, Part> parts;
-  for (const auto& [node, call] : calls) {
-    for (const NodeId each : call.nodes) parts[each] = {node, false};
-    for (const NodeId each : call.unused) parts[each] = {node, true};
-  }
-  ExecutionPlan plan;
-  for (const NodeId node : steps.nodes) {
-    const auto part = parts.find(node);
-    NodePlace place{.node = node, .reason = {}};
-    if (part == parts.end()) {
-      place.reason = matcher.reason(node);
-      if (place.reason.empty()) place.reason = "no kernel";
-      plan.steps.emplace_back().node = node;
-    } else if (part->second.is_unused) {
-      place.kind = NodePlace::Kind::kUnused;
-      place.reason = fmt::format("nothing else reads it than what `{}` stands for", model.label(part->second.call));
-    } else {
-      place.kind = NodePlace::Kind::kKernel;
-      const KernelCall& call = calls.at(part->second.call);
-      place.reason =
-          part->second.call == node ? call.kernel : fmt::format("part of `{}`", model.label(part->second.call));
+  if (has(*this)) return this;
+  for (const auto& [id, graph] : bodies)
+    if (has(graph)) return &graph;
+  return nullptr;
+}
+
+namespace {
+
+/// What a node that does not run by itself belongs to.
+struct Part {
+  NodeId call = NodeId::kNone;
+  bool is_unused = false;
+};
+
+class Planner {
+ public:
+  Planner(const Model& model, std::span<const HostValue> inputs)
+      : model_(model),
+        order_(model),
+        analysis_(dataflow::analyse(model, options_of(model, inputs))),
+        readers_(model),
+        matcher_(analysis_, readers_),
+        calls_(matcher_.find()) {
+    for (const auto& [node, call] : calls_) {
+      for (const NodeId each : call.nodes) parts_[each] = {node, false};
+      for (const NodeId each : call.unused) parts_[each] = {node, true};
     }
-    plan.places.push_back(std::move(place));
-    if (part != parts.end() && part->second.call == node) {
+  }
+
+  Result<ExecutionPlan> run() {
+    if (order_.steps(GraphId::kMain).is_cyclic) return Error{"nodes of the graph depend on each other", {}};
+    ExecutionPlan plan;
+    plan_graph(plan);
+    for (const GraphId graph : model_.graphs.ids()) {
+      const NodeList& nodes = model_.graph(graph).nodes;
+      const bool may_run = std::ranges::any_of(nodes, [&](NodeId node) { return analysis_.is_visited(node); });
+      if (graph == GraphId::kMain || !may_run || order_.steps(graph).is_cyclic || !takes_inputs_as_they_are(graph))
+        continue;
+      GraphExecution& body = plan.bodies[graph];
+      body.graph = graph;
+      plan_graph(body);
+    }
+    std::uint64_t commands = plan.schedule.commands.size();
+    plan.events = plan.schedule.events;
+    for (auto& [id, graph] : plan.bodies) {
+      graph.first_command = std::exchange(commands, commands + graph.schedule.commands.size());
+      graph.first_event = std::exchange(plan.events, plan.events + graph.schedule.events);
+    }
+    plan.device_bytes = bytes_of(plan, GraphId::kMain);
+    return plan;
+  }
+
+ private:
+  /// An input that is optional may be handed a tensor, which only the interpreter wraps.
+  bool takes_inputs_as_they_are(GraphId graph) const {
+    return std::ranges::none_of(model_.graph(graph).inputs, [&](ValueId input) {
+      const TypeDecl* const type = model_.value(input).type;
+      return type != nullptr && type->kind == TypeKind::kOptional;
+    });
+  }
+
+  void plan_graph(GraphExecution& plan) {
+    for (const NodeId node : order_.steps(plan.graph).nodes) {
+      const auto part = parts_.find(node);
+      NodePlace place{.node = node, .reason = {}};
+      const bool is_call = part != parts_.end() && part->second.call == node;
+      if (part == parts_.end()) {
+        place.reason = matcher_.reason(node);
+        if (place.reason.empty()) place.reason = "no kernel";
+      } else if (part->second.is_unused) {
+        place.kind = NodePlace::Kind::kUnused;
+        place.reason = fmt::format("nothing else reads it than what `{}` stands for", model_.label(part->second.call));
+      } else {
+        place.kind = NodePlace::Kind::kKernel;
+        place.reason = is_call ? calls_.at(node).kernel : fmt::format("part of `{}`", model_.label(part->second.call));
+      }
+      plan.places.push_back(std::move(place));
+      if (part != parts_.end() && !is_call) continue;
       PlanStep& step = plan.steps.emplace_back();
       step.node = node;
-      step.call = std::move(calls.at(node));
+      if (is_call) step.call = std::move(calls_.at(node));
     }
+    CopyPlanner(model_, analysis_, readers_, plan).run();
+    plan.schedule = make_schedule(plan.steps, plan.last_copies);
   }
-  CopyPlanner(model, analysis, readers, plan).run();
-  plan.schedule = make_schedule(plan.steps, plan.last_copies);
-  return plan;
+
+  /// The graph's own, and those of the largest one that runs within it.
+  std::uint64_t bytes_of(const ExecutionPlan& plan, GraphId graph) {
+    const auto [known, is_new] = bytes_.emplace(graph, 0);  // 0: of a function that calls itself, as if it did not
+    if (!is_new) return known->second;
+    std::uint64_t within = 0;
+    for (const NodeId node : model_.graph(graph).nodes) {
+      const GraphId function = model_.op(model_.node(node)).function;
+      if (function != GraphId::kNone) within = std::max(within, bytes_of(plan, function));
+      for (const Attribute& attribute : model_.attributes(model_.node(node))) {
+        if (attribute.graph != GraphId::kNone) within = std::max(within, bytes_of(plan, attribute.graph));
+        for (const GraphId each : attribute.graphs) within = std::max(within, bytes_of(plan, each));
+      }
+    }
+    const auto body = plan.bodies.find(graph);
+    const GraphExecution* const own = graph == GraphId::kMain     ? &plan
+                                      : body == plan.bodies.end() ? nullptr
+                                                                  : &body->second;
+    std::uint64_t bytes = own == nullptr ? 0 : own->schedule.memory.bytes;
+    if (__builtin_add_overflow(bytes, within, &bytes)) bytes = UINT64_MAX;
+    return bytes_[graph] = bytes;
+  }
+
+  const Model& model_;
+  const GraphPlan order_;
+  const dataflow::Analysis analysis_;
+  const Readers readers_;
+  KernelMatcher matcher_;
+  std::map<NodeId, KernelCall> calls_;
+  std::map<NodeId, Part> parts_;
+  std::map<GraphId, std::uint64_t> bytes_;
+};
+
+}  // namespace
+
+Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs) {
+  return Planner(model, inputs).run();
 }
 
 }  // namespace tensorlint::runtime

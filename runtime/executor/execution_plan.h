@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +31,7 @@ struct PlanStep {
   std::vector<ValueId> host_drops;       ///< not needed there after it
 };
 
-/// Where a node of the main graph runs.
+/// Where a node runs.
 struct NodePlace {
   enum class Kind : std::uint8_t { kInterpreter, kKernel, kUnused };
   NodeId node = NodeId::kNone;
@@ -38,20 +39,43 @@ struct NodePlace {
   std::string reason;  ///< kInterpreter: why; kKernel: which; kUnused: what for
 };
 
-/// What runs where, and what is copied, decided before a run. For inputs of one kind: their dtypes and extents.
-struct ExecutionPlan {
+/// One run of a graph: what of it runs where, and what is copied.
+struct GraphExecution {
+  GraphId graph = GraphId::kMain;
   std::vector<PlanStep> steps;
   std::vector<PlannedCopy> last_copies;  ///< of outputs, after all steps
-  std::vector<NodePlace> places;         ///< of the main graph, in the order in which they would run
+  std::vector<NodePlace> places;         ///< of its nodes, in the order in which they would run
   Schedule schedule;                     ///< all of it as calls
+  // Those of all graphs differ, since one runs within another.
+  std::uint64_t first_command = 0;
+  Command::Event first_event = 0;
 
-  NodeId peak_node() const;  ///< when most of the device's memory is in use
+  bool has_kernels() const { return !schedule.lifetimes.empty(); }
+  NodeId peak_node() const;  ///< when most of the device's memory is in use; kNone: it is never
 
   struct Copies {
     std::uint64_t in = 0, bytes_in = 0, out = 0, bytes_out = 0;
+    Copies& operator+=(const Copies& other) {
+      in += other.in;
+      bytes_in += other.bytes_in;
+      out += other.out;
+      bytes_out += other.bytes_out;
+      return *this;
+    }
     friend bool operator==(const Copies&, const Copies&) = default;
   };
   Copies copies() const;  ///< all of them, those that kernels' own operands take too
+};
+
+/// What runs where, and what is copied, decided before a run. For inputs of one kind: their dtypes and extents. Bodies
+/// and functions are planned once for all of their runs, each of which begins and ends with its values on the host.
+struct ExecutionPlan : GraphExecution {
+  std::map<GraphId, GraphExecution> bodies;  ///< bodies and functions that may run
+  Command::Event events = 0;
+  std::uint64_t device_bytes = 0;  ///< at one time, those of graphs within each other together
+
+  /// What `first_command` of its graph and its position number; null: nothing does.
+  const GraphExecution* graph_of(std::uint64_t command) const;
 };
 
 /// Bytes in which a kernel reports labels outside of its classes; 0 where it has no labels.

@@ -35,27 +35,39 @@ std::vector<std::pair<DType, Extents>> kinds_of(std::span<const HostValue> input
 }  // namespace
 
 Executor::Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed)
-    : model_(model), memory_(memory), device_(device), interpreter_(model, memory, {.seed = seed, .observer = {}}) {}
+    : model_(model),
+      memory_(memory),
+      device_(device),
+      interpreter_(model, memory,
+                   {.seed = seed,
+                    .observer = {},
+                    .graph_runner = [this](GraphId graph,
+                                           std::span<const HostValue> given) -> std::optional<std::vector<HostValue>> {
+                      const auto body = plan_->bodies.find(graph);
+                      if (body == plan_->bodies.end() || !body->second.has_kernels()) return std::nullopt;
+                      return run_graph(body->second, given);
+                    }}),
+      values_of_(model.graphs.size()) {
+  for (const ValueId value : model.values.ids(kFirstValue)) values_of_[model.value(value).graph].push_back(value);
+}
 
 Executor::~Executor() = default;
 
 Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   if (auto failed = choose_plan(inputs)) return *std::move(failed);
-  Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
+  planned_ = {};
+  seconds_.assign(plan_->steps.size(), 0);
   try {
     refuse_too_large();
     const tensorlint_device_counts before = device_.counts();
-    run_planned(std::move(inputs));
-    outputs = take_outputs();
+    std::vector<HostValue> outputs = run_graph(*plan_, inputs);
     check_copies(before);
+    return outputs;
   } catch (const RunFault& fault) {
-    outputs = Error{fault.message, {}};
+    return Error{fault.message, {}};
   } catch (const std::bad_alloc&) {
-    outputs = Error{"the system has no memory left", {}};
+    return Error{"the system has no memory left", {}};
   }
-  for (const ValueId value : model_.values.ids(kFirstValue))
-    if (model_.value(value).graph == GraphId::kMain) interpreter_.hold(value, {});
-  return outputs;
 }
 
 std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
@@ -74,121 +86,137 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
 
 /// Before anything runs: what will be on the device at one time, with the node at which that is most.
 void Executor::refuse_too_large() const {
-  const std::uint64_t bytes = plan_->schedule.memory.bytes;
+  const std::uint64_t bytes = plan_->device_bytes;
   if (bytes <= device_.memory_limit()) return;
-  const NodeId node = plan_->peak_node();
-  const std::string_view op = model_.text(model_.op(model_.node(node)).name);
-  throw RunFault{fmt::format("node `{}` ({}): {}: {} bytes of the device are needed and the limit is {}",
-                             model_.label(node), op, device_.name(), bytes, device_.memory_limit())};
+  const std::string most = fmt::format("{}: {} bytes of the device are needed and the limit is {}", device_.name(),
+                                       bytes, device_.memory_limit());
+  NodeId node = plan_->peak_node();
+  for (const auto& [id, body] : plan_->bodies)
+    if (node == NodeId::kNone) node = body.peak_node();
+  throw RunFault{
+      fmt::format("node `{}` ({}): {}", model_.label(node), model_.text(model_.op(model_.node(node)).name), most)};
 }
 
-void Executor::run_planned(std::vector<HostValue> inputs) {
-  const Graph& main = model_.graph(GraphId::kMain);
-  seconds_.assign(plan_->steps.size(), 0);
-  for (std::size_t i = 0; i < main.inputs.size(); ++i)
-    interpreter_.hold(main.inputs[i], i < inputs.size() ? std::move(inputs[i]) : HostValue());
-  inputs.clear();
+std::vector<HostValue> Executor::run_graph(const GraphExecution& plan, std::span<const HostValue> inputs) {
+  const Graph& graph = model_.graph(plan.graph);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    interpreter_.hold(graph.inputs[i], i < inputs.size() ? inputs[i] : HostValue());
+  Frame frame{.plan = plan};
+  const auto clear = [&] {
+    release(frame);
+    for (const ValueId value : values_of_[plan.graph])
+      if (plan.graph == GraphId::kMain || model_.value(value).initializer == nullptr) interpreter_.hold(value, {});
+  };
+  std::vector<HostValue> outputs;
   try {
-    run_commands();
+    run_commands(frame);
+    for (const ValueId output : graph.outputs) {
+      Result<HostValue> held = interpreter_.held(output);
+      if (!held) throw RunFault{held.error().message};
+      if (held->is_absent() && graph.kind != GraphKind::kFunction)
+        throw RunFault{fmt::format("the output `{}` has no value", model_.name_of(output))};
+      outputs.push_back(*std::move(held));
+    }
   } catch (...) {
-    release();
+    clear();
     throw;
   }
-  release();
+  clear();
+  planned_ += plan.copies();
+  return outputs;
 }
 
 /// Nothing of the device is under way afterwards, whatever happened.
-void Executor::release() {
+void Executor::release(Frame& frame) {
   try {
-    if (!values_.empty()) device_.synchronize();
+    if (!frame.values.empty()) device_.synchronize();
   } catch (const RunFault&) {
     // An earlier fault is being reported; without one the work was waited for before.
   }
-  values_.clear();
-  block_ = {};
+  frame.values.clear();
+  frame.block = {};
 }
 
-void Executor::run_commands() {
-  const Schedule& schedule = plan_->schedule;
-  reports_.clear();
-  if (!schedule.lifetimes.empty()) {
-    try {
-      block_ = device_.allocate(schedule.memory.bytes);
-      device_.make_events(schedule.events);
-    } catch (const RunFault& fault) {
-      throw RunFault{fmt::format("before the first node: {}", fault.message)};
-    }
+void Executor::run_commands(Frame& frame) {
+  const GraphExecution& plan = frame.plan;
+  const Schedule& schedule = plan.schedule;
+  const bool is_main = plan.graph == GraphId::kMain;
+  try {
+    if (is_main && plan_->events > 0) device_.make_events(plan_->events);
+    if (!schedule.lifetimes.empty()) frame.block = device_.allocate(schedule.memory.bytes);
+  } catch (const DeviceFault& fault) {
+    throw explained(fault, "before the first node: ");
   }
-  values_.resize(schedule.lifetimes.size());
-  const auto explain = [&](const DeviceFault& fault, std::string_view otherwise) {
-    return RunFault{(fault.step ? described(schedule.commands[*fault.step]) : std::string(otherwise)) + fault.message};
-  };
+  frame.values.resize(schedule.lifetimes.size());
   for (std::size_t at = 0; at < schedule.commands.size(); ++at) {
     const Command& command = schedule.commands[at];
     const auto start = std::chrono::steady_clock::now();
     try {
-      run_command(at);
+      run_command(frame, at);
       const bool is_last = at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step;
-      if (is_timed_ && is_last && !values_.empty()) device_.synchronize();
+      if (is_timed_ && is_main && is_last && !frame.values.empty()) device_.synchronize();
     } catch (const DeviceFault& fault) {
-      throw explain(fault, described(command));
+      throw explained(fault, described(plan, command));
     } catch (const NodeFault&) {
-      check_labels_so_far();
+      check_labels_so_far(frame);
       throw;
     } catch (const RunFault& fault) {
-      check_labels_so_far();
-      throw RunFault{described(command) + fault.message};
+      check_labels_so_far(frame);
+      throw RunFault{described(plan, command) + fault.message};
     }
-    seconds_[command.step] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (is_main)
+      seconds_[command.step] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   try {
-    if (!values_.empty()) device_.synchronize();
+    if (!frame.values.empty()) device_.synchronize();
   } catch (const DeviceFault& fault) {
-    throw explain(fault, "after the last node: ");
+    throw explained(fault, "after the last node: ");
   }
-  check_labels();
+  check_labels(frame);
 }
 
-void Executor::run_command(std::size_t at) {
-  const Command& command = plan_->schedule.commands[at];
-  const PlanStep& step = plan_->steps[command.step];
-  device_.set_step(at);
-  for (const Command::Event event : command.host_waits) device_.host_wait(event);
+void Executor::run_command(Frame& frame, std::size_t at) {
+  const GraphExecution& plan = frame.plan;
+  const Command& command = plan.schedule.commands[at];
+  const PlanStep& step = plan.steps[command.step];
+  device_.set_step(plan.first_command + at);
+  for (const Command::Event event : command.host_waits) device_.host_wait(plan.first_event + event);
   for (const Command::Slot slot : command.begins)
-    values_[slot] = device_.place(block_, plan_->schedule.memory.offsets[slot], plan_->schedule.lifetimes[slot].bytes);
+    frame.values[slot] =
+        device_.place(frame.block, plan.schedule.memory.offsets[slot], plan.schedule.lifetimes[slot].bytes);
   const auto stream = stream_of(command.kind);
-  for (const Command::Event event : command.waits) device_.wait(*stream, event);
+  for (const Command::Event event : command.waits) device_.wait(*stream, plan.first_event + event);
   switch (command.kind) {
     case Command::Kind::kCopyIn: {
       const HostTensor tensor = host_tensor(command.value);
-      const std::uint64_t bytes = plan_->schedule.lifetimes[command.slot].bytes;
+      const std::uint64_t bytes = plan.schedule.lifetimes[command.slot].bytes;
       if (tensor.bytes() != bytes)
         throw RunFault{fmt::format("`{}` has {} bytes, not the {} that follow from the shapes of the inputs",
                                    model_.name_of(command.value), tensor.bytes(), bytes)};
-      device_.copy_in(values_[command.slot], tensor.raw(), bytes);
+      device_.copy_in(frame.values[command.slot], tensor.raw(), bytes);
       break;
     }
     case Command::Kind::kPrepare: {
       const HostTensor prepared = prepare(step.call->operands[command.operand], step.call->dtype);
-      device_.copy_in(values_[command.slot], prepared.raw(), prepared.bytes());
+      device_.copy_in(frame.values[command.slot], prepared.raw(), prepared.bytes());
       break;
     }
     case Command::Kind::kKernel:
-      launch(step, command);
+      launch(frame, step, command);
       kinds_[step.call->result] = {step.call->dtype, step.call->extents};
       break;
     case Command::Kind::kCopyOut:
-      copy_out(command);
+      copy_out(frame, command);
       break;
     case Command::Kind::kReport:
-      device_.copy_out(reports_[command.slot].data(), values_[command.slot], sizeof(LabelReport));
+      device_.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(LabelReport));
       break;
     case Command::Kind::kHost:
       run_node(step);
       break;
   }
-  if (command.record) device_.record(*stream, *command.record);
-  for (const Command::Slot slot : command.ends) values_[slot] = {};
+  if (command.record) device_.record(*stream, plan.first_event + *command.record);
+  for (const Command::Slot slot : command.ends) frame.values[slot] = {};
   if (command.kind == Command::Kind::kHost || command.kind == Command::Kind::kKernel)
     for (const ValueId value : step.host_drops) interpreter_.hold(value, {});
 }
@@ -201,22 +229,11 @@ void Executor::run_node(const PlanStep& step) {
     if (names[r] != ValueId::kAbsent) interpreter_.hold(names[r], std::move((*results)[r]));
 }
 
-void Executor::copy_out(const Command& command) {
+void Executor::copy_out(const Frame& frame, const Command& command) {
   const auto& [dtype, extents] = kinds_.at(command.value);
   HostTensor tensor(dtype, extents, memory_);
-  device_.copy_out(tensor.mutable_raw(), values_[command.slot], tensor.bytes());
+  device_.copy_out(tensor.mutable_raw(), frame.values[command.slot], tensor.bytes());
   interpreter_.hold(command.value, HostValue(std::move(tensor)));
-}
-
-std::vector<HostValue> Executor::take_outputs() {
-  std::vector<HostValue> outputs;
-  for (const ValueId output : model_.graph(GraphId::kMain).outputs) {
-    Result<HostValue> held = interpreter_.held(output);
-    if (!held) throw RunFault{held.error().message};
-    if (held->is_absent()) throw RunFault{fmt::format("the output `{}` has no value", model_.name_of(output))};
-    outputs.push_back(*std::move(held));
-  }
-  return outputs;
 }
 
 void Executor::check_copies(const tensorlint_device_counts& before) {
@@ -225,47 +242,54 @@ void Executor::check_copies(const tensorlint_device_counts& before) {
              .bytes_in = after.bytes_in - before.bytes_in,
              .out = after.copies_out - before.copies_out,
              .bytes_out = after.bytes_out - before.bytes_out};
-  const ExecutionPlan::Copies planned = plan_->copies();
-  if (copies_ != planned)
+  if (copies_ != planned_)
     throw RunFault{fmt::format("{}: {} copies of {} bytes were planned and {} of {} bytes made: please report it",
-                               device_.name(), planned.in + planned.out, planned.bytes_in + planned.bytes_out,
+                               device_.name(), planned_.in + planned_.out, planned_.bytes_in + planned_.bytes_out,
                                copies_.in + copies_.out, copies_.bytes_in + copies_.bytes_out)};
 }
 
-void Executor::check_labels_so_far() {
-  if (values_.empty()) return;
+void Executor::check_labels_so_far(Frame& frame) {
+  if (frame.values.empty()) return;
   try {
-    for (const Command& command : plan_->schedule.commands)
+    for (const Command& command : frame.plan.schedule.commands)
       if (command.kind == Command::Kind::kKernel && command.report != Command::kNoSlot &&
-          values_[command.report].data() != nullptr)
-        device_.copy_out(reports_[command.report].data(), values_[command.report], sizeof(LabelReport));
+          frame.values[command.report].data() != nullptr)
+        device_.copy_out(frame.reports[command.report].data(), frame.values[command.report], sizeof(LabelReport));
     device_.synchronize();
   } catch (const DeviceFault&) {
     return;  // the host's fault is reported
   }
-  check_labels();
+  check_labels(frame);
 }
 
-void Executor::check_labels() {
-  for (const Command& command : plan_->schedule.commands) {
-    const auto found = command.kind == Command::Kind::kKernel ? reports_.find(command.report) : reports_.end();
-    if (found == reports_.end() || found->second[0] == 0) continue;
-    const auto& request = std::get<kernels::ClassLoss>(plan_->steps[command.step].call->request);
+void Executor::check_labels(const Frame& frame) {
+  for (const Command& command : frame.plan.schedule.commands) {
+    if (command.kind != Command::Kind::kKernel) continue;
+    const auto found = frame.reports.find(command.report);
+    if (found == frame.reports.end() || found->second[0] == 0) continue;
+    const auto& request = std::get<kernels::ClassLoss>(frame.plan.steps[command.step].call->request);
     throw RunFault{fmt::format("{}{} labels lie outside of the {} classes, the first one at position {}",
-                               described(command), found->second[0], request.classes, found->second[1])};
+                               described(frame.plan, command), found->second[0], request.classes, found->second[1])};
   }
 }
 
-std::string Executor::described(const Command& command) const {
+std::string Executor::described(const GraphExecution& plan, const Command& command) const {
   const auto copy = [&](std::string_view text) {
     return fmt::format("{} `{}`: ", text, model_.name_of(command.value));
   };
-  if (command.is_output) return copy("the output");
-  const NodeId node = plan_->steps[command.step].node;
+  if (command.is_output && plan.graph == GraphId::kMain) return copy("the output");
+  const NodeId node = plan.steps[command.step].node;
   std::string text =
       fmt::format("node `{}` ({}): ", model_.label(node), model_.text(model_.op(model_.node(node)).name));
   if (command.kind == Command::Kind::kCopyIn || command.kind == Command::Kind::kCopyOut) text += copy("copy of");
   return text;
+}
+
+/// With the node whose work failed, where that is known.
+RunFault Executor::explained(const DeviceFault& fault, std::string_view otherwise) const {
+  const GraphExecution* const plan = fault.step ? plan_->graph_of(*fault.step) : nullptr;
+  if (plan == nullptr) return {std::string(otherwise) + fault.message};
+  return {described(*plan, plan->schedule.commands[*fault.step - plan->first_command]) + fault.message};
 }
 
 HostTensor Executor::host_tensor(ValueId value) {
@@ -306,12 +330,12 @@ HostTensor Executor::prepare(const CallOperand& operand, DType dtype) {
   return prepared;
 }
 
-void Executor::launch(const PlanStep& step, const Command& command) {
+void Executor::launch(const Frame& frame, const PlanStep& step, const Command& command) {
   const KernelCall& call = *step.call;
   std::vector<const void*> operands(call.operands.size());
   for (std::size_t i = 0; i < call.operands.size(); ++i)
-    if (command.operands[i] != Command::kNoSlot) operands[i] = values_[command.operands[i]].data();
-  const DeviceValue& result = values_[command.slot];
+    if (command.operands[i] != Command::kNoSlot) operands[i] = frame.values[command.operands[i]].data();
+  const DeviceValue& result = frame.values[command.slot];
   if (const auto* reduction = std::get_if<ReductionCall>(&call.request)) {
     kernels::Reduction request;
     request.kind = reduction->kind;
@@ -350,7 +374,7 @@ void Executor::launch(const PlanStep& step, const Command& command) {
     (indices ? request.labels : request.probabilities) = operands[1];
     request.weight = operands[2];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
-    if (indices) request.bad_labels = static_cast<std::int64_t*>(values_[command.report].data());
+    if (indices) request.bad_labels = static_cast<std::int64_t*>(frame.values[command.report].data());
     device_.class_loss(request);
   }
 }

@@ -37,35 +37,43 @@ class Executor {
 
   /// Of the last run.
   const ExecutionPlan& plan() const { return *plan_; }
-  /// What the device counted in it. Copies other than the plan's are an error of ours, and end the run.
-  ExecutionPlan::Copies copies() const { return copies_; }
-  /// Seconds that each step took, with the copies before it.
+  /// What the device counted in it. Copies other than those planned for each graph that ran are an error of ours, and
+  /// end the run.
+  GraphExecution::Copies copies() const { return copies_; }
+  /// Seconds that each step of the main graph took, with its copies.
   std::span<const double> seconds() const { return seconds_; }
 
  private:
   using Kinds = std::vector<std::pair<DType, Extents>>;
   /// What a kernel reports of labels outside of its classes: how many, and the first.
   using LabelReport = std::array<std::int64_t, 2>;
+  /// One run of a graph, while it is there.
+  struct Frame {
+    const GraphExecution& plan;
+    DeviceBlock block{};
+    std::vector<DeviceValue> values{};  ///< by slot of the plan
+    std::map<Command::Slot, LabelReport> reports{};
+  };
 
   std::optional<Error> choose_plan(std::span<const HostValue> inputs);
   void refuse_too_large() const;
-  void run_planned(std::vector<HostValue> inputs);
-  void run_commands();
-  void run_command(std::size_t at);
+  std::vector<HostValue> run_graph(const GraphExecution& plan, std::span<const HostValue> inputs);
+  void run_commands(Frame& frame);
+  void run_command(Frame& frame, std::size_t at);
+  void release(Frame& frame);
   /// After a fault of the host: labels outside of classes explain more.
-  void check_labels_so_far();
-  void check_labels();
-  void release();
-  std::vector<HostValue> take_outputs();
+  void check_labels_so_far(Frame& frame);
+  void check_labels(const Frame& frame);
   void check_copies(const tensorlint_device_counts& before);
 
   void run_node(const PlanStep& step);
-  void launch(const PlanStep& step, const Command& command);
-  void copy_out(const Command& command);
+  void launch(const Frame& frame, const PlanStep& step, const Command& command);
+  void copy_out(const Frame& frame, const Command& command);
   HostTensor prepare(const CallOperand& operand, DType dtype);
   HostTensor host_tensor(ValueId value);
   /// "node `x` (Op): ", with the copy where the command is one.
-  std::string described(const Command& command) const;
+  std::string described(const GraphExecution& plan, const Command& command) const;
+  RunFault explained(const DeviceFault& fault, std::string_view otherwise) const;
 
   const Model& model_;
   Memory& memory_;
@@ -73,11 +81,9 @@ class Executor {
   Interpreter interpreter_;
   std::list<std::pair<Kinds, ExecutionPlan>> plans_;  ///< the latest first
   const ExecutionPlan* plan_ = nullptr;
-  DeviceBlock block_;
-  std::vector<DeviceValue> values_;                     ///< by slot of the plan
   std::map<ValueId, std::pair<DType, Extents>> kinds_;  ///< of results of kernels
-  std::map<Command::Slot, LabelReport> reports_;
-  ExecutionPlan::Copies copies_;
+  GraphExecution::Copies copies_, planned_;             ///< of the run
+  IdVector<GraphId, std::vector<ValueId>> values_of_;
   std::vector<double> seconds_;
   bool is_timed_ = false;
 };

@@ -57,7 +57,7 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
 std::map<NodeId, KernelCall> KernelMatcher::find() {
   // Losses first: what they are written out with has kernels of its own.
   for (const losses::LossSite& site : losses::find_losses(analysis_)) {
-    if (site.anchor == NodeId::kNone || model_.node(site.anchor).graph != GraphId::kMain) continue;
+    if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor)) continue;
     if (site.evidence == losses::LossEvidence::kOperator) {
       add_operator(site.anchor);
     } else {
@@ -65,8 +65,8 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
       add_pointwise(site);
     }
   }
-  for (const NodeId node : model_.graph(GraphId::kMain).nodes)
-    if (!is_taken(node)) add_operator(node);
+  for (const NodeId node : model_.nodes.ids())
+    if (!is_taken(node) && analysis_.is_visited(node)) add_operator(node);
   return std::move(calls_);
 }
 
@@ -157,12 +157,14 @@ bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands
                                KernelCall& call) {
   // All that the result is made of, back to the operands.
   std::set<NodeId> behind;
+  const GraphId graph = model_.value(result).graph;
   Nodes pending{expressions_.producer(result)};
   while (!pending.empty()) {
     const NodeId node = pending.back();
     pending.pop_back();
     if (node == NodeId::kNone || is_taken(node) || behind.contains(node)) continue;
-    if (behind.size() == kMaxNodes) break;  // the rest is computed as it was, and perhaps nobody reads it
+    if (model_.node(node).graph != graph) continue;  // which a body or function reads, and does not compute
+    if (behind.size() == kMaxNodes) break;           // the rest is computed as it was, and perhaps nobody reads it
     behind.insert(node);
     const auto read = [&](ValueId value) {
       if (value != ValueId::kAbsent && std::ranges::find(operands, value) == operands.end())
@@ -185,8 +187,13 @@ bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands
     for (const NodeId node : latest_first)
       if (behind.contains(node) && is_needed(node)) changed = behind.erase(node) > 0;
   }
+  // Attributes of the call of a function may be others each time.
+  const auto refers = [&](NodeId node) {
+    return std::ranges::any_of(model_.attributes(model_.node(node)),
+                               [](const Attribute& attribute) { return !attribute.reference.empty(); });
+  };
   for (const NodeId node : formula)
-    if (!behind.contains(node)) return false;
+    if (!behind.contains(node) || refers(node)) return false;
   call.nodes.assign(formula.begin(), formula.end());
   sort_unique(call.nodes);
   for (const NodeId node : behind)

@@ -18,8 +18,8 @@
 
 namespace tensorlint::runtime {
 
-/// Which nodes of the main graph a kernel computes, and why the others are left to the interpreter. Facts of `analysis`
-/// are those of one run: a value whose extents they leave open is not for kernels.
+/// Which nodes a kernel computes, and why the others are left to the interpreter. Facts of `analysis` are those of one
+/// run, joined over all visits of a body or function: a value whose extents they leave open is not for kernels.
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
 ///   product_calls.cc      matrix products

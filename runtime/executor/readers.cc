@@ -6,39 +6,29 @@ namespace tensorlint::runtime {
 
 Readers::Readers(const Model& model)
     : readers_(model.values.size()), is_output_(model.values.size()), captured_(model.nodes.size()) {
-  /// The node of the main graph that holds a graph, perhaps with others around it; kNone for functions.
-  const auto holder_of = [&](GraphId graph) {
-    NodeId node = model.graph(graph).owner;
-    while (node != NodeId::kNone && model.node(node).graph != GraphId::kMain)
-      node = model.graph(model.node(node).graph).owner;
-    return node;
-  };
-  const auto read_inside = [&](ValueId value, GraphId graph) {
-    if (value == ValueId::kAbsent || model.value(value).graph != GraphId::kMain) return;
-    const NodeId holder = holder_of(graph);
+  const auto read_in = [&](ValueId value, GraphId graph, NodeId node) {
+    if (value == ValueId::kAbsent) return;
+    const GraphId home = model.value(value).graph;
+    if (home == graph) {
+      if (node == NodeId::kNone) {
+        is_output_[value] = true;
+      } else {
+        readers_[value].push_back(node);
+      }
+      return;
+    }
+    // The node of the value's graph that holds the reader's, perhaps with others around it.
+    NodeId holder = model.graph(graph).owner;
+    while (holder != NodeId::kNone && model.node(holder).graph != home)
+      holder = model.graph(model.node(holder).graph).owner;
     if (holder == NodeId::kNone) return;
     readers_[value].push_back(holder);
     captured_[holder].push_back(value);
   };
-  for (const NodeId id : model.nodes.ids()) {
-    const Node& node = model.node(id);
-    for (const ValueId operand : model.operands(node)) {
-      if (node.graph != GraphId::kMain) {
-        read_inside(operand, node.graph);
-      } else if (operand != ValueId::kAbsent) {
-        readers_[operand].push_back(id);
-      }
-    }
-  }
-  for (const GraphId id : model.graphs.ids()) {
-    for (const ValueId output : model.graph(id).outputs) {
-      if (id != GraphId::kMain) {
-        read_inside(output, id);
-      } else if (output != ValueId::kAbsent) {
-        is_output_[output] = true;
-      }
-    }
-  }
+  for (const NodeId id : model.nodes.ids())
+    for (const ValueId operand : model.operands(model.node(id))) read_in(operand, model.node(id).graph, id);
+  for (const GraphId id : model.graphs.ids())
+    for (const ValueId output : model.graph(id).outputs) read_in(output, id, NodeId::kNone);
   for (std::vector<ValueId>& values : captured_) {
     std::ranges::sort(values);
     values.erase(std::unique(values.begin(), values.end()), values.end());

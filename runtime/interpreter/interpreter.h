@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ namespace tensorlint::runtime {
 /// leaves a result out. Of a node that is computed by itself, after each in its bodies.
 using NodeObserver = std::function<void(NodeId node, std::span<HostValue> results)>;
 
+/// Computes a body or a function in the interpreter's place: its outputs, or nothing where the interpreter is to.
+/// Within it the interpreter may be asked for single nodes of that graph. Throws RunFault.
+using GraphRunner =
+    std::function<std::optional<std::vector<HostValue>>(GraphId graph, std::span<const HostValue> inputs)>;
+
 struct InterpreterOptions {
   std::uint64_t seed = 0;  ///< of random operators without a seed of their own
   /// A run ends with an error before it takes more work than that; 0: no limit. A node counts kWorkOfNode and the
@@ -28,6 +34,7 @@ struct InterpreterOptions {
   static constexpr std::uint64_t kWorkOfNode = 4096;
   bool measures_time = false;  ///< for Interpreter::timings
   NodeObserver observer;
+  GraphRunner graph_runner = nullptr;
 };
 
 /// Computes a model on the host, node by node, one after the other: the reference that other engines are held against.
@@ -47,7 +54,8 @@ class Interpreter {
   /// evaluator, a limit.
   Result<std::vector<HostValue>> run(std::vector<HostValue> inputs);
 
-  // One node of the main graph at a time, for those who choose what it reads: comparing runs.
+  // One node at a time, of the main graph or of one that the options' runner computes, for those who choose what it
+  // reads: comparing runs, running on devices.
 
   /// What a node that reads `value` gets; absent: nothing, and of a constant again what the model says. Values that
   /// bodies capture are held like operands.

@@ -124,21 +124,24 @@ std::string places_text(const Model& model, const Executor& executor, const Devi
   std::map<NodeId, double> seconds;
   for (std::size_t at = 0; at < plan.steps.size(); ++at) seconds[plan.steps[at].node] = executor.seconds()[at];
   std::string text = "where           seconds  node: why there\n";
-  for (const NodePlace& place : plan.places) {
+  std::vector<std::pair<std::string, NodePlace>> places;
+  for (const NodePlace& place : plan.places) places.emplace_back("", place);
+  for (const auto& [graph, body] : plan.bodies)
+    for (const NodePlace& place : body.places) places.emplace_back(model.graph_path(graph) + ": ", place);
+  for (const auto& [where, place] : places) {
     const std::string_view op = model.text(model.op(model.node(place.node)).name);
     const auto took = seconds.find(place.node);
     text +=
-        fmt::format("{:<12} {:>10}  {} ({}): {}\n",
+        fmt::format("{:<12} {:>10}  {}{} ({}): {}\n",
                     place.kind == NodePlace::Kind::kInterpreter ? "interpreter"
                     : place.kind == NodePlace::Kind::kKernel    ? std::string_view(device.name())
                                                                 : "not run",
-                    took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), shown(model.label(place.node)),
-                    escape_for_display(op, 60), escape_for_display(place.reason, 300));
+                    took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), escape_for_display(where, 200),
+                    shown(model.label(place.node)), escape_for_display(op, 60), escape_for_display(place.reason, 300));
   }
   const ExecutionPlan::Copies copies = executor.copies();
-  text +=
-      fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); memory there: {} bytes\n", copies.in,
-                  device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.schedule.memory.bytes);
+  text += fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); memory there: {} bytes\n",
+                      copies.in, device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.device_bytes);
   if (device.name().starts_with("emulated"))
     text += "emulated: these are times of the emulator on this processor, not of a GPU\n";
   return text;
