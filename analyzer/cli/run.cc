@@ -18,7 +18,7 @@ namespace {
 struct RunOptions {
   std::string model;
   std::vector<std::string> inputs, dump;
-  std::string expect, outputs, device = "cpu";
+  std::string expect, outputs, device = "cpu", sides;
   std::string seed, memory_limit, time_limit, rtol, atol, threads, repeat;  ///< empty: not given
   bool check_facts = false, timings = false, force = false;
   SettingsOptions settings;
@@ -50,6 +50,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   arguments.add_each("dump", options.dump);
   arguments.add("expect", options.expect);
   arguments.add("outputs", options.outputs);
+  arguments.add("sides", options.sides);
   arguments.add("device", options.device == "cpu" ? std::string() : options.device);
   arguments.add("seed", options.seed);
   arguments.add("memory-limit", options.memory_limit);
@@ -93,6 +94,8 @@ class Run : public Command {
     options.text("--repeat", options_.repeat, "N", "run N times, and show and time the last run (default: 1)");
     options.text("--device", options_.device, "NAME",
                  "cpu (default), cuda:N or emulated:N: with its kernels where it has them");
+    options.text("--sides", options_.sides, "cost|kernels",
+                 "with --device: the kernels that are worth their copies (default with cuda:N), or all");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
   }

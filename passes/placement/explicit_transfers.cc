@@ -22,18 +22,6 @@ namespace {
 
 using Vertex = MinimumCut::Vertex;
 constexpr Vertex kAccelerator = MinimumCut::kSource, kCpu = MinimumCut::kSink, kNowhere = ~Vertex{0};
-/// Multiplications that the cpu makes while it reads a byte: 10^11 a second, 12 GB a second.
-constexpr double kProductsPerByte = 8;
-/// The most that one tensor or node weighs, so that no sum of weights comes near MinimumCut::kInfinite.
-constexpr double kMaxWeight = 0x1p36;
-
-/// What the cut may cost, in steps of some 20 ns. Models that people write take 20 an edge, graphs that are made to be
-/// hard a few hundred.
-constexpr std::uint64_t kCutSteps = std::uint64_t{1} << 24, kCutStepsPerEdge = 500;
-
-std::int64_t weight(double bytes, double times) {
-  return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight));
-}
 
 /// Where a value is read: operand `index` of a node, or, without a node, as result `index` of the graph that makes it.
 struct Use {
@@ -196,7 +184,7 @@ class TransferPlanner {
     } else {
       cut_.add_edge(
           kAccelerator, side,
-          weight(touched + work_.products_of(node, traits.opcode) / kProductsPerByte, visits_.times[node.graph]));
+          cut_weight(touched + work_.products_of(node, traits.opcode) / kProductsPerByte, visits_.times[node.graph]));
     }
   }
 
@@ -306,9 +294,9 @@ class TransferPlanner {
     }
     if (own == kNowhere) return;
     const double often = visits_.times[model_.value(value).graph];
-    if (host_reads > 0) cut_.add_edge(own, kCpu, weight(static_cast<double>(kCopyOverhead * host_reads), often));
+    if (host_reads > 0) cut_.add_edge(own, kCpu, cut_weight(static_cast<double>(kCopyOverhead * host_reads), often));
     if (readers.empty()) return;
-    const std::int64_t bytes = weight(work_.bytes_of(value) + static_cast<double>(kCopyOverhead), often);
+    const std::int64_t bytes = cut_weight(work_.bytes_of(value) + static_cast<double>(kCopyOverhead), often);
     const Vertex down = cut_.add_vertex(), up = cut_.add_vertex();
     cut_.add_edge(own, down, bytes);
     cut_.add_edge(up, own, bytes);

@@ -14,6 +14,11 @@ std::optional<std::int64_t> nominal_symbol(Dim) { return kNominalExtent; }
 
 }  // namespace
 
+std::int64_t cut_weight(double bytes, double times) {
+  constexpr double kMaxWeight = 0x1p36;
+  return static_cast<std::int64_t>(std::min(bytes * times, kMaxWeight));
+}
+
 double NominalWork::bytes_of(ValueId value) const {
   const auto known = analysis_.facts().dims().evaluate(tensor_bytes(analysis_, value), nominal_symbol);
   return known ? static_cast<double>(std::max<std::int64_t>(*known, 0))

@@ -1,11 +1,21 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ir/ops/opcode.h"
 #include "passes/dataflow/analysis.h"
 
 namespace tensorlint::placement {
+
+/// Multiplications that the cpu makes while it reads a byte: 10^11 a second, 12 GB a second.
+inline constexpr double kProductsPerByte = 8;
+/// What a minimum cut over such weights may cost, in steps of some 20 ns. Models that people write take 20 an edge,
+/// graphs that are made to be hard a few hundred.
+inline constexpr std::uint64_t kCutSteps = std::uint64_t{1} << 24, kCutStepsPerEdge = 500;
+
+/// The weight of an edge, held at 2^36, so that no sum of weights comes near MinimumCut::kInfinite.
+std::int64_t cut_weight(double bytes, double times);
 
 /// What tensors and nodes weigh, an extent that is not known counting as kNominalExtent.
 class NominalWork {

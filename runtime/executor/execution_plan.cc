@@ -192,13 +192,14 @@ struct Part {
 
 class Planner {
  public:
-  Planner(const Model& model, std::span<const HostValue> inputs)
+  Planner(const Model& model, std::span<const HostValue> inputs, Sides sides)
       : model_(model),
         order_(model),
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
         matcher_(analysis_, readers_),
         calls_(matcher_.find()) {
+    if (sides == Sides::kCost) leave_what_is_not_worth_copies();
     for (const auto& [node, call] : calls_) {
       for (const NodeId each : call.nodes) parts_[each] = {node, false};
       for (const NodeId each : call.unused) parts_[each] = {node, true};
@@ -229,6 +230,15 @@ class Planner {
   }
 
  private:
+  void leave_what_is_not_worth_copies() {
+    for (const NodeId left : calls_not_worth_copies(analysis_, readers_, calls_)) {
+      const KernelCall& call = calls_.at(left);
+      for (const NodeId node : call.nodes)
+        left_[node] = fmt::format("copies for `{}` cost more than running here", call.kernel);
+      calls_.erase(left);
+    }
+  }
+
   /// An input that is optional may be handed a tensor, which only the interpreter wraps.
   bool takes_inputs_as_they_are(GraphId graph) const {
     return std::ranges::none_of(model_.graph(graph).inputs, [&](ValueId input) {
@@ -243,7 +253,8 @@ class Planner {
       NodePlace place{.node = node, .reason = {}};
       const bool is_call = part != parts_.end() && part->second.call == node;
       if (part == parts_.end()) {
-        place.reason = matcher_.reason(node);
+        const auto left = left_.find(node);
+        place.reason = left != left_.end() ? left->second : std::string(matcher_.reason(node));
         if (place.reason.empty()) place.reason = "no kernel";
       } else if (part->second.is_unused) {
         place.kind = NodePlace::Kind::kUnused;
@@ -290,14 +301,15 @@ class Planner {
   const Readers readers_;
   KernelMatcher matcher_;
   std::map<NodeId, KernelCall> calls_;
+  std::map<NodeId, std::string> left_;  ///< why calls that there are were left to the interpreter
   std::map<NodeId, Part> parts_;
   std::map<GraphId, std::uint64_t> bytes_;
 };
 
 }  // namespace
 
-Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs) {
-  return Planner(model, inputs).run();
+Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs, Sides sides) {
+  return Planner(model, inputs, sides).run();
 }
 
 }  // namespace tensorlint::runtime

@@ -11,6 +11,7 @@
 #include "ir/graph/model.h"
 #include "runtime/executor/kernel_call.h"
 #include "runtime/executor/schedule.h"
+#include "runtime/executor/sides.h"
 #include "runtime/values/host_value.h"
 
 namespace tensorlint::runtime {
@@ -83,6 +84,6 @@ std::uint64_t report_bytes(const KernelCall& call);
 
 /// `inputs`: by input of the main graph, absent where the model has a default. Errors: the graph cannot run in any
 /// order.
-Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs);
+Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs, Sides sides);
 
 }  // namespace tensorlint::runtime

@@ -34,10 +34,11 @@ std::vector<std::pair<DType, Extents>> kinds_of(std::span<const HostValue> input
 
 }  // namespace
 
-Executor::Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed)
+Executor::Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed, Sides sides)
     : model_(model),
       memory_(memory),
       device_(device),
+      sides_(sides),
       interpreter_(model, memory,
                    {.seed = seed,
                     .observer = {},
@@ -74,7 +75,7 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
   Kinds kinds = kinds_of(inputs);
   auto found = std::ranges::find(plans_, kinds, &std::pair<Kinds, ExecutionPlan>::first);
   if (found == plans_.end()) {
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs);
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, sides_);
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));

@@ -23,7 +23,7 @@ namespace tensorlint::runtime {
 /// makes. Not thread-safe; all that it is given outlives it.
 class Executor {
  public:
-  Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed = 0);
+  Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed = 0, Sides sides = Sides::kKernels);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -78,6 +78,7 @@ class Executor {
   const Model& model_;
   Memory& memory_;
   Device& device_;
+  const Sides sides_;
   Interpreter interpreter_;
   std::list<std::pair<Kinds, ExecutionPlan>> plans_;  ///< the latest first
   const ExecutionPlan* plan_ = nullptr;

@@ -215,7 +215,9 @@ int run_model(const RunArguments& arguments) {
                            .observer = watches ? observer : nullptr});
   std::optional<Executor> executor;
   if (device != nullptr) {
-    executor.emplace(model, memory, *device, arguments.seed.value_or(0));
+    // The emulated device is there to run kernels; a GPU is there to be fast.
+    const Sides otherwise = device->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
+    executor.emplace(model, memory, *device, arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
     executor->set_timed(arguments.timings == Timings::kByOperator);
   }
   RunTime start;

@@ -23,6 +23,10 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "expect") return to.expect = value, true;
   if (name == "outputs") return to.outputs = value, true;
   if (name == "device") return to.device = value, !value.empty();
+  if (name == "sides") {
+    to.sides = value == "cost" ? Sides::kCost : Sides::kKernels;
+    return value == "cost" || value == "kernels";
+  }
   if (name == "seed") return read_number(value, to.seed.emplace());
   if (name == "memory-limit") return read_number(value, to.memory_limit);
   if (name == "time-limit") return read_number(value, to.time_limit) && to.time_limit >= 0 && to.time_limit < 1e9;
@@ -50,6 +54,8 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
       return Error{fmt::format("a tolerance has to be a number of at least 0, not {}", tolerance), {}};
   if (!result.device.empty() && (result.check_facts || !result.dump.empty()))
     return Error{"--check-facts and --dump need every value on the host: they run on the cpu, without --device", {}};
+  if (result.sides && result.device.empty())
+    return Error{"--sides chooses between a device and the interpreter: it needs --device", {}};
   if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
   return result;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/executor/sides.h"
 
 namespace tensorlint::runtime {
 
@@ -19,6 +20,7 @@ struct RunArguments {
   std::vector<std::string> inputs, dump;  ///< inputs: folders and NAME=FILE
   std::string expect, outputs;            ///< folders; empty: not given
   std::string device;                     ///< empty: the interpreter alone
+  std::optional<Sides> sides;             ///< with a device
   std::optional<std::uint64_t> seed;
   std::uint64_t memory_limit = std::uint64_t{4} << 30;  ///< bytes
   double time_limit = 0;                                ///< seconds; 0: none

@@ -147,11 +147,19 @@ class DeviceOption(unittest.TestCase):
         self.assertIn("emulated: these are times of the emulator", text)
         self.assertEqual(result.stdout.splitlines()[0], self.run_loss("--device", "emulated:1", "--repeat", "2").stdout.splitlines()[0])
 
+    def test_what_is_not_worth_its_copies_stays(self) -> None:
+        result = self.run_loss("--device", "emulated:0", "--sides", "cost", "--timings")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"interpreter +[\d.]+  `loss` \(ReduceMean\): copies for `pointwise_loss squared, mean` cost more than running here\n")
+        self.assertIn("copies, as planned: 0 to emulated:0 (0 bytes), 0 from it (0 bytes)", result.stdout)
+
     def test_refusals(self) -> None:
         for arguments, message in (
             (["--device", "gpu"], "`gpu` is not a device: cpu, cuda:N or emulated:N"),
             (["--device", "cuda:x"], "`cuda:x` is not a device"),
             (["--device", "emulated:9"], "emulated:9: there are 2 emulated devices"),
+            (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` cannot be understood"),
+            (["--sides", "cost"], "it needs --device"),
             (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--check-facts"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--memory-limit", "175"], "bytes"),
