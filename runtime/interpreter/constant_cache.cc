@@ -83,11 +83,23 @@ void ConstantCache::keep(const WeightsKey& key, Weights weights) {
   if (!weights_.contains(key) && count(bytes)) weights_.emplace(key, std::move(weights));
 }
 
+HostTensor ConstantCache::widened(const WeightsKey& key) {
+  const std::lock_guard lock(mutex_);
+  return found(widened_, key);
+}
+
+void ConstantCache::keep(const WeightsKey& key, const HostTensor& widened) {
+  const std::uint64_t bytes = kEntryBytes + widened.bytes();
+  const std::lock_guard lock(mutex_);
+  if (!widened_.contains(key) && count(bytes)) widened_.emplace(key, widened);
+}
+
 void ConstantCache::release() {
   const std::lock_guard lock(mutex_);
   results_.clear();
   constants_.clear();
   weights_.clear();
+  widened_.clear();
   bytes_ = 0;
 }
 

@@ -13,9 +13,9 @@
 
 namespace tensorlint::runtime {
 
-/// What earlier calls of nodes made of constants alone: decoded constants, results, weights packed for products. All of
-/// it saves time only: it takes kMost bytes at most, and none where tensors need the memory. Holding one of these keeps
-/// it alive.
+/// What earlier calls of nodes made of constants alone: decoded constants, results, weights packed or widened for
+/// products. All of it saves time only: it takes kMost bytes at most, and none where tensors need the memory. Holding
+/// one of these keeps it alive.
 class ConstantCache final : public MemoryReserve {
  public:
   static constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
@@ -41,6 +41,9 @@ class ConstantCache final : public MemoryReserve {
   };
   Weights weights(const WeightsKey& key);  ///< null: not kept
   void keep(const WeightsKey& key, Weights weights);
+  /// An operand as products read it: of another dtype.
+  HostTensor widened(const WeightsKey& key);  ///< absent: not kept
+  void keep(const WeightsKey& key, const HostTensor& widened);
   /// For so many bytes that are not allocated yet.
   bool has_room(std::uint64_t bytes) const;
 
@@ -56,6 +59,7 @@ class ConstantCache final : public MemoryReserve {
   std::map<NodeId, Results> results_;
   std::map<ValueId, HostValue> constants_;
   std::map<WeightsKey, Weights> weights_;
+  std::map<WeightsKey, HostTensor> widened_;
 };
 
 }  // namespace tensorlint::runtime

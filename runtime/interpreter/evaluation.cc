@@ -40,15 +40,29 @@ const HostTensor& Evaluation::operand(int index) const {
   return value.tensor();
 }
 
-ConstantCache::Weights Evaluation::kept_weights(int index, std::int64_t part, const Factor& b, std::int64_t k,
-                                                std::int64_t n) {
-  if (constants_ == nullptr || ((fixed_operands_ >> index) & 1U) == 0) return nullptr;
-  const ConstantCache::WeightsKey key{node_, index, part};
-  if (auto kept = constants_->weights(key)) return kept;
-  if (!constants_->has_room(PackedFactor::bytes(k, n))) return nullptr;
+ConstantCache::Weights Evaluation::kept_packed(int index, std::int64_t part) const {
+  return is_fixed(index) ? constants_->weights({node_, index, part}) : nullptr;
+}
+
+ConstantCache::Weights Evaluation::keep_packed(int index, std::int64_t part, const Factor& b, std::int64_t k,
+                                               std::int64_t n) {
+  if (auto kept = kept_packed(index, part)) return kept;
+  if (!is_fixed(index) || !constants_->has_room(PackedFactor::bytes(k, n))) return nullptr;
   auto packed = std::make_shared<const PackedFactor>(b, k, n, memory_);
-  constants_->keep(key, packed);
+  constants_->keep({node_, index, part}, packed);
   return packed;
+}
+
+HostTensor Evaluation::widened(int index) {
+  const HostTensor& tensor = operand(index);
+  if (is_wide(tensor.dtype())) return tensor;
+  if (is_fixed(index))
+    if (HostTensor kept = constants_->widened({node_, index, 0}); !kept.is_absent()) return kept;
+  return runtime::widened(tensor, memory_);
+}
+
+void Evaluation::keep_widened(int index, const HostTensor& widened) {
+  if (is_fixed(index) && !is_wide(operand(index).dtype())) constants_->keep({node_, index, 0}, widened);
 }
 
 void Evaluation::take_numbers(std::size_t count) const {

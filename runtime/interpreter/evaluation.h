@@ -86,7 +86,13 @@ class Evaluation {
   }
   /// `b` [k, n], which is made of operand `index` alone, packed for this and later calls; null where there is no point
   /// in that: the operand is another one each time, or nothing more is kept. `part` tells factors of one operand apart.
-  ConstantCache::Weights kept_weights(int index, std::int64_t part, const Factor& b, std::int64_t k, std::int64_t n);
+  ConstantCache::Weights keep_packed(int index, std::int64_t part, const Factor& b, std::int64_t k, std::int64_t n);
+  /// What an earlier call packed; null: nothing.
+  ConstantCache::Weights kept_packed(int index, std::int64_t part) const;
+  /// A numeric operand as products read it, in float32 or float64, which is exact but for integers above 2^53.
+  HostTensor widened(int index);
+  /// Serves later calls, too, where the operand is the same in each of them.
+  void keep_widened(int index, const HostTensor& widened);
 
   // Operands, by index or by formal name.
   std::size_t operand_count() const { return operands_.size(); }
@@ -135,6 +141,7 @@ class Evaluation {
 
  private:
   void take_numbers(std::size_t count) const;
+  bool is_fixed(int index) const { return constants_ != nullptr && ((fixed_operands_ >> index) & 1U) != 0; }
 
   ops::Inference in_;
   InferredCall& inferred_;

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
+#include "runtime/interpreter/evaluation.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/parallel.h"
 #include "runtime/values/simd_target.h"
@@ -408,13 +410,36 @@ void add_scaled(double weight, const double* from, std::int64_t stride, std::int
   loops().row_doubles(weight, from, stride, count, to);
 }
 
-Numbers::Numbers(const HostTensor& tensor, Memory& memory) {
-  if (tensor.dtype() == DType::kFloat32) {
-    floats_ = tensor.as<float>().data();
+HostTensor widened(const HostTensor& tensor, Memory& memory) {
+  if (!is_float(tensor.dtype()) || is_wide(tensor.dtype())) return to_float64(tensor, memory);
+  HostTensor wide(tensor.shape(), DType::kFloat32, memory);
+  parallel_ranges(static_cast<std::int64_t>(tensor.size()), kWorthThreads / 4, [&](std::int64_t from, std::int64_t to) {
+    alignas(64) std::array<double, kRow> row;
+    for (auto first = static_cast<std::size_t>(from); first < static_cast<std::size_t>(to); first += kRow) {
+      const std::size_t count = std::min(kRow, static_cast<std::size_t>(to) - first);
+      load(tensor, first, count, row.data());
+      store(wide, first, count, row.data());
+    }
+  });
+  return wide;
+}
+
+Numbers::Numbers(HostTensor wide) : tensor_(std::move(wide)) {
+  if (tensor_.dtype() == DType::kFloat32) {
+    floats_ = tensor_.as<float>().data();
   } else {
-    converted_ = to_float64(tensor, memory);
-    doubles_ = converted_.as<double>().data();
+    doubles_ = tensor_.as<double>().data();
   }
+}
+
+const Numbers& OperandNumbers::get() {
+  if (!numbers_) numbers_.emplace(e_.widened(index_));
+  return *numbers_;
+}
+
+const Numbers& OperandNumbers::keep() {
+  e_.keep_widened(index_, get().tensor());
+  return *numbers_;
 }
 
 namespace {

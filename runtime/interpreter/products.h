@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "runtime/values/host_tensor.h"
 
 namespace tensorlint::runtime {
+
+class Evaluation;
 
 /// Products of matrices in float64, tile by tile: each element is the sum of its products in the order of the inner
 /// axis, but for a vector by a matrix whose inner axis is the dense one, which sums every 16th product. Its bits depend
@@ -94,11 +97,19 @@ bool is_better_turned(std::int64_t m, std::int64_t n);
 void add_scaled(double weight, const float* from, std::int64_t stride, std::int64_t count, double* to);
 void add_scaled(double weight, const double* from, std::int64_t stride, std::int64_t count, double* to);
 
+/// Products read elements of this dtype as they are.
+inline bool is_wide(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+/// Other numbers in one of these dtypes: the narrower floats in float32, which holds each of them.
+HostTensor widened(const HostTensor& tensor, Memory& memory);
+
 /// The elements of a numeric tensor as floats or doubles that a factor can refer to: in place where they are that, else
 /// converted, which is exact but for integers above 2^53.
 class Numbers {
  public:
-  Numbers(const HostTensor& tensor, Memory& memory);
+  Numbers(const HostTensor& tensor, Memory& memory)
+      : Numbers(is_wide(tensor.dtype()) ? tensor : widened(tensor, memory)) {}
+  explicit Numbers(HostTensor wide);
+  const HostTensor& tensor() const { return tensor_; }
   explicit Numbers(std::vector<double> elements) : elements_(std::move(elements)), doubles_(elements_.data()) {}
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
@@ -117,9 +128,27 @@ class Numbers {
 
  private:
   const float* floats_ = nullptr;
-  HostTensor converted_;
+  HostTensor tensor_;
   std::vector<double> elements_;
   const double* doubles_ = nullptr;
+};
+
+/// Those of an operand, which are converted once something asks for them.
+class OperandNumbers {
+ public:
+  OperandNumbers(Evaluation& e, int index) : e_(e), index_(index) {}
+  OperandNumbers(const OperandNumbers&) = delete;
+  OperandNumbers& operator=(const OperandNumbers&) = delete;
+  int index() const { return index_; }
+  /// Not from several threads at once.
+  const Numbers& get();
+  /// The same, for later calls of the node, too.
+  const Numbers& keep();
+
+ private:
+  Evaluation& e_;
+  int index_;
+  std::optional<Numbers> numbers_;
 };
 
 /// Calls use(elements) with the floats, or with the doubles.

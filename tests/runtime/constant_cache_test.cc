@@ -126,6 +126,28 @@ TEST(ConstantCache, AnInputThatOverridesItsDefaultCounts) {
   }
 }
 
+TEST(ConstantCache, NarrowWeightsAreWidenedOrPacked) {
+  const Model model = read(
+      "g (float16[M, 64] x) => (float16[M, 32] y) { n = Constant <value_ints = [64, 32]> () z = ConstantOfShape (n) "
+      "e = Exp (z) w = Cast <to = 10> (e) y = MatMul (x, w) }");
+  constexpr std::uint64_t kWeights = 64 * 32, kBeside = 8192;
+  for (const std::int64_t rows : {1, 4, 65}) {
+    Memory memory(kMebi);
+    Interpreter interpreter(model, memory);
+    HostTensor x(DType::kFloat16, {rows, 64}, memory);
+    const std::vector<double> ones(x.size(), 1);
+    store(x, 0, x.size(), ones.data());
+    const std::string first = bits(interpreter, {x});
+    ASSERT_EQ(first.size(), static_cast<std::size_t>(rows) * 64) << first;
+    EXPECT_LT(memory.live(), x.bytes() + kBeside);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(bits(interpreter, {x}), first);
+    // The results of nodes, z and e in float32 and w in float16, and what the product reads.
+    const std::uint64_t read = kWeights * (rows == 4 ? 8 : 4), kept = x.bytes() + kWeights * 10 + read;
+    EXPECT_GE(memory.live(), kept) << rows;
+    EXPECT_LT(memory.live(), kept + kBeside) << rows;
+  }
+}
+
 TEST(ConstantCache, ConstantsThatAreHeldCount) {
   const Model model = read("g (float x) => (float[2] y) <float[2] w = {1, 2}> { v = Neg (w) y = Add (v, x) }");
   Memory memory(kMebi);

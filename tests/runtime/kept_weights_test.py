@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -34,6 +35,13 @@ PRODUCTS: list[Product] = [
     ("GRU", floats(5, 3, 9), [floats(2, 36, 9), floats(2, 36, 12), floats(2, 72)], {"hidden_size": 12, "direction": "bidirectional"}, 2),
     ("LSTM", floats(5, 1, 9), [floats(1, 48, 9), floats(1, 48, 12), floats(1, 96)], {"hidden_size": 12}, 3),
 ]
+
+# Narrow floats: converted for products, packed or as they are.
+HALVES: list[Product] = [(op, data.astype(np.float16), [w.astype(np.float16) for w in weights], attributes, results) for op, data, weights, attributes, results in PRODUCTS if data.dtype == np.float32]
+PRODUCTS += HALVES
+PRODUCTS += [("MatMul", floats(m, 70).astype(ml_dtypes.bfloat16), [floats(70, 50).astype(ml_dtypes.bfloat16)], {}, 1) for m in (1, 5, 65)]
+PRODUCTS += [("MatMul", floats(m, 70).astype(np.float16), [floats(70, 50).astype(np.float16)], {}, 1) for m in (1, 5, 65)]
+PRODUCTS += [("ConvTranspose", floats(1, 4, 9), [floats(4, 3, 5)], {}, 1), ("ConvTranspose", floats(1, 4, 9).astype(np.float16), [floats(4, 3, 5).astype(np.float16)], {}, 1)]
 
 for m in (1, 2, 64, 65):
     PRODUCTS += [("MatMul", floats(m, 70), [floats(70, n)], {}, 1) for n in (1, 50, 600)]

@@ -182,7 +182,7 @@ void convolve(const Convolution& c, const Numbers& data, const Numbers& filters,
 /// Filters are operand `index`, and nothing else is in them.
 KeepWeights keeps(Evaluation& e, int index) {
   return [&e, index](const Factor& filters, std::int64_t part, std::int64_t k, std::int64_t n) {
-    return e.kept_weights(index, part, filters, k, n);
+    return e.keep_packed(index, part, filters, k, n);
   };
 }
 
@@ -205,7 +205,8 @@ void conv(Evaluation& e) {
   const Convolution c = convolution_of(e, data, filters, result);
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
   const std::int64_t positions = c.windows.out_size();
-  convolve(c, Numbers(data, e.memory()), Numbers(filters, e.memory()), keeps(e, 1),
+  OperandNumbers weights(e, 1);
+  convolve(c, Numbers(data, e.memory()), weights.keep(), keeps(e, 1),
            [&](std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t count, const double* sums) {
              const auto at = static_cast<std::size_t>((n * c.filters + m) * positions + first);
              const auto total = static_cast<std::size_t>(count);
@@ -343,7 +344,8 @@ void conv_transpose(Evaluation& e) {
   const std::int64_t channels = data.extent(1) / groups, group_filters = filters.extent(1), taps = g.taps();
   const std::int64_t positions = g.out_size(), plane = g.in_size();
   const std::vector<double> bias = e.has(2) ? e.numbers(2) : std::vector<double>{};
-  const Numbers x(data, e.memory()), w(filters, e.memory());
+  OperandNumbers weights(e, 1);
+  const Numbers x(data, e.memory()), &w = weights.keep();
   std::vector<double> image(static_cast<std::size_t>(group_filters * plane));
   for (std::int64_t n = 0; n < batch; ++n) {
     for (std::int64_t group = 0; group < groups; ++group) {

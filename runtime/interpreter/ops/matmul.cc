@@ -66,13 +66,23 @@ void store_tile(HostTensor& result, std::int64_t first, std::int64_t stride, con
           static_cast<std::size_t>(tile.columns), tile.elements + i * tile.stride);
 }
 
-/// a times b, which is made of operand 1: the same product whether that is kept or not.
+/// The right factor: element (i, j) is number first + i * row_stride + j * column_stride of operand 1.
+struct RightFactor {
+  OperandNumbers& numbers;
+  std::int64_t first, row_stride, column_stride;
+  Numbers::Matrix of(const Numbers& all) const { return {&all, first, row_stride, column_stride}; }
+};
+
+/// a times b: the same product whether that is kept or not.
 void multiply(Evaluation& e, std::int64_t m, std::int64_t n, std::int64_t k, const Numbers::Matrix& a,
-              const Numbers::Matrix& b, const ProductSink& sink) {
+              const RightFactor& b, const ProductSink& sink) {
   ConstantCache::Weights kept;
-  if (m > 1 && m <= kFewRows && n > 1)
-    with_factor(b, [&](const Factor& right) { kept = e.kept_weights(1, b.first, right, k, n); });
-  if (kept == nullptr) return gemm(m, n, k, a, b, sink, Tiles::kAnyThread);
+  if (m > 1 && m <= kFewRows && n > 1) {
+    kept = e.kept_packed(1, b.first);
+    if (kept == nullptr)
+      with_factor(b.of(b.numbers.get()), [&](const Factor& right) { kept = e.keep_packed(1, b.first, right, k, n); });
+  }
+  if (kept == nullptr) return gemm(m, n, k, a, b.of(b.numbers.keep()), sink, Tiles::kAnyThread);
   with_factor(a, [&](const Factor& left) { gemm(m, left, *kept, sink, Tiles::kAnyThread); });
 }
 
@@ -85,9 +95,10 @@ void matmul(Evaluation& e) {
     for (const Product& each : all) integer_product(each, left, right, result);
     return;
   }
-  const Numbers left(a, e.memory()), right(b, e.memory());
+  const Numbers left(e.widened(0));
+  OperandNumbers right(e, 1);
   for (const Product& each : all)
-    multiply(e, each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {&right, each.b_first, each.n, 1},
+    multiply(e, each.m, each.n, each.k, {&left, each.a_first, each.k, 1}, {right, each.b_first, each.n, 1},
              [&](const ProductTile& tile) { store_tile(result, each.result_first, each.n, tile); });
 }
 
@@ -141,7 +152,7 @@ double terms_of_gemm(Evaluation& e) {
 }
 
 void gemm_operator(Evaluation& e) {
-  const HostTensor &a = e.operand(0), &b = e.operand(1);
+  const HostTensor& a = e.operand(0);
   HostTensor& result = e.result();
   const bool turn_a = e.in().int_attribute("transA", 0) != 0, turn_b = e.in().int_attribute("transB", 0) != 0;
   const std::int64_t m = result.extent(0), n = result.extent(1), k = a.extent(turn_a ? 0 : 1);
@@ -150,8 +161,9 @@ void gemm_operator(Evaluation& e) {
   if (e.asks_amplitude()) addend.alpha = std::fabs(addend.alpha), addend.beta = std::fabs(addend.beta);
   if (addend.tensor != nullptr) addend.strides = broadcast_strides(addend.tensor->extents(), result.extents());
   if (is_integer_or_bool(result.dtype())) return integer_gemm(e, m, n, k, turn_a, turn_b, addend);
-  const Numbers left(a, e.memory()), right(b, e.memory());
-  multiply(e, m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {&right, 0, turn_b ? 1 : n, turn_b ? k : 1},
+  const Numbers left(e.widened(0));
+  OperandNumbers right(e, 1);
+  multiply(e, m, n, k, {&left, 0, turn_a ? 1 : k, turn_a ? m : 1}, {right, 0, turn_b ? 1 : n, turn_b ? k : 1},
            [&](const ProductTile& tile) {
              std::vector<double> row;
              for (std::int64_t i = 0; i < tile.rows; ++i) {

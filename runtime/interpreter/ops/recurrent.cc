@@ -206,22 +206,23 @@ struct State {
 
 /// Operand 1 or 2: the weights of data or state, whose rows have `width` elements.
 struct Weights {
-  Weights(Evaluation& e, int index)
-      : operand(index), width(e.operand(index).extent(2)), numbers(e.operand(index), e.memory()) {}
-  int operand;
+  Weights(Evaluation& e, int index) : width(e.operand(index).extent(2)), numbers(e, index) {}
   std::int64_t width;
-  Numbers numbers;
+  OperandNumbers numbers;
 };
 
 /// Weights of one direction, rows `first` to `first + rows` of its gates.
-ConstantCache::Weights packed_gates(Evaluation& e, const Weights& weights, const Layer& layer,
-                                    const Direction& direction, std::int64_t first, std::int64_t rows) {
+ConstantCache::Weights packed_gates(Evaluation& e, Weights& weights, const Layer& layer, const Direction& direction,
+                                    std::int64_t first, std::int64_t rows) {
   const std::int64_t width = weights.width, begin = (direction.index * layer.gates * layer.hidden + first) * width;
-  ConstantCache::Weights packed;
-  with_elements(weights.numbers, [&](const auto* elements) {
+  ConstantCache::Weights packed = e.kept_packed(weights.numbers.index(), begin);
+  if (packed != nullptr) return packed;
+  with_elements(weights.numbers.get(), [&](const auto* elements) {
     const DenseFactor factor(elements + begin, 1, width);
-    packed = e.kept_weights(weights.operand, begin, factor, width, rows);
-    if (packed == nullptr) packed = std::make_shared<const PackedFactor>(factor, width, rows, e.memory());
+    packed = e.keep_packed(weights.numbers.index(), begin, factor, width, rows);
+    if (packed != nullptr) return;
+    weights.numbers.keep();
+    packed = std::make_shared<const PackedFactor>(factor, width, rows, e.memory());
   });
   return packed;
 }
@@ -281,8 +282,8 @@ std::vector<double> biases(Evaluation& e, const Layer& layer, const Direction& d
 /// Runs one direction. step(inputs, state, next): `inputs` [batch, gates * hidden] are the products of data and
 /// weights; `next` gets the state after the step.
 template <typename Step>
-void run_direction(Evaluation& e, const Layer& layer, const Direction& direction, const Numbers& data,
-                   const Weights& weights, const Step& step) {
+void run_direction(Evaluation& e, const Layer& layer, const Direction& direction, const Numbers& data, Weights& weights,
+                   const Step& step) {
   const std::int64_t width = layer.gates * layer.hidden;
   const ConstantCache::Weights gates = packed_gates(e, weights, layer, direction, 0, width);
   State state{initial_state(e, 5, layer, direction),
@@ -328,7 +329,7 @@ Direction direction_of(Evaluation& e, std::int64_t index) {
 void rnn(Evaluation& e) {
   const Layer layer = read_layer(e, 1, {"Tanh"});
   const Numbers data(e.operand(0), e.memory());
-  const Weights weights(e, 1), recurrence(e, 2);
+  Weights weights(e, 1), recurrence(e, 2);
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const Direction direction = direction_of(e, d);
@@ -351,7 +352,7 @@ void rnn(Evaluation& e) {
 void gru(Evaluation& e) {
   const Layer layer = read_layer(e, 3, {"Sigmoid", "Tanh"});
   const Numbers data(e.operand(0), e.memory());
-  const Weights weights(e, 1), recurrence(e, 2);
+  Weights weights(e, 1), recurrence(e, 2);
   const bool linear_before_reset = e.in().int_attribute("linear_before_reset", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
@@ -395,7 +396,7 @@ void gru(Evaluation& e) {
 void lstm(Evaluation& e) {
   const Layer layer = read_layer(e, 4, {"Sigmoid", "Tanh", "Tanh"});
   const Numbers data(e.operand(0), e.memory());
-  const Weights weights(e, 1), recurrence(e, 2);
+  Weights weights(e, 1), recurrence(e, 2);
   const bool couples = e.in().int_attribute("input_forget", 0) != 0;
   const std::int64_t h = layer.hidden;
   for (std::int64_t d = 0; d < layer.directions; ++d) {
