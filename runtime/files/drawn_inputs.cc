@@ -116,7 +116,7 @@ std::optional<Error> draw_inputs(const Model& model, std::uint64_t seed, Memory&
     try {
       HostTensor tensor(dtype, std::move(extents), memory);
       const auto bounds = plan.elements.find(main.inputs[i]);
-      const auto [least, most] = bounds == plan.elements.end() ? InputPlan::Bounds{0, 9} : bounds->second;
+      const auto [least, most] = bounds == plan.elements.end() ? kUsualElements : bounds->second;
       const std::uint64_t count = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least) + 1;
       for (std::size_t e = 0; e < tensor.size(); ++e) {
         if (is_float(dtype)) {

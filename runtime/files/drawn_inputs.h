@@ -33,6 +33,8 @@ struct InputPlan {
   std::map<ValueId, Extents> extents{};
   std::map<ValueId, Bounds> elements{};  ///< of integers
 };
+/// Of integers of which nothing is known.
+inline constexpr InputPlan::Bounds kUsualElements{0, 9};
 
 /// Fills the inputs that are absent and have no default: floats from N(0, 1), integers from [0, 10), one extent from
 /// [1, 4] for each name of a dim and each dim without one, but for those that the plan knows. The same seed gives the

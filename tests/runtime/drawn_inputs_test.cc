@@ -9,6 +9,7 @@
 #include "ir/text/reader.h"
 #include "passes/dataflow/analysis.h"
 #include "runtime/files/drawn_inputs.h"
+#include "runtime/files/runnable_inputs.h"
 #include "runtime/interpreter/concrete_facts.h"
 #include "runtime/interpreter/interpreter.h"
 #include "tests/ops/backend_corpus.h"
@@ -63,6 +64,50 @@ TEST(CheckInput, TensorsSequencesAndOptionals) {
   EXPECT_EQ(said_of("optional(float[N, 3])", pair), "");
   EXPECT_EQ(said_of("optional(float[N, 3])", HostValue::optional(pair)), "");
   EXPECT_NE(said_of("optional(seq(float))", HostValue::optional(pair)), "");
+}
+
+/// Draws with each seed inside what the model asks for, and runs it; says what went wrong.
+std::string run_drawn(std::string_view graph, std::uint64_t seed) {
+  const Result<Model> model =
+      read_onnx_text("<ir_version: 10, opset_import: [\"\": 18]>\n" + std::string(graph), "m.onnxtxt");
+  if (!model) return model.error().message;
+  Memory memory(kMemory);
+  std::vector<HostValue> inputs(model->graph(GraphId::kMain).inputs.size());
+  if (auto error = draw_inputs(*model, seed, memory, inputs, runnable_inputs(*model, seed, inputs)))
+    return error->message;
+  Interpreter interpreter(*model, memory);
+  const auto outputs = interpreter.run(std::move(inputs));
+  return outputs ? "" : outputs.error().message;
+}
+
+TEST(DrawnIndices, FitWhatTheyBecome) {
+  constexpr std::string_view kGraphs[]{
+      // The score of each row's class, as exporters write `scores[arange(n), y]`: in the flat scores...
+      "g (float[6, 5] scores, int64[6] y) => (float[6] z) { first = Constant <value_int = 0> () "
+      "last = Constant <value_int = 6> () one = Constant <value_int = 1> () rows = Range (first, last, one) "
+      "five = Constant <value_int = 5> () begins = Mul (rows, five) at = Add (begins, y) "
+      "flat = Constant <value_ints = [-1]> () all = Reshape (scores, flat) z = Gather (all, at) }",
+      // ... and by tuples.
+      "g (float[6, 5] scores, int64[6] y) => (float[6] z) { first = Constant <value_int = 0> () "
+      "last = Constant <value_int = 6> () one = Constant <value_int = 1> () rows = Range (first, last, one) "
+      "end = Constant <value_ints = [1]> () a = Unsqueeze (rows, end) b = Unsqueeze (y, end) "
+      "at = Concat <axis = -1> (a, b) z = GatherND (scores, at) }",
+      // Counted from one.
+      "g (float[10, 3] table, int64[4] t) => (float[4, 3] z) { one = Constant <value_int = 1> () at = Add (t, one) "
+      "z = Gather (table, at) }",
+      "g (float[8, 5] scores, int64[8] y) => (float z) { one = Constant <value_int = 1> () label = Add (y, one) "
+      "z = SoftmaxCrossEntropyLoss (scores, label) }",
+  };
+  for (const std::string_view graph : kGraphs)
+    for (std::uint64_t seed = 0; seed < 8; ++seed) EXPECT_EQ(run_drawn(graph, seed), "") << graph << ", seed " << seed;
+}
+
+TEST(DrawnIndices, ThatCannotFitAreTheFaultOfTheModel) {
+  const std::string said = run_drawn(
+      "g (float[4, 3] table, int64[4] t) => (float[4, 3] z) { nine = Constant <value_int = 9> () at = Add (t, nine) "
+      "z = Gather (table, at) }",
+      1);
+  EXPECT_NE(said.find("outside [-4, 4)"), std::string::npos) << said;
 }
 
 class DrawnInputs : public testing::TestWithParam<int> {};
