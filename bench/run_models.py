@@ -68,7 +68,8 @@ def run_tool(tool, path, folder, threads, repeat):
 def run_warm(tool, path, folder, threads, least=0.01):
     """The same, of as many short runs as take `least` seconds."""
     wall, processor = run_tool(tool, path, folder, threads, 3)
-    return (wall, processor) if wall >= least / 3 else run_tool(tool, path, folder, threads, int(least / wall) + 3)
+    # By processor time: on a machine that others use a run of microseconds may take milliseconds.
+    return (wall, processor) if processor >= least else run_tool(tool, path, folder, threads, int(least / max(processor, 1e-5)) + 3)
 
 
 def session_of(path, threads):
