@@ -96,7 +96,10 @@ constexpr int arity_of(ElementOp op) {
   }
 }
 
-/// A tensor, or with `data` null one number.
+/// Results of steps that are kept for later ones at one time.
+constexpr int kMaxKeptResults = 8;
+
+/// A tensor, or one number.
 struct ElementOperand {
   const void* data = nullptr;
   bool is_number = false;
@@ -131,13 +134,30 @@ struct Elementwise {
   void* result = nullptr;
 };
 
+/// The most results that are alive at one time beside the last one. Steps read what is there.
+inline int kept_results(const Elementwise& request) {
+  int last_use[kMaxElementSteps] = {};
+  for (int s = 0; s < request.step_count; ++s)
+    for (int i = 0; i < arity_of(request.steps[s].op); ++i)
+      if (request.steps[s].operands[i] >= kMaxElementOperands)
+        last_use[request.steps[s].operands[i] - kMaxElementOperands] = s;
+  int most = 0;
+  for (int s = 0; s < request.step_count; ++s) {
+    int kept = 0;
+    for (int earlier = 0; earlier <= s; ++earlier)
+      kept += last_use[earlier] > s && last_use[earlier] > earlier + 1 ? 1 : 0;
+    most = kept > most ? kept : most;
+  }
+  return most;
+}
+
 /// Accuracy. Exactly rounded, once a step, with float16 and bfloat16 computed in float32 (but for results that are
 /// subnormal in bfloat16, where products round twice): kAdd to kMax, kSqrt, kReciprocal, and whatever needs no
 /// rounding. Others, with what CUDA's manual says of its functions, in units of the compute type's last place:
 /// kHardSigmoid 1, kExp, kLog, kErf, kTanh, kSin, kCos 2, kHardSwish 3, kSigmoid, kSoftplus, kElu 4, kPow 8; kSwish and
 /// kTanhGelu 6 and twice the size of the exponent of e that they take, kGelu 8 + x^2. The result may lie exactly over
 /// an operand of its element size that is not stretched. Errors: kBadShape, kUnsupportedDtype, kBadParameter (a step
-/// that reads what is not there, an operation that the compute type has not, more values alive at one time than 8),
+/// that reads what is not there, an operation that the compute type has not, more results kept than kMaxKeptResults),
 /// kNullPointer, kMisaligned, kOverlap, kLaunchFailed.
 Status elementwise(const Elementwise& request, Stream stream);
 

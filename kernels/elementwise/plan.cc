@@ -116,7 +116,7 @@ Status compile(const Elementwise& request, ElementwiseParameters* p, int* slots)
       if (request.steps[s].operands[i] >= kMaxElementOperands)
         last_use[request.steps[s].operands[i] - kMaxElementOperands] = s;
   int slot_of[kMaxElementSteps] = {};
-  int kept_until[kMaxSlots];
+  int kept_until[kMaxKeptResults];
   for (int& until : kept_until) until = -1;
   *slots = 0;
   for (int s = 0; s < request.step_count; ++s) {
@@ -132,8 +132,8 @@ Status compile(const Elementwise& request, ElementwiseParameters* p, int* slots)
     }
     if (last_use[s] <= s + 1) continue;
     int slot = 0;
-    while (slot < kMaxSlots && kept_until[slot] > s) ++slot;
-    if (slot == kMaxSlots) return Status::kBadParameter;
+    while (slot < kMaxKeptResults && kept_until[slot] > s) ++slot;
+    if (slot == kMaxKeptResults) return Status::kBadParameter;
     kept_until[slot] = last_use[s];
     slot_of[s] = kFirstSlot + slot;
     to.save = kFirstSlot + slot;

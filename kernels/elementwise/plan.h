@@ -22,8 +22,7 @@ enum class Staging : std::uint8_t {
 
 /// What a step reads: an operand, a kept result, or the last one.
 constexpr int kFirstSlot = kMaxElementOperands;
-constexpr int kMaxSlots = 8;
-constexpr int kAccumulator = kFirstSlot + kMaxSlots;
+constexpr int kAccumulator = kFirstSlot + kMaxKeptResults;
 constexpr int kNothing = -1;
 
 struct StagedOperand {

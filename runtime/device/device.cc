@@ -122,6 +122,8 @@ void Device::softmax(const kernels::Softmax& request) { check(table_->softmax(ha
 
 void Device::matrix_product(const kernels::MatrixProduct& request) { check(table_->matrix_product(handle_, &request)); }
 
+void Device::elementwise(const kernels::Elementwise& request) { check(table_->elementwise(handle_, &request)); }
+
 bool Device::fail_at(std::uint64_t call, bool late) {
   if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
   return table_->fail_at != nullptr;

@@ -103,6 +103,7 @@ class Device {
   void class_loss(const kernels::ClassLoss& request);
   void softmax(const kernels::Softmax& request);
   void matrix_product(const kernels::MatrixProduct& request);
+  void elementwise(const kernels::Elementwise& request);
 
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
 

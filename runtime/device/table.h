@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
 #include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
@@ -84,6 +85,7 @@ struct tensorlint_device_table_v1 {
   int (*class_loss)(tensorlint_device* device, const tensorlint::kernels::ClassLoss* request);
   int (*softmax)(tensorlint_device* device, const tensorlint::kernels::Softmax* request);
   int (*matrix_product)(tensorlint_device* device, const tensorlint::kernels::MatrixProduct* request);
+  int (*elementwise)(tensorlint_device* device, const tensorlint::kernels::Elementwise* request);
 
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
@@ -112,7 +114,8 @@ constexpr std::uint32_t tensorlint_request_bytes() {
   std::uint32_t sum = 0;
   for (const std::size_t bytes : {sizeof(tensorlint::kernels::Reduction), sizeof(tensorlint::kernels::PointwiseLoss),
                                   sizeof(tensorlint::kernels::ClassLoss), sizeof(tensorlint::kernels::Softmax),
-                                  sizeof(tensorlint::kernels::MatrixProduct), sizeof(tensorlint_device_table_v1)})
+                                  sizeof(tensorlint::kernels::MatrixProduct), sizeof(tensorlint::kernels::Elementwise),
+                                  sizeof(tensorlint_device_table_v1)})
     sum = sum * 31 + static_cast<std::uint32_t>(bytes);
   return sum;
 }

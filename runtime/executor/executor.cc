@@ -377,6 +377,11 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
     if (indices) request.bad_labels = static_cast<std::int64_t*>(frame.values[command.report].data());
     device_.class_loss(request);
+  } else if (const auto* elements = std::get_if<kernels::Elementwise>(&call.request)) {
+    kernels::Elementwise request = *elements;
+    for (int k = 0; k < request.operand_count; ++k) request.operands[k].data = operands[static_cast<std::size_t>(k)];
+    request.result = result.data();
+    device_.elementwise(request);
   }
 }
 

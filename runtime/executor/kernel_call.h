@@ -7,6 +7,7 @@
 
 #include "ir/types/dtype.h"
 #include "ir/types/ids.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
 #include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
@@ -46,8 +47,10 @@ struct KernelCall {
   std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend.
+  /// Elementwise: its operands, none where one is a number.
   std::vector<CallOperand> operands;
-  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct>
+  std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
+               kernels::Elementwise>
       request;
 };
 

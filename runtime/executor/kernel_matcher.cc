@@ -67,6 +67,7 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
   }
   for (const NodeId node : model_.nodes.ids())
     if (!is_taken(node) && analysis_.is_visited(node)) add_operator(node);
+  add_elementwise();
   return std::move(calls_);
 }
 

@@ -26,6 +26,7 @@ namespace tensorlint::runtime {
 ///   domain_calls.cc       losses of our own domain
 ///   pointwise_calls.cc    losses of elements, by what they compute
 ///   class_calls.cc        losses over classes that exporters write out
+///   elementwise_calls.cc  chains of element by element operators
 class KernelMatcher {
  public:
   KernelMatcher(const dataflow::Analysis& analysis, const Readers& readers);
@@ -106,6 +107,31 @@ class KernelMatcher {
   /// Of scores with these extents, the classes along an axis; kind and averaging are the caller's.
   static kernels::ClassLoss class_loss(kernels::Dtype dtype, std::span<const std::int64_t> extents, std::size_t axis);
 
+  // ---- elementwise_calls.cc
+
+  struct ElementNode;
+  struct ElementProgram;
+  enum class ElementClass : std::uint8_t { kFloat, kDouble, kInteger };
+  /// Roots from the last node to the first, each with what comes before it as far as one call can take it.
+  void add_elementwise();
+  /// The node as an element function; nullopt where it is none, or has no kernel, with the reason left.
+  std::optional<ElementNode> element_node(NodeId node);
+  void describe_clip(std::int64_t opset, bool is_integer, ElementNode& element) const;
+  static void describe_cast(DType from, DType to, ElementNode& element);
+  void add_program(const ElementNode& root, ElementClass computed);
+  std::optional<ElementProgram> program(const ElementNode& root, const std::set<NodeId>& members,
+                                        ElementClass computed);
+  bool add_steps(const ElementNode& element, const std::set<NodeId>& members, ElementProgram& program);
+  std::optional<int> add_operand(ValueId value, double number, ElementProgram& program);
+  /// The one element of a constant that a float64 holds exactly.
+  std::optional<double> exact_number(ValueId value) const;
+  /// Follows from constants alone: the interpreter keeps it from run to run.
+  bool is_constant(ValueId value) const;
+  void find_constants();
+  /// All elements are known, and `holds_for` each.
+  template <typename Holds>
+  bool all_integers(ValueId value, const Holds& holds_for) const;
+
   const dataflow::Analysis& analysis_;
   const Model& model_;
   const Readers& readers_;
@@ -113,7 +139,8 @@ class KernelMatcher {
   IdVector<NodeId, bool> taken_;
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> reasons_;
-  int tries_left_ = 20'000;  ///< pairs of values that are held against a loss
+  std::set<NodeId> constants_;  ///< nodes of which all results follow from constants
+  int tries_left_ = 20'000;     ///< pairs of values that are held against a loss
 };
 
 }  // namespace tensorlint::runtime

@@ -630,7 +630,7 @@ void check_layout(const Layout& layout, const std::vector<Dtype>& dtypes, Dtype 
 
 TEST(Elementwise, LengthsAroundEveryEdge) {
   for (const std::int64_t length : {0, 1, 7, 8, 31, 33, 255, 256, 511, 512, 513, 1024, 2047, 2048, 2049, 4100}) {
-    for (const std::size_t shift : {0, 1, 3}) {
+    for (const std::size_t shift : {0U, 1U, 3U}) {
       for (const Dtype dtype : {Dtype::kUInt8, Dtype::kBFloat16, Dtype::kFloat32, Dtype::kInt64})
         check_layout(broadcast({length}, {{length}, {length}}), {dtype}, dtype, shift, {});
     }
@@ -659,7 +659,7 @@ TEST(Elementwise, Broadcasting) {
       broadcast({600}, {{1}, {1}}),
   };
   for (const Layout& layout : layouts) {
-    for (const std::size_t shift : {0, 2}) {
+    for (const std::size_t shift : {0U, 2U}) {
       check_layout(layout, {Dtype::kFloat32}, Dtype::kFloat32, shift, {});
       check_layout(layout, {Dtype::kBFloat16, Dtype::kUInt8, Dtype::kFloat64}, Dtype::kInt16, shift, {});
     }

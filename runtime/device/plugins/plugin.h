@@ -81,6 +81,7 @@ class PluginTable {
     table.class_loss = class_loss;
     table.softmax = softmax;
     table.matrix_product = matrix_product;
+    table.elementwise = elementwise;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
@@ -233,6 +234,17 @@ class PluginTable {
                    {request->addend.data},
                    {request->result, true, kernels::size_of(request->dtype)}},
                   *request);
+  }
+
+  static int elementwise(tensorlint_device* handle, const kernels::Elementwise* request) {
+    const Kernel<kernels::Elementwise> kernel{
+        "elementwise", nullptr, [](const kernels::Elementwise& program, void*, std::size_t, kernels::Stream stream) {
+          return kernels::elementwise(program, stream);
+        }};
+    std::vector<KernelOperand> operands;
+    for (int k = 0; k < request->operand_count; ++k) operands.push_back({request->operands[k].data});
+    operands.push_back({request->result, true, kernels::size_of(request->result_dtype)});
+    return launch(*self(handle), kernel, std::move(operands), *request);
   }
 };
 
