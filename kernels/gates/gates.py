@@ -70,7 +70,7 @@ def demangle(names):
 def shorten(name):
     name = re.sub(r"tensorlint::kernels::", "", name)
     name = re.sub(r"^void ", "", name)
-    name = re.sub(r"\((ReductionParameters|\w+<[^()]*>)\)$", "", name)
+    name = re.sub(r"\((\w+Parameters|\w+<[^()]*>)\)$", "", name)
     name = re.sub(r"\(Term\)0", "Term::kValue", name)
     name = re.sub(r"\(Term\)1", "Term::kAbsolute", name)
     name = re.sub(r"\(Term\)2", "Term::kSquare", name)
@@ -198,8 +198,8 @@ def main_passes(name, m):
     if tile_budget(name) is not None:
         loop = tile_loop(m)
         return None if loop is None or loop["multiply_adds"] == 0 else (loop["length"] / loop["multiply_adds"],) * 2
-    if name.startswith("scan_labels"):
-        return None  # its elements are labels, of either width
+    if name.startswith(("scan_labels", "elementwise")):
+        return None  # elements of labels have either width, and those of programs any
     writes = name.startswith(("class_", "softmax_gradient", "cosine", "pointwise_loss"))
     batches = batch_loops(m)
     passes = [[loop for loop in batches if loop["stores"] == 0]]
