@@ -1,6 +1,7 @@
 #include "runtime/compare/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,7 +15,7 @@
 #include "runtime/compare/conditions.h"
 #include "runtime/compare/floats.h"
 #include "runtime/compare/noise.h"
-#include "runtime/compare/selection.h"
+#include "runtime/compare/result_test.h"
 #include "runtime/interpreter/constants.h"
 #include "runtime/interpreter/graph_plan.h"
 #include "runtime/values/codec.h"
@@ -121,11 +122,48 @@ class Walk {
                      {}};
       known_[value] = {HostValue(*std::move(tensor)), {}};
     } else if (declared.initializer != nullptr) {
-      known_[value] = {HostValue(load_constant(*declared.initializer, model_.path, storage_, memory_)), {}};
+      HostTensor constant = load_constant(*declared.initializer, model_.path, storage_, memory_);
+      if (recorded_.has(value)) {
+        Result<HostTensor> tensor = recorded_.read(value, constant.dtype(), memory_);
+        if (!tensor) return tensor.error();
+        if (tensor->extents() != constant.extents())
+          return Error{fmt::format("the constant {} is recorded as [{}], and is [{}] in the model",
+                                   quoted_for_people(model_.name_of(value)), fmt::join(tensor->extents(), ", "),
+                                   fmt::join(constant.extents(), ", ")),
+                       {}};
+        constant = recorded_constant(value, constant, *std::move(tensor));
+      }
+      known_[value] = {HostValue(std::move(constant)), {}};
     } else if (declared.sparse_initializer != nullptr) {
       known_[value] = {HostValue(load_constant(*declared.sparse_initializer, model_.path, storage_, memory_)), {}};
     }
     return std::nullopt;
+  }
+
+  /// What nodes read of a constant that the engine recorded: its own one, where computing it explains the difference
+  /// (an exporter may have folded the nodes that compute it), else that of the model.
+  HostTensor recorded_constant(ValueId value, HostTensor declared, HostTensor recorded) {
+    if (!is_real(declared.dtype())) return declared;
+    const HostTensor a = runtime::to_float64(declared, memory_), b = runtime::to_float64(recorded, memory_);
+    const std::span<const double> mine = a.as<double>(), theirs = b.as<double>();
+    const HostTensor noise = constant_noise(declared, memory_);
+    std::size_t differing = 0, beyond = 0;
+    double most = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const double error = std::fabs(mine[i] - theirs[i]);
+      if (mine[i] == theirs[i] || (std::isnan(mine[i]) && std::isnan(theirs[i]))) continue;
+      ++differing;
+      beyond += !(error <= kDeviations * noise.as<double>()[i]);
+      most = std::max(most, std::isnan(error) ? HUGE_VAL : error);
+    }
+    if (differing == 0) return declared;
+    comparison_.notes.push_back(
+        fmt::format("{} of {} elements of the constant {} are recorded with other numbers than the model has, off by "
+                    "up to {:.3g}: {}",
+                    differing, mine.size(), quoted_for_people(model_.name_of(value)), most,
+                    beyond == 0 ? "nodes are given the recorded ones"
+                                : "more than computing it explains; nodes are given the model's"));
+    return beyond == 0 ? recorded : declared;
   }
 
   std::optional<Error> visit(NodeId node) {
@@ -146,8 +184,8 @@ class Walk {
     const std::span<const ValueId> names = model_.results(model_.node(node));
     const bool keeps =
         options_.is_chained || std::ranges::any_of(names, [&](ValueId value) { return !recorded_.has(value); });
-    Result<std::vector<Expected>> expected =
-        reference_.expect(node, inputs, {.replicas = replicas_, .keeps_replicas = keeps});
+    Result<std::vector<Expected>> expected = reference_.expect(
+        node, inputs, {.replicas = replicas_, .keeps_replicas = keeps, .uses_grants = keeps || !before.empty()});
     if (!expected) return give_up(node, expected.error().message);
     const bool is_random = !expected->empty() && expected->front().is_random, had_bug = has_bug_;
     if (is_random) comparison_.skipped.push_back({node, "it draws random numbers"});
@@ -155,6 +193,7 @@ class Walk {
       if (names[r] == ValueId::kAbsent || (*expected)[r].value.is_absent()) continue;
       if (auto error = take(node, names[r], r, (*expected)[r], inputs, before)) return error;
     }
+    if (options_.is_chained && replicas_ == kManyReplicas && !is_random) remember_loosened(node, *expected, inputs);
     if (!options_.is_chained && before.empty() && !is_random) remember_unrounded(node, *expected, inputs);
     return has_bug_ && !had_bug && options_.keeps_reproduction ? reproduce(node, *expected, inputs) : std::nullopt;
   }
@@ -219,26 +258,32 @@ class Walk {
 
   using Extents = runtime::Extents;
 
-  void judge(NodeId node, ValueId value, std::size_t r, const Expected& expected, const HostTensor& other,
+  /// Of a chain, `expected` becomes what the condition makes of it that explains the result: later nodes read that.
+  void judge(NodeId node, ValueId value, std::size_t r, Expected& expected, const HostTensor& other,
              const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
     NodeResult result{.node = node, .value = value, .unrecorded = before};
-    result.test = test_result(reference_, model_, node, inputs, expected, other, memory_);
+    // Alone, a node shows whether that is what happened.
+    const TestOptions test{.flushes = contract_.flushes_to_zero && (options_.is_chained || !before.empty())};
+    result.test = test_result(reference_, model_, node, inputs, expected, other, memory_, test);
     const Expected* judged = &expected;
     Expected again;
-    const Suspect suspect{node, r, &inputs, &other, dtypes_[value]};
+    const Suspect suspect{node, r, &inputs, &other, dtypes_[value], options_.is_chained};
     if (result.test.verdict == Verdict::kBug && !expected.spread.is_absent()) {
       // A deviation found too small by chance.
-      auto many = reference_.expect(node, inputs, {.replicas = kManyReplicas});
+      auto many = reference_.expect(node, inputs,
+                                    {.replicas = kManyReplicas, .uses_grants = options_.is_chained || !before.empty()});
       if (many && r < many->size()) {
         again = std::move((*many)[r]);
         judged = &again;
-        result.test = test_result(reference_, model_, node, inputs, again, other, memory_);
+        result.test = test_result(reference_, model_, node, inputs, again, other, memory_, test);
       }
     }
-    if (result.test.verdict == Verdict::kBug && before.empty() && !options_.is_chained) {
-      if (const auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
+    const bool is_last_word = options_.is_chained ? replicas_ == kManyReplicas : before.empty();
+    if (result.test.verdict == Verdict::kBug && is_last_word) {
+      if (auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
         result.test = met->test;
         result.condition = met->name;
+        if (options_.is_chained) expected = std::move(met->expected), judged = &expected;
       }
     }
     const bool is_near = result.test.verdict == Verdict::kExplained || result.test.verdict == Verdict::kIllConditioned;
@@ -263,12 +308,20 @@ class Walk {
       has_bug_ = true;
       result.sample = sample_of(*judged, other);
     }
-    if (result.test.verdict == Verdict::kBug) result.cause = guess_cause(*judged, other, result.test, memory_);
+    if (result.test.verdict == Verdict::kBug) {
+      result.cause = guess_cause(*judged, other, result.test, memory_);
+      if (before.empty() && !options_.is_chained && constants_explain(reference_, contract_, model_, suspect, memory_))
+        comparison_.notes.push_back(
+            fmt::format("roundings of its constants explain {} of node {}: the exporter may have folded another node "
+                        "into them",
+                        quoted_for_people(model_.name_of(value)), quoted_for_people(model_.label(node))));
+    }
     result.worst_index = index_of(result.test.worst, other.extents());
     comparison_.results.push_back(std::move(result));
   }
 
-  bool is_half(ValueId value) const { return dtypes_[value] == DType::kFloat16 || dtypes_[value] == DType::kBFloat16; }
+  static bool is_half_dtype(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+  bool is_half(ValueId value) const { return is_half_dtype(dtypes_[value]); }
 
   /// Computes the nodes before a suspect again, of which nothing is recorded, with many replicas. `loosens`: as if the
   /// engine had not rounded the values in half precision that it recorded. What takes more than the window is left
@@ -306,8 +359,9 @@ class Walk {
       for (const NodeId node : nodes) {
         const auto inputs = inputs_of(node);
         if (!inputs) return std::nullopt;
-        auto given =
-            reference_.expect(node, *inputs, {.replicas = kManyReplicas, .keeps_replicas = true, .is_wide = true});
+        auto given = reference_.expect(
+            node, *inputs,
+            {.replicas = kManyReplicas, .keeps_replicas = true, .reads_unrounded = true, .uses_grants = true});
         const std::span<const ValueId> names = model_.results(model_.node(node));
         if (!given) return std::nullopt;
         for (std::size_t r = 0; r < names.size() && r < given->size(); ++r)
@@ -318,7 +372,7 @@ class Walk {
       if (!inputs) return std::nullopt;
       Suspect again = suspect;
       again.inputs = &*inputs;
-      return explains(reference_, model_, again, memory_);
+      return test_with_many_replicas(reference_, model_, again, memory_);
     } catch (const runtime::RunFault&) {
       return std::nullopt;
     }
@@ -373,7 +427,7 @@ class Walk {
     const std::span<const ValueId> names = model_.results(model_.node(node));
     const bool begins = std::ranges::any_of(names, [&](ValueId value) { return is_half(value); });
     if (!differs && !begins) return;
-    auto computed = reference_.expect(node, along, {.keeps_replicas = true, .is_wide = true});
+    auto computed = reference_.expect(node, along, {.keeps_replicas = true, .reads_unrounded = true});
     for (std::size_t r = 0; r < names.size() && r < expected.size(); ++r) {
       if (names[r] == ValueId::kAbsent || !expected[r].value.is_tensor()) continue;
       if (is_half(names[r]) && expected[r].value.dtype() == DType::kFloat64)
@@ -381,6 +435,28 @@ class Walk {
       if (computed && r < computed->size() && (*computed)[r].value.is_tensor())
         unrounded_.along[names[r]] = estimate_of(names[r], (*computed)[r], {.is_stored = false});
     }
+  }
+
+  /// The same of a chain. Storing rounds at random there; what is left are the values that a conversion rounds, which
+  /// an engine may leave out.
+  void remember_loosened(NodeId node, const std::vector<Expected>& expected, const NodeReference::Inputs& inputs) {
+    NodeReference::Inputs along = inputs;
+    bool differs = false, converts = false;
+    for (auto& [id, estimate] : along) {
+      converts |= runtime::is_float(dtypes_[id]) && !is_half(id);
+      if (const auto found = unrounded_.along.find(id); found != unrounded_.along.end())
+        estimate = found->second, differs = true;
+    }
+    const std::span<const ValueId> names = model_.results(model_.node(node));
+    const auto is_half_tensor = [](const Expected& each) { return is_half_dtype(each.value.dtype()); };
+    converts &= std::ranges::any_of(expected, is_half_tensor);  // converted by the node itself
+    if (!differs && !converts) return;
+    auto computed = reference_.expect(
+        node, along, {.replicas = replicas_, .keeps_replicas = true, .reads_unrounded = true, .uses_grants = true});
+    for (std::size_t r = 0; computed && r < names.size() && r < computed->size(); ++r)
+      if (names[r] != ValueId::kAbsent && r < expected.size() && (*computed)[r].value.is_tensor())
+        unrounded_.along[names[r]] =
+            estimate_of(names[r], (*computed)[r], {.replicas = replicas_, .loosens = converts});
   }
 
   struct EstimateOptions {
@@ -400,18 +476,19 @@ class Walk {
     const FloatFormat format = float_format(dtype);
     HostTensor amounts(DType::kFloat64, tensor.extents(), memory_);
     const HostTensor wide = runtime::to_float64(tensor, memory_);
-    const bool is_wide = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
-    const bool rounds = is_wide || (options.loosens && is_half(value));
+    const bool is_unrounded = expected.value.dtype() == DType::kFloat64 && dtype != DType::kFloat64;
+    const bool rounds = is_unrounded || (options.loosens && is_half(value));
     double most = 0;
     bool may_overflow = false;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
       const double x = wide.as<double>()[i];
       const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
-      const double stored = rounds || own > 0 ? ulp_of(format, x) / 2 : 0;
+      const bool is_flushed = contract_.flushes_to_zero && std::fabs(x) < std::ldexp(1.0, format.least_exponent);
+      const double stored = is_flushed ? std::fabs(x) : rounds || own > 0 ? ulp_of(format, x) / 2 : 0;
       const double amount = own / 4 + stored;
       amounts.as_mutable<double>()[i] = std::isfinite(amount) ? amount : 0;
       most = std::max(most, amounts.as<double>()[i]);
-      may_overflow |= is_wide && std::isfinite(x) && std::fabs(x) > format.largest;
+      may_overflow |= is_unrounded && std::isfinite(x) && std::fabs(x) > format.largest;
     }
     if (most == 0) return estimate;
     if (estimate.replicas.empty())

@@ -46,6 +46,7 @@ struct Reproduction {
 struct Comparison {
   std::vector<NodeResult> results;             ///< in topological order
   std::vector<Skipped> skipped;                ///< the same
+  std::vector<std::string> notes{};            ///< what else a reader should know, each a sentence
   std::size_t first = 0;                       ///< index of the first bug; results.size(): none
   std::optional<Reproduction> reproduction{};  ///< if the options ask for it and there is a bug
 

@@ -16,9 +16,11 @@ struct Suspect {
   const NodeReference::Inputs* inputs = nullptr;
   const runtime::HostTensor* other = nullptr;
   DType dtype = DType::kUndefined;
+  bool is_chained = false;  ///< the inputs are what the reference computed, with the noise of a chain
 };
 
-/// What values were before float16 and bfloat16 ones were stored: of their node alone, and along all nodes.
+/// What values were before float16 and bfloat16 ones were stored: of their node alone, and along all nodes. Of a chain
+/// only the latter, with the noise of what an engine may round or not.
 struct Unrounded {
   NodeReference::Inputs of_node{}, along{};
   const IdVector<ValueId, DType>& dtypes;  ///< of the values in the model
@@ -29,12 +31,17 @@ struct Unrounded {
 Estimate loosened(const runtime::HostTensor& tensor, DType dtype, ValueId value, runtime::Memory& memory);
 
 /// What the test says of the suspect's inputs with many replicas; nothing where they do not explain it.
-std::optional<TensorTest> explains(NodeReference& reference, const Model& model, const Suspect& suspect,
-                                   runtime::Memory& memory);
+std::optional<TensorTest> test_with_many_replicas(NodeReference& reference, const Model& model, const Suspect& suspect,
+                                                  runtime::Memory& memory);
+
+/// How far an engine that computes a constant by itself may be off what the exporter computed: an ulp, and a roundoff
+/// of its largest element, which differences have near 0 (float64).
+runtime::HostTensor constant_noise(const runtime::HostTensor& constant, runtime::Memory& memory);
 
 struct Condition {
   std::string_view name;
-  TensorTest test;
+  TensorTest test{};
+  Expected expected{};  ///< of a chain: what later nodes read
 };
 
 /// The first condition that explains the result. Each is computed, and the result held against that with the bounds of
@@ -42,6 +49,11 @@ struct Condition {
 /// element is a number of that precision, and where their bound is no larger than 64 times the errors.
 std::optional<Condition> find_condition(NodeReference& reference, const Contract& contract, const Model& model,
                                         const Suspect& suspect, const Unrounded& unrounded, runtime::Memory& memory);
+
+/// Whether the noise of its constants explains a sum, of an engine whose contract says that it computes constants: a
+/// note, since in half precision that is much room.
+bool constants_explain(NodeReference& reference, const Contract& contract, const Model& model, const Suspect& suspect,
+                       runtime::Memory& memory);
 
 /// tf32 of a result that bounds explain: float32 sums of many products may err more than it does, but not alike.
 /// `plain`: the result of the reference.

@@ -1,13 +1,17 @@
 #include "runtime/compare/contract.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/did_you_mean.h"
 #include "base/escape.h"
+#include "runtime/interpreter/evaluator.h"
 
 namespace tensorlint::compare {
 namespace {
@@ -44,34 +48,107 @@ std::optional<DType> float_named(std::string_view word) {
   return std::nullopt;
 }
 
-/// One statement; false where it is not understood.
-bool take(Contract& contract, const std::vector<std::string_view>& words) {
-  if (words.size() == 2 && words[0] == "engine") return contract.engine = words[1], true;
-  if (words.size() == 2 && words[0] == "operation") {
-    const auto ulps = number_of(words[1]);
-    if (ulps) contract.operation_ulps = *ulps;
-    return ulps.has_value();
+using Words = std::span<const std::string_view>;
+
+/// Names that operators, or the functions in them, have; sorted.
+std::vector<std::string_view> known_names(bool functions) {
+  std::vector<std::string_view> names;
+  for (const runtime::Evaluator& each : runtime::all_evaluators()) {
+    const std::string_view name = functions ? each.rounding().function : each.name();
+    if (!name.empty()) names.push_back(name);
   }
-  if (words.size() == 4 && words[0] == "function") {
-    const auto ulps = number_of(words[2]), absolute = number_of(words[3]);
-    if (!ulps || !absolute) return false;
-    (words[1] == "other" ? contract.other_function : contract.functions[std::string(words[1])]) = {*ulps, *absolute};
-    return true;
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::optional<std::string> unknown_name(std::string_view kind, std::string_view word, bool functions) {
+  const std::vector<std::string_view> names = known_names(functions);
+  if (std::ranges::binary_search(names, word)) return std::nullopt;
+  return fmt::format("there is no {} {}{}", kind, quoted_for_people(word), did_you_mean(word, names));
+}
+
+/// Each takes the words after the first one, and says what is wrong with them; "" where their form is not that which is
+/// expected.
+using Fault = std::optional<std::string>;
+
+Fault take_ulps(Contract& contract, Words words) {
+  const auto ulps = words.size() == 1 ? number_of(words[0]) : std::nullopt;
+  if (!ulps) return "";
+  contract.operation_ulps = *ulps;
+  return std::nullopt;
+}
+
+Fault take_function(Contract& contract, Words words) {
+  const auto ulps = words.size() == 3 ? number_of(words[1]) : std::nullopt;
+  const auto absolute = words.size() == 3 ? number_of(words[2]) : std::nullopt;
+  if (!ulps || !absolute) return "";
+  if (words[0] == "other") return contract.other_function = {*ulps, *absolute}, std::nullopt;
+  if (auto unknown = unknown_name("function", words[0], true)) return unknown;
+  contract.functions[std::string(words[0])] = {*ulps, *absolute};
+  return std::nullopt;
+}
+
+Fault take_accumulation(Contract& contract, Words words) {
+  const auto result = words.size() == 2 ? float_named(words[0]) : std::nullopt;
+  const auto sum = words.size() == 2 ? float_named(words[1]) : std::nullopt;
+  if (!result || !sum) return "";
+  contract.accumulation[*result] = *sum;
+  return std::nullopt;
+}
+
+Fault take_tf32(Contract& contract, Words words) {
+  if (words.empty()) return "";
+  contract.allows_tf32 = false;
+  contract.tf32_operators.clear();
+  if (const auto truth = truth_of(words[0]); truth && words.size() == 1)
+    return contract.allows_tf32 = *truth, std::nullopt;
+  for (const std::string_view word : words)
+    if (auto unknown = unknown_name("operator", word, false)) return unknown;
+  contract.tf32_operators = {words.begin(), words.end()};
+  return std::nullopt;
+}
+
+template <bool Contract::* kMember>
+Fault take_truth(Contract& contract, Words words) {
+  const auto truth = words.size() == 1 ? truth_of(words[0]) : std::nullopt;
+  if (!truth) return "";
+  contract.*kMember = *truth;
+  return std::nullopt;
+}
+
+Fault take_engine(Contract& contract, Words words) {
+  if (words.size() != 1) return "";
+  contract.engine = words[0];
+  return std::nullopt;
+}
+
+struct Statement {
+  std::string_view name, form;
+  Fault (*take)(Contract&, Words);
+};
+
+constexpr Statement kStatements[] = {
+    {"engine", "`engine NAME`", take_engine},
+    {"operation", "`operation ULPS`, a number that is not negative", take_ulps},
+    {"function", "`function NAME ULPS ROUNDOFFS`, two numbers that are not negative", take_function},
+    {"accumulate", "`accumulate DTYPE DTYPE`, two of float64, float32, float16 and bfloat16", take_accumulation},
+    {"tf32", "`tf32 yes`, `tf32 no` or `tf32 OPERATOR...`", take_tf32},
+    {"flush", "`flush yes` or `flush no`", take_truth<&Contract::flushes_to_zero>},
+    {"own-constants", "`own-constants yes` or `own-constants no`", take_truth<&Contract::computes_constants>},
+};
+
+/// One statement; what is wrong with it.
+Fault take(Contract& contract, Words words) {
+  const auto* const statement = std::ranges::find(kStatements, words[0], &Statement::name);
+  if (statement == std::end(kStatements)) {
+    std::string names;
+    for (const Statement& each : kStatements) names += fmt::format("{}`{}`", names.empty() ? "" : ", ", each.name);
+    return fmt::format("there is no statement {}: expected one of {}", quoted_for_people(words[0]), names);
   }
-  if (words.size() == 3 && words[0] == "accumulate") {
-    const auto result = float_named(words[1]), sum = float_named(words[2]);
-    if (result && sum) contract.accumulation[*result] = *sum;
-    return result && sum;
-  }
-  if (words.size() >= 2 && words[0] == "tf32" && !truth_of(words[1])) {
-    contract.allows_tf32 = false;
-    contract.tf32_operators = {words.begin() + 1, words.end()};
-    return true;
-  }
-  if (words.size() != 2 || (words[0] != "tf32" && words[0] != "flush")) return false;
-  const auto truth = truth_of(words[1]);
-  if (truth) (words[0] == "tf32" ? contract.allows_tf32 : contract.flushes_to_zero) = *truth;
-  return truth.has_value();
+  auto fault = statement->take(contract, words.subspan(1));
+  if (!fault) return fault;
+  return fmt::format("{}{}expected {}", *fault, fault->empty() ? "" : ": ", statement->form);
 }
 
 }  // namespace
@@ -95,8 +172,8 @@ Result<Contract> parse_contract(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const auto words = words_of(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!words.empty() && !take(contract, words))
-      return Error{fmt::format("line {}: the statement {} is not understood", line, quoted_for_people(words[0])), {}};
+    if (words.empty()) continue;
+    if (const auto fault = take(contract, words)) return Error{fmt::format("line {}: {}", line, *fault), {}};
   }
   return contract;
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,7 @@ struct Contract {
   FunctionError other_function{8, 4};
   std::map<DType, DType> accumulation;  ///< results of which dtype are summed in which other one
   bool allows_tf32 = false, flushes_to_zero = false;
+  bool computes_constants = false;  ///< itself, of which the model has those that an exporter computed
   std::set<std::string, std::less<>> tf32_operators;  ///< these alone may round their operands to tf32
 
   bool allows_tf32_in(std::string_view op) const { return allows_tf32 || tf32_operators.contains(op); }
@@ -32,8 +34,11 @@ struct Contract {
   FunctionError function(std::string_view name) const;
 };
 
-/// Errors name the line.
+/// Errors name the line and what is allowed there.
 Result<Contract> parse_contract(std::string_view text);
+
+/// The names of the contracts that come with the program.
+std::span<const std::string_view> contract_text_names();
 
 /// The text of a contract that comes with the program; empty where there is none of that name.
 std::string_view contract_text(std::string_view name);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "ir/types/dtype.h"
 #include "runtime/values/codec.h"
@@ -46,6 +48,17 @@ inline double ulp_of(const FloatFormat& format, double x) {
   if (!std::isfinite(x)) return 0;
   const int exponent = x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);
   return std::ldexp(1.0, exponent - format.digits + 1);
+}
+
+/// float32 numbers with 10 bits after the point, as tensor cores read them: to nearest even, to nearest away from zero
+/// (cvt.rna of PTX), or cut off (what is given to them as it is).
+enum class Tf32 { kEven, kAway, kCut };
+inline double to_tf32(double x, Tf32 how) {
+  if (!std::isfinite(x)) return x;
+  auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+  if (how == Tf32::kAway) bits += 0x1000U;
+  if (how == Tf32::kEven) bits += 0xfffU + ((bits >> 13) & 1U);
+  return static_cast<double>(std::bit_cast<float>(bits & ~0x1fffU));
 }
 
 /// Half the distance from 1 to the next number: the relative error of one rounding to nearest.

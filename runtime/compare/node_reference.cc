@@ -77,6 +77,19 @@ double cancellation_of(const HostTensor& amplitudes, const HostTensor& values) {
   return share >= 1 ? share : 1;
 }
 
+constexpr double kTf32Roundoff = 0x1p-11;
+
+/// A replica as tensor cores may read it: rounded one way or the other, and in every fourth replica cut off, which
+/// makes all elements smaller.
+HostValue in_tf32(const HostValue& value, int replica, std::uint64_t seed, runtime::Memory& memory) {
+  if (replica % 4 != 3) return shaken(value, kTf32Roundoff, 0, seed, memory);
+  const HostTensor wide = runtime::to_float64(value.tensor(), memory);
+  HostTensor result(DType::kFloat64, wide.extents(), memory);
+  std::ranges::transform(wide.as<double>(), result.as_mutable<double>().begin(),
+                         [](double x) { return to_tf32(x, Tf32::kCut); });
+  return result;
+}
+
 constexpr double kFurtherSteps = 8;  ///< of a composite operator beside its sums: functions, scales, offsets
 
 }  // namespace
@@ -156,15 +169,19 @@ void NodeReference::hold(NodeId node, const Inputs& inputs, const Form& form) {
       if (form.stretch != 1) value = stretched(estimate.value, value, form.replica, operand, memory_);
       ++operand;
     }
+    if (form.replica >= 0 && std::ranges::count(form.tf32, id) > 0 && is_float_tensor(value)) {
+      const auto seed = mixed(static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(form.replica), 0x32);
+      value = in_tf32(value, form.replica, seed, memory_);
+    }
     if (form.shaken > 0 && is_float_tensor(value) && !is_host(id)) {
       const double tiny = rounding_of(node).kind == Rounding::Kind::kSelects ? 1e-300 : 0;  // parts equal zeros
       const auto seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(id),
                               static_cast<std::uint64_t>(form.replica));
       const DType dtype = value.dtype();
       value = shaken(value, form.stretch * form.shaken, tiny, seed, memory_);
-      if (!form.is_wide) value = as_declared(value, dtype, memory_);
+      if (!form.in_float64) value = as_declared(value, dtype, memory_);
     }
-    value = form.is_wide ? widened(value, memory_) : as_declared(value, dtypes_[id], memory_);
+    value = form.in_float64 ? widened(value, memory_) : as_declared(value, dtypes_[id], memory_);
     interpreter_.hold(id, form.is_magnitude ? magnitude(value, memory_) : std::move(value));
   }
 }
@@ -202,15 +219,15 @@ double NodeReference::own_error(const Rounding& rounding, double steps, const Fl
   return HUGE_VAL;
 }
 
-void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms,
+void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_float64, double terms,
                                    const ReferenceOptions& options, std::vector<Expected>& results) {
   const Rounding rounding = rounding_of(node);
-  const bool sums = rounding.kind == Rounding::Kind::kAccumulates;
+  const bool accumulates = rounding.kind == Rounding::Kind::kAccumulates;
   std::vector<HostValue> amplitudes;
-  if (sums || rounding.gives_amplitude) {
-    hold(node, inputs, {.is_wide = is_wide, .is_magnitude = sums && is_wide});
+  if (accumulates || rounding.gives_amplitude) {
+    hold(node, inputs, {.in_float64 = in_float64, .is_magnitude = accumulates && in_float64});
     if (auto given = interpreter_.evaluate(node, Purpose::kAmplitude)) amplitudes = *std::move(given);
-    hold(node, inputs, {.is_wide = is_wide});
+    hold(node, inputs, {.in_float64 = in_float64});
   }
   const std::span<const ValueId> names = model_.results(model_.node(node));
   for (std::size_t r = 0; r < results.size(); ++r) {
@@ -229,7 +246,7 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool is_wi
       scale = runtime::to_float64(amplitudes[r].tensor(), memory_);
     for (std::size_t i = 0; i < value.size(); ++i) {
       // A sum of unknown amplitude says nothing.
-      const bool is_unknown = sums && scale.is_absent();
+      const bool is_unknown = accumulates && scale.is_absent();
       const double amplitude = is_unknown ? HUGE_VAL : scale.is_absent() ? y[i] : scale.as<double>()[i];
       own[i] = own_error(rounding, steps, format, working, y[i], amplitude);
     }
@@ -282,7 +299,8 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
                 .replica = static_cast<std::size_t>(form.replica),
                 .steps = form.steps,
                 .stretch = form.stretch,
-                .dtype = form.dtype};
+                .dtype = form.dtype,
+                .uses_grants = options.uses_grants};
       const auto replica = interpreter_.evaluate(node);
       inner_.reset();
       for (std::size_t r = 0; r < results.size(); ++r) {
@@ -316,6 +334,26 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
       for (double& x : result.spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
 }
 
+std::vector<ValueId> NodeReference::tf32_factors(NodeId node) const {
+  const Operator& op = model_.op(model_.node(node));
+  if (op.function != GraphId::kNone || !contract_.allows_tf32_in(model_.text(op.name))) return {};
+  // Composites without an amplitude of their own: recurrent layers, attention.
+  const Rounding rounding = rounding_of(node);
+  const bool accumulates = rounding.kind == Rounding::Kind::kAccumulates;
+  if (!accumulates && (rounding.kind != Rounding::Kind::kComposite || rounding.gives_amplitude)) return {};
+  const ops::OpEntry* const entry = ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset);
+  if (entry != nullptr && (entry->has(ops::OpTrait::kElementwise) || entry->has(ops::OpTrait::kControlFlow))) return {};
+  std::span<const ValueId> operands = model_.operands(model_.node(node));
+  // What is added to products is not rounded; of a variadic operator all operands are factors.
+  const bool is_variadic = op.schema != nullptr && op.schema->inputs.size() < operands.size();
+  if (accumulates && !is_variadic && operands.size() > 2) operands = operands.first(2);
+  std::vector<ValueId> factors;
+  for (const ValueId operand : operands)
+    if (operand != ValueId::kAbsent && dtypes_[operand] == DType::kFloat32) factors.push_back(operand);
+  const bool is_product = factors.size() > 1 && (!accumulates || factors.size() == operands.size());
+  return is_product ? factors : std::vector<ValueId>();
+}
+
 void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
   if (!inner_) return;
   const Rounding rounding = rounding_of(node);
@@ -335,8 +373,11 @@ void NodeReference::shake_inner(NodeId node, std::span<HostValue> results) {
     const double size = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(y.size(), 1)));
     HostTensor amounts(DType::kFloat64, wide.extents(), memory_);
     const double roundings = tensor.dtype() == DType::kFloat64 ? 1 : 2;  // its own and the other engine's
+    const bool is_tf32 = inner_->uses_grants && !tf32_factors(node).empty();
     std::ranges::transform(y, amounts.as_mutable<double>().begin(), [&](double x) {
-      const double own = own_error(rounding, inner_->steps, format, working, x, std::max(std::fabs(x), size));
+      const double amplitude = std::max(std::fabs(x), size);
+      const double factors = is_tf32 ? 2 * kTf32Roundoff * amplitude : 0;
+      const double own = own_error(rounding, inner_->steps, format, working, x, amplitude) + 4 * factors;
       const double amount = inner_->stretch * (own / 4 + roundings * ulp_of(format, x) / 2);
       return std::isfinite(amount) ? amount : 0;
     });
@@ -369,11 +410,11 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
       const auto found = inputs.find(id);
       return found != inputs.end() && !found->second.replicas.empty();
     });
-    Form form{.is_wide = options.is_wide || is_noisy || rounding.kind != Rounding::Kind::kExact};
+    Form form{.in_float64 = options.reads_unrounded || is_noisy || rounding.kind != Rounding::Kind::kExact};
     hold(node, inputs, form);
     Result<std::vector<HostValue>> values = interpreter_.evaluate(node);
-    if (!values && form.is_wide) {
-      form.is_wide = false;
+    if (!values && form.in_float64) {
+      form.in_float64 = false;
       hold(node, inputs, form);
       values = interpreter_.evaluate(node);
     }
@@ -385,16 +426,18 @@ Result<std::vector<Expected>> NodeReference::expect_held(NodeId node, const Inpu
     for (std::size_t r = 0; r < results.size(); ++r) {
       results[r].value = std::move((*values)[r]);
       results[r].is_random = is_random;
-      results[r].is_rounded = !form.is_wide && rounding.kind != Rounding::Kind::kExact;
+      results[r].is_rounded = !form.in_float64 && rounding.kind != Rounding::Kind::kExact;
       if (dtype == DType::kUndefined && runtime::is_float(dtypes_[names[r]])) dtype = dtypes_[names[r]];
     }
     if (results.empty() || results.front().is_random || options.only_values) return results;
     const double terms = terms_of(node, inputs);
-    set_own_errors(node, inputs, form.is_wide, terms, options, results);
+    for (Expected& result : results) result.terms = terms;
+    set_own_errors(node, inputs, form.in_float64, terms, options, results);
     form.steps = steps_of(terms, options.in_any_order);
     if (dtype != DType::kUndefined) form.dtype = dtype;
     form.shaken = relative_shake(rounding, terms, working_dtype(dtype, options), options);
-    if (is_noisy || form.shaken > 0) set_spread(node, inputs, form, options, results);
+    if (options.uses_grants) form.tf32 = tf32_factors(node);
+    if (is_noisy || form.shaken > 0 || !form.tf32.empty()) set_spread(node, inputs, form, options, results);
     return results;
   } catch (const runtime::RunFault& fault) {
     return Error{fault.message, {}};

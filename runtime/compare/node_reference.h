@@ -36,6 +36,7 @@ struct Expected {
   runtime::HostTensor own;     ///< float64: bound of the node's errors but for the rounding to the result's dtype
   runtime::HostTensor spread;  ///< float64: standard deviation of the replicas; of integers, where noise is at its most
   bool is_chosen = false;      ///< replicas have other shapes: elements decide about them
+  double terms = 0;            ///< of its sums
   double systematic = 0;       ///< relative error that all elements may share
   bool is_random = false;      ///< the node draws: its results say nothing about another engine's
   std::vector<runtime::HostValue> replicas;
@@ -49,9 +50,10 @@ struct ReferenceOptions {
   int replicas = kReplicas;
   bool keeps_replicas = false;            ///< for nodes after it
   std::optional<DType> accumulates_in{};  ///< instead of what the contract says
-  bool is_wide = false;                   ///< operands are computed, and not yet rounded to their dtypes
+  bool reads_unrounded = false;           ///< operands are computed, and not yet rounded to their dtypes
   bool in_any_order = false;              ///< the bound of the worst order of a sum, not of nearly all orders
   bool only_values = false;               ///< nothing of how far they may be off
+  bool uses_grants = false;               ///< replicas round factors to tf32 where the contract grants that
 };
 
 /// Computes nodes of the main graph one by one from operands that it is given.
@@ -73,10 +75,11 @@ class NodeReference {
   using Results = std::vector<runtime::HostValue>;
   /// The operands of a node as they are held for a computation.
   struct Form {
-    bool is_wide = true;            ///< floats in float64, where float32 and narrower ones are declared
+    bool in_float64 = true;         ///< where float32 and narrower floats are declared
     bool is_magnitude = false;      ///< absolute values
     int replica = -1;               ///< which; -1: none
     double shaken = 0;              ///< relative change of each element
+    std::vector<ValueId> tf32{};    ///< operands that an engine may round to tf32
     double stretch = 1;             ///< of what parts replicas from their values
     double steps = 1;               ///< of sums in the bodies of the node
     DType dtype = DType::kFloat32;  ///< of values in them whose dtype is not known
@@ -87,7 +90,7 @@ class NodeReference {
   double terms_of(NodeId node, const Inputs& inputs);
   double relative_shake(const runtime::Rounding& rounding, double terms, DType dtype,
                         const ReferenceOptions& options) const;
-  void set_own_errors(NodeId node, const Inputs& inputs, bool is_wide, double terms, const ReferenceOptions& options,
+  void set_own_errors(NodeId node, const Inputs& inputs, bool in_float64, double terms, const ReferenceOptions& options,
                       std::vector<Expected>& results);
   /// Errors: the memory limit.
   void set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
@@ -103,7 +106,11 @@ class NodeReference {
     std::size_t replica = 0;
     double steps = 1, stretch = 1;
     DType dtype = DType::kFloat32;  ///< of values whose dtype is not known
+    bool uses_grants = false;
   };
+  /// Operands of a product of float32 matrices, or of an operator that has such in it, where the contract grants tf32;
+  /// nothing for other nodes.
+  std::vector<ValueId> tf32_factors(NodeId node) const;
   void shake_inner(NodeId node, std::span<runtime::HostValue> results);
 
   const Model& model_;

@@ -369,7 +369,8 @@ def record_torch(arguments: argparse.Namespace) -> int:
     constants = set(names_in(model, GRAPH_INITIALIZER, TENSOR_NAME))
     input_names = [name for name in names_in(model, GRAPH_INPUT, VALUE_NAME) if name not in constants]
     output_names = names_in(model, GRAPH_OUTPUT, VALUE_NAME)
-    wanted = set(chosen_names(arguments, node_results(model)))
+    # An exporter folds constants; PyTorch computes them under the same name, and may round otherwise.
+    wanted = set(chosen_names(arguments, [*node_results(model), *constants]))
     program = torch.export.load(arguments.torch)
     if len(program.graph_signature.user_inputs) != len(input_names):
         sys.exit(f"record.py: the program has {len(program.graph_signature.user_inputs)} inputs, and the model {len(input_names)}: was it exported from another one?")
@@ -386,7 +387,7 @@ def record_torch(arguments: argparse.Namespace) -> int:
     class Recorder(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
             value = super().run_node(n)
-            if n.name in wanted and n.op != "placeholder":
+            if n.name in wanted and n.op == "call_function":
                 keep(n.name, value)
             return value
 

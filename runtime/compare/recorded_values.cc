@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "ir/readers/onnx/data_file.h"
+#include "runtime/compare/floats.h"
 #include "runtime/files/value_file.h"
 #include "runtime/values/codec.h"
 
@@ -40,9 +41,10 @@ Result<std::string> name_in(const std::string& path) {
   return Error{fmt::format("{}: the tensor has no name", path), {}};
 }
 
-/// The elements in a narrower dtype that has all of them; an absent tensor where it has not.
+/// The elements in a narrower float that has all of them; an absent tensor where it has not, or is not narrower.
 HostTensor narrowed(const HostTensor& tensor, DType dtype, runtime::Memory& memory) {
   if (!runtime::is_float(tensor.dtype()) || !runtime::is_float(dtype)) return {};
+  if (float_format(tensor.dtype()).digits < float_format(dtype).digits) return {};
   const HostTensor wide = runtime::to_float64(tensor, memory);
   HostTensor narrow(dtype, tensor.extents(), memory);
   runtime::store(narrow, 0, wide.size(), wide.as<double>().data(), false);
@@ -76,13 +78,13 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
       result.archives_.push_back(*std::move(archive));
       const auto& members = result.archives_.back().members();
       for (std::size_t i = 0; i < members.size() && !error; ++i)
-        error = result.add(model, members[i].name, {path, result.archives_.size(), i});
+        error = result.add(model, members[i].name, {members[i].name, path, result.archives_.size(), i});
     } else if (file.extension() == ".npy") {
-      error = result.add(model, file.stem().string(), {path, 0, 0});
+      error = result.add(model, file.stem().string(), {file.stem().string(), path, 0, 0});
     } else if (file.extension() == ".pb") {
       const Result<std::string> name = name_in(path);
       if (!name) return name.error();
-      error = result.add(model, *name, {path, 0, 0});
+      error = result.add(model, *name, {*name, path, 0, 0});
     }
     if (error) return *std::move(error);
   }
@@ -113,7 +115,12 @@ Result<HostTensor> RecordedValues::read(ValueId value, DType dtype, runtime::Mem
   } catch (const runtime::RunFault& fault) {
     return fail(fault.message);
   }
-  return fail(fmt::format("the values recorded are {}, and {} in the model", to_text(tensor.dtype()), to_text(dtype)));
+  const std::string dtypes = fmt::format("{} is recorded as {}, and {} in the model", quoted_for_people(source.name),
+                                         to_text(tensor.dtype()), to_text(dtype));
+  if (!runtime::is_float(tensor.dtype()) || !runtime::is_float(dtype)) return fail(dtypes);
+  const bool is_narrow = float_format(tensor.dtype()).digits < float_format(dtype).digits;
+  return fail(dtypes + (is_narrow ? ": record it in its own dtype, since a narrower one hides what was computed"
+                                  : ", which lacks some of its numbers"));
 }
 
 }  // namespace tensorlint::compare

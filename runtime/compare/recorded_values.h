@@ -25,13 +25,13 @@ class RecordedValues {
 
   bool has(ValueId value) const { return sources_.contains(value); }
   std::size_t size() const { return sources_.size(); }
-  /// In `dtype` of the model, which may be narrower than that of the record if no element changes by that. Errors: a
-  /// damaged file, another dtype.
+  /// In `dtype` of the model, a float that may be narrower than that of the record if no element changes by that.
+  /// Errors: a damaged file, another dtype; a narrower float says nothing about what the engine computed.
   Result<runtime::HostTensor> read(ValueId value, DType dtype, runtime::Memory& memory) const;
 
  private:
   struct Source {
-    std::string path;
+    std::string name, path;
     std::size_t archive = 0, member = 0;  ///< of a .npz file
   };
   std::optional<Error> add(const Model& model, std::string_view name, Source source);

@@ -57,7 +57,7 @@ std::string figures_text(const NodeResult& result) {
     text += fmt::format(
         "  at [{}]: {:.9g} instead of {:.9g}: off by {:.3g}, and rounding explains {:.3g}; {} of {} "
         "elements are beyond their bound\n",
-        fmt::join(result.worst_index, ", "), test.other, test.reference, test.max_error, test.bound, test.beyond,
+        fmt::join(result.worst_index, ", "), test.other, test.reference, test.worst_error, test.bound, test.beyond,
         test.count);
   if (test.slope_z > kDeviations)
     text += fmt::format(
@@ -86,7 +86,7 @@ Json node_json(const NodeResult& result, const ReportedModel& reported) {
             {"line", location_json(reported, result.node, "line")},
             {"verdict", to_text(test.verdict)},
             {"condition", result.condition.empty() ? Json(nullptr) : Json(result.condition)},
-            {"max_error", number_or_null(test.max_error)},
+            {"max_error", number_or_null(test.worst_error)},
             {"bound", number_or_null(test.bound)},
             {"ratio", number_or_null(test.ratio)},
             {"rms_ratio", number_or_null(test.rms_ratio)},
@@ -154,6 +154,7 @@ std::string text_report(const Comparison& comparison, const ReportedModel& repor
   for (const auto& [condition, results] : conditions)
     text += fmt::format("explained if the engine computes with {}: {} value{}, the first of node {}\n", condition,
                         results.size(), results.size() == 1 ? "" : "s", node_text(model, results.front()->node));
+  for (const std::string& note : comparison.notes) text += fmt::format("note: {}\n", escape_for_display(note, 500));
   for (const Skipped& skipped : comparison.skipped)
     text += fmt::format("not compared: node {}: {}\n", node_text(model, skipped.node),
                         escape_for_display(skipped.reason, 500));
@@ -190,6 +191,7 @@ std::string json_report(const Comparison& comparison, const ReportedModel& repor
   for (const Skipped& skipped : comparison.skipped)
     json["skipped"].push_back(
         {{"node", model.label(skipped.node)}, {"op", op_of(model, skipped.node)}, {"reason", skipped.reason}});
+  json["notes"] = comparison.notes;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -1,9 +1,7 @@
 #include "runtime/compare/selection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "runtime/values/codec.h"
@@ -15,21 +13,6 @@ using runtime::HostTensor;
 using runtime::HostValue;
 
 namespace {
-
-/// The axis of operand 0 along which a node selects positions: its attribute `axis`, or what that is by default.
-std::optional<std::size_t> selected_axis(const Model& model, NodeId node, std::size_t rank) {
-  std::int64_t axis = 0;
-  const Operator& op = model.op(model.node(node));
-  if (const Attribute* const given = model.attribute(model.node(node), "axis")) {
-    axis = given->i;
-  } else if (const FormalAttribute* const formal = op.schema == nullptr ? nullptr : op.schema->attribute("axis")) {
-    const std::string_view text = formal->default_value;
-    std::from_chars(text.data(), text.data() + text.size(), axis);
-  }
-  const auto extent = static_cast<std::int64_t>(rank);
-  if (axis < -extent || axis >= extent) return std::nullopt;
-  return static_cast<std::size_t>(axis < 0 ? axis + extent : axis);
-}
 
 /// Elements of an operand with what rounding may have done to them, as lines along an axis.
 class Lines {
@@ -101,28 +84,14 @@ TensorTest test_selection(const Estimate& operand, std::size_t axis, const HostT
         const bool is_there = theirs >= 0 && theirs < static_cast<std::int64_t>(extent);
         if (is_once && is_there && lines.are_alike(o, i, mine, theirs)) continue;
         const double error = std::fabs(static_cast<double>(theirs) - static_cast<double>(mine));
-        if (test.beyond++ > 0 && error <= test.max_error) continue;
-        test.worst = element(k), test.max_error = error, test.ratio = HUGE_VAL;
+        if (test.beyond++ > 0 && error <= test.worst_error) continue;
+        test.worst = element(k), test.worst_error = error, test.ratio = HUGE_VAL;
         test.reference = static_cast<double>(mine), test.other = static_cast<double>(theirs);
       }
     }
   }
   test.verdict = test.beyond > 0 ? Verdict::kBug : test.differing > 0 ? Verdict::kExplained : Verdict::kIdentical;
   return test;
-}
-
-TensorTest test_result(const NodeReference& reference, const Model& model, NodeId node,
-                       const NodeReference::Inputs& inputs, const Expected& expected, const HostTensor& other,
-                       runtime::Memory& memory, const TestOptions& options) {
-  const HostTensor& positions = expected.value.tensor();
-  if (reference.rounding_of(node).kind == runtime::Rounding::Kind::kSelects && other.dtype() == DType::kInt64 &&
-      positions.dtype() == DType::kInt64) {
-    const auto operand = inputs.find(model.operands(model.node(node)).front());
-    if (operand != inputs.end() && operand->second.value.is_tensor())
-      if (const auto axis = selected_axis(model, node, operand->second.value.tensor().rank()))
-        return test_selection(operand->second, *axis, positions, other, memory);
-  }
-  return test_tensor(expected, other, memory, options);
 }
 
 }  // namespace tensorlint::compare

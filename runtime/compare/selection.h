@@ -10,10 +10,4 @@ namespace tensorlint::compare {
 TensorTest test_selection(const Estimate& operand, std::size_t axis, const runtime::HostTensor& positions,
                           const runtime::HostTensor& other, runtime::Memory& memory);
 
-/// Holds a recorded result of a node against that of the reference for these inputs: positions by what they select,
-/// others by test_tensor.
-TensorTest test_result(const NodeReference& reference, const Model& model, NodeId node,
-                       const NodeReference::Inputs& inputs, const Expected& expected, const runtime::HostTensor& other,
-                       runtime::Memory& memory, const TestOptions& options = {});
-
 }  // namespace tensorlint::compare

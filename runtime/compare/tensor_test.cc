@@ -67,7 +67,7 @@ void test_strings(const Expected& expected, const HostTensor& other, TensorTest&
   }
   if (test.differing == 0) return;
   test.beyond = test.differing;
-  test.ratio = test.max_error = HUGE_VAL;
+  test.ratio = test.worst_error = HUGE_VAL;
   test.verdict = Verdict::kBug;
 }
 
@@ -153,9 +153,9 @@ TensorTest test_tensor(const Expected& expected, const HostTensor& other, runtim
     double error = 0;
     const double ratio = ratio_of(e, format, is_float, options, test, error);
     test.beyond += ratio > 1;
-    if (ratio > worst || (ratio == worst && error > test.max_error)) {
+    if (ratio > worst || (ratio == worst && error > test.worst_error)) {
       worst = ratio;
-      test.worst = i, test.max_error = error, test.bound = e.bound, test.ratio = ratio;
+      test.worst = i, test.worst_error = error, test.bound = e.bound, test.ratio = ratio;
       test.reference = e.reference, test.other = e.other;
     }
     if (!is_float || !std::isfinite(e.reference) || !std::isfinite(e.other)) continue;

@@ -24,7 +24,7 @@ struct TensorTest {
   Verdict verdict = Verdict::kIdentical;
   std::size_t count = 0, beyond = 0, differing = 0;  ///< elements: all, with an error above their bound, not identical
   std::size_t worst = 0;                             ///< the element whose error is largest against its bound
-  double max_error = 0;                              ///< there
+  double worst_error = 0;                            ///< there
   double bound = 0;                                  ///< there
   double ratio = 0;                                  ///< the one over the other
   double reference = 0, other = 0;                   ///< there

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/descriptor.h"
 #include "base/escape.h"
@@ -83,7 +84,10 @@ Result<compare::Contract> contract_of(const std::string& name) {
   std::shared_ptr<const FileBytes> file;
   if (text.empty()) {
     const auto opened = FileBytes::open(name);
-    if (!opened) return Error{fmt::format("the contract {}: {}", quoted_for_people(name), opened.error().message), {}};
+    if (!opened)
+      return Error{fmt::format("the contract {}: {}; those that come with the program are {}", quoted_for_people(name),
+                               opened.error().message, fmt::join(compare::contract_text_names(), ", ")),
+                   {}};
     file = *opened;
     text = file->bytes();
   }
@@ -140,7 +144,20 @@ int compare_model(const CompareArguments& arguments) {
       model, *recorded, *std::move(inputs), *contract,
       {.is_chained = arguments.is_chained, .keeps_reproduction = !arguments.reproduce.empty()}, memory);
   if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
-  if (comparison->results.empty()) return refuse("none of the recorded values could be compared with their nodes");
+  if (comparison->results.empty()) {
+    std::string reasons;
+    constexpr std::size_t kShown = 4;
+    const auto& skipped = comparison->skipped;
+    const auto reason_of = [&](const compare::Skipped& each) {
+      const std::string reason = escape_for_display(each.reason, 300);
+      if (reason.starts_with("node ")) return reason;
+      return fmt::format("node {}: {}", quoted_for_people(model.label(each.node)), reason);
+    };
+    for (std::size_t i = 0; i < skipped.size() && i < kShown; ++i)
+      reasons += fmt::format("{}{}", i == 0 ? ": " : "; ", reason_of(skipped[i]));
+    if (skipped.size() > kShown) reasons += fmt::format("; and {} more nodes", skipped.size() - kShown);
+    return refuse("none of the recorded values could be compared with their nodes" + reasons);
+  }
   const compare::ReportedModel reported{model, compare::parse_locations(text_of_descriptor(arguments.locations))};
   std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
                      : arguments.format == "html" ? compare::html_report(*comparison, reported)

@@ -361,7 +361,7 @@ class CompareTest(unittest.TestCase):
 
     def verdicts_of(self, text: str, values: dict[str, np.ndarray], *arguments: str) -> dict[str, tuple[str, str | None]]:
         model = self.folder / "net.onnxtxt"
-        model.write_text(f'<ir_version: 10, opset_import: ["": 22]>\ng {text}')
+        model.write_text(text if text.startswith("<") else f'<ir_version: 10, opset_import: ["": 22]>\ng {text}')
         out = self.folder / "values"
         out.mkdir(exist_ok=True)
         write_npz(out / "values.npz", values)
@@ -637,9 +637,156 @@ class CompareTest(unittest.TestCase):
         strict.write_text("engine strict  # nothing is granted\nfunction gelu 0 0\n")
         out = self.arrays()
         self.assertEqual([node["node"] for node in self.report(out, "--contract", str(strict))["nodes"] if node["verdict"] == "bug"], ["act"])
-        strict.write_text("engine strict\nfunction gelu -1 0\n")
-        self.refuses("line 2: the statement `function` is not understood", out, "--contract", str(strict))
-        self.refuses("the contract `none`", out, "--contract", "none")
+        faults = {
+            "function gelu -1 0": "line 2: expected `function NAME ULPS ROUNDOFFS`, two numbers that are not negative",
+            "function exxp 1 0": "line 2: there is no function `exxp`; did you mean `exp`?: expected `function NAME",
+            "tf32 Yes": "line 2: there is no operator `Yes`",
+            "tf32 MatMull": "line 2: there is no operator `MatMull`; did you mean `MatMul`?: expected `tf32 yes`, `tf32 no` or `tf32 OPERATOR...`",
+            "tf32 yes MatMul": "line 2: there is no operator `yes`",
+            "flush maybe": "line 2: expected `flush yes` or `flush no`",
+            "operation": "line 2: expected `operation ULPS`",
+            "accumulate float16 float8": "line 2: expected `accumulate DTYPE DTYPE`, two of float64, float32, float16 and bfloat16",
+            "ulps 3": "line 2: there is no statement `ulps`: expected one of `engine`, `operation`, `function`",
+        }
+        for statement, what in faults.items():
+            with self.subTest(statement=statement):
+                strict.write_text(f"engine strict\n{statement}\n")
+                self.refuses(what, out, "--contract", str(strict))
+        self.refuses("those that come with the program are onnxruntime-cpu, onnxruntime-cuda, tensorlint-cuda, torch-cpu, torch-cuda", out, "--contract", "none")
+
+    def test_what_a_contract_grants_is_in_the_bounds_of_every_mode(self) -> None:
+        draw = np.random.default_rng(1)
+        x, v, w = (draw.standard_normal(shape).astype(np.float32) for shape in ((24, 64), (64, 48), (48, 40)))
+
+        def in_tf32(array: np.ndarray) -> np.ndarray:
+            bits = array.astype(np.float32).view(np.uint32)
+            return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+
+        p = (in_tf32(x) @ in_tf32(v)).astype(np.float32)
+        r = np.maximum(p, 0)
+        values: dict[str, np.ndarray] = {"x": x, "v": v, "w": w, "p": p, "r": r, "y": (in_tf32(r) @ in_tf32(w)).astype(np.float32)}
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[24, 64] x, float[64, 48] v, float[48, 40] w) => (float[24, 40] y) { [p] p = MatMul (x, v)  [r] r = Relu (p)  [y] y = MatMul (r, w) }"""
+        granted = self.folder / "granted.txt"
+        granted.write_text("engine some\ntf32 yes\n")
+        contract = ("--contract", str(granted))
+        partly: dict[str, np.ndarray] = {name: array for name, array in values.items() if name not in ("p", "r")}
+        for values_of_run, options in ((values, ()), (values, ("--chained",)), (partly, ()), (partly, ("--chained",))):
+            with self.subTest(options=options, values=len(values_of_run)):
+                self.assertLessEqual({verdict for verdict, _ in self.verdicts_of(text, values_of_run, *options, *contract).values()}, {"identical", "explained"})
+        # Undeclared it is named where nodes are by themselves and along a chain; and a fault beyond it stays one.
+        self.assertEqual(self.verdicts_of(text, values)["p"], ("explained-if", "tf32"))
+        self.assertEqual(self.verdicts_of(text, values, "--chained")["p"], ("explained-if", "tf32"))
+        wrong = values["y"] * np.float32(1.01)
+        for run in (values, partly):
+            for options in ((), ("--chained",)):
+                self.assertEqual(self.verdicts_of(text, run | {"y": wrong}, *options, *contract)["y"][0], "bug")
+
+    def test_a_chain_goes_on_under_the_condition_that_explains_a_node(self) -> None:
+        draw = np.random.default_rng(2)
+        x, v = draw.standard_normal((16, 32)).astype(np.float32), draw.standard_normal(32).astype(np.float16)
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[16, 32] x, float16[32] v) => (float16[16, 32] s) { [a] a = Exp (x)  [h] h = Cast <to = 10> (a)  [z] z = Mul (h, v)  [s] s = Sigmoid (z) }"""
+        a = np.exp(x.astype(np.float64)).astype(np.float32)
+        z = a.astype(np.float64) * v.astype(np.float64)  # the engine leaves out the conversion
+        s = 1 / (1 + np.exp(-z))
+        values: dict[str, np.ndarray] = {"x": x, "v": v, "a": a, "h": a.astype(np.float16), "z": z.astype(np.float16), "s": s.astype(np.float16)}
+        verdicts = self.verdicts_of(text, values, "--chained")
+        self.assertEqual(verdicts["z"], ("explained-if", "wide-intermediates"))
+        self.assertIn(verdicts["s"][0], ("identical", "explained"))
+        self.assertEqual(self.verdicts_of(text, values | {"z": (z * 1.01).astype(np.float16)}, "--chained")["z"][0], "bug")
+
+    def test_moved_elements_are_those_of_the_recorded_operand(self) -> None:
+        x = np.random.default_rng(3).standard_normal((8, 16)).astype(np.float16)
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float16[8, 16] x) => (float16[16, 8] z) { [y] y = Exp (x)  shape = Constant <value_ints = [16, 8]> ()  [z] z = Reshape (y, shape) }"""
+        y = np.exp(x.astype(np.float64)).astype(np.float16)
+        z = y.reshape(16, 8).copy()
+        self.assertEqual(self.verdicts_of(text, {"x": x, "y": y, "z": z})["z"], ("identical", None))
+        z[3, :4] = np.nextafter(z[3, :4], np.float16(np.inf))
+        self.assertEqual(self.verdicts_of(text, {"x": x, "y": y, "z": z})["z"], ("bug", None))
+
+    def test_one_element_is_no_sum_in_half_precision(self) -> None:
+        draw = np.random.default_rng(4)
+        x, w = draw.standard_normal((16, 32)).astype(np.float16), draw.standard_normal((32, 32)).astype(np.float16)
+        text = '<ir_version: 10, opset_import: ["": 21]> g (float16[16, 32] x, float16[32, 32] w) => (float16[16, 32] y) { [y] y = MatMul (x, w) }'
+        right = (x.astype(np.float64) @ w.astype(np.float64)).astype(np.float16)
+        in_half = np.zeros((16, 32), np.float16)
+        for k in range(32):
+            in_half = (in_half + (x[:, k : k + 1] * w[k]).astype(np.float16)).astype(np.float16)
+        one = right.copy()
+        one[3, 5] += np.float16(0.02)
+        self.assertEqual(self.verdicts_of(text, {"x": x, "w": w, "y": in_half})["y"], ("explained-if", "fp16-accumulate"))
+        self.assertEqual(self.verdicts_of(text, {"x": x, "w": w, "y": one})["y"], ("bug", None))
+
+    def test_short_sums_have_no_order_beyond_their_bound(self) -> None:
+        x = np.random.default_rng(5).standard_normal((30, 32)).astype(np.float32)
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[30, 32] x, float[32] s) => (float[30, 32] y) { [y] y = LayerNormalization <epsilon = 1e-5> (x, s) }"""
+        wide = x.astype(np.float64)
+        y = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 2e-5)
+        self.assertEqual(self.verdicts_of(text, {"x": x, "s": np.ones(32, np.float32), "y": y.astype(np.float32)})["y"], ("bug", None))
+
+    def test_transforms_of_any_length_have_the_errors_of_their_angles(self) -> None:
+        text = '<ir_version: 10, opset_import: ["": 18]> g (float[1, 1000, 1] x) => (float[1, 1000, 2] y) { [y] y = DFT (x) }'
+        onnx.save(onnx.parser.parse_model(text), self.model)
+        for seed in range(3):
+            out = self.folder / f"transform-{seed}"
+            recorded(self.model, out, seed=seed)
+            for option in ("--isolated", "--chained"):
+                self.assertEqual(self.report(out, option)["verdict"], "explained")
+
+    def with_table(self, table: np.ndarray) -> str:
+        numbers = ", ".join(repr(float(each)) for each in table.ravel())
+        return f"""<ir_version: 10, opset_import: ["": 21]>
+        g (float[4, 9, 8] x) => (float[4, 9, 8] y) <float[9, 8] table = {{{numbers}}}> {{ [y] y = Mul (x, table) }}"""
+
+    def test_constants_that_an_exporter_folded(self) -> None:
+        table = np.sin(np.arange(72, dtype=np.float32)).reshape(9, 8)
+        own = table.copy()
+        own.ravel()[::7] = np.nextafter(own.ravel()[::7], np.float32(2))
+        x = np.random.default_rng(6).standard_normal((4, 9, 8)).astype(np.float32)
+        values, torch = {"x": x, "y": x * own}, ("--contract", "torch-cpu")
+        text = self.with_table(table)
+        self.assertEqual(self.verdicts_of(text, values)["y"], ("bug", None))
+        self.assertEqual(self.verdicts_of(text, values, *torch)["y"], ("explained-if", "own-constants"))
+        self.assertEqual(self.verdicts_of(text, values | {"y": x * own * np.float32(1.0001)}, *torch)["y"][0], "bug")
+        # Recorded, it is what the node read, unless it is another constant.
+        self.assertEqual(self.verdicts_of(text, values | {"table": own})["y"], ("identical", None))
+        onnx.save(onnx.parser.parse_model(text), self.model)
+        report = self.report(self.changed(values | {"table": own}))
+        self.assertEqual(len(report["notes"]), 1)
+        self.assertIn("11 of 72 elements of the constant `table` are recorded with other numbers", report["notes"][0])
+        report = self.report(self.changed(values | {"table": own + 1}))
+        self.assertIn("nodes are given the model's", report["notes"][0])
+        self.assertEqual(report["verdict"], "bug")
+        self.refuses("the constant `table` is recorded as [9], and is [9, 8] in the model", self.changed(values | {"table": own[:, 0]}))
+
+    def test_a_bug_that_folded_weights_may_be_says_so(self) -> None:
+        draw = np.random.default_rng(7)
+        x, w = draw.standard_normal((8, 256)).astype(np.float16), draw.standard_normal((256, 8)).astype(np.float32)
+        folded, gain = (w * np.float32(1.37)).astype(np.float16), np.float64(1.37)
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float16[8, 256] x) => (float16[8, 8] y) { [y] y = MatMul (x, w) }"""
+        model = onnx.parser.parse_model(text)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(folded, "w"))
+        onnx.save(model, self.model)
+        out = self.changed({"x": x, "y": (x.astype(np.float64) @ w.astype(np.float16).astype(np.float64) * gain).astype(np.float16)})
+        report = self.report(out, "--contract", "torch-cpu")
+        self.assertEqual(report["verdict"], "bug")
+        self.assertIn("the exporter may have folded another node into them", report["notes"][0])
+        self.assertEqual(self.report(out)["notes"], [])
+
+    def test_recordings_in_narrower_floats_are_refused(self) -> None:
+        self.arrays()
+        h = np.load(self.folder / "r/values-0000.npz")["h"]
+        self.refuses("`h` is recorded as float16, and float32 in the model: record it in its own dtype", self.arrays(h=h.astype(np.float16)))
+
+    def test_where_nothing_can_be_compared_the_reason_is_said(self) -> None:
+        text = """<ir_version: 10, opset_import: ["": 21, "other": 1]>
+        g (float[3] x) => (float[3] z) { [y] y = other.Wave (x)  [z] z = Exp (y) }"""
+        onnx.save(onnx.parser.parse_model(text), self.model)
+        self.refuses("could be compared with their nodes: node `y` (Wave): the operator is not known; node `z`: nothing is known of its operand `y`", self.changed({"x": np.zeros(3, np.float32), "z": np.zeros(3, np.float32)}))
 
 
 if __name__ == "__main__":
