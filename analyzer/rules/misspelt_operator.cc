@@ -32,11 +32,13 @@ std::string_view misspelt_operator(std::string_view domain, std::string_view nam
   if (name.size() < kShortest || name.size() > kLongest) return {};
   std::string_view best;
   std::size_t nearest = name.size() >= kLong ? 3 : 2;  // none as far as this
+  const std::string lowered = lower(name), numbered = digits(name);
   for (const ContribSchema& schema : contrib_schemas()) {
     if (schema.domain != domain) continue;
     if (schema.name == name) return {};
-    if (digits(schema.name) != digits(name)) continue;
-    const std::size_t far = edit_distance(lower(schema.name), lower(name));
+    const std::size_t apart = std::max(schema.name.size(), name.size()) - std::min(schema.name.size(), name.size());
+    if (apart >= nearest || digits(schema.name) != numbered) continue;
+    const std::size_t far = edit_distance(lower(schema.name), lowered, nearest - 1);
     if (far >= nearest) continue;
     nearest = far;
     best = schema.name;

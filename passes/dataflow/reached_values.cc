@@ -237,7 +237,8 @@ bool takes_any_residue(const Analysis& analysis, ValueId value, double modulus) 
 /// number that Where chooses or that Pad adds.
 class Element {
  public:
-  Element(const Analysis& analysis, ValueId root) : analysis_(analysis) {
+  /// `sums`: how often a term of a sum may be a sum itself.
+  Element(const Analysis& analysis, ValueId root, int sums = 2) : analysis_(analysis), sums_(sums) {
     build(root, 0);
     if (too_large_) parts_.clear();
   }
@@ -270,6 +271,7 @@ class Element {
     Range limits{};
     /// Inputs of the graph that a leaf is computed from.
     std::set<ValueId> sources{};
+    bool is_of_all = false;  ///< of more than is followed
   };
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kMaxParts = 64, kMaxCombinations = 512, kMaxLeaves = 6;
@@ -293,7 +295,7 @@ class Element {
   void read_sum(const Call& call, Part& part) const;
   void read_running_sum(const Call& call, Part& part) const;
   std::vector<double> sums_at_extremes(ValueId terms, std::int64_t count) const;
-  void collect_sources(ValueId value, std::set<ValueId>& sources) const;
+  void collect_sources(Part& part) const;
   std::vector<std::size_t> leaves() const;
   /// The leaves that one evaluation may choose numbers for: no two of them come from one input.
   std::vector<std::size_t> independent_of(std::size_t first, std::span<const std::size_t> leaves) const;
@@ -304,6 +306,7 @@ class Element {
   double evaluate_part(const Part& part) const;
 
   const Analysis& analysis_;
+  int sums_;
   std::vector<Part> parts_;
   std::vector<double> values_, given_, truths_;
   bool too_large_ = false;
@@ -321,6 +324,11 @@ std::optional<double> in_spite_of_unknown(ops::Opcode opcode, std::span<const do
 
 std::size_t Element::build(ValueId value, int depth) {
   if (value == ValueId::kAbsent || too_large_) return absent();
+  analysis_.facts().meter().charge(kStepsOfPart + parts_.size());
+  if (analysis_.facts().meter().is_spent()) {
+    too_large_ = true;
+    return absent();
+  }
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].value == value) return i;
   const Fact& fact = analysis_.fact(value);
@@ -452,16 +460,16 @@ bool Element::read_node(const Call& call, int depth, Part& part) {
   return true;
 }
 
-void Element::collect_sources(ValueId value, std::set<ValueId>& sources) const {
+void Element::collect_sources(Part& part) const {
   constexpr std::size_t kMaxValues = 256;
   constexpr std::uint64_t kStepsPerSource = 4;
-  std::vector<ValueId> pending{value};
+  std::vector<ValueId> pending{part.value};
   std::set<ValueId> seen;
   while (!pending.empty() && seen.size() < kMaxValues) {
     const ValueId at = pending.back();
     pending.pop_back();
     if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
-    if (is_main_input(analysis_, at)) sources.insert(at);
+    if (is_main_input(analysis_, at)) part.sources.insert(at);
     const NodeId producer = analysis_.model().value(at).producer;
     if (producer == NodeId::kNone) continue;
     const auto operands = analysis_.model().operands(analysis_.model().node(producer));
@@ -470,8 +478,7 @@ void Element::collect_sources(ValueId value, std::set<ValueId>& sources) const {
     for (const ValueId operand : operands) pending.push_back(operand);
   }
   // What is computed from too much shares something with everything.
-  if (!pending.empty())
-    for (const ValueId input : analysis_.model().graph(GraphId::kMain).inputs) sources.insert(input);
+  part.is_of_all = !pending.empty();
 }
 
 /// What is not an expression of elements, and takes some numbers for certain.
@@ -521,7 +528,7 @@ void Element::read_leaf(const Call& call, Part& part) const {
              varies(analysis_, part.value)) {
     part.kind = Kind::kFree;
   }
-  if (part.kind != Kind::kUnknown) collect_sources(part.value, part.sources);
+  if (part.kind != Kind::kUnknown) collect_sources(part);
 }
 
 /// Words of an input that become numbers: one that is not among the keys becomes the default.
@@ -577,7 +584,8 @@ void Element::read_running_sum(const Call& call, Part& part) const {
 /// The sum of so many terms where the one input that they are computed from is far below and far above all numbers that
 /// it is compared with; empty where a term is not a truth, or other inputs decide.
 std::vector<double> Element::sums_at_extremes(ValueId terms, std::int64_t count) const {
-  Element term(analysis_, terms);
+  if (sums_ == 0) return {};
+  Element term(analysis_, terms, sums_ - 1);
   if (term.parts_.empty() || term.parts_.size() > 16) return {};
   std::vector<std::size_t> free, constants;
   for (std::size_t i = 0; i < term.parts_.size(); ++i) {
@@ -620,7 +628,12 @@ std::vector<std::size_t> Element::leaves() const {
 std::vector<std::size_t> Element::independent_of(std::size_t first, std::span<const std::size_t> leaves) const {
   std::vector<std::size_t> chosen{first};
   for (const std::size_t leaf : leaves) {
+    const auto has_input = [&](std::size_t of) {
+      const Part& part = parts_[of];
+      return part.is_of_all || part.sources.size() > (part.sources.contains(ValueId::kAbsent) ? 1U : 0U);
+    };
     const auto shares = [&](std::size_t other) {
+      if ((parts_[leaf].is_of_all && has_input(other)) || (parts_[other].is_of_all && has_input(leaf))) return true;
       return std::ranges::any_of(parts_[leaf].sources,
                                  [&](ValueId source) { return parts_[other].sources.contains(source); });
     };

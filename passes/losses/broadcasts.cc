@@ -148,8 +148,12 @@ class BroadcastFinder {
       if (node == NodeId::kNone || (!moves_elements(opcode) && opcode != Opcode::kCast &&
                                     !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)))
         continue;
-      for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node)))
-        if (operand != ValueId::kAbsent) pending.push_back(operand);
+      const auto operands = analysis_.model().operands(analysis_.model().node(node));
+      expressions_.charge(1 + operands.size() / 8);
+      for (const ValueId operand : operands)
+        if (operand != ValueId::kAbsent && pending.size() < kMaxValues &&
+            std::ranges::find(pending, operand) == pending.end())
+          pending.push_back(operand);
     }
     return false;
   }

@@ -62,6 +62,7 @@ std::uint32_t Formula::build(ValueId value, const Scope* scope, int depth) {
       if (parts_[i].value == value) return static_cast<std::uint32_t>(i);
   } else {
     const auto& inputs = scope->function->inputs;
+    expressions_.charge(inputs.size() / 4);
     if (const auto found = std::ranges::find(inputs, value); found != inputs.end()) {
       const auto index = static_cast<std::size_t>(found - inputs.begin());
       return index < scope->arguments.size() ? scope->arguments[index] : kNoPart;

@@ -11,6 +11,8 @@ namespace tensorlint::losses {
 namespace {
 
 constexpr std::size_t kMaxValues = 20'000;
+/// Of the meter, to visit a value that is kept in a set.
+constexpr std::uint64_t kStepsOfVisit = 8;
 
 bool multiplies(const Expressions& expressions, NodeId node) {
   return expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv;
@@ -86,6 +88,8 @@ NodeId GradientWays::bypassed(ValueId value, ValueId input) {
     pending.pop_back();
     if (at == ValueId::kAbsent || std::exchange(seen_[at], walk) == walk) continue;
     const NodeId node = expressions_.producer(at);
+    expressions_.charge(kStepsOfVisit);
+    if (expressions_.is_spent()) return NodeId::kNone;
     if (at == input || ++seen >= kMaxValues || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
       return NodeId::kNone;
     if (node == NodeId::kNone) continue;
@@ -114,6 +118,8 @@ bool GradientWays::comes_from(ValueId value, ValueId input) const {
     const NodeId node = expressions_.producer(at);
     // An extent depends on no element.
     if (node == NodeId::kNone || expressions_.op(node) == Opcode::kShape || !seen.insert(at).second) continue;
+    expressions_.charge(kStepsOfVisit + expressions_.analysis().model().node(node).operand_count);
+    if (expressions_.is_spent()) return false;
     for (const ValueId operand : expressions_.analysis().model().operands(expressions_.analysis().model().node(node)))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
@@ -132,6 +138,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
     pending.pop_back();
     if (at == ValueId::kAbsent || std::exchange(seen_[at], walk) == walk) continue;
     ++seen;
+    expressions_.charge(kStepsOfVisit);
     const NodeId node = expressions_.producer(at);
     const bool stops = !carries_gradients(analysis, at) || is_stepwise(expressions_.op(node));
     if (const ValueId before = stops ? quantized(expressions_, at) : ValueId::kAbsent; before != ValueId::kAbsent) {
@@ -151,7 +158,9 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
       continue;
     }
     // A body reads values around it that are no operands.
-    if (seen >= kMaxValues || has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow)) way.reaches_input = true;
+    if (seen >= kMaxValues || expressions_.is_spent() ||
+        has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
+      way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;
     for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
   }

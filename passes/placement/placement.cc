@@ -34,7 +34,10 @@ dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId v
   if (number < 0 || devices_.empty()) return {value, model.value(value).producer};
   const auto on_device = [&](ValueId candidate) { return candidate != ValueId::kAbsent && on(candidate, number); };
   // Walks from body to body: bounded, since carried values lead back to themselves.
-  for (std::size_t steps = 0; steps < 10'000; ++steps) {
+  Meter& meter = analysis.facts().meter();
+  for (std::size_t steps = 0; steps < 10'000 && !meter.is_spent(); ++steps) {
+    constexpr std::uint64_t kStepsOfValue = 4;
+    meter.charge(kStepsOfValue);
     const Value& self = model.value(value);
     if (self.origin != ValueOrigin::kNode) {
       const Graph& graph = model.graph(self.graph);

@@ -54,15 +54,21 @@ NodeId transfer_before(const Model& model, ValueId value, std::span<const NodeId
     while (is_yielded && model.node(before).graph != model.value(value).graph) before = owner(before);
     places.push_back(before);
   }
-  const auto is_in_one_graph = [&] {
-    return std::ranges::all_of(places,
-                               [&](NodeId node) { return model.node(node).graph == model.node(places[0]).graph; });
-  };
-  while (!is_in_one_graph()) {
-    const auto deepest = std::ranges::max_element(places, {}, depth);
-    *deepest = owner(*deepest);
+  // The innermost graph that holds all of them, and in it what holds the first.
+  NodeId first = places[0];
+  int first_depth = depth(first);
+  for (const NodeId place : places) {
+    NodeId other = place;
+    int other_depth = depth(other);
+    while (model.node(first).graph != model.node(other).graph) {
+      const bool lifts_first = first_depth >= other_depth;
+      NodeId& deeper = lifts_first ? first : other;
+      deeper = owner(deeper);
+      --(lifts_first ? first_depth : other_depth);
+    }
+    first = std::min(first, other);
   }
-  return *std::ranges::min_element(places);
+  return first;
 }
 
 }  // namespace tensorlint::placement

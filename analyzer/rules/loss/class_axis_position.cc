@@ -82,14 +82,16 @@ class ClassAxisPosition : public Rule {
  private:
   static void report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
-    const NodeCall call(analysis, mistake.node), meets(analysis, mistake.meets);
+    const NodeCall call(analysis, mistake.node);
+    const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
     const std::string value = described(analysis, mistake.value);
     const std::size_t axis = mistake.axes.front();
     const auto report = [&](std::string message) {
       return out.report(findings::Severity::kWarning, mistake.node, std::move(message));
     };
     // A sum of its own may be written far away; the weights of an average are used once, unless letters say how.
-    const bool is_sum = mistake.kind == Kind::kSummedElsewhere || meets.is(ops::Opcode::kEinsum);
+    const bool is_sum =
+        mistake.kind == Kind::kSummedElsewhere || (mistake.meets != NodeId::kNone && meets().is(ops::Opcode::kEinsum));
     switch (mistake.kind) {
       case Kind::kSummedElsewhere:
       case Kind::kAttention:
@@ -99,7 +101,7 @@ class ClassAxisPosition : public Rule {
                                value, axis, mistake.other))
             .note_at(is_sum ? mistake.node : mistake.meets,
                      is_sum ? fmt::format("{} normalises over axis {} here", call.op_name(), axis)
-                            : fmt::format("{} sums over axis {} here", meets.op_name(), mistake.other))
+                            : fmt::format("{} sums over axis {} here", meets().op_name(), mistake.other))
             .fix(fmt::format("normalise over axis {}", mistake.other));
         return;
       case Kind::kSelectedElsewhere:

@@ -66,9 +66,11 @@ void walk_back(const losses::Expressions& expressions, ValueId from,
                const std::function<bool(ValueId value, NodeId node)>& visit) {
   const Model& model = expressions.analysis().model();
   constexpr std::size_t kMaxValues = 400;
+  constexpr std::uint64_t kStepsOfVisit = 8;
   std::vector<ValueId> pending{from};
   std::set<ValueId> seen;
-  while (!pending.empty() && seen.size() < kMaxValues) {
+  while (!pending.empty() && seen.size() < kMaxValues && !expressions.is_spent()) {
+    expressions.charge(kStepsOfVisit);
     const ValueId value = pending.back();
     pending.pop_back();
     const NodeId node = expressions.producer(value);

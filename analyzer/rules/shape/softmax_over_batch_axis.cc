@@ -116,7 +116,8 @@ class SoftmaxOverBatchAxis : public Rule {
   static bool report_mistake(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
     using Kind = losses::AxisMistake::Kind;
     if (!mistake.is_batch) return false;
-    const NodeCall call(analysis, mistake.node), meets(analysis, mistake.meets);
+    const NodeCall call(analysis, mistake.node);
+    const auto meets = [&] { return NodeCall(analysis, mistake.meets); };
     const std::string what =
         fmt::format("{} normalises {} over {}", call.op_name(), described(analysis, mistake.value),
                     mistake.axes.size() > 1 ? std::string("several axes, the batch among them")
@@ -124,13 +125,13 @@ class SoftmaxOverBatchAxis : public Rule {
     switch (mistake.kind) {
       case Kind::kSelectedElsewhere:
         out.report(mistake.node, fmt::format("{}; classes are picked along axis {}", what, mistake.other))
-            .note_at(mistake.meets, fmt::format("{} picks along axis {} here", meets.op_name(), mistake.other))
+            .note_at(mistake.meets, fmt::format("{} picks along axis {} here", meets().op_name(), mistake.other))
             .fix(fmt::format("normalise over axis {}", mistake.other));
         return true;
       case Kind::kSummedElsewhere:
       case Kind::kAttention:
         out.report(mistake.node, fmt::format("{}; what it weighs is summed over axis {}", what, mistake.other))
-            .note_at(mistake.meets, fmt::format("{} sums over axis {} here", meets.op_name(), mistake.other))
+            .note_at(mistake.meets, fmt::format("{} sums over axis {} here", meets().op_name(), mistake.other))
             .fix(fmt::format("normalise over axis {}", mistake.other));
         return true;
       case Kind::kSingleScores:

@@ -99,8 +99,9 @@ class ClipLeavesNothing : public Rule {
   /// `bounded`: a cosine or a probability is in it.
   static Interval reached_by(const Expressions& expressions, ValueId value, bool& bounded, int depth) {
     constexpr int kMaxDepth = 8;
+    constexpr std::uint64_t kStepsOfValue = 16;
     const dataflow::Analysis& analysis = expressions.analysis();
-    expressions.charge(1);
+    expressions.charge(kStepsOfValue);
     if (const auto number = expressions.number(value)) return {*number, *number};
     const Range& range = analysis.fact(value).range;
     const Interval known = range.lo <= range.hi ? Interval{range.lo, range.hi} : Interval{-HUGE_VAL, HUGE_VAL};

@@ -189,22 +189,29 @@ std::optional<Cosine> cosine_of(const Expressions& expressions, ValueId value) {
   return cosine;
 }
 
+namespace {
+
+/// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
+bool names(std::string_view written, std::string_view name) {
+  constexpr std::string_view kEndsOfName = ",)]} ";
+  std::size_t end = 0;
+  for (std::size_t at = written.find('%'); at != std::string_view::npos; at = written.find('%', at + 1)) {
+    if (end <= at) end = std::min(written.find_first_of(kEndsOfName, at), written.size());
+    if (end - at == name.size() + 1 && written.substr(at + 1, name.size()) == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, NodeId user, ValueId value,
                                 ValueId from) {
-  constexpr std::string_view kEndsOfName = ",)]} ";
   AsWritten found = AsWritten::kYes;
   for (int step = 0; step < kMaxSteps && user != NodeId::kNone && value != ValueId::kAbsent; ++step) {
-    // "%sqrt : ... (args = (%sum_1,), kwargs = {})"
     const std::string_view written = out.locations().metadata(user, "pkg.torch.onnx.fx_node");
-    expressions.charge(1 + written.size() / 64);
+    expressions.charge(1 + written.size() / 4);
     if (!written.empty()) {
-      const std::string name = fmt::format("%{}", expressions.analysis().model().name_of(value));
-      bool named = false;
-      for (std::size_t at = written.find(name); at != std::string_view::npos && !named;
-           at = written.find(name, at + 1)) {
-        const std::size_t end = at + name.size();
-        named = end == written.size() || kEndsOfName.find(written[end]) != std::string_view::npos;
-      }
+      const bool named = names(written, expressions.analysis().model().name_of(value));
       // Several nodes may be what the exporter wrote for one call: what lies between them is its own.
       const NodeId before = expressions.producer(value);
       const bool of_one_call =

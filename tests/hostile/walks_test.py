@@ -1,0 +1,139 @@
+"""Small models in text in which passes and rules would walk the same ways again and again, or ways inside of ways."""
+
+import itertools
+import pathlib
+import tempfile
+import unittest
+
+import wire
+from fixes_work_test import short_names
+from hostile_test import FINDINGS, run
+from rules_work_test import ALPHABET
+
+SEVENTEEN_CASTS = [f"k{i + 1}=Add(k{i},small)" for i in range(17)]
+
+
+def text(inputs, outputs, nodes, *, opset=18, imports="", functions="", initializers=""):
+    return f'<ir_version: 8, opset_import: ["" : {opset}{imports}]>\ng ({inputs}) => ({outputs}) {initializers}{{\n{chr(10).join(nodes)}\n}}\n{functions}'.encode()
+
+
+def chain(op, first, names):
+    return [f"{name}={op}({before})" for before, name in itertools.pairwise([first, *names])]
+
+
+class WalksTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def work(self, content, *command, name="m.onnxtxt", codes=(0, 1)):
+        path = self.folder / name
+        path.write_bytes(content)
+        result = run([*command, path])
+        self.assertIn(result.code, codes, result.errors[:500])
+        self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
+        self.assertLess(result.memory, (64 << 20) + 40 * len(content))
+        return result.output
+
+    def test_sums_of_sums(self):
+        """Each level doubles what the next one has to look at, unless levels are counted."""
+        for operator in ("ReduceSum<axes=[0]>(s{})", "CumSum(s{},zero)"):
+            with self.subTest(operator):
+                nodes = ["s0=Identity(i)"]
+                for k in range(30):
+                    term = operator.format(k)
+                    nodes += [f"r{k}={term}", f"t{k}={term}", f"s{k + 1}=Add(r{k},t{k})"]
+                self.work(text("int64[3]i,float[5]d", "y", [*nodes, "y=Gather(d,s30)"], opset=11, initializers="<int64 zero={0}>"), "check")
+
+    def test_sums_in_a_row(self):
+        """No stack holds a recursion as deep as a chain may be long."""
+        nodes = [f"s{k + 1}=ReduceSum<axes=[0]>(s{k})" for k in range(20_000)]
+        self.work(text("int64[3]i,float[5]d", "y", ["s0=Identity(i)", *nodes, "y=Gather(d,s20000)"], opset=11), "check")
+
+    def test_indices_of_many_inputs(self):
+        fresh = (f"{name}_" for name in short_names())
+        inputs = list(itertools.islice(fresh, 6000))
+        nodes = [f"all=Sum({','.join(inputs[:300])})", "a0=MatMul(x,all)"]
+        for k in range(30):
+            nodes += [f"m{k}=MatMul(x,all)", f"a{k + 1}=Add(a{k},m{k})"]
+        nodes += ["i=Cast<to=7>(a30)", *(f"{name}=Gather(d,i)" for name in itertools.islice(fresh, 1000)), "y=ReduceMean<keepdims=0>(x)"]
+        self.work(text("float[4,4]x,float[5]d," + ",".join(inputs), "y", nodes), "check")
+
+    def test_ways_around_codes(self):
+        fresh = (f"{name}_" for name in short_names())
+        codes, losses = list(itertools.islice(fresh, 1000)), list(itertools.islice(fresh, 440))
+        nodes = ["w0=MatMul(w,w)", *chain("Tanh", "w0", [f"w{k}" for k in range(1, 406)]), *(f"{name}=Floor(w405)" for name in codes), f"h=Sum({','.join(codes)})",
+                 "p=MatMul(h,w)"]
+        for name in losses:
+            nodes += [f"{name}p=Tanh(p)", f"{name}=SoftmaxCrossEntropyLoss({name}p,t)"]
+        weights = "<float[4,4] w={1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}>"
+        self.work(text("int64[4]t", "float loss", [*nodes, f"loss=Max({','.join(losses)})"], initializers=weights), "check")
+
+    def test_calls_of_a_function_with_thousands_of_inputs(self):
+        fresh = (f"{name}_" for name in short_names())
+        inputs = ",".join(itertools.islice(fresh, 7000))
+        body = ["b0=Abs(x0)", *(f"b{i}=Sum(b{i - 1},{','.join(['z'] * 46)})" for i in range(1, 38))]
+        function = f'<opset_import: ["" : 18], domain: "f">\nF (x0,{inputs},z) => (b37)\n{{\n{chr(10).join(body)}\n}}\n'
+        nodes = ["c=f.F(x)", "k=Cast<to=1>(kb)", "p=Mul(k,c)", *(f"{name}=ReduceMin(p)" for name in itertools.islice(fresh, 1000)), "l=ReduceMean<keepdims=0>(p)"]
+        self.work(text("float[N]x,bool[N]kb", "float l", nodes, imports=', "f" : 1', functions=function), "check")
+
+    def test_names_that_metadata_nearly_have(self):
+        name, logarithms = "%" * 8000, list(itertools.islice(short_names(), 1700))
+        cast = wire.node("Cast", [name], ["c."], to=1)
+        cast += wire.data(9, wire.data(1, "pkg.torch.onnx.fx_node") + wire.data(2, "%" * 20_000))
+        nodes = [cast, *(wire.node("Log", ["c."], [each]) for each in logarithms), wire.node("Sum", logarithms, ["s."]), wire.node("ReduceMean", ["s."], ["l."], keepdims=0)]
+        graph = wire.graph(nodes, [wire.value(name, dims=[4])], [wire.data(1, "l.")])
+        self.work(wire.model(graph, opsets=(("", 17),)), "check", name="m.onnx")
+
+    def test_origins_of_many_faults_at_the_end_of_a_chain(self):
+        for inputs, *options in (("float[N]x,float[N]z", "--device", "x=cuda:0"), ("int64[N]x,float[N]z",)):
+            with self.subTest(inputs):
+                fresh = (f"{name}_" for name in short_names())
+                way = list(itertools.islice(fresh, 12_000))
+                faults = list(itertools.islice(fresh, 12_000))
+                self.work(text(inputs, faults[-1], [*chain("Neg", "x", way), *(f"{name}=Add({way[-1]},z)" for name in faults)]), "check", *options)
+
+    def test_misspelt_operators_in_each_round_of_fixes(self):
+        operators = ("FusedMatmulActivationTransposeBackwar" + "".join(letters) for letters in itertools.product(ALPHABET[:10], repeat=3))
+        results = [f"{name}_" for name in itertools.islice(short_names(), 800)]
+        nodes = [*(f"{name}=com.microsoft.{operator}(x)" for name, operator in zip(results, operators, strict=False)), f"s=Max({','.join(results)})"]
+        self.work(text("float[N]x,float[N]k0,uint8[N]small", "s,k17", [*SEVENTEEN_CASTS, *nodes], imports=', "com.microsoft" : 1'), "fix", "--diff", codes=(0, FINDINGS))
+
+    def test_hinges_after_sums_of_one_value_in_each_round_of_fixes(self):
+        nodes = ["q0=Mul(x,x)", *chain("Identity", "q0", [f"q{k}" for k in range(1, 18)]), "a0=Add(q17,q17)", *(f"a{k}=Add(a{k - 1},a{k - 1})" for k in range(1, 9))]
+        hinges = [f"{name}_" for name in itertools.islice(short_names(), 3000)]
+        nodes += [*(f"{name}=Relu(a8)" for name in hinges), f"s=Sum({','.join(hinges)})", "l=ReduceMean<keepdims=0>(s)"]
+        self.work(text("float[N]x,float[N]k0,float16[N]small", "float l,k17", [*SEVENTEEN_CASTS, *nodes]), "fix", "--unsafe", "--diff", codes=(0, FINDINGS))
+
+    def test_losses_of_the_largest_of_thousands_of_operands(self):
+        nodes = [f"u=Max({','.join(['w'] * 8000)})", f"v=Max({','.join(['u'] * 8000)})"]
+        losses = [f"{name}_" for name in itertools.islice(short_names(), 470)]
+        for name in losses:
+            nodes += [f"{name}d=Sub(p,v)", f"{name}a=Abs({name}d)", f"{name}=ReduceMean<keepdims=0>({name}a)"]
+        nodes.append(f"l=Max({','.join(losses)})")
+        self.work(text("float[N,8]p,float[N,1]w,float[N]k0,uint8[N]small", "float l,k17", [*SEVENTEEN_CASTS, *nodes]), "fix", "--diff", codes=(0, FINDINGS))
+
+    def test_copies_for_many_readers_in_deep_bodies(self):
+        fresh = short_names()
+
+        def readers():
+            return [wire.node("Det", ["x."], [next(fresh)]) for _ in range(1200)]
+
+        def condition(depth):
+            nodes, made, other, result = readers() if depth == 50 else [], next(fresh), next(fresh), next(fresh)
+            inner = "x."
+            if depth < 50:
+                node, inner = condition(depth + 1)
+                nodes.append(node)
+            nodes.append(wire.node("Neg", [inner], [made]))
+            branches = wire.graph(nodes, outputs=[wire.data(1, made)], name="t"), wire.graph([wire.node("Neg", ["x."], [other])], outputs=[wire.data(1, other)], name="e")
+            return wire.node("If", ["c."], [result], then_branch=("g", branches[0]), else_branch=("g", branches[1])), result
+
+        node, result = condition(1)
+        graph = wire.graph([*readers(), node, wire.node("Neg", [result], ["y."])], [wire.value("x.", dims=[4, 4]), wire.value("c.", wire.BOOL, [])], [wire.data(1, "y.")])
+        self.work(wire.model(graph, opsets=(("", 17),)), "place", "--device", "cuda:0", name="m.onnx")
+
+
+if __name__ == "__main__":
+    unittest.main()
