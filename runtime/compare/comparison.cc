@@ -296,12 +296,15 @@ class Walk {
     }
     if (result.test.verdict == Verdict::kBug && !before.empty() && !options_.is_chained) {
       // Signs of 8 roundings cancel by chance now and then; and values may not have been rounded before they were read.
-      if (const auto test = test_again(suspect, before, false)) {
+      if (const auto test = test_again(suspect, before, {})) {
         result.test = *test;
         if (test->verdict == Verdict::kExplainedIf) result.test.verdict = Verdict::kExplained;
-      } else if (const auto unrounded = test_again(suspect, before, true)) {
+      } else if (const auto unrounded = test_again(suspect, before, {.loosens = true})) {
         result.test = *unrounded;
         result.condition = "wide-intermediates";
+      } else if (const auto narrow = test_again(suspect, before, {.narrows_weights = true})) {
+        result.test = *narrow;
+        result.condition = "bf16-weights";
       }
     }
     if (result.test.verdict == Verdict::kBug && !has_bug_) {
@@ -323,10 +326,14 @@ class Walk {
   static bool is_half_dtype(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
   bool is_half(ValueId value) const { return is_half_dtype(dtypes_[value]); }
 
-  /// Computes the nodes before a suspect again, of which nothing is recorded, with many replicas. `loosens`: as if the
-  /// engine had not rounded the values in half precision that it recorded. What takes more than the window is left
-  /// open.
-  std::optional<TensorTest> test_again(const Suspect& suspect, std::vector<NodeId> nodes, bool loosens) {
+  struct Retry {
+    bool loosens = false;          ///< as if the engine had not rounded the values in half precision that it recorded
+    bool narrows_weights = false;  ///< as if it had rounded float32 constants of the model to bfloat16
+  };
+
+  /// Computes the nodes before a suspect again, of which nothing is recorded, with many replicas. What takes more than
+  /// the window is left open.
+  std::optional<TensorTest> test_again(const Suspect& suspect, std::vector<NodeId> nodes, const Retry& retry) {
     if (nodes.size() > kMostRetried || retried_ >= kMostRetriedInAll) return std::nullopt;
     retried_ += nodes.size() + 1;
     std::ranges::sort(nodes, {}, [&](NodeId node) { return positions_[node]; });
@@ -336,7 +343,7 @@ class Walk {
       for (const ValueId value : reference_.reads(node)) {
         if (const auto found = loose.find(value); found != loose.end()) {
           inputs[value] = found->second;
-        } else if (loosens && recorded_.has(value) && is_half(value) &&
+        } else if (retry.loosens && recorded_.has(value) && is_half(value) &&
                    model_.value(value).origin == ValueOrigin::kNode) {
           Result<HostTensor> tensor = recorded_.read(value, dtypes_[value], memory_);
           if (!tensor) return std::nullopt;
@@ -347,6 +354,7 @@ class Walk {
           inputs[value] = {HostValue(*std::move(tensor)), {}};
         } else if (!know(value) && known_.contains(value)) {
           inputs[value] = known_[value];
+          if (retry.narrows_weights) narrow_weight(value, inputs[value]);
         } else if (auto constant = constant_of(value)) {
           inputs[value] = {*std::move(constant), {}};
         } else {
@@ -366,7 +374,7 @@ class Walk {
         if (!given) return std::nullopt;
         for (std::size_t r = 0; r < names.size() && r < given->size(); ++r)
           if (names[r] != ValueId::kAbsent && !recorded_.has(names[r]))
-            loose[names[r]] = estimate_of(names[r], (*given)[r], {.replicas = kManyReplicas, .loosens = loosens});
+            loose[names[r]] = estimate_of(names[r], (*given)[r], {.replicas = kManyReplicas, .loosens = retry.loosens});
       }
       const auto inputs = inputs_of(suspect.node);
       if (!inputs) return std::nullopt;
@@ -376,6 +384,11 @@ class Walk {
     } catch (const runtime::RunFault&) {
       return std::nullopt;
     }
+  }
+
+  void narrow_weight(ValueId value, Estimate& weight) {
+    if (model_.value(value).initializer == nullptr || dtypes_[value] != DType::kFloat32) return;
+    weight.value = as_declared(runtime::to_float64(weight.value.tensor(), memory_), DType::kBFloat16, memory_);
   }
 
   /// What a node without operands gives, after it was dropped.

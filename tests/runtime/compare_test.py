@@ -682,6 +682,30 @@ class CompareTest(unittest.TestCase):
             for options in ((), ("--chained",)):
                 self.assertEqual(self.verdicts_of(text, run | {"y": wrong}, *options, *contract)["y"][0], "bug")
 
+    def test_weights_in_bfloat16_explain_chains_and_stretches(self) -> None:
+        draw = np.random.default_rng(8)
+        shapes = {"x": (24, 64), "v": (64, 48), "w": (48, 40)}
+        values: dict[str, np.ndarray] = {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[24, 64] x) => (float[24, 40] y) { [p] p = MatMul (x, v)  [r] r = Relu (p)  [y] y = MatMul (r, w) }"""
+        model = onnx.parser.parse_model(text)
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(values[name], name) for name in ("v", "w"))
+        onnx.save(model, self.model)
+
+        def narrow(array: np.ndarray) -> np.ndarray:
+            bits = array.view(np.uint32)
+            return ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)
+
+        p = (values["x"].astype(np.float64) @ narrow(values["v"])).astype(np.float32)
+        r = np.maximum(p, 0)
+        full = {"x": values["x"], "p": p, "r": r, "y": (r.astype(np.float64) @ narrow(values["w"])).astype(np.float32)}
+        partly = {name: full[name] for name in ("x", "y")}
+        for run, options in ((full, ()), (full, ("--chained",)), (partly, ())):
+            with self.subTest(options=options, values=len(run)):
+                nodes = {each["node"]: each for each in self.report(self.changed(run), *options)["nodes"]}
+                self.assertEqual((nodes["y"]["verdict"], nodes["y"]["condition"]), ("explained-if", "bf16-weights"))
+                self.assertEqual(self.report(self.changed(run | {"y": full["y"] * np.float32(1.01)}), *options)["verdict"], "bug")
+
     def test_a_chain_goes_on_under_the_condition_that_explains_a_node(self) -> None:
         draw = np.random.default_rng(2)
         x, v = draw.standard_normal((16, 32)).astype(np.float32), draw.standard_normal(32).astype(np.float16)
