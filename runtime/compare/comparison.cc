@@ -157,6 +157,7 @@ class Walk {
       most = std::max(most, std::isnan(error) ? HUGE_VAL : error);
     }
     if (differing == 0) return declared;
+    if (!noted_.insert(value).second) return beyond == 0 ? recorded : declared;
     comparison_.notes.push_back(
         fmt::format("{} of {} elements of the constant {} are recorded with other numbers than the model has, off by "
                     "up to {:.3g}: {}",
@@ -278,7 +279,8 @@ class Walk {
         result.test = test_result(reference_, model_, node, inputs, again, other, memory_, test);
       }
     }
-    const bool is_last_word = options_.is_chained ? replicas_ == kManyReplicas : before.empty();
+    // After the first bug of a chain, later values carry it.
+    const bool is_last_word = options_.is_chained ? replicas_ == kManyReplicas && !has_bug_ : before.empty();
     if (result.test.verdict == Verdict::kBug && is_last_word) {
       if (auto met = find_condition(reference_, contract_, model_, suspect, unrounded_, memory_)) {
         result.test = met->test;
@@ -536,6 +538,7 @@ class Walk {
   Unrounded unrounded_{.dtypes = dtypes_};
   Comparison comparison_;
   bool has_bug_ = false;
+  std::set<ValueId> noted_;                                          ///< constants that are recorded with other numbers
   IdVector<NodeId, std::size_t> positions_{model_.nodes.size(), 0};  ///< of the nodes of the main graph, as they run
   static constexpr std::size_t kMostRetried = 64, kMostRetriedInAll = 4096;  ///< nodes before a bug; of all bugs
   std::size_t retried_ = 0;
