@@ -51,6 +51,7 @@ int start_comparison(const std::string& path, const std::string& values, std::st
   arguments.add_each("inputs", options.inputs);
   arguments.add("seed", options.seed);
   arguments.add("against", values);
+  arguments.add("engine", options.against == values ? "" : options.against);
   arguments.add("contract", options.contract);
   arguments.add("format", options.format);
   arguments.add("output", options.output);

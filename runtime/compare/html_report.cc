@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/escape.h"
 #include "base/version.h"
-#include "runtime/compare/report.h"
+#include "runtime/compare/report_facts.h"
 
 // One page without scripts or references to other files: tables, and plots as SVG.
 
@@ -128,49 +127,70 @@ std::string histogram(const std::vector<SampledElement>& sample) {
   return svg("Elements by error over bound", inside);
 }
 
-std::string first_text(const Comparison& comparison, const ReportedModel& reported) {
-  if (comparison.first >= comparison.results.size()) return "<p>No value differs by more than rounding explains.</p>\n";
-  const NodeResult& first = comparison.results[comparison.first];
-  const Model& model = reported.model;
-  std::string text = fmt::format(
-      "<p><strong>{}</strong> of node <strong>{}</strong> ({}) is the first value that rounding does not "
-      "explain.</p>\n<p>At [{}]: {} instead of {}; rounding explains {}. {} of {} elements are beyond their "
-      "bound.</p>\n",
-      text_of(model.name_of(first.value)), text_of(model.label(first.node)),
-      text_of(model.text(model.op(model.node(first.node)).name)), fmt::join(first.worst_index, ", "),
-      number_text(first.test.other), number_text(first.test.reference), number_text(first.test.bound),
-      first.test.beyond, first.test.count);
-  if (!first.cause.empty()) text += fmt::format("<p>Looks like: {}.</p>\n", text_of(first.cause));
-  if (const auto at = reported.locations.find(first.node); at != reported.locations.end())
+std::string paragraph(std::string_view sentence) { return fmt::format("<p>{}</p>\n", text_of(sentence)); }
+
+std::string paragraphs(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += paragraph(sentence);
+  return text;
+}
+
+std::string first_text(const ReportFacts::First& first) {
+  std::string text;
+  if (first.location != nullptr)
     text +=
-        fmt::format("<pre>{}:{}\n{}</pre>\n", text_of(at->second.file), at->second.line, text_of(at->second.source));
-  return text + scatter_plot(first.sample) + histogram(first.sample);
+        fmt::format("<pre>{}\n{}</pre>\n", text_of(location_text(*first.location)), text_of(first.location->source));
+  text += paragraphs(first.figures);
+  if (!first.cause.empty()) text += paragraph(fmt::format("looks like: {}", first.cause));
+  return first.before.empty() ? text : text + paragraph(first.before);
+}
+
+constexpr std::string_view kLegend =
+    "<dl><dt>error over bound</dt><dd>of the element whose error is largest against what rounding explains of it; "
+    "above 1 is a bug</dd>"
+    "<dt>rms ratio</dt><dd>root mean square of the errors over what rounding makes one expect; far above 1 is a bug, "
+    "though each element may be within its bound</dd>"
+    "<dt>slope</dt><dd>share of the value by which the errors grow with it; a bug where rounding cannot give all "
+    "elements so much of the same sign</dd>"
+    "<dt>verdict</dt><dd>identical: the reference, rounded to the dtype; explained: rounding explains all differences; "
+    "explained-if: it would under the condition named; ill-conditioned: it does, and bounds reach a tenth of the "
+    "values; bug</dd></dl>\n";
+
+std::string value_table(const Comparison& comparison, const Model& model) {
+  std::string table =
+      "<table><tr><th>node</th><th>operator</th><th>value</th><th>verdict</th><th>error over bound</th><th>rms "
+      "ratio</th><th>slope</th></tr>\n";
+  for (const NodeResult& result : comparison.results)
+    table += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td style=\"color:{}\">{}{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        text_of(model.label(result.node)), text_of(op_of(model, result.node)), text_of(model.name_of(result.value)),
+        colour_of(result.test.verdict), to_text(result.test.verdict),
+        result.condition.empty() ? "" : fmt::format(" {}", result.condition), number_text(result.test.ratio),
+        number_text(result.test.rms_ratio), number_text(result.test.slope));
+  return table + "</table>\n";
 }
 
 }  // namespace
 
 std::string html_report(const Comparison& comparison, const ReportedModel& reported) {
   const Model& model = reported.model;
+  const ReportFacts facts = facts_of(comparison, reported);
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tensorlint compare: {0}</title>\n"
       "<style>body{{font:14px/1.4 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}"
       "td,th{{padding:.1em .6em;text-align:left}}svg{{border:1px solid #ddd;width:100%}}figure{{margin:1em 0}}"
-      "pre{{background:#f4f4f4;padding:.6em}}</style></head><body>\n<h1>{0}: {1}</h1>\n",
+      "pre{{background:#f4f4f4;padding:.6em}}dt{{font-weight:bold}}</style></head><body>\n<h1>{0}: {1}</h1>\n",
       text_of(model.path), to_text(comparison.verdict()));
-  page += first_text(comparison, reported) + ratio_plot(comparison, model);
-  page +=
-      "<table><tr><th>node</th><th>operator</th><th>value</th><th>verdict</th><th>error over bound</th><th>rms "
-      "ratio</th><th>slope</th></tr>\n";
-  for (const NodeResult& result : comparison.results)
-    page += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td style=\"color:{}\">{}{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        text_of(model.label(result.node)), text_of(model.text(model.op(model.node(result.node)).name)),
-        text_of(model.name_of(result.value)), colour_of(result.test.verdict), to_text(result.test.verdict),
-        result.condition.empty() ? "" : fmt::format(" {}", result.condition), number_text(result.test.ratio),
-        number_text(result.test.rms_ratio), number_text(result.test.slope));
-  page += "</table>\n";
-  for (const Skipped& skipped : comparison.skipped)
-    page += fmt::format("<p>Not compared: {}: {}</p>\n", text_of(model.label(skipped.node)), text_of(skipped.reason));
+  page += fmt::format("<p><strong>{}</strong></p>\n", text_of(facts.outcome));
+  if (facts.first) page += first_text(*facts.first);
+  if (!facts.next.empty()) page += paragraph(facts.next);
+  page += paragraphs(facts.conditions) + paragraphs(facts.notes) + paragraph(facts.summary) + paragraphs(facts.skipped);
+  page += paragraphs(facts.setting);
+  if (facts.first) {
+    const std::vector<SampledElement>& sample = comparison.results[comparison.first].sample;
+    page += scatter_plot(sample) + histogram(sample);
+  }
+  page += ratio_plot(comparison, model) + value_table(comparison, model) + std::string(kLegend);
   return page + fmt::format("<p>tensorlint {}</p>\n</body></html>\n", kVersion);
 }
 

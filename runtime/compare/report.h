@@ -18,14 +18,22 @@ using SourceLines = std::map<NodeId, SourceLine>;
 /// Lines `NODE\tFILE\tLINE\tCOLUMN\tSOURCE`; what is not one is left out.
 SourceLines parse_locations(std::string_view text);
 
+/// How the user asked for the comparison.
+struct ReportSetting {
+  std::string against, contract;
+  bool is_chained = false;
+  std::string reproduction{};  ///< folder that the first bug is written to; empty: not asked for
+};
+
 struct ReportedModel {
   const Model& model;
   SourceLines locations;
+  ReportSetting setting;
 };
 
 /// The first bug with its line and cause, conditions and a summary.
 std::string text_report(const Comparison& comparison, const ReportedModel& reported);
-/// A page by itself: the first bug with plots, and all values.
+/// A page by itself: the same with plots, and the figures of all values.
 std::string html_report(const Comparison& comparison, const ReportedModel& reported);
 /// docs/schema/compare.schema.json; with a newline at its end.
 std::string json_report(const Comparison& comparison, const ReportedModel& reported);

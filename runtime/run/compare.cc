@@ -21,6 +21,7 @@
 #include "ir/text/reader.h"
 #include "runtime/compare/comparison.h"
 #include "runtime/compare/report.h"
+#include "runtime/compare/report_facts.h"
 #include "runtime/compare/reproduction.h"
 #include "runtime/run/inputs.h"
 #include "runtime/run/process.h"
@@ -30,7 +31,7 @@ namespace tensorlint::runtime {
 namespace {
 
 struct CompareArguments {
-  std::string model, against, contract, format = "text", output, locations, reproduce;
+  std::string model, against, engine, contract, format = "text", output, locations, reproduce;
   bool is_text = false, is_chained = false;
   InputArguments inputs{.inputs = {}, .seed = std::nullopt, .may_lack = true};
   std::uint64_t window = std::uint64_t{4} << 30;  ///< bytes of tensors
@@ -52,6 +53,7 @@ bool set(CompareArguments& to, std::string_view name, const std::string& value) 
   if (name == "inputs") return to.inputs.inputs.push_back(value), true;
   if (name == "seed") return read_number(value, to.inputs.seed.emplace());
   if (name == "against") return to.against = value, true;
+  if (name == "engine") return to.engine = value, true;
   if (name == "contract") return to.contract = value, true;
   if (name == "format") return to.format = value, value == "text" || value == "json" || value == "html";
   if (name == "output") return to.output = value, true;
@@ -78,9 +80,11 @@ Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
   return result;
 }
 
+std::string contract_name(const std::string& given) { return given.empty() ? "onnxruntime-cpu" : given; }
+
 /// A contract that comes with the program, or a file.
 Result<compare::Contract> contract_of(const std::string& name) {
-  std::string_view text = compare::contract_text(name.empty() ? "onnxruntime-cpu" : name);
+  std::string_view text = compare::contract_text(contract_name(name));
   std::shared_ptr<const FileBytes> file;
   if (text.empty()) {
     const auto opened = FileBytes::open(name);
@@ -114,6 +118,18 @@ std::string text_of_descriptor(const std::string& number) {
   return text;
 }
 
+std::string nothing_compared(const compare::Comparison& comparison, const Model& model) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t shown = std::min(kShown, comparison.skipped.size());
+  std::string text = "none of the recorded values could be compared with their nodes";
+  for (std::size_t i = 0; i < shown; ++i)
+    text +=
+        fmt::format("{} node {}: {}", i == 0 ? ":" : ";", quoted_for_people(model.label(comparison.skipped[i].node)),
+                    compare::reason_of(model, comparison.skipped[i]));
+  return shown < comparison.skipped.size() ? text + fmt::format("; and {} more", comparison.skipped.size() - shown)
+                                           : text;
+}
+
 int compare_model(const CompareArguments& arguments) {
   start_time_limit("compare", arguments.time_limit, kRefused);
   set_thread_count(arguments.threads > 0 ? arguments.threads : default_thread_count());
@@ -144,27 +160,18 @@ int compare_model(const CompareArguments& arguments) {
       model, *recorded, *std::move(inputs), *contract,
       {.is_chained = arguments.is_chained, .keeps_reproduction = !arguments.reproduce.empty()}, memory);
   if (!comparison) return refuse(fmt::format("{}: {}", arguments.model, comparison.error().message));
-  if (comparison->results.empty()) {
-    std::string reasons;
-    constexpr std::size_t kShown = 4;
-    const auto& skipped = comparison->skipped;
-    const auto reason_of = [&](const compare::Skipped& each) {
-      const std::string reason = escape_for_display(each.reason, 300);
-      if (reason.starts_with("node ")) return reason;
-      return fmt::format("node {}: {}", quoted_for_people(model.label(each.node)), reason);
-    };
-    for (std::size_t i = 0; i < skipped.size() && i < kShown; ++i)
-      reasons += fmt::format("{}{}", i == 0 ? ": " : "; ", reason_of(skipped[i]));
-    if (skipped.size() > kShown) reasons += fmt::format("; and {} more nodes", skipped.size() - kShown);
-    return refuse("none of the recorded values could be compared with their nodes" + reasons);
-  }
-  const compare::ReportedModel reported{model, compare::parse_locations(text_of_descriptor(arguments.locations))};
-  std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
-                     : arguments.format == "html" ? compare::html_report(*comparison, reported)
-                                                  : compare::text_report(*comparison, reported);
+  if (comparison->results.empty()) return refuse(nothing_compared(*comparison, model));
+  const compare::ReportedModel reported{
+      .model = model,
+      .locations = compare::parse_locations(text_of_descriptor(arguments.locations)),
+      .setting = {.against = arguments.engine.empty() ? arguments.against : arguments.engine,
+                  .contract = contract_name(arguments.contract),
+                  .is_chained = arguments.is_chained,
+                  .reproduction = comparison->reproduction ? arguments.reproduce : ""}};
+  const std::string text = arguments.format == "json"   ? compare::json_report(*comparison, reported)
+                           : arguments.format == "html" ? compare::html_report(*comparison, reported)
+                                                        : compare::text_report(*comparison, reported);
   if (comparison->reproduction) {
-    if (arguments.format == "text")
-      text += fmt::format("the first bug by itself: {}/model.onnx\n", escape_for_display(arguments.reproduce));
     const auto failed = compare::write_reproduction(*std::move(read), *comparison->reproduction, arguments.reproduce);
     if (failed) return refuse(fmt::format("--reproduce: {}", failed->message));
   }
