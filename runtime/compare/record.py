@@ -6,7 +6,8 @@ FOLDER to where tensorlint is and run `tensorlint compare model.onnx --against F
 Values become outputs of the graph by appending to the bytes of the model: a protobuf message that follows another one
 is merged with it, and outputs are a repeated field. They are recorded in groups, so that only some are in memory, and
 in shards `values-0000.npz`, ... of bounded size. Each run checks that the outputs of the model are still what they are
-without further outputs: what one observes may change what is computed.
+without further outputs: engines fuse less where values between nodes are recorded. The model that runs is in memory; one
+with external data is a temporary file beside it.
 
 `--torch PROGRAM.pt2` runs the program that the model was exported from instead, in PyTorch, operator by operator, and
 records what has a name in the model. `torch.onnx.export(module, args, dynamo=True)` gives such a program:
@@ -20,9 +21,9 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 # Field numbers of onnx.proto.
 MODEL_GRAPH = 7
 GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT = 1, 5, 11, 12
-NODE_OUTPUT, VALUE_NAME, TENSOR_NAME = 2, 1, 8
+NODE_INPUT, NODE_OUTPUT, NODE_OP, NODE_ATTRIBUTE = 1, 2, 4, 5
+ATTRIBUTE_NAME, ATTRIBUTE_INT = 1, 3
+VALUE_NAME, TENSOR_NAME = 1, 8
 TENSOR_DIM, TENSOR_DTYPE, TENSOR_RAW, TENSOR_LOCATION = 1, 2, 9, 14
 # onnx.TensorProto.DataType: elements in raw data, and the field that has them else, as what.
 TENSOR_KINDS: dict[int, tuple[Any, int, Any]] = {
@@ -46,6 +49,26 @@ DTYPES = {
     "tensor(bool)": np.bool_,
 }
 BFLOAT16 = "tensor(bfloat16)"
+CPU = "CPUExecutionProvider"
+
+
+def refuse(why: object) -> NoReturn:
+    sys.exit(f"record.py: {why}")
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def read_model(path: Path) -> bytes:
+    try:
+        model = path.read_bytes()
+        node_results(model)
+    except OSError as error:
+        refuse(f"the model `{path}` cannot be read: {error.strerror}")
+    except (ValueError, IndexError):
+        refuse(f"`{path}` is not an ONNX model, or it is cut short")
+    return model
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
@@ -135,10 +158,39 @@ def node_results(model: bytes) -> list[str]:
     return names_in(model, GRAPH_NODE, NODE_OUTPUT)
 
 
+def sequence_lengths(model: bytes) -> dict[str, tuple[str, int]]:
+    """Values that recurrent layers read as lengths of sequences: which value has the sequences, and its axis of steps."""
+    found: dict[str, tuple[str, int]] = {}
+    for field, graph in fields(memoryview(model)):
+        for part, node in fields(graph) if field == MODEL_GRAPH else ():
+            parts = list(fields(node)) if part == GRAPH_NODE else []
+            operands = [bytes(text).decode() for key, text in parts if key == NODE_INPUT]
+            if len(operands) <= 4 or not any(key == NODE_OP and bytes(text) in (b"LSTM", b"GRU", b"RNN") for key, text in parts):
+                continue
+            axis = 0
+            for attribute in (message for key, message in parts if key == NODE_ATTRIBUTE):
+                numbers: list[tuple[int, int]] = []
+                if (ATTRIBUTE_NAME, b"layout") in [(key, bytes(text)) for key, text in fields(attribute, numbers)]:
+                    axis = dict(numbers).get(ATTRIBUTE_INT, 0)
+            found[operands[4]] = operands[0], axis
+    return found
+
+
 def with_outputs(model: bytes, names: list[str]) -> bytes:
     """The model with further outputs, whose types the engine infers."""
     infos = b"".join(delimited(GRAPH_OUTPUT, delimited(VALUE_NAME, name.encode())) for name in names)
     return model + delimited(MODEL_GRAPH, infos)
+
+
+def chosen_providers(names: str) -> list[str]:
+    """Errors: what the package does not have, where it would run on the CPU instead."""
+    import onnxruntime as ort
+
+    providers, available = [name for name in names.split(",") if name], ort.get_available_providers()
+    for name in providers:
+        if name not in available:
+            refuse(f"this onnxruntime has no provider `{name}`: it has {', '.join(available)}")
+    return providers
 
 
 class Runner:
@@ -147,7 +199,7 @@ class Runner:
 
         self.path, self.providers, self.threads = path, providers, threads
         self.level = getattr(ort.GraphOptimizationLevel, f"ORT_{level.upper()}" if level == "disable_all" else f"ORT_ENABLE_{level.upper()}")
-        self.model = path.read_bytes()
+        self.model = read_model(path)
 
     def session(self, names: list[str]) -> ort.InferenceSession:
         import onnxruntime as ort
@@ -156,9 +208,26 @@ class Runner:
         options.graph_optimization_level = self.level
         options.intra_op_num_threads = self.threads
         options.log_severity_level = 3
-        # Beside the model, where its external data is.
+        model = with_outputs(self.model, names) if names else self.model
+        try:
+            session = self.opened(model, options)
+        except OSError as error:
+            refuse(f"the model has external data, so that a copy of it has to be written beside it: {error}; copy both to a folder of yours")
+        except Exception as error:
+            hint = "; choose other --providers, or record PyTorch with --torch" if "NOT_IMPLEMENTED" in str(error) else ""
+            refuse(f"onnxruntime does not take the model: {first_line(error)}{hint}")
+        for name in self.providers:
+            if name not in session.get_providers():
+                refuse(f"onnxruntime cannot start `{name}` here: it would run on {', '.join(session.get_providers())}")
+        return session
+
+    def opened(self, model: bytes, options: ort.SessionOptions) -> ort.InferenceSession:
+        import onnxruntime as ort
+
+        if b"\x0a\x08location" not in model:  # the key of external data
+            return ort.InferenceSession(model, options, providers=self.providers)
         with tempfile.NamedTemporaryFile(suffix=".onnx", dir=self.path.parent, delete=False) as file:
-            file.write(with_outputs(self.model, names) if names else self.model)
+            file.write(model)
         try:
             return ort.InferenceSession(file.name, options, providers=self.providers)
         finally:
@@ -173,7 +242,10 @@ class Runner:
         kinds = {each.name: each.type for each in session.get_outputs()}
         wanted = [name for name, kind in kinds.items() if kind in DTYPES or kind == BFLOAT16 or kind == "tensor(string)"]
         feeds = {each.name: ort_input(each.type, inputs[each.name]) for each in session.get_inputs() if each.name in inputs}
-        values = session.run_with_ort_values(wanted, feeds)
+        try:
+            values = session.run_with_ort_values(wanted, feeds)
+        except Exception as error:
+            refuse(f"onnxruntime does not run the model: {first_line(error)}")
         return {name: array_of(kinds[name], value) for name, value in zip(wanted, values, strict=True)}
 
 
@@ -229,37 +301,44 @@ def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, n
         try:
             inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(path, allow_pickle=False)
         except (OSError, ValueError, IndexError) as error:
-            sys.exit(f"record.py: `{path}` cannot be read: {error}")
+            refuse(f"`{path}` cannot be read: {error}")
 
     for given in arguments.inputs:
         if Path(given).is_dir():
             files = [found[0] for i in range(len(names) + 1) if (found := sorted(Path(given).glob(f"input_{i}.[np][pb]*")))]
             if not files or len(files) > len(names):
-                sys.exit(f"record.py: `{given}` has {len(files)} inputs, the model {len(names)}")
+                refuse(f"`{given}` has {len(files)} inputs, the model {len(names)}")
             for name, path in zip(names, files, strict=False):
                 take(name, path)
             continue
         name, _, file = given.partition("=")
-        if not file:
-            sys.exit(f"record.py: `{given}` is neither a folder nor NAME=FILE")
+        if "=" not in given:
+            refuse(f"`{given}` is neither a folder nor NAME=FILE")
+        if name not in names:
+            refuse(f"the model has no input `{name}`: it has {', '.join(f'`{each}`' for each in names)}")
         take(name, Path(file))
     return inputs
 
 
-def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession) -> dict[str, np.ndarray]:
+def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession, lengths: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
+    """`lengths`: inputs that are lengths of sequences, of which others are drawn first."""
     inputs = given_inputs(arguments, [each.name for each in session.get_inputs()])
     draw = np.random.default_rng(arguments.seed)
     sizes: dict[str, int] = {}
-    for each in session.get_inputs():
+    for each in sorted(session.get_inputs(), key=lambda given: given.name in lengths):
         if each.name in inputs:
             continue
         shape = [extent if isinstance(extent, int) else sizes.setdefault(str(extent), int(draw.integers(2, 5))) for extent in each.shape]
         kind = BFLOAT16 if each.type == BFLOAT16 else DTYPES.get(each.type)
         if kind is None:
-            sys.exit(f"record.py: give the input `{each.name}` of type {each.type} with --inputs")
+            refuse(f"give the input `{each.name}` of type {each.type} with --inputs")
         if kind == BFLOAT16:
             bits = draw.standard_normal(shape).astype(np.float32).view(np.uint32)
             inputs[each.name] = (bits >> 16).astype(np.uint16)
+        elif each.name in lengths:
+            sequences, axis = lengths[each.name]
+            steps = inputs[sequences].shape[axis] if sequences in inputs else 1
+            inputs[each.name] = draw.integers(1, max(steps, 1) + 1, shape).astype(kind)
         elif kind == np.bool_:
             inputs[each.name] = draw.integers(0, 2, shape).astype(np.bool_)
         elif np.issubdtype(kind, np.integer):
@@ -277,26 +356,29 @@ def new_shards(arguments: argparse.Namespace) -> Shards:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("values*.npz")):
-        sys.exit(f"record.py: `{folder}` has recorded values already")
+        refuse(f"`{folder}` has recorded values already")
     return Shards(folder, arguments.shard)
 
 
-def chosen_names(arguments: argparse.Namespace, names: list[str]) -> list[str]:
+def chosen_names(arguments: argparse.Namespace, names: list[str], others: list[str]) -> list[str]:
+    """Those of `names` that --values lists; it may list `others`, too."""
     chosen = set(arguments.values.split(",")) if arguments.values else set(names)
+    if unknown := chosen - set(names) - set(others):
+        refuse(f"--values: the model has no value `{min(unknown)}`")
     return [name for name in names if name in chosen]
 
 
 def record(arguments: argparse.Namespace) -> int:
-    runner = Runner(Path(arguments.model), arguments.providers.split(","), arguments.level, arguments.threads)
-    shards = new_shards(arguments)
+    runner = Runner(Path(arguments.model), chosen_providers(arguments.providers), arguments.level, arguments.threads)
     plain = runner.session([])
-    inputs = load_inputs(arguments, plain)
+    inputs = load_inputs(arguments, plain, sequence_lengths(runner.model))
     bfloat16 = {each.name for each in plain.get_inputs() if each.type == BFLOAT16}
     outputs = [each.name for each in plain.get_outputs()]
+    wanted = chosen_names(arguments, [name for name in node_results(runner.model) if name not in outputs], [*outputs, *inputs])
+    shards = new_shards(arguments)
     unmarked = runner.run([], inputs)
     again = runner.run([], inputs)
     repeats = all(same(unmarked[name], again[name]) for name in unmarked)
-    wanted = chosen_names(arguments, [name for name in node_results(runner.model) if name not in outputs])
     for name, array in inputs.items():
         shards.add(name, array, name in bfloat16)
     changed: set[str] = set()
@@ -314,7 +396,8 @@ def record(arguments: argparse.Namespace) -> int:
     if not repeats:
         print("the engine is not deterministic: two runs of the model give different outputs")
     elif changed:
-        print(f"observation changes the result: {', '.join(sorted(changed))} differ when further values are outputs")
+        are = ("output", "changes") if len(changed) == 1 else ("outputs", "change")
+        print(f"{are[0]} {', '.join(f'`{name}`' for name in sorted(changed))} {are[1]} when more values are recorded: the engine fuses less then")
     return 0
 
 
@@ -347,14 +430,12 @@ def torch_inputs(arguments: argparse.Namespace, program: Any, names: list[str]) 
     import torch
 
     given = given_inputs(arguments, names)
-    if unknown := set(given) - set(names):
-        sys.exit(f"record.py: the model has no input `{min(unknown)}`")
     args, kwargs = program.example_inputs or ((), {})
     examples = torch.utils._pytree.tree_leaves((args, kwargs))
     inputs = []
     for i, name in enumerate(names):
         if name not in given and i >= len(examples):
-            sys.exit(f"record.py: give the input `{name}` with --inputs: the program has no example")
+            refuse(f"give the input `{name}` with --inputs: the program has no example")
         value = torch.from_numpy(given[name]) if name in given else examples[i]
         if name in given and i < len(examples) and value.dtype != examples[i].dtype:
             value = value.view(torch.bfloat16) if examples[i].dtype == torch.bfloat16 else value.to(examples[i].dtype)
@@ -365,15 +446,21 @@ def torch_inputs(arguments: argparse.Namespace, program: Any, names: list[str]) 
 def record_torch(arguments: argparse.Namespace) -> int:
     import torch
 
-    model = Path(arguments.model).read_bytes()
+    model = read_model(Path(arguments.model))
     constants = set(names_in(model, GRAPH_INITIALIZER, TENSOR_NAME))
     input_names = [name for name in names_in(model, GRAPH_INPUT, VALUE_NAME) if name not in constants]
     output_names = names_in(model, GRAPH_OUTPUT, VALUE_NAME)
-    # An exporter folds constants; PyTorch computes them under the same name, and may round otherwise.
-    wanted = set(chosen_names(arguments, [*node_results(model), *constants]))
-    program = torch.export.load(arguments.torch)
+    wanted = set(chosen_names(arguments, node_results(model), input_names))
+    try:
+        program = torch.export.load(arguments.torch)
+    except Exception as error:
+        refuse(f"`{arguments.torch}` is not a program of torch.export.save: {first_line(error)}")
+    try:
+        torch.empty(1, device=arguments.device)
+    except Exception as error:
+        refuse(f"--device {arguments.device}: torch does not start it here: {first_line(error)}")
     if len(program.graph_signature.user_inputs) != len(input_names):
-        sys.exit(f"record.py: the program has {len(program.graph_signature.user_inputs)} inputs, and the model {len(input_names)}: was it exported from another one?")
+        refuse(f"the program has {len(program.graph_signature.user_inputs)} inputs, and the model {len(input_names)}: was it exported from another one?")
     inputs = torch_inputs(arguments, program, input_names)
     shards = new_shards(arguments)
     module = program.module().to(arguments.device)
@@ -387,7 +474,7 @@ def record_torch(arguments: argparse.Namespace) -> int:
     class Recorder(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
             value = super().run_node(n)
-            if n.name in wanted and n.op == "call_function":
+            if n.name in wanted and n.op != "placeholder":
                 keep(n.name, value)
             return value
 
@@ -406,23 +493,58 @@ def record_torch(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> int:
+# Options of the one engine that mean nothing to the other one, and their defaults.
+ONNXRUNTIME: dict[str, Any] = {"seed": 0, "most": 2, "providers": CPU, "level": "disable_all", "threads": 0, "memory": 1 << 30}
+TORCH: dict[str, Any] = {"device": "cpu"}
+
+
+def number(least: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected at least {least}")
+        return int(text)
+
+    return integer
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="record what onnxruntime or torch computes for the values of a model")
     parser.add_argument("model")
     parser.add_argument("--out", required=True, help="folder for the shards; made if it is not there")
     parser.add_argument("--inputs", action="append", default=[], metavar="DIR|NAME=FILE", help="a folder with input_0.pb, input_1.npy, ..., or a file of one input")
-    parser.add_argument("--seed", type=int, default=0, help="draw the inputs that are not given (default: 0)")
-    parser.add_argument("--most", type=int, default=2, help="drawn integers are below this (default: 2)")
     parser.add_argument("--values", default="", help="only these, comma-separated (default: all)")
-    parser.add_argument("--providers", default="CPUExecutionProvider", help="of onnxruntime, comma-separated")
-    parser.add_argument("--level", default="disable_all", choices=["disable_all", "basic", "extended", "all"], help="of its graph optimisations (default: disable_all)")
-    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime (default: its choice)")
-    parser.add_argument("--shard", type=int, default=1 << 30, help="bytes of arrays in a file (default: 2^30)")
-    parser.add_argument("--memory", type=int, default=1 << 30, help="bytes of values that are outputs at once (default: 2^30)")
-    parser.add_argument("--torch", default="", metavar="PROGRAM.pt2", help="run this program of torch.export, from which the model was exported, instead")
-    parser.add_argument("--device", default="cpu", help="of --torch: cpu, cuda, ... (default: cpu)")
+    parser.add_argument("--shard", type=number(1), default=1 << 30, help="bytes of arrays in a file (default: 2^30)")
+    engine = parser.add_argument_group("onnxruntime")
+    engine.add_argument("--providers", help=f"comma-separated, as CUDAExecutionProvider (default: {CPU})")
+    engine.add_argument("--level", choices=["disable_all", "basic", "extended", "all"], help="of its graph optimisations (default: disable_all)")
+    engine.add_argument("--threads", type=number(0), help="(default: its choice)")
+    engine.add_argument("--memory", type=number(1), help="bytes of values that are outputs at once (default: 2^30)")
+    engine.add_argument("--seed", type=number(0), help="draw the inputs that are not given (default: 0)")
+    engine.add_argument("--most", type=number(1), help="drawn integers are below this (default: 2)")
+    engine = parser.add_argument_group("torch")
+    engine.add_argument("--torch", default="", metavar="PROGRAM.pt2", help="run this program of torch.export, from which the model was exported; inputs that are not given are its examples")
+    engine.add_argument("--device", help="cpu, cuda, ... (default: cpu)")
     arguments = parser.parse_args()
-    return record_torch(arguments) if arguments.torch else record(arguments)
+    for name in ONNXRUNTIME if arguments.torch else TORCH:
+        if getattr(arguments, name) is not None:
+            refuse(f"--{name} is of {'onnxruntime, and --torch is given' if arguments.torch else '--torch, which is not given'}")
+    for name, default in {**ONNXRUNTIME, **TORCH}.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+    return arguments
+
+
+def main() -> int:
+    arguments = parsed()
+    engine = "torch" if arguments.torch else "onnxruntime"
+    try:
+        __import__(engine)
+    except ImportError as error:
+        refuse(f"this Python has no {engine} ({error}): install it, or {'record onnxruntime, without --torch' if arguments.torch else 'record PyTorch with --torch'}")
+    try:
+        return record_torch(arguments) if arguments.torch else record(arguments)
+    except OSError as error:
+        refuse(error)
 
 
 if __name__ == "__main__":
