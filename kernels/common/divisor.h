@@ -45,4 +45,27 @@ struct Divisor {
   TL_HOST_DEVICE std::int64_t remainder(std::int64_t n) const { return n - quotient(n) * value; }
 };
 
+/// The same for n and d below 2^31: one multiplication of 32 bits.
+struct SmallDivisor {
+  std::uint32_t magic = 0;  // ceil(2^(31 + s) / d), 2^(s - 1) < d <= 2^s
+  std::int32_t shift = 0;   // 31 + s
+  std::int32_t value = 1;
+
+  static SmallDivisor of(std::int32_t value) {
+    SmallDivisor divisor;
+    int s = 0;
+    while ((std::int64_t{1} << s) < value) ++s;
+    // Below 2^32 since d > 2^(s - 1). The error, below d <= 2^s, times n stays below 2^(31 + s): the quotient is exact.
+    const std::uint64_t d = static_cast<std::uint64_t>(value);
+    divisor.magic = static_cast<std::uint32_t>(((std::uint64_t{1} << (31 + s)) + d - 1) / d);
+    divisor.shift = 31 + s;
+    divisor.value = value;
+    return divisor;
+  }
+
+  TL_HOST_DEVICE std::int32_t quotient(std::int32_t n) const {
+    return static_cast<std::int32_t>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(n)) * magic >> shift);
+  }
+};
+
 }  // namespace tensorlint::kernels

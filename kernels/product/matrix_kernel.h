@@ -64,12 +64,12 @@ TL_DEVICE TilePlace place_of(const Divisor& by_tiles, const Divisor& by_columns,
   return place;
 }
 
-/// Blocks that must fit an SM: 64 sums a thread leave room for two.
-template <int kTile>
-constexpr int kTileBlocks = kTile == kLargeTile ? 2 : 3;
+/// Blocks that must fit an SM: 64 sums a thread, or 16 of float64, leave room for two.
+template <typename T, int kTile>
+constexpr int kTileBlocks = kTile == kLargeTile || sizeof(T) == 8 ? 2 : 3;
 
 template <typename T, int kTile>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kTileBlocks<kTile>) multiply_matrices(const ProductParameters<T> p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, (kTileBlocks<T, kTile>)) multiply_matrices(const ProductParameters<T> p) {
   using Shape = TileShape<T, kTile>;
   TL_SHARED(Compute<T>, left_tile, Shape::kSharedElements);
   TL_SHARED(Compute<T>, right_tile, Shape::kSharedElements);

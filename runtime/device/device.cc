@@ -124,6 +124,12 @@ void Device::matrix_product(const kernels::MatrixProduct& request) { check(table
 
 void Device::elementwise(const kernels::Elementwise& request) { check(table_->elementwise(handle_, &request)); }
 
+void Device::convolution(const kernels::Convolution& request) { check(table_->convolution(handle_, &request)); }
+
+void Device::pooling(const kernels::Pooling& request) { check(table_->pooling(handle_, &request)); }
+
+void Device::normalization(const kernels::Normalization& request) { check(table_->normalization(handle_, &request)); }
+
 bool Device::fail_at(std::uint64_t call, bool late) {
   if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
   return table_->fail_at != nullptr;

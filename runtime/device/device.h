@@ -104,6 +104,9 @@ class Device {
   void softmax(const kernels::Softmax& request);
   void matrix_product(const kernels::MatrixProduct& request);
   void elementwise(const kernels::Elementwise& request);
+  void convolution(const kernels::Convolution& request);
+  void pooling(const kernels::Pooling& request);
+  void normalization(const kernels::Normalization& request);
 
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
 

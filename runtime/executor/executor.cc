@@ -360,6 +360,27 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.addend.data = operands[2];
     request.result = result.data();
     device_.matrix_product(request);
+  } else if (const auto* convolution = std::get_if<kernels::Convolution>(&call.request)) {
+    kernels::Convolution request = *convolution;
+    request.data = operands[0];
+    request.weight = operands[1];
+    request.bias = operands[2];
+    request.result = result.data();
+    device_.convolution(request);
+  } else if (const auto* pooling = std::get_if<kernels::Pooling>(&call.request)) {
+    kernels::Pooling request = *pooling;
+    request.data = operands[0];
+    request.result = result.data();
+    device_.pooling(request);
+  } else if (const auto* normalization = std::get_if<kernels::Normalization>(&call.request)) {
+    kernels::Normalization request = *normalization;
+    request.data = operands[0];
+    request.scale = operands[1];
+    request.bias = operands[2];
+    request.mean = operands[3];
+    request.variance = operands[4];
+    request.result = result.data();
+    device_.normalization(request);
   } else if (const auto* pointwise = std::get_if<kernels::PointwiseLoss>(&call.request)) {
     kernels::PointwiseLoss request = *pointwise;
     request.input = operands[0];

@@ -9,8 +9,10 @@
 #include "ir/types/ids.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
+#include "kernels/normalization/normalization.h"
 #include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
+#include "kernels/window/window.h"
 #include "runtime/values/host_tensor.h"
 
 namespace tensorlint::runtime {
@@ -46,11 +48,11 @@ struct KernelCall {
   std::vector<NodeId> nodes;   ///< sorted; those it stands for, `node` too
   std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
-  /// labels or probabilities, weight. MatrixProduct: both factors, addend.
-  /// Elementwise: its operands, none where one is a number.
+  /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
+  /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.
   std::vector<CallOperand> operands;
   std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
-               kernels::Elementwise>
+               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise>
       request;
 };
 

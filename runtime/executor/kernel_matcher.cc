@@ -101,6 +101,13 @@ std::optional<Extents> KernelMatcher::extents(ValueId value) const {
   return known;
 }
 
+bool KernelMatcher::needs_more_results(NodeId node) const {
+  const auto results = model_.results(model_.node(node));
+  return std::any_of(results.begin() + (results.empty() ? 0 : 1), results.end(), [&](ValueId result) {
+    return result != ValueId::kAbsent && (readers_.is_output(result) || !readers_.of(result).empty());
+  });
+}
+
 std::int64_t KernelMatcher::count(std::span<const std::int64_t> extents) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : extents) elements *= extent;

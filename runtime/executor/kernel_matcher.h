@@ -23,6 +23,8 @@ namespace tensorlint::runtime {
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
 ///   product_calls.cc      matrix products
+///   window_calls.cc       convolutions and pools
+///   normalization_calls.cc  normalizations
 ///   domain_calls.cc       losses of our own domain
 ///   pointwise_calls.cc    losses of elements, by what they compute
 ///   class_calls.cc        losses over classes that exporters write out
@@ -49,6 +51,9 @@ class KernelMatcher {
   static std::optional<kernels::Dtype> loss_dtype(DType dtype);
   /// Every `period`-th element of what has the extents `whole` meets the same element of what has `part`.
   static std::optional<std::int64_t> period(const Extents& part, const Extents& whole);
+
+  /// Something reads a result of the node after the first.
+  bool needs_more_results(NodeId node) const;
 
   // ---- what a call stands for
 
@@ -86,6 +91,27 @@ class KernelMatcher {
   void add_gemm(NodeId node);
   void add_matrix_product(NodeId node, std::string kernel, std::span<const ValueId> operands,
                           kernels::MatrixProduct request);
+
+  // ---- window_calls.cc
+
+  /// False where it is none of these operators.
+  bool add_window(NodeId node, std::string_view name);
+  void add_convolution(NodeId node);
+  void add_pool(NodeId node, bool maximum);
+  void add_global_pool(NodeId node, kernels::ReductionKind kind, std::string kernel);
+  /// The axes of `windows` over data [N, C, d...] with one or two spatial axes, as the interpreter reads them. False,
+  /// and left with the reason, where there is no kernel for them.
+  bool read_axes(NodeId node, const Extents& data, std::span<const std::int64_t> kernel, const Extents& result,
+                 kernels::WindowAxis (&axes)[kernels::kWindowAxes]);
+
+  // ---- normalization_calls.cc
+
+  /// False where it is none of these operators.
+  bool add_normalization(NodeId node, std::string_view name);
+  void add_last_axes_normalization(NodeId node, kernels::NormalizationKind kind);
+  void add_channel_normalization(NodeId node, kernels::NormalizationKind kind, bool has_groups);
+  /// `operands`: those of the node that count; kAbsent among them is left out.
+  void add_normalization_call(NodeId node, std::vector<ValueId> operands, kernels::Normalization request);
 
   // ---- domain_calls.cc
 

@@ -53,7 +53,7 @@ void KernelMatcher::add_operator(NodeId node) {
   if (name == "Softmax" || name == "LogSoftmax") return add_softmax(node, name == "LogSoftmax");
   if (name == "SoftmaxCrossEntropyLoss") return add_class_operator(node, true);
   if (name == "NegativeLogLikelihoodLoss") return add_class_operator(node, false);
-  (void)add_product(node, name);
+  (void)(add_product(node, name) || add_window(node, name) || add_normalization(node, name));
 }
 
 void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
@@ -125,10 +125,7 @@ void KernelMatcher::add_softmax(NodeId node, bool logarithmic) {
 void KernelMatcher::add_class_operator(NodeId node, bool from_scores) {
   ValueId scores = expressions_.operand(node, 0);
   const ValueId labels = expressions_.operand(node, 1), weight = expressions_.operand(node, 2);
-  const auto results = model_.results(model_.node(node));
-  if (results.size() > 1 && results[1] != ValueId::kAbsent &&
-      (readers_.is_output(results[1]) || !readers_.of(results[1]).empty()))
-    return leave(node, "there is no kernel for its second result");
+  if (needs_more_results(node)) return leave(node, "there is no kernel for its second result");
   const auto type = dtype(scores), label_type = dtype(labels);
   const auto shape = extents(scores), label_shape = extents(labels);
   if (!type || !label_type || !shape || !label_shape) return leave(node, "its extents are not known before the run");

@@ -4,15 +4,17 @@ namespace tensorlint::runtime {
 namespace {
 
 /// Positions in windows are sums of products of two of these: with 31 bits each they fit.
-void check_sizes(const Evaluation& e, const ops::Windows& windows, std::span<const std::int64_t> kernel) {
+std::optional<Error> too_large(const ops::Windows& windows, std::span<const std::int64_t> kernel) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   constexpr std::int64_t kMostTaps = std::int64_t{1} << 26;  // along one axis
   for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
     for (const auto* list : {&windows.strides, &windows.dilations, &windows.begin_pads, &windows.end_pads})
       if ((*list)[axis] < -kMost || (*list)[axis] > kMost)
-        e.fail("a stride, dilation or pad of axis {} is {}: too large", axis, (*list)[axis]);
-    if (kernel[axis] > kMostTaps) e.fail("a window has {} elements along axis {}", kernel[axis], axis);
+        return Error{fmt::format("a stride, dilation or pad of axis {} is {}: too large", axis, (*list)[axis]), {}};
+    if (kernel[axis] > kMostTaps)
+      return Error{fmt::format("a window has {} elements along axis {}", kernel[axis], axis), {}};
   }
+  return std::nullopt;
 }
 
 /// Windows along one axis, as inference counts them. A window larger than what it moves over: none.
@@ -31,15 +33,15 @@ std::int64_t window_count(const ops::Windows& windows, std::size_t axis, std::in
 
 }  // namespace
 
-WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
-                               std::span<const std::int64_t> result) {
+Result<WindowGeometry> window_geometry(ops::Inference& in, std::span<const std::int64_t> data,
+                                       std::span<const std::int64_t> kernel, std::span<const std::int64_t> result) {
   WindowGeometry g;
   g.in.assign(data.begin() + 2, data.end());
   g.out.assign(result.begin() + 2, result.end());
   g.kernel.assign(kernel.begin(), kernel.end());
-  auto windows = ops::read_windows(e.in(), g.in.size());
-  if (!windows) e.fail("the attributes of its windows do not fit");
-  check_sizes(e, *windows, g.kernel);
+  auto windows = ops::read_windows(in, g.in.size());
+  if (!windows) return Error{"the attributes of its windows do not fit", {}};
+  if (auto error = too_large(*windows, g.kernel)) return *std::move(error);
   g.strides = std::move(windows->strides);
   g.dilations = std::move(windows->dilations);
   g.begin_pads = std::move(windows->begin_pads);
@@ -55,12 +57,19 @@ WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data
   return g;
 }
 
+WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
+                               std::span<const std::int64_t> result) {
+  Result<WindowGeometry> found = window_geometry(e.in(), data, kernel, result);
+  if (!found) e.fail("{}", found.error().message);
+  return *std::move(found);
+}
+
 HostTensor& window_result(Evaluation& e, int index, std::span<const std::int64_t> data,
                           std::span<const std::int64_t> kernel, std::int64_t channels) {
   const std::optional<DType> dtype = e.type_of_result(index).dtype;
   const auto windows = ops::read_windows(e.in(), kernel.size());
   if (e.type_of_result(index).shape || !dtype || !windows) return e.result(index);
-  check_sizes(e, *windows, kernel);
+  if (const auto error = too_large(*windows, kernel)) e.fail("{}", error->message);
   Extents extents{data[0], channels};
   for (std::size_t axis = 0; axis < kernel.size(); ++axis) {
     // Along an axis of a tensor without elements.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "ir/ops/windows.h"
 #include "runtime/interpreter/evaluation.h"
 #include "runtime/values/offsets.h"
@@ -38,6 +39,10 @@ struct WindowGeometry {
 };
 
 /// The windows of a convolution or a pool over `data` [N, C, d...] whose result [N, C', d...] inference has worked out.
+/// Errors: attributes that do not fit, or whose numbers are too large.
+Result<WindowGeometry> window_geometry(ops::Inference& in, std::span<const std::int64_t> data,
+                                       std::span<const std::int64_t> kernel, std::span<const std::int64_t> result);
+/// The same, of an evaluation, which an error ends.
 WindowGeometry window_geometry(Evaluation& e, std::span<const std::int64_t> data, std::span<const std::int64_t> kernel,
                                std::span<const std::int64_t> result);
 

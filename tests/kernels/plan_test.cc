@@ -38,6 +38,22 @@ TEST(FoldAxes, RefusesTooManyGroupsAndRepeatedAxes) {
   EXPECT_EQ(fold_axes(extents, 40, twice, 2, &folded), Status::kBadShape);
 }
 
+TEST(SmallDivisor, DividesExactly) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100000; ++i) {
+    const auto n = static_cast<std::int32_t>(random() >> (33 + random() % 31));
+    const auto d = static_cast<std::int32_t>(random() >> (33 + random() % 31)) | 1;
+    for (const std::int32_t by : {d, d == 1 ? 1 : d - 1, 0x7fffffff})
+      ASSERT_EQ(SmallDivisor::of(by).quotient(n), n / by) << n << " / " << by;
+    const std::int32_t multiple = n / d * d;
+    if (multiple > 0) {
+      ASSERT_EQ(SmallDivisor::of(d).quotient(multiple), multiple / d);
+      ASSERT_EQ(SmallDivisor::of(d).quotient(multiple - 1), (multiple - 1) / d);
+    }
+    ASSERT_EQ(SmallDivisor::of(d).quotient(0x7fffffff), 0x7fffffff / d);
+  }
+}
+
 TEST(Divisor, DividesExactly) {
   std::mt19937_64 random(3);
   const auto check = [](std::int64_t n, std::int64_t d) {

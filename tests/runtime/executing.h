@@ -36,8 +36,9 @@ class Executing : public ::testing::Test {
 
   /// Runs the model on drawn inputs on the device and in the interpreter; the results agree. Gives where its nodes ran:
   /// by the name of the first result the kernel, "part of ..", "unused", or "host: " and the reason.
-  std::map<std::string, std::string> places(std::string_view graph, double tolerance = 2e-6) {
-    return places_of_text(fmt::format("{}{}", kHead, graph), tolerance);
+  std::map<std::string, std::string> places(std::string_view graph, double tolerance = 2e-6,
+                                            std::string_view head = kHead) {
+    return places_of_text(fmt::format("{}{}", head, graph), tolerance);
   }
 
   /// The same of a whole model in text.

@@ -70,5 +70,134 @@ TEST_F(ExecutingProducts, ProductsPassValuesOnOnTheDevice) {
   EXPECT_EQ(copies_.in, 1U);
 }
 
+TEST_F(ExecutingProducts, Convolutions) {
+  const auto of = [&](std::string_view x, std::string_view w, std::string_view attributes = "") {
+    return places(fmt::format("g (float[{}] x, float[{}] w) => (y) {{ y = Conv <{}> (x, w) }}", x, w, attributes), 1e-5)
+        .at("y");
+  };
+  EXPECT_EQ(of("2, 3, 7, 8", "4, 3, 3, 3"), "convolution");
+  EXPECT_EQ(of("2, 3, 17", "5, 3, 4", "strides = [2], pads = [1, 2], dilations = [3]"), "convolution");
+  EXPECT_EQ(of("1, 4, 9, 6", "8, 2, 3, 2", "group = 2, strides = [2, 1], pads = [1, 0, 2, 1], dilations = [1, 2]"),
+            "convolution");
+  EXPECT_EQ(of("2, 5, 6, 6", "5, 1, 3, 3", "group = 5, pads = [1, 1, 1, 1]"), "convolution");  // depthwise
+  EXPECT_EQ(of("2, 6, 5, 4", "8, 6, 1, 1"), "convolution");
+  for (const std::string_view padding : {"SAME_UPPER", "SAME_LOWER", "VALID"})
+    EXPECT_EQ(of("1, 2, 9, 8", "4, 2, 4, 3", fmt::format("auto_pad = \"{}\", strides = [2, 3]", padding)),
+              "convolution");
+  EXPECT_EQ(of("0, 3, 7, 8", "4, 3, 3, 3"), "convolution");
+  EXPECT_EQ(of("1, 2, 3, 4, 5", "4, 2, 2, 2, 2"), "host: there is no kernel for 3 spatial axes");
+  EXPECT_EQ(of("1, 2, 5", "4, 2, 3", "strides = [536870912]"), "host: its windows are too large for a kernel");
+  EXPECT_EQ(
+      places("g (float[2, 3, 6, 6] x, float[4, 3, 3, 3] w, float[4] b) => (y) { y = Conv (x, w, b) }", 1e-5).at("y"),
+      "convolution, bias");
+  for (const auto& [name, tolerance] : {std::pair("double", 1e-12), std::pair("float16", 5e-3)})
+    EXPECT_EQ(
+        places(fmt::format("g ({0}[1, 3, 6, 6] x, {0}[4, 3, 3, 3] w) => (y) {{ y = Conv (x, w) }}", name), tolerance)
+            .at("y"),
+        "convolution");
+  EXPECT_EQ(copies_.in, 2U);
+}
+
+TEST_F(ExecutingProducts, Pools) {
+  const auto of = [&](std::string_view op, std::string_view x, std::string_view attributes) {
+    return places(fmt::format("g (float[{}] x) => (y) {{ y = {} <{}> (x) }}", x, op, attributes)).at("y");
+  };
+  EXPECT_EQ(of("MaxPool", "2, 3, 7, 8", "kernel_shape = [3, 2], strides = [2, 2]"), "pooling max");
+  EXPECT_EQ(of("MaxPool", "2, 3, 17", "kernel_shape = [4], pads = [1, 2], dilations = [2]"), "pooling max");
+  EXPECT_EQ(of("MaxPool", "1, 2, 7, 6", "kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1"), "pooling max");
+  EXPECT_EQ(of("AveragePool", "2, 3, 7, 8", "kernel_shape = [3, 2], pads = [1, 0, 1, 1]"), "pooling average");
+  EXPECT_EQ(of("AveragePool", "2, 3, 7, 8", "kernel_shape = [3, 2], pads = [1, 0, 1, 1], count_include_pad = 1"),
+            "pooling average");
+  EXPECT_EQ(of("AveragePool", "1, 2, 7, 6",
+               "kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 0, 0], ceil_mode = 1, count_include_pad = 1"),
+            "pooling average");
+  EXPECT_EQ(of("AveragePool", "1, 2, 9", "kernel_shape = [4], strides = [2], auto_pad = \"SAME_LOWER\""),
+            "pooling average");
+  EXPECT_EQ(of("MaxPool", "1, 2, 4, 4, 4", "kernel_shape = [2, 2, 2]"), "host: there is no kernel for 3 spatial axes");
+  EXPECT_EQ(of("GlobalAveragePool", "2, 3, 7, 8", ""), "reduce mean");
+  EXPECT_EQ(of("GlobalMaxPool", "2, 3, 4, 2, 8", ""), "reduce max");
+  EXPECT_EQ(of("GlobalAveragePool", "2, 0, 4", ""), "host: it reduces nothing");
+  EXPECT_EQ(places("g (int8[1, 2, 6] x) => (y) { y = MaxPool <kernel_shape = [2]> (x) }").at("y"),
+            "host: there is no kernel for int8");
+  EXPECT_EQ(places("g (float[1, 2, 6] x) => (y, i) { y, i = MaxPool <kernel_shape = [2]> (x) }").at("y"),
+            "host: there is no kernel for its second result");
+}
+
+TEST_F(ExecutingProducts, AClassifierStaysOnTheDevice) {
+  const auto where = places(
+      "g (float[2, 3, 8, 8] x, float[4, 3, 3, 3] w, float[4] b, float[4, 5] v) => (y) {\n"
+      " c = Conv <pads = [1, 1, 1, 1]> (x, w, b)\n p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c)\n"
+      " q = GlobalAveragePool (p)\n f = Flatten (q)\n s = Gemm (f, v)\n t = ArgMax <axis = 1, keepdims = 0> (s)\n"
+      " y = SoftmaxCrossEntropyLoss (s, t)\n}",
+      1e-5);
+  EXPECT_EQ(where.at("c"), "convolution, bias");
+  EXPECT_EQ(where.at("p"), "pooling max");
+  EXPECT_EQ(where.at("q"), "reduce mean");
+  EXPECT_EQ(where.at("s"), "matrix_product");
+  EXPECT_EQ(where.at("y"), "class_loss cross_entropy, mean");
+}
+
+TEST_F(ExecutingProducts, NormalizationsOfTheLastAxes) {
+  const auto of = [&](std::string_view x, std::string_view w, std::string_view attributes = "") {
+    return places(fmt::format(
+                      "g (float[{}] x, float[{}] w, float[{}] b) => (y) {{ y = LayerNormalization <{}> (x, w, b) }}", x,
+                      w, w, attributes),
+                  1e-5)
+        .at("y");
+  };
+  EXPECT_EQ(of("3, 5, 40", "40"), "normalization");
+  EXPECT_EQ(of("3, 5, 40", "5, 40", "axis = 1, epsilon = 0.001"), "normalization");
+  EXPECT_EQ(of("2, 700", "1"), "normalization");
+  EXPECT_EQ(of("2, 3, 4, 5", "4, 1", "axis = 2"), "host: there is no kernel for a scale or bias that is stretched");
+  EXPECT_EQ(of("0, 5", "5"), "host: it normalizes nothing");
+  EXPECT_EQ(places("g (float[3, 9] x, float[9] w) => (y) { y = LayerNormalization (x, w) }", 1e-5).at("y"),
+            "normalization");
+  EXPECT_EQ(places("g (float[3, 9] x, float[9] w) => (y, m) { y, m = LayerNormalization (x, w) }", 1e-5).at("y"),
+            "host: there is no kernel for its second result");
+  EXPECT_EQ(places("g (float[3, 9] x, float[9] w) => (y) { y = RMSNormalization (x, w) }", 1e-5,
+                   "<ir_version: 10, opset_import: [\"\": 23]>\n")
+                .at("y"),
+            "normalization by root mean square");
+  for (const auto& [name, tolerance] :
+       {std::pair("double", 1e-12), std::pair("float16", 5e-3), std::pair("bfloat16", 3e-2)})
+    EXPECT_EQ(
+        places(fmt::format("g ({0}[4, 33] x, {0}[33] w) => (y) {{ y = LayerNormalization (x, w) }}", name), tolerance)
+            .at("y"),
+        "normalization");
+}
+
+TEST_F(ExecutingProducts, NormalizationsOfChannels) {
+  const std::string_view head18 = "<ir_version: 10, opset_import: [\"\": 18]>\n";
+  EXPECT_EQ(
+      places("g (float[2, 3, 4, 5] x, float[3] s, float[3] b) => (y) { y = InstanceNormalization (x, s, b) }", 1e-5)
+          .at("y"),
+      "normalization");
+  EXPECT_EQ(places("g (float[2, 6, 4, 5] x, float[6] s, float[6] b) => (y) {"
+                   " y = GroupNormalization <num_groups = 2> (x, s, b) }",
+                   1e-5)
+                .at("y"),
+            "normalization");
+  EXPECT_EQ(places("g (float[2, 6, 7] x, float[2] s, float[2] b) => (y) {"
+                   " y = GroupNormalization <num_groups = 2> (x, s, b) }",
+                   1e-5, head18)
+                .at("y"),
+            "normalization");
+  const auto batch = [&](std::string_view x, std::string_view attributes) {
+    return places(
+               fmt::format("g (float[{}] x, float[3] s, float[3] b, float[3] m, float[3] u) => (y) {{\n v = Exp (u)\n"
+                           " y = BatchNormalization <{}> (x, s, b, m, v)\n}}",
+                           x, attributes),
+               1e-5)
+        .at("y");
+  };
+  EXPECT_EQ(batch("2, 3, 4, 5", ""), "normalization by given statistics");
+  EXPECT_EQ(batch("7, 3", "epsilon = 0.01"), "normalization by given statistics");
+  EXPECT_EQ(places("g (float[2, 3, 4] x, float[3] s, float[3] m) => (y) {\n"
+                   " y, n, v = BatchNormalization <training_mode = 1> (x, s, s, m, s)\n}",
+                   1e-5)
+                .at("y"),
+            "host: there is no kernel for statistics of the batch");
+}
+
 }  // namespace
 }  // namespace tensorlint::runtime

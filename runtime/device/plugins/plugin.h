@@ -82,6 +82,9 @@ class PluginTable {
     table.softmax = softmax;
     table.matrix_product = matrix_product;
     table.elementwise = elementwise;
+    table.convolution = convolution;
+    table.pooling = pooling;
+    table.normalization = normalization;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
@@ -245,6 +248,45 @@ class PluginTable {
     for (int k = 0; k < request->operand_count; ++k) operands.push_back({request->operands[k].data});
     operands.push_back({request->result, true, kernels::size_of(request->result_dtype)});
     return launch(*self(handle), kernel, std::move(operands), *request);
+  }
+
+  static int convolution(tensorlint_device* handle, const kernels::Convolution* request) {
+    const Kernel<kernels::Convolution> kernel{
+        "convolution", nullptr,
+        [](const kernels::Convolution& convolution, void*, std::size_t, kernels::Stream stream) {
+          return kernels::convolution(convolution, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->data},
+                   {request->weight},
+                   {request->bias},
+                   {request->result, true, kernels::size_of(request->dtype)}},
+                  *request);
+  }
+
+  static int pooling(tensorlint_device* handle, const kernels::Pooling* request) {
+    const Kernel<kernels::Pooling> kernel{
+        "pooling", nullptr, [](const kernels::Pooling& pooling, void*, std::size_t, kernels::Stream stream) {
+          return kernels::pooling(pooling, stream);
+        }};
+    return launch(*self(handle), kernel, {{request->data}, {request->result, true, kernels::size_of(request->dtype)}},
+                  *request);
+  }
+
+  static int normalization(tensorlint_device* handle, const kernels::Normalization* request) {
+    const Kernel<kernels::Normalization> kernel{
+        "normalization", nullptr,
+        [](const kernels::Normalization& normalization, void*, std::size_t, kernels::Stream stream) {
+          return kernels::normalization(normalization, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->data},
+                   {request->scale},
+                   {request->bias},
+                   {request->mean},
+                   {request->variance},
+                   {request->result, true, kernels::size_of(request->dtype)}},
+                  *request);
   }
 };
 

@@ -44,6 +44,10 @@ KERNELS = {
     "kernels/product/matrix_kernel.h": {"": ["multiply_matrices"]},
     "kernels/product/product.cc": {"": ["multiply_matrices"]},
     "kernels/product/plan.cc": {"": ["multiply_matrices"]},
+    "kernels/window/convolution_kernel.h": {"": ["convolve_tiles"], "convolve_few_filters": ["convolve_few_filters"]},
+    "kernels/normalization/kernels.h": {"": ["normalize_rows"]},
+    "kernels/window/pooling_kernel.h": {"": ["pool_windows"]},
+    "kernels/window/window.cc": {"": ["convolve_tiles"]},
 }
 
 # What to look for, and what to put there. A removed barrier removes the statement; a removed mask narrows a shuffle to half a warp; a
@@ -95,6 +99,37 @@ PATTERNS = [
     ("vector", r"(?<=aligned = aligned && )position % kSize == 0", "true"),
     ("vector", r"\b(?:aligned && )?depth % kSize == 0\b", "true"),
     ("vector", r"request\.n % kQuad == 0 && ", ""),
+    # Windows: padding on each side, the ends of windows, groups, what counts in an average, filters as vectors.
+    ("padding", r"\by < 0 \|\| ", ""),
+    ("padding", r"\bx < 0 \|\| ", ""),
+    ("padding", r"\by >= ((?:p|factor_)\.rows\.in)\b", r"y > \1"),
+    ("padding", r"\bx >= ((?:p|factor_)\.columns\.in)\b", r"x > \1"),
+    ("guard", r"\bk >= factor_\.depth\b", "k > factor_.depth"),
+    ("guard", r"\bposition < end \?", "position <= end ?"),
+    ("matrix", r"\bplace\.matrix \* p\.group_data\b", "0"),
+    ("matrix", r"\bgroup \* p\.result\.m \* p\.filters\.position\b", "0"),
+    ("matrix", r"\bp\.by_groups\.remainder\(place\.matrix\) \* p\.result\.m\b", "0"),
+    ("matrix", r"\bgroup \* p\.group_channels(?=\))", "0"),
+    ("loop end", r"\brow < p\.kernel_rows\b", "row <= p.kernel_rows"),
+    ("loop end", r"\bcolumn < p\.kernel_columns\b", "column <= p.kernel_columns"),
+    ("loop end", r"\bchannel < p\.group_channels\b", "channel <= p.group_channels"),
+    ("counted", r"\bat >= low && ", ""),
+    ("counted", r"\bat < high\b", "at <= high"),
+    ("vector", r"\bdepth % Vector<T>::kSize == 0 && ", ""),
+    ("vector", r"p\.result\.n % kQuad == 0 && ", ""),
+    ("product", r" \|\| axis\.stride != 1", ""),
+    ("product", r" \|\| axis\.begin != 0", ""),
+    ("product", r" \|\| axis\.in != axis\.out", ""),
+    # Normalizations: which parameters, and how moments are merged.
+    ("moments", r"a\.squares \+ b\.squares \+", "a.squares + b.squares + 0 *"),
+    ("moments", r"\bif \(a\.count == C\{0\}\) return b;", ""),
+    ("moments", r"\ba\.sum \+ b\.sum\b", "a.sum"),
+    ("parameter", r"\bkind \* p\.each\b", "0"),
+    ("parameter", r"\bp\.(mean|variance) \+ kind\b", r"p.\1"),
+    ("parameter", r"\bby_part\.value % kCount == 0\b", "by_part.value >= kCount"),
+    ("parameter", r"\bby_part\.quotient\(i \+ k\)", "by_part.quotient(i)"),
+    ("loop end", r"\bunit \+ 3 \* step < full\b", "unit + 2 * step < full"),
+    ("loop end", r"\bi < length; i \+=", "i + 1 < length; i +="),
     ("fold", r"\brequest->b\.batch\[last\] != 0 \|\| ", ""),
     ("fold", r"request->a\.batch\[last\] != request->a\.row \* request->m", "false"),
     ("fold", r"request->addend\.batch\[last\] != request->addend\.row \* request->m", "false"),
@@ -106,6 +141,8 @@ LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index
 
 # Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {
+    ("guard", "kernels/window/convolution_kernel.h", "position < end"):
+        ("a window past the last one reads inside of the image, and its sum is not stored", None),
     ("guard", "kernels/product/tile.h", "column + kQuad <= result.n"):
         ("4 divides the length of rows that are written by quads", None),
     ("clamp", "kernels/loss/class_rows.h", "part.begin + p.plan.part < units"):

@@ -13,7 +13,16 @@
 #include "kernels/common/workspace.h"
 #include "kernels/loss/dispatch.h"
 #include "kernels/reduction/kernels.h"
-#if defined(PROBE_multiply_matrices)
+#if defined(PROBE_convolve_tiles) || defined(PROBE_convolve_few_filters) || defined(PROBE_pool_windows)
+#define PROBE_WINDOWS
+#define TL_WINDOW_INSTANCES
+#include "kernels/window/window.cc"
+#endif
+#if defined(PROBE_normalize_rows)
+#define TL_NORMALIZATION_INSTANCES
+#include "kernels/normalization/normalization.cc"
+#endif
+#if defined(PROBE_multiply_matrices) || defined(PROBE_WINDOWS)
 #define TL_PRODUCT_INSTANCES
 #include "kernels/product/product.cc"
 #endif
@@ -559,6 +568,151 @@ void probe_product(const char* name, std::int64_t m, std::int64_t n, std::int64_
 }
 #endif
 
+#if defined(PROBE_WINDOWS)
+/// visit(index of the element in the window, index in the image) for each element of window `position` in the image.
+template <typename Visit>
+void visit_window(const WindowAxis (&axes)[kWindowAxes], std::int64_t position, const Visit& visit) {
+  for (std::int64_t i = 0; i < axes[0].kernel; ++i) {
+    for (std::int64_t j = 0; j < axes[1].kernel; ++j) {
+      const std::int64_t y = position / axes[1].out * axes[0].stride - axes[0].begin + i * axes[0].dilation;
+      const std::int64_t x = position % axes[1].out * axes[1].stride - axes[1].begin + j * axes[1].dilation;
+      if (y >= 0 && y < axes[0].in && x >= 0 && x < axes[1].in) visit(i * axes[1].kernel + j, y * axes[1].in + x);
+    }
+  }
+}
+
+void probe_convolution(const char* name, std::int64_t channels, std::int64_t filters, std::int64_t groups,
+                       const WindowAxis& rows, const WindowAxis& columns) {
+  Convolution request;
+  request.batch = 2;
+  request.channels = channels;
+  request.filters = filters;
+  request.groups = groups;
+  request.axes[0] = rows;
+  request.axes[1] = columns;
+  const std::int64_t plane = rows.in * columns.in, window = rows.kernel * columns.kernel,
+                     positions = rows.out * columns.out, each = channels / groups;
+  Memory<float> data(static_cast<std::size_t>(2 * channels * plane), Access::kReadOnly, "data");
+  Memory<float> weight(static_cast<std::size_t>(filters * each * window), Access::kReadOnly, "weight");
+  Memory<float> bias(static_cast<std::size_t>(filters), Access::kReadOnly, "bias");
+  for (std::size_t i = 0; i < data.size; ++i) data.data[i] = static_cast<float>((i * 7 + 3) % 11) - 4.0F;
+  for (std::size_t i = 0; i < weight.size; ++i) weight.data[i] = static_cast<float>((i * 5 + 1) % 7) - 2.5F;
+  for (std::size_t i = 0; i < bias.size; ++i) bias.data[i] = static_cast<float>(i % 7) * 8.0F;
+  request.data = data.data;
+  request.weight = weight.data;
+  request.bias = bias.data;
+  const auto results = static_cast<std::size_t>(2 * filters * positions);
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> output(results, Access::kWriteFirst, "result");
+    request.result = output.data;
+    convolution(request, nullptr);
+    return std::vector<float>(output.data, output.data + output.size);
+  });
+  for (std::size_t i = 0; i < results; ++i) {
+    const auto at = static_cast<std::int64_t>(i), position = at % positions, filter = at / positions % filters,
+               image = at / positions / filters;
+    double want = static_cast<double>(bias.data[filter]);
+    for (std::int64_t channel = 0; channel < each; ++channel) {
+      const float* const from = data.data + (image * channels + filter / (filters / groups) * each + channel) * plane;
+      visit_window(request.axes, position, [&](std::int64_t tap, std::int64_t element) {
+        want += static_cast<double>(from[element]) *
+                static_cast<double>(weight.data[(filter * each + channel) * window + tap]);
+      });
+    }
+    check(name, static_cast<double>(result[i]), want);
+  }
+}
+
+void probe_pool(const char* name, PoolingKind kind, const WindowAxis& rows, const WindowAxis& columns) {
+  Pooling request;
+  request.kind = kind;
+  request.images = 3;
+  request.axes[0] = rows;
+  request.axes[1] = columns;
+  const std::int64_t plane = rows.in * columns.in, positions = rows.out * columns.out;
+  Memory<float> data(static_cast<std::size_t>(3 * plane), Access::kReadOnly, "data");
+  for (std::size_t i = 0; i < data.size; ++i) data.data[i] = static_cast<float>((i * 7 + 3) % 11) - 14.0F;
+  request.data = data.data;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> output(static_cast<std::size_t>(3 * positions), Access::kWriteFirst, "result");
+    request.result = output.data;
+    pooling(request, nullptr);
+    return std::vector<float>(output.data, output.data + output.size);
+  });
+  for (std::int64_t i = 0; i < 3 * positions; ++i) {
+    double largest = -INFINITY, sum = 0, count = 0;
+    visit_window(request.axes, i % positions, [&](std::int64_t, std::int64_t element) {
+      const double x = static_cast<double>(data.data[i / positions * plane + element]);
+      largest = std::max(largest, x);
+      sum += x;
+      ++count;
+    });
+    if (kind == PoolingKind::kAverageWithPadding) {
+      WindowAxis padded[kWindowAxes] = {rows, columns};
+      for (WindowAxis& axis : padded) axis.in += axis.begin + axis.end, axis.begin = 0;
+      count = 0;
+      visit_window(padded, i % positions, [&](std::int64_t, std::int64_t) { ++count; });
+    }
+    const auto got = static_cast<double>(result[static_cast<std::size_t>(i)]);
+    check(name, got, kind == PoolingKind::kMax ? largest : sum / count);
+  }
+}
+#endif
+
+#if defined(PROBE_normalize_rows)
+void probe_normalization(const char* name, NormalizationKind kind, std::int64_t rows, std::int64_t length,
+                         std::int64_t groups, std::int64_t each, std::size_t shift = 0) {
+  Normalization request;
+  request.kind = kind;
+  request.rows = rows;
+  request.length = length;
+  request.groups = groups;
+  request.each = each;
+  const auto elements = static_cast<std::size_t>(rows * length), parameters = static_cast<std::size_t>(groups * each);
+  Memory<float> data(elements, Access::kReadOnly, "data", shift), scale(parameters, Access::kReadOnly, "scale"),
+      bias(parameters, Access::kReadOnly, "bias"), mean(parameters, Access::kReadOnly, "mean"),
+      variance(parameters, Access::kReadOnly, "variance");
+  for (std::size_t i = 0; i < elements; ++i) data.data[i] = static_cast<float>((i * 7 + i / 37) % 23) - 4.0F;
+  for (std::size_t i = 0; i < parameters; ++i) {
+    scale.data[i] = static_cast<float>(i % 7) + 1.0F;
+    bias.data[i] = static_cast<float>(i % 5) * 3.0F;
+    mean.data[i] = static_cast<float>(i % 3);
+    variance.data[i] = static_cast<float>(i % 4) + 2.0F;
+  }
+  request.data = data.data;
+  request.scale = scale.data;
+  request.bias = bias.data;
+  request.mean = mean.data;
+  request.variance = variance.data;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> output(elements, Access::kWriteFirst, "result", shift);
+    request.result = output.data;
+    normalization(request, nullptr);
+    return std::vector<float>(output.data, output.data + output.size);
+  });
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* const x = data.data + row * length;
+    double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < length; ++i) sum += static_cast<double>(x[i]);
+    double centre = kind == NormalizationKind::kCentred ? sum / static_cast<double>(length) : 0;
+    for (std::int64_t i = 0; i < length; ++i)
+      squares += (static_cast<double>(x[i]) - centre) * (static_cast<double>(x[i]) - centre);
+    double deviation = squares / static_cast<double>(length);
+    if (kind == NormalizationKind::kGiven) {
+      centre = static_cast<double>(mean.data[row % groups]);
+      deviation = static_cast<double>(variance.data[row % groups]);
+    }
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t p = row % groups * each + i / (length / each);
+      const double want =
+          (static_cast<double>(x[i]) - centre) / std::sqrt(deviation + 1e-5) * static_cast<double>(scale.data[p]) +
+          static_cast<double>(bias.data[p]);
+      check(name, static_cast<double>(result[static_cast<std::size_t>(row * length + i)]), want, 10);
+    }
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace tensorlint::kernels
 
@@ -667,6 +821,45 @@ int main(int argc, char** argv) {
     probe_product("stack of odd strides", 4, 4, 8, 1, 9, {8, false, {33}}, {4, false, {33}}, {4, false, {16}}, {3});
     probe_product("stack of odd strides, turned", 4, 4, 8, 1, 9, {4, true, {33}}, {8, true, {33}}, {4, false, {16}},
                   {3});
+  }
+#endif
+#if defined(PROBE_convolve_tiles)
+  if (wanted("convolve_tiles")) {
+    probe_convolution("convolution", 3, 5, 1, {5, 5, 3, 1, 1, 1, 1}, {6, 6, 3, 1, 1, 1, 1});
+    probe_convolution("convolution of groups", 4, 10, 2, {9, 5, 2, 2, 1, 1, 0}, {17, 14, 3, 1, 2, 0, 1});
+    probe_convolution("convolution of odd filters", 1, 67, 1, {1, 1, 1}, {13, 10, 5, 1, 1, 1, 0});
+    probe_convolution("convolution of every other element", 4, 4, 1, {5, 3, 1, 2}, {5, 3, 1, 2});
+    probe_convolution("convolution of single elements, padded", 4, 4, 1, {3, 3, 1}, {3, 5, 1, 1, 1, 1, 1});
+    probe_convolution("convolution of single elements that skips the last", 4, 4, 1, {3, 3, 1}, {5, 4, 1});
+    probe_convolution("convolution of single elements, shifted", 4, 4, 1, {3, 3, 1}, {5, 5, 1, 1, 1, 1, 0});
+    probe_convolution("convolution, every window twice as far", 4, 4, 1, {3, 3, 1}, {3, 3, 1, 2, 1, 0, 2});
+  }
+#endif
+#if defined(PROBE_convolve_few_filters)
+  if (wanted("convolve_few_filters")) {
+    probe_convolution("depthwise convolution", 5, 5, 5, {7, 7, 3, 1, 1, 1, 1}, {6, 6, 3, 1, 1, 1, 1});
+    probe_convolution("convolution of few filters", 6, 4, 2, {7, 3, 2, 2, 2, 0, 0}, {9, 5, 3, 2, 1, 1, 1});
+  }
+#endif
+#if defined(PROBE_pool_windows)
+  if (wanted("pool_windows")) {
+    for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage, PoolingKind::kAverageWithPadding}) {
+      probe_pool("pool", kind, {7, 4, 3, 2, 1, 1, 1}, {9, 9, 3, 1, 1, 1, 1});
+      probe_pool("pool past its padding", kind, {7, 4, 3, 2, 1, 1, 0}, {9, 4, 2, 3, 2, 1, 1});
+    }
+  }
+#endif
+#if defined(PROBE_normalize_rows)
+  if (wanted("normalize_rows")) {
+    const auto centred = NormalizationKind::kCentred;
+    probe_normalization("normalization by lanes", centred, 9, 62, 1, 62);
+    probe_normalization("normalization of short rows", centred, 70, 5, 1, 5);
+    probe_normalization("normalization by block", centred, 3, 3603, 1, 3603);
+    probe_normalization("normalization by block, misaligned", centred, 2, 701, 2, 1, 1);
+    probe_normalization("normalization of groups", centred, 4, 60, 2, 3);
+    probe_normalization("normalization of odd groups", centred, 4, 30, 2, 5);
+    probe_normalization("root mean square", NormalizationKind::kRootMeanSquare, 5, 131, 1, 131);
+    probe_normalization("given statistics", NormalizationKind::kGiven, 12, 33, 4, 1);
   }
 #endif
   return 0;

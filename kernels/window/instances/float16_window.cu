@@ -1,0 +1,8 @@
+#define TL_WINDOW_INSTANCES
+#include "kernels/window/dispatch.h"
+
+namespace tensorlint::kernels {
+
+TL_WINDOW_INSTANCE(Half)
+
+}  // namespace tensorlint::kernels
