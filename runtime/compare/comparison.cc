@@ -196,7 +196,7 @@ class Walk {
     }
     if (options_.is_chained && replicas_ == kManyReplicas && !is_random) remember_loosened(node, *expected, inputs);
     if (!options_.is_chained && before.empty() && !is_random) remember_unrounded(node, *expected, inputs);
-    return has_bug_ && !had_bug && options_.keeps_reproduction ? reproduce(node, *expected, inputs) : std::nullopt;
+    return has_bug_ && !had_bug && options_.keeps_reproduction ? reproduce(node, inputs) : std::nullopt;
   }
 
   /// The node is left out; later ones read what is recorded of it.
@@ -403,15 +403,22 @@ class Walk {
   }
 
   /// Keeps what makes a model of the node alone.
-  std::optional<Error> reproduce(NodeId node, const std::vector<Expected>& expected,
-                                 const NodeReference::Inputs& inputs) {
+  std::optional<Error> reproduce(NodeId node, const NodeReference::Inputs& inputs) {
     Reproduction& kept = comparison_.reproduction.emplace();
     kept.node = node;
-    for (const auto& [id, estimate] : inputs) kept.read[id] = as_declared(estimate.value, dtypes_[id], memory_);
+    NodeReference::Inputs stored;
+    for (const auto& [id, estimate] : inputs) {
+      kept.read[id] = as_declared(estimate.value, dtypes_[id], memory_);
+      stored[id] = {kept.read[id], {}};
+    }
+    // What is computed here of operands is wider than the files that hold them.
+    const auto expected = reference_.expect(node, stored, {.only_values = true});
+    if (!expected) return expected.error();
     const std::span<const ValueId> names = model_.results(model_.node(node));
-    for (std::size_t r = 0; r < names.size() && r < expected.size(); ++r) {
-      if (names[r] == ValueId::kAbsent || expected[r].value.is_absent()) continue;
-      kept.expected[names[r]] = as_declared(expected[r].value, dtypes_[names[r]], memory_);
+    for (std::size_t r = 0; r < names.size() && r < expected->size(); ++r) {
+      const HostValue& value = (*expected)[r].value;
+      if (names[r] == ValueId::kAbsent || value.is_absent()) continue;
+      kept.expected[names[r]] = as_declared(value, dtypes_[names[r]], memory_);
       if (!recorded_.has(names[r])) continue;
       Result<HostTensor> other = recorded_.read(names[r], dtypes_[names[r]], memory_);
       if (!other) return other.error();

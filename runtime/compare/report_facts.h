@@ -24,10 +24,10 @@ struct ReportFacts {
   std::optional<First> first;
   std::vector<std::string> conditions;  ///< that would explain values
   std::vector<std::string> notes;
-  std::vector<std::string> skipped;     ///< nodes that are not compared
-  std::string summary;                  ///< counts of the verdicts
-  std::vector<std::string> setting;     ///< what was compared, and how
-  std::string next;                     ///< what to do about the first bug; empty where there is none
+  std::vector<std::string> skipped;  ///< nodes that are not compared
+  std::string summary;               ///< counts of the verdicts
+  std::vector<std::string> setting;  ///< what was compared, and how
+  std::string next;                  ///< what to do about the first bug; empty where there is none
 };
 
 ReportFacts facts_of(const Comparison& comparison, const ReportedModel& reported);

@@ -169,8 +169,8 @@ Result<HostTensor> NpzFile::read(const Member& member, Memory& memory) const {
   };
   try {
     const std::string_view packed = packed_bytes(member);
-    if (member.unpacked > memory.limit() - std::min(memory.live(), memory.limit()))
-      return fail(fmt::format("{} bytes are more than the memory limit leaves", member.unpacked));
+    memory.take(member.unpacked);  // throws where the limit leaves less, before anything is unpacked
+    memory.give_back(member.unpacked);
     std::pmr::string unpacked(memory.resource());
     if (member.method == 8) {
       unpacked = inflated(packed, static_cast<std::size_t>(member.unpacked), memory);

@@ -106,7 +106,7 @@ class EngineTest(unittest.TestCase):
         self.assertIn(f"{nodes + 1} compared values", result.stdout)
         result = self.compare(self.model, "--against", self.folder / "r", "--window", window // 16)
         self.assertEqual(result.returncode, 2)
-        self.assertIn("more than the memory limit leaves", result.stderr)
+        self.assertIn("(--window)", result.stderr)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,18 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(text.count("`act`"), 1)
         self.assertLess(page.index(sentence), page.index("<table>"))
 
+    def test_a_node_by_itself_gives_what_is_expected_where_its_operands_were_not_recorded(self) -> None:
+        """Files hold operands in float16, and the comparison had them in float64."""
+        self.write('<ir_version: 10, opset_import: ["": 22]>\ng (float16[16, 32] x, float16[32, 32] w) => (float16[16, 32] z) {\n  [first] y = Sigmoid (x)\n  [second] z = MatMul (y, w)\n}\n')
+        draw = np.random.default_rng(0)
+        x, w = draw.standard_normal((16, 32)).astype(np.float16), draw.standard_normal((32, 32)).astype(np.float16)
+        out = self.arrays("r", {"x": x, "w": w, "z": np.zeros((16, 32), np.float16)})
+        alone = self.folder / "alone"
+        self.assertEqual(self.compare(out, "--reproduce", str(alone)).returncode, 1)
+        data = str(alone / "test_data_set_0")
+        result = subprocess.run([TOOL, "run", alone / "model.onnx", "--inputs", data, "--expect", data], capture_output=True, text=True, timeout=120)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_where_nothing_could_be_compared_the_reason_is_said(self) -> None:
         self.write('<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>\ng (float[6] x) => (float[6] z) {\n  [one] y = com.microsoft.FastGelu (x)\n  [two] z = com.microsoft.FastGelu (y)\n}\n')
         result = self.compare(self.arrays("r", {"x": np.zeros(6, np.float32), "y": np.zeros(6, np.float32)}))
