@@ -68,8 +68,8 @@ class Search {
     if (found.verdict == Verdict::kBug) return std::nullopt;
     // A bound of a tenth of the values explains nothing, unless it is that of what the node may have read.
     const bool is_noise = options.replicas == kManyReplicas;
-    if (found.verdict == Verdict::kIllConditioned) return is_noise ? std::optional(found) : std::nullopt;
-    found.verdict = Verdict::kExplainedIf;
+    if (found.verdict == Verdict::kIllConditioned && !is_noise) return std::nullopt;
+    if (found.verdict != Verdict::kIllConditioned) found.verdict = Verdict::kExplainedIf;
     if (suspect_.is_chained) explained_ = *std::move(result);
     return found;
   }
@@ -139,7 +139,8 @@ class Search {
     bool differs = false;
     for (auto& [id, estimate] : inputs)
       if (const auto found = unrounded.find(id); found != unrounded.end()) estimate = found->second, differs = true;
-    return differs ? explains(inputs, {.reads_unrounded = true}) : std::nullopt;
+    const int replicas = suspect_.is_chained ? kManyReplicas : kReplicas;
+    return differs ? explains(inputs, {.replicas = replicas, .reads_unrounded = true}) : std::nullopt;
   }
 
   /// Which values stay unrounded is the engine's choice: of a value that was stored in half precision, the next node

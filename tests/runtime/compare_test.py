@@ -720,6 +720,18 @@ class CompareTest(unittest.TestCase):
         self.assertIn(verdicts["s"][0], ("identical", "explained"))
         self.assertEqual(self.verdicts_of(text, values | {"z": (z * 1.01).astype(np.float16)}, "--chained")["z"][0], "bug")
 
+    def test_a_chain_goes_on_where_a_condition_says_nothing(self) -> None:
+        x = np.random.default_rng(9).standard_normal((16, 32)).astype(np.float32)
+        v = np.nextafter(np.exp(x.astype(np.float64)).astype(np.float16), np.float16(0))
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[16, 32] x, float16[16, 32] v) => (float16[16, 32] s) { [a] a = Exp (x)  [h] h = Cast <to = 10> (a)  [z] z = Sub (h, v)  [s] s = Sigmoid (z) }"""
+        a = np.exp(x.astype(np.float64)).astype(np.float32)
+        z = (a.astype(np.float64) - v.astype(np.float64)).astype(np.float16)  # as small as what the conversion rounds off
+        s = 1 / (1 + np.exp(-z.astype(np.float64)))
+        verdicts = self.verdicts_of(text, {"x": x, "v": v, "a": a, "h": a.astype(np.float16), "z": z, "s": s.astype(np.float16)}, "--chained")
+        self.assertEqual(verdicts["z"], ("ill-conditioned", "wide-intermediates"))
+        self.assertIn(verdicts["s"][0], ("identical", "explained"))
+
     def test_moved_elements_are_those_of_the_recorded_operand(self) -> None:
         x = np.random.default_rng(3).standard_normal((8, 16)).astype(np.float16)
         text = """<ir_version: 10, opset_import: ["": 21]>
