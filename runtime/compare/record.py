@@ -522,7 +522,8 @@ def parsed() -> argparse.Namespace:
     engine.add_argument("--seed", type=number(0), help="draw the inputs that are not given (default: 0)")
     engine.add_argument("--most", type=number(1), help="drawn integers are below this (default: 2)")
     engine = parser.add_argument_group("torch")
-    engine.add_argument("--torch", default="", metavar="PROGRAM.pt2", help="run this program of torch.export, from which the model was exported; inputs that are not given are its examples")
+    help_of_torch = "run this program of torch.export, from which the model was exported; inputs that are not given are its examples"
+    engine.add_argument("--torch", default="", metavar="PROGRAM.pt2", help=help_of_torch)
     engine.add_argument("--device", help="cpu, cuda, ... (default: cpu)")
     arguments = parser.parse_args()
     for name in ONNXRUNTIME if arguments.torch else TORCH:
