@@ -93,7 +93,7 @@ class Run : public Command {
     options.text("--threads", options_.threads, "N", "that share the work (default: the machine's, at most 8)");
     options.text("--repeat", options_.repeat, "N", "run N times, and show and time the last run (default: 1)");
     options.text("--device", options_.device, "NAME",
-                 "cpu (default), cuda:N or emulated:N: with its kernels where it has them");
+                 "cpu (default), cuda:N or emulated:N, or several with commas: with its kernels where it has them");
     options.text("--sides", options_.sides, "cost|kernels",
                  "with --device: the kernels that are worth their copies (default with cuda:N), or all");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");

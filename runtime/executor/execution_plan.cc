@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "passes/dataflow/analysis.h"
+#include "passes/placement/placement.h"
 #include "runtime/executor/kernel_matcher.h"
 #include "runtime/executor/readers.h"
 #include "runtime/interpreter/graph_plan.h"
@@ -35,15 +36,16 @@ dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostVal
 /// Decides which copies the steps need, from where values are after each.
 class CopyPlanner {
  public:
-  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, GraphExecution& plan)
+  CopyPlanner(const Model& model, const dataflow::Analysis& analysis, const Readers& readers, std::size_t devices,
+              GraphExecution& plan)
       : model_(model),
         analysis_(analysis),
         readers_(readers),
         plan_(plan),
         on_host_(model.values.size(), true),
-        on_device_(model.values.size()),
+        on_device_(devices, IdVector<ValueId, bool>(model.values.size())),
         last_host_read_(model.values.size(), kNever),
-        last_device_read_(model.values.size(), kNever) {}
+        last_device_read_(devices, IdVector<ValueId, std::size_t>(model.values.size(), kNever)) {}
 
   void run() {
     find_last_reads();
@@ -85,7 +87,7 @@ class CopyPlanner {
       on_host_[step.call->result] = false;
       for (const CallOperand& operand : step.call->operands)
         if (operand.value != ValueId::kAbsent)
-          (operand.is_prepared() ? last_host_read_ : last_device_read_)[operand.value] = at;
+          (operand.is_prepared() ? last_host_read_ : last_device_read_[step.call->device])[operand.value] = at;
     }
   }
 
@@ -98,21 +100,26 @@ class CopyPlanner {
         if (operand.value != ValueId::kAbsent && !on_host_[operand.value]) copy_out(operand.value, step.copies);
         const std::uint64_t bytes =
             operand.value == ValueId::kAbsent ? element_bytes(call.dtype) : bytes_of(operand.value);
-        step.call_copies.push_back({.value = operand.value, .to_device = true, .bytes = bytes});
-      } else if (!on_device_[operand.value]) {
-        step.copies.push_back({.value = operand.value, .to_device = true, .bytes = bytes_of(operand.value)});
-        on_device_[operand.value] = true;
+        step.call_copies.push_back({.value = operand.value, .to_device = true, .device = call.device, .bytes = bytes});
+      } else if (!on_device_[call.device][operand.value]) {
+        // From one device to another through the host.
+        if (!on_host_[operand.value]) copy_out(operand.value, step.copies);
+        step.copies.push_back(
+            {.value = operand.value, .to_device = true, .device = call.device, .bytes = bytes_of(operand.value)});
+        on_device_[call.device][operand.value] = true;
       }
     }
     if (const std::uint64_t bytes = report_bytes(call); bytes > 0)
-      step.call_copies.push_back({.to_device = false, .bytes = bytes});
-    on_device_[call.result] = true;
+      step.call_copies.push_back({.to_device = false, .device = call.device, .bytes = bytes});
+    on_device_[call.device][call.result] = true;
     touched.push_back(call.result);
     step.result_bytes = bytes_of(call.result);
   }
 
   void copy_out(ValueId value, std::vector<PlannedCopy>& copies) {
-    copies.push_back({.value = value, .to_device = false, .bytes = bytes_of(value)});
+    std::size_t device = 0;
+    while (!on_device_[device][value]) ++device;
+    copies.push_back({.value = value, .to_device = false, .device = device, .bytes = bytes_of(value)});
     on_host_[value] = true;
   }
 
@@ -122,8 +129,10 @@ class CopyPlanner {
     if (model_.value(value).graph != plan_.graph) return;
     const auto is_after = [&](std::size_t read) { return read != kNever && read > at; };
     const bool host = readers_.is_output(value) || is_after(last_host_read_[value]);
-    const bool device = is_after(last_device_read_[value]);
-    if (on_host_[value] && !host && (!device || on_device_[value])) {
+    bool device = false;  // that will read it and does not have it
+    for (std::size_t each = 0; each < on_device_.size(); ++each)
+      device = device || (is_after(last_device_read_[each][value]) && !on_device_[each][value]);
+    if (on_host_[value] && !host && !device) {
       on_host_[value] = false;
       step.host_drops.push_back(value);
     }
@@ -141,8 +150,10 @@ class CopyPlanner {
   const dataflow::Analysis& analysis_;
   const Readers& readers_;
   GraphExecution& plan_;
-  IdVector<ValueId, bool> on_host_, on_device_;
-  IdVector<ValueId, std::size_t> last_host_read_, last_device_read_;
+  IdVector<ValueId, bool> on_host_;
+  std::vector<IdVector<ValueId, bool>> on_device_;  ///< by device
+  IdVector<ValueId, std::size_t> last_host_read_;
+  std::vector<IdVector<ValueId, std::size_t>> last_device_read_;
 };
 
 }  // namespace
@@ -161,9 +172,10 @@ GraphExecution::Copies GraphExecution::copies() const {
   return all;
 }
 
-NodeId GraphExecution::peak_node() const {
-  const std::size_t at = schedule.memory.live_at;
-  return at < schedule.commands.size() ? steps[schedule.commands[at].step].node : NodeId::kNone;
+NodeId GraphExecution::peak_node(std::size_t device) const {
+  const MemoryPlan& memory = schedule.memory[device];
+  const std::size_t at = memory.live_at;
+  return memory.bytes > 0 && at < schedule.commands.size() ? steps[schedule.commands[at].step].node : NodeId::kNone;
 }
 
 std::uint64_t report_bytes(const KernelCall& call) {
@@ -192,14 +204,19 @@ struct Part {
 
 class Planner {
  public:
-  Planner(const Model& model, std::span<const HostValue> inputs, Sides sides)
+  Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides)
       : model_(model),
         order_(model),
+        devices_(devices),
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
         matcher_(analysis_, readers_),
         calls_(matcher_.find()) {
-    if (sides == Sides::kCost) leave_what_is_not_worth_copies();
+    if (devices.size() > 1) {
+      follow_placement();
+    } else if (sides == Sides::kCost) {
+      leave_what_is_not_worth_copies();
+    }
     for (const auto& [node, call] : calls_) {
       for (const NodeId each : call.nodes) parts_[each] = {node, false};
       for (const NodeId each : call.unused) parts_[each] = {node, true};
@@ -225,7 +242,10 @@ class Planner {
       graph.first_command = std::exchange(commands, commands + graph.schedule.commands.size());
       graph.first_event = std::exchange(plan.events, plan.events + graph.schedule.events);
     }
-    plan.device_bytes = bytes_of(plan, GraphId::kMain);
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      bytes_.clear();
+      plan.device_bytes.push_back(bytes_of(plan, GraphId::kMain, device));
+    }
     return plan;
   }
 
@@ -238,6 +258,29 @@ class Planner {
       calls_.erase(left);
     }
   }
+
+  /// Tags and Transfers of the model say where values are, and so where calls run.
+  void follow_placement() {
+    const placement::Placement placement = placement::place(analysis_, {});
+    if (!placement.any_source()) return;
+    for (auto call = calls_.begin(); call != calls_.end();) {
+      std::set<std::string> names;
+      for (const NodeId node : call->second.nodes)
+        for (const ValueId result : model_.results(model_.node(node)))
+          if (result != ValueId::kAbsent) names.merge(set_of(placement.devices(result)));
+      const auto device = names.size() == 1 ? std::ranges::find(devices_, *names.begin()) : devices_.end();
+      if (device != devices_.end()) {
+        call->second.device = static_cast<std::size_t>(device - devices_.begin());
+        ++call;
+        continue;
+      }
+      const std::string why = names.size() != 1 ? "the model places it on several devices, or on any"
+                                                : fmt::format("the model places it on {}", *names.begin());
+      for (const NodeId node : call->second.nodes) left_[node] = why;
+      call = calls_.erase(call);
+    }
+  }
+  static std::set<std::string> set_of(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
   /// An input that is optional may be handed a tensor, which only the interpreter wraps.
   bool takes_inputs_as_they_are(GraphId graph) const {
@@ -261,6 +304,7 @@ class Planner {
         place.reason = fmt::format("nothing else reads it than what `{}` stands for", model_.label(part->second.call));
       } else {
         place.kind = NodePlace::Kind::kKernel;
+        place.device = calls_.at(part->second.call).device;
         place.reason = is_call ? calls_.at(node).kernel : fmt::format("part of `{}`", model_.label(part->second.call));
       }
       plan.places.push_back(std::move(place));
@@ -269,34 +313,35 @@ class Planner {
       step.node = node;
       if (is_call) step.call = std::move(calls_.at(node));
     }
-    CopyPlanner(model_, analysis_, readers_, plan).run();
-    plan.schedule = make_schedule(plan.steps, plan.last_copies);
+    CopyPlanner(model_, analysis_, readers_, devices_.size(), plan).run();
+    plan.schedule = make_schedule(plan.steps, plan.last_copies, devices_.size());
   }
 
   /// The graph's own, and those of the largest one that runs within it.
-  std::uint64_t bytes_of(const ExecutionPlan& plan, GraphId graph) {
+  std::uint64_t bytes_of(const ExecutionPlan& plan, GraphId graph, std::size_t device) {
     const auto [known, is_new] = bytes_.emplace(graph, 0);  // 0: of a function that calls itself, as if it did not
     if (!is_new) return known->second;
     std::uint64_t within = 0;
     for (const NodeId node : model_.graph(graph).nodes) {
       const GraphId function = model_.op(model_.node(node)).function;
-      if (function != GraphId::kNone) within = std::max(within, bytes_of(plan, function));
+      if (function != GraphId::kNone) within = std::max(within, bytes_of(plan, function, device));
       for (const Attribute& attribute : model_.attributes(model_.node(node))) {
-        if (attribute.graph != GraphId::kNone) within = std::max(within, bytes_of(plan, attribute.graph));
-        for (const GraphId each : attribute.graphs) within = std::max(within, bytes_of(plan, each));
+        if (attribute.graph != GraphId::kNone) within = std::max(within, bytes_of(plan, attribute.graph, device));
+        for (const GraphId each : attribute.graphs) within = std::max(within, bytes_of(plan, each, device));
       }
     }
     const auto body = plan.bodies.find(graph);
     const GraphExecution* const own = graph == GraphId::kMain     ? &plan
                                       : body == plan.bodies.end() ? nullptr
                                                                   : &body->second;
-    std::uint64_t bytes = own == nullptr ? 0 : own->schedule.memory.bytes;
+    std::uint64_t bytes = own == nullptr ? 0 : own->schedule.memory[device].bytes;
     if (__builtin_add_overflow(bytes, within, &bytes)) bytes = UINT64_MAX;
     return bytes_[graph] = bytes;
   }
 
   const Model& model_;
   const GraphPlan order_;
+  const std::span<const std::string> devices_;
   const dataflow::Analysis analysis_;
   const Readers readers_;
   KernelMatcher matcher_;
@@ -308,8 +353,9 @@ class Planner {
 
 }  // namespace
 
-Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs, Sides sides) {
-  return Planner(model, inputs, sides).run();
+Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
+                                     std::span<const std::string> devices, Sides sides) {
+  return Planner(model, inputs, devices, sides).run();
 }
 
 }  // namespace tensorlint::runtime

@@ -19,6 +19,7 @@ namespace tensorlint::runtime {
 struct PlannedCopy {
   ValueId value = ValueId::kAbsent;  ///< kAbsent: a number of a kernel's own, or its report of labels
   bool to_device = false;
+  std::size_t device = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -37,7 +38,8 @@ struct NodePlace {
   enum class Kind : std::uint8_t { kInterpreter, kKernel, kUnused };
   NodeId node = NodeId::kNone;
   Kind kind = Kind::kInterpreter;
-  std::string reason;  ///< kInterpreter: why; kKernel: which; kUnused: what for
+  std::size_t device = 0;  ///< kKernel
+  std::string reason;      ///< kInterpreter: why; kKernel: which; kUnused: what for
 };
 
 /// One run of a graph: what of it runs where, and what is copied.
@@ -52,7 +54,7 @@ struct GraphExecution {
   Command::Event first_event = 0;
 
   bool has_kernels() const { return !schedule.lifetimes.empty(); }
-  NodeId peak_node() const;  ///< when most of the device's memory is in use; kNone: it is never
+  NodeId peak_node(std::size_t device) const;  ///< when most of the device's memory is in use; kNone: it is never
 
   struct Copies {
     std::uint64_t in = 0, bytes_in = 0, out = 0, bytes_out = 0;
@@ -73,7 +75,7 @@ struct GraphExecution {
 struct ExecutionPlan : GraphExecution {
   std::map<GraphId, GraphExecution> bodies;  ///< bodies and functions that may run
   Command::Event events = 0;
-  std::uint64_t device_bytes = 0;  ///< at one time, those of graphs within each other together
+  std::vector<std::uint64_t> device_bytes;  ///< by device: at one time, those of graphs within each other together
 
   /// What `first_command` of its graph and its position number; null: nothing does.
   const GraphExecution* graph_of(std::uint64_t command) const;
@@ -82,8 +84,11 @@ struct ExecutionPlan : GraphExecution {
 /// Bytes in which a kernel reports labels outside of its classes; 0 where it has no labels.
 std::uint64_t report_bytes(const KernelCall& call);
 
+/// `devices`: names. With more than one of them every call runs where the model places it, and the first one takes what
+/// nothing places; `sides` is of a single device.
 /// `inputs`: by input of the main graph, absent where the model has a default. Errors: the graph cannot run in any
 /// order.
-Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs, Sides sides);
+Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
+                                     std::span<const std::string> devices, Sides sides);
 
 }  // namespace tensorlint::runtime

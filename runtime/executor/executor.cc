@@ -35,9 +35,12 @@ std::vector<std::pair<DType, Extents>> kinds_of(std::span<const HostValue> input
 }  // namespace
 
 Executor::Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed, Sides sides)
+    : Executor(model, memory, std::vector<Device*>{&device}, seed, sides) {}
+
+Executor::Executor(const Model& model, Memory& memory, std::vector<Device*> devices, std::uint64_t seed, Sides sides)
     : model_(model),
       memory_(memory),
-      device_(device),
+      devices_(std::move(devices)),
       sides_(sides),
       interpreter_(model, memory,
                    {.seed = seed,
@@ -60,7 +63,7 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   seconds_.assign(plan_->steps.size(), 0);
   try {
     refuse_too_large();
-    const tensorlint_device_counts before = device_.counts();
+    const GraphExecution::Copies before = counted();
     std::vector<HostValue> outputs = run_graph(*plan_, inputs);
     check_copies(before);
     return outputs;
@@ -75,7 +78,9 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
   Kinds kinds = kinds_of(inputs);
   auto found = std::ranges::find(plans_, kinds, &std::pair<Kinds, ExecutionPlan>::first);
   if (found == plans_.end()) {
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs, sides_);
+    std::vector<std::string> names;
+    for (const Device* const device : devices_) names.push_back(device->name());
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_);
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));
@@ -87,15 +92,17 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
 
 /// Before anything runs: what will be on the device at one time, with the node at which that is most.
 void Executor::refuse_too_large() const {
-  const std::uint64_t bytes = plan_->device_bytes;
-  if (bytes <= device_.memory_limit()) return;
-  const std::string most = fmt::format("{}: {} bytes of the device are needed and the limit is {}", device_.name(),
-                                       bytes, device_.memory_limit());
-  NodeId node = plan_->peak_node();
-  for (const auto& [id, body] : plan_->bodies)
-    if (node == NodeId::kNone) node = body.peak_node();
-  throw RunFault{
-      fmt::format("node `{}` ({}): {}", model_.label(node), model_.text(model_.op(model_.node(node)).name), most)};
+  for (std::size_t at = 0; at < devices_.size(); ++at) {
+    const Device& device = *devices_[at];
+    const std::uint64_t bytes = plan_->device_bytes[at];
+    if (bytes <= device.memory_limit()) continue;
+    NodeId node = plan_->peak_node(at);
+    for (const auto& [id, body] : plan_->bodies)
+      if (node == NodeId::kNone) node = body.peak_node(at);
+    throw RunFault{fmt::format("node `{}` ({}): {}: {} bytes of the device are needed and the limit is {}",
+                               model_.label(node), model_.text(model_.op(model_.node(node)).name), device.name(), bytes,
+                               device.memory_limit())};
+  }
 }
 
 std::vector<HostValue> Executor::run_graph(const GraphExecution& plan, std::span<const HostValue> inputs) {
@@ -127,15 +134,21 @@ std::vector<HostValue> Executor::run_graph(const GraphExecution& plan, std::span
   return outputs;
 }
 
-/// Nothing of the device is under way afterwards, whatever happened.
+void Executor::synchronize() {
+  for (Device* const device : devices_) device->synchronize();
+}
+
+/// Nothing of the devices is under way afterwards, whatever happened.
 void Executor::release(Frame& frame) {
-  try {
-    if (!frame.values.empty()) device_.synchronize();
-  } catch (const RunFault&) {
-    // An earlier fault is being reported; without one the work was waited for before.
+  for (Device* const device : devices_) {
+    try {
+      if (!frame.values.empty()) device->synchronize();
+    } catch (const RunFault&) {
+      // An earlier fault is being reported; without one the work was waited for before.
+    }
   }
   frame.values.clear();
-  frame.block = {};
+  frame.blocks.clear();
 }
 
 void Executor::run_commands(Frame& frame) {
@@ -143,8 +156,10 @@ void Executor::run_commands(Frame& frame) {
   const Schedule& schedule = plan.schedule;
   const bool is_main = plan.graph == GraphId::kMain;
   try {
-    if (is_main && plan_->events > 0) device_.make_events(plan_->events);
-    if (!schedule.lifetimes.empty()) frame.block = device_.allocate(schedule.memory.bytes);
+    for (std::size_t at = 0; at < devices_.size() && !schedule.lifetimes.empty(); ++at)
+      frame.blocks.push_back(devices_[at]->allocate(schedule.memory[at].bytes));
+    for (Device* const device : devices_)
+      if (is_main && plan_->events > 0) device->make_events(plan_->events);
   } catch (const DeviceFault& fault) {
     throw explained(fault, "before the first node: ");
   }
@@ -155,7 +170,7 @@ void Executor::run_commands(Frame& frame) {
     try {
       run_command(frame, at);
       const bool is_last = at + 1 == schedule.commands.size() || schedule.commands[at + 1].step != command.step;
-      if (is_timed_ && is_main && is_last && !frame.values.empty()) device_.synchronize();
+      if (is_timed_ && is_main && is_last && !frame.values.empty()) synchronize();
     } catch (const DeviceFault& fault) {
       throw explained(fault, described(plan, command));
     } catch (const NodeFault&) {
@@ -169,7 +184,7 @@ void Executor::run_commands(Frame& frame) {
       seconds_[command.step] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   try {
-    if (!frame.values.empty()) device_.synchronize();
+    if (!frame.values.empty()) synchronize();
   } catch (const DeviceFault& fault) {
     throw explained(fault, "after the last node: ");
   }
@@ -180,13 +195,17 @@ void Executor::run_command(Frame& frame, std::size_t at) {
   const GraphExecution& plan = frame.plan;
   const Command& command = plan.schedule.commands[at];
   const PlanStep& step = plan.steps[command.step];
-  device_.set_step(plan.first_command + at);
-  for (const Command::Event event : command.host_waits) device_.host_wait(plan.first_event + event);
+  Device& device = *devices_[command.device];
+  device.set_step(plan.first_command + at);
+  for (const auto& [of, event] : command.host_waits) {
+    devices_[of]->set_step(plan.first_command + at);
+    devices_[of]->host_wait(plan.first_event + event);
+  }
   for (const Command::Slot slot : command.begins)
     frame.values[slot] =
-        device_.place(frame.block, plan.schedule.memory.offsets[slot], plan.schedule.lifetimes[slot].bytes);
+        device.place(frame.blocks[command.device], plan.schedule.offsets[slot], plan.schedule.lifetimes[slot].bytes);
   const auto stream = stream_of(command.kind);
-  for (const Command::Event event : command.waits) device_.wait(*stream, plan.first_event + event);
+  for (const Command::Event event : command.waits) device.wait(*stream, plan.first_event + event);
   switch (command.kind) {
     case Command::Kind::kCopyIn: {
       const HostTensor tensor = host_tensor(command.value);
@@ -194,12 +213,12 @@ void Executor::run_command(Frame& frame, std::size_t at) {
       if (tensor.bytes() != bytes)
         throw RunFault{fmt::format("`{}` has {} bytes, not the {} that follow from the shapes of the inputs",
                                    model_.name_of(command.value), tensor.bytes(), bytes)};
-      device_.copy_in(frame.values[command.slot], tensor.raw(), bytes);
+      device.copy_in(frame.values[command.slot], tensor.raw(), bytes);
       break;
     }
     case Command::Kind::kPrepare: {
       const HostTensor prepared = prepare(step.call->operands[command.operand], step.call->dtype);
-      device_.copy_in(frame.values[command.slot], prepared.raw(), prepared.bytes());
+      device.copy_in(frame.values[command.slot], prepared.raw(), prepared.bytes());
       break;
     }
     case Command::Kind::kKernel:
@@ -210,13 +229,13 @@ void Executor::run_command(Frame& frame, std::size_t at) {
       copy_out(frame, command);
       break;
     case Command::Kind::kReport:
-      device_.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(LabelReport));
+      device.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(LabelReport));
       break;
     case Command::Kind::kHost:
       run_node(step);
       break;
   }
-  if (command.record) device_.record(*stream, plan.first_event + *command.record);
+  if (command.record) device.record(*stream, plan.first_event + *command.record);
   for (const Command::Slot slot : command.ends) frame.values[slot] = {};
   if (command.kind == Command::Kind::kHost || command.kind == Command::Kind::kKernel)
     for (const ValueId value : step.host_drops) interpreter_.hold(value, {});
@@ -233,19 +252,29 @@ void Executor::run_node(const PlanStep& step) {
 void Executor::copy_out(const Frame& frame, const Command& command) {
   const auto& [dtype, extents] = kinds_.at(command.value);
   HostTensor tensor(dtype, extents, memory_);
-  device_.copy_out(tensor.mutable_raw(), frame.values[command.slot], tensor.bytes());
+  devices_[command.device]->copy_out(tensor.mutable_raw(), frame.values[command.slot], tensor.bytes());
   interpreter_.hold(command.value, HostValue(std::move(tensor)));
 }
 
-void Executor::check_copies(const tensorlint_device_counts& before) {
-  const tensorlint_device_counts after = device_.counts();
-  copies_ = {.in = after.copies_in - before.copies_in,
+GraphExecution::Copies Executor::counted() const {
+  GraphExecution::Copies all;
+  for (const Device* const device : devices_) {
+    const tensorlint_device_counts counts = device->counts();
+    all +=
+        {.in = counts.copies_in, .bytes_in = counts.bytes_in, .out = counts.copies_out, .bytes_out = counts.bytes_out};
+  }
+  return all;
+}
+
+void Executor::check_copies(const GraphExecution::Copies& before) {
+  const GraphExecution::Copies after = counted();
+  copies_ = {.in = after.in - before.in,
              .bytes_in = after.bytes_in - before.bytes_in,
-             .out = after.copies_out - before.copies_out,
+             .out = after.out - before.out,
              .bytes_out = after.bytes_out - before.bytes_out};
   if (copies_ != planned_)
-    throw RunFault{fmt::format("{}: {} copies of {} bytes were planned and {} of {} bytes made: please report it",
-                               device_.name(), planned_.in + planned_.out, planned_.bytes_in + planned_.bytes_out,
+    throw RunFault{fmt::format("{} copies of {} bytes were planned and {} of {} bytes made: please report it",
+                               planned_.in + planned_.out, planned_.bytes_in + planned_.bytes_out,
                                copies_.in + copies_.out, copies_.bytes_in + copies_.bytes_out)};
 }
 
@@ -255,8 +284,9 @@ void Executor::check_labels_so_far(Frame& frame) {
     for (const Command& command : frame.plan.schedule.commands)
       if (command.kind == Command::Kind::kKernel && command.report != Command::kNoSlot &&
           frame.values[command.report].data() != nullptr)
-        device_.copy_out(frame.reports[command.report].data(), frame.values[command.report], sizeof(LabelReport));
-    device_.synchronize();
+        devices_[command.device]->copy_out(frame.reports[command.report].data(), frame.values[command.report],
+                                           sizeof(LabelReport));
+    synchronize();
   } catch (const DeviceFault&) {
     return;  // the host's fault is reported
   }
@@ -336,6 +366,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
   std::vector<const void*> operands(call.operands.size());
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (command.operands[i] != Command::kNoSlot) operands[i] = frame.values[command.operands[i]].data();
+  Device& device = *devices_[command.device];
   const DeviceValue& result = frame.values[command.slot];
   if (const auto* reduction = std::get_if<ReductionCall>(&call.request)) {
     kernels::Reduction request;
@@ -347,31 +378,31 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.axes = reduction->axes.data();
     request.axis_count = static_cast<int>(reduction->axes.size());
     request.last_of_equals = reduction->last_of_equals;
-    device_.reduce(request, operands[0], result.data());
+    device.reduce(request, operands[0], result.data());
   } else if (const auto* softmax = std::get_if<kernels::Softmax>(&call.request)) {
     kernels::Softmax request = *softmax;
     request.input = operands[0];
     request.output = result.data();
-    device_.softmax(request);
+    device.softmax(request);
   } else if (const auto* product = std::get_if<kernels::MatrixProduct>(&call.request)) {
     kernels::MatrixProduct request = *product;
     request.a.data = operands[0];
     request.b.data = operands[1];
     request.addend.data = operands[2];
     request.result = result.data();
-    device_.matrix_product(request);
+    device.matrix_product(request);
   } else if (const auto* convolution = std::get_if<kernels::Convolution>(&call.request)) {
     kernels::Convolution request = *convolution;
     request.data = operands[0];
     request.weight = operands[1];
     request.bias = operands[2];
     request.result = result.data();
-    device_.convolution(request);
+    device.convolution(request);
   } else if (const auto* pooling = std::get_if<kernels::Pooling>(&call.request)) {
     kernels::Pooling request = *pooling;
     request.data = operands[0];
     request.result = result.data();
-    device_.pooling(request);
+    device.pooling(request);
   } else if (const auto* normalization = std::get_if<kernels::Normalization>(&call.request)) {
     kernels::Normalization request = *normalization;
     request.data = operands[0];
@@ -380,7 +411,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.mean = operands[3];
     request.variance = operands[4];
     request.result = result.data();
-    device_.normalization(request);
+    device.normalization(request);
   } else if (const auto* pointwise = std::get_if<kernels::PointwiseLoss>(&call.request)) {
     kernels::PointwiseLoss request = *pointwise;
     request.input = operands[0];
@@ -388,7 +419,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.weight = operands[2];
     request.positive_weight = operands[3];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
-    device_.pointwise_loss(request);
+    device.pointwise_loss(request);
   } else if (const auto* classes = std::get_if<kernels::ClassLoss>(&call.request)) {
     kernels::ClassLoss request = *classes;
     request.logits = operands[0];
@@ -397,12 +428,12 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.weight = operands[2];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
     if (indices) request.bad_labels = static_cast<std::int64_t*>(frame.values[command.report].data());
-    device_.class_loss(request);
+    device.class_loss(request);
   } else if (const auto* elements = std::get_if<kernels::Elementwise>(&call.request)) {
     kernels::Elementwise request = *elements;
     for (int k = 0; k < request.operand_count; ++k) request.operands[k].data = operands[static_cast<std::size_t>(k)];
     request.result = result.data();
-    device_.elementwise(request);
+    device.elementwise(request);
   }
 }
 

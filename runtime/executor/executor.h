@@ -18,12 +18,15 @@
 
 namespace tensorlint::runtime {
 
-/// Runs a model with the kernels of a device: what they compute runs there, all else in the interpreter, and values are
-/// copied as planned before the run. The host goes on while the device works, and waits where it reads what the device
-/// makes. Not thread-safe; all that it is given outlives it.
+/// Runs a model with the kernels of a device, or of several: what they compute runs there, all else in the interpreter,
+/// and values are copied as planned before the run. The host goes on while the device works, and waits where it reads
+/// what the device makes. Not thread-safe; all that it is given outlives it.
 class Executor {
  public:
   Executor(const Model& model, Memory& memory, Device& device, std::uint64_t seed = 0, Sides sides = Sides::kKernels);
+  /// Each call on the device on which the model places it.
+  Executor(const Model& model, Memory& memory, std::vector<Device*> devices, std::uint64_t seed = 0,
+           Sides sides = Sides::kKernels);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -35,6 +38,7 @@ class Executor {
   /// The host waits after each step, so that `seconds` are those of its work. Otherwise they are those of its calls.
   void set_timed(bool is_timed) { is_timed_ = is_timed; }
 
+  std::span<Device* const> devices() const { return devices_; }
   /// Of the last run.
   const ExecutionPlan& plan() const { return *plan_; }
   /// What the device counted in it. Copies other than those planned for each graph that ran are an error of ours, and
@@ -50,7 +54,7 @@ class Executor {
   /// One run of a graph, while it is there.
   struct Frame {
     const GraphExecution& plan;
-    DeviceBlock block{};
+    std::vector<DeviceBlock> blocks{};  ///< by device
     std::vector<DeviceValue> values{};  ///< by slot of the plan
     std::map<Command::Slot, LabelReport> reports{};
   };
@@ -64,7 +68,10 @@ class Executor {
   /// After a fault of the host: labels outside of classes explain more.
   void check_labels_so_far(Frame& frame);
   void check_labels(const Frame& frame);
-  void check_copies(const tensorlint_device_counts& before);
+  void synchronize();
+  /// Of all devices, since they were opened.
+  GraphExecution::Copies counted() const;
+  void check_copies(const GraphExecution::Copies& before);
 
   void run_node(const PlanStep& step);
   void launch(const Frame& frame, const PlanStep& step, const Command& command);
@@ -77,7 +84,7 @@ class Executor {
 
   const Model& model_;
   Memory& memory_;
-  Device& device_;
+  const std::vector<Device*> devices_;
   const Sides sides_;
   Interpreter interpreter_;
   std::list<std::pair<Kinds, ExecutionPlan>> plans_;  ///< the latest first

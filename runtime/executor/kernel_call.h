@@ -45,6 +45,7 @@ struct KernelCall {
   ValueId result = ValueId::kAbsent;
   DType dtype = DType::kUndefined;  ///< of the result
   Extents extents;
+  std::size_t device = 0;      ///< of those that run the model
   std::vector<NodeId> nodes;   ///< sorted; those it stands for, `node` too
   std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,

@@ -1,7 +1,6 @@
 #include "runtime/executor/schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -13,13 +12,13 @@ namespace {
 using Kind = Command::Kind;
 using Slot = Command::Slot;
 
-/// The streams, and the host.
-constexpr std::size_t kAgents = 4, kHost = 3;
-static_assert(kTensorlintCopiesOut < kHost);
+/// The host, and the streams of the devices.
+constexpr std::size_t kHost = 0, kStreams = 3;
+static_assert(kTensorlintCopiesOut < kStreams);
 
-std::size_t agent_of(Kind kind) {
-  const auto stream = stream_of(kind);
-  return stream ? static_cast<std::size_t>(*stream) : kHost;
+std::size_t agent_of(const Command& command) {
+  const auto stream = stream_of(command.kind);
+  return stream ? 1 + kStreams * command.device + static_cast<std::size_t>(*stream) : kHost;
 }
 
 /// The calls that the steps take, and the values of the device that they use.
@@ -43,7 +42,9 @@ class CommandList {
     }
     // Last, so that no kernel is waited for before the next one is under way.
     for (const auto& [slot, step] : reports_) {
-      command(Kind::kReport, step).slot = slot;
+      Command& report = command(Kind::kReport, step);
+      report.slot = slot;
+      report.device = steps[step].call->device;
       use(slot);
     }
   }
@@ -67,8 +68,10 @@ class CommandList {
   void add_copy(const PlannedCopy& copy, std::size_t step) {
     Command& added = command(copy.to_device ? Kind::kCopyIn : Kind::kCopyOut, step);
     added.value = copy.value;
-    if (copy.to_device) slots_[copy.value] = slot(copy.bytes);
-    added.slot = slots_.at(copy.value);
+    added.device = copy.device;
+    const std::pair key(copy.value, copy.device);
+    if (copy.to_device) slots_[key] = slot(copy.bytes);
+    added.slot = slots_.at(key);
     use(added.slot);
   }
 
@@ -78,16 +81,18 @@ class CommandList {
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       if (!call.operands[i].is_given()) continue;
       if (!call.operands[i].is_prepared()) {
-        operands[i] = slots_.at(call.operands[i].value);
+        operands[i] = slots_.at({call.operands[i].value, call.device});
         continue;
       }
       Command& prepared = command(Kind::kPrepare, at);
       prepared.value = call.operands[i].value;
+      prepared.device = call.device;
       prepared.operand = i;
       prepared.slot = operands[i] = slot(own++->bytes);
     }
     Command& kernel = command(Kind::kKernel, at);
-    kernel.slot = slots_[call.result] = slot(step.result_bytes);
+    kernel.device = call.device;
+    kernel.slot = slots_[{call.result, call.device}] = slot(step.result_bytes);
     made_by_[call.result] = at;
     if (const std::uint64_t bytes = report_bytes(call); bytes > 0) {
       kernel.report = slot(bytes);
@@ -99,16 +104,22 @@ class CommandList {
   }
 
   Schedule& schedule_;
-  std::map<ValueId, Slot> slots_;
-  std::map<ValueId, std::size_t> made_by_;  ///< steps
+  std::map<std::pair<ValueId, std::size_t>, Slot> slots_;  ///< by value and device
+  std::map<ValueId, std::size_t> made_by_;                 ///< steps
   std::vector<std::pair<Slot, std::size_t>> reports_;
 };
 
 /// Decides on events. Each agent has a clock: up to which command of each other one all is known to be done.
 class Ordering {
  public:
-  Ordering(Schedule& schedule, std::span<const PlanStep> steps)
-      : schedule_(schedule), steps_(steps), clocks_(schedule.commands.size()), users_(schedule.lifetimes.size()) {}
+  Ordering(Schedule& schedule, std::span<const PlanStep> steps, std::size_t devices)
+      : schedule_(schedule),
+        steps_(steps),
+        agents_(1 + kStreams * devices),
+        now_(agents_, Clock(agents_)),
+        clocks_(schedule.commands.size()),
+        users_(schedule.lifetimes.size()),
+        owners_(devices) {}
 
   void run() {
     for (std::size_t at = 0; at < schedule_.commands.size(); ++at) order(at);
@@ -117,31 +128,31 @@ class Ordering {
 
  private:
   /// Positions of commands, plus 1; 0: none.
-  using Clock = std::array<std::size_t, kAgents>;
+  using Clock = std::vector<std::size_t>;
 
   static void join(Clock& clock, const Clock& other) {
-    for (std::size_t agent = 0; agent < kAgents; ++agent) clock[agent] = std::max(clock[agent], other[agent]);
+    for (std::size_t agent = 0; agent < clock.size(); ++agent) clock[agent] = std::max(clock[agent], other[agent]);
   }
 
   void order(std::size_t at) {
     Command& command = schedule_.commands[at];
-    const std::size_t agent = agent_of(command.kind);
+    const std::size_t agent = agent_of(command);
     // The host waits for what it reads, before it calls.
-    Clock needed{};
+    Clock needed(agents_);
     if (command.kind == Kind::kHost) {
       for (const PlannedCopy& copy : steps_[command.step].copies) need_copied_out(copy.value, needed);
-    } else if (command.kind == Kind::kPrepare) {
+    } else if (command.kind == Kind::kPrepare || command.kind == Kind::kCopyIn) {
       need_copied_out(command.value, needed);
     }
-    if (agent == kHost || command.kind == Kind::kPrepare) wait(needed, now_[kHost], at, true);
+    wait(needed, now_[kHost], at, true);
     if (agent != kHost) {
       // Calls come after all that the host has waited for.
       join(now_[agent], now_[kHost]);
-      needed = {};
+      needed.assign(agents_, 0);
       for (const Slot slot : slots_of(command)) {
         if (schedule_.lifetimes[slot].first == at) {
           command.begins.push_back(slot);
-          need_former_users(slot, needed);
+          need_former_users(slot, command.device, needed);
         } else {
           need(writer(slot), needed);
         }
@@ -169,7 +180,7 @@ class Ordering {
   std::size_t writer(Slot slot) const { return schedule_.lifetimes[slot].first; }
 
   void need(std::size_t at, Clock& needed) const {
-    std::size_t& last = needed[agent_of(schedule_.commands[at].kind)];
+    std::size_t& last = needed[agent_of(schedule_.commands[at])];
     last = std::max(last, at + 1);
   }
   void need_copied_out(ValueId value, Clock& needed) const {
@@ -177,10 +188,10 @@ class Ordering {
   }
 
   /// All that used the memory which a slot takes over.
-  void need_former_users(Slot slot, Clock& needed) {
-    const std::uint64_t first = schedule_.memory.offsets[slot], last = first + schedule_.lifetimes[slot].bytes;
+  void need_former_users(Slot slot, std::size_t device, Clock& needed) {
+    const std::uint64_t first = schedule_.offsets[slot], last = first + schedule_.lifetimes[slot].bytes;
     std::vector<Owner> kept;
-    for (const Owner& owner : owners_) {
+    for (const Owner& owner : owners_[device]) {
       if (owner.last <= first || last <= owner.first) {
         kept.push_back(owner);
         continue;
@@ -191,19 +202,19 @@ class Ordering {
       if (last < owner.last) kept.push_back({last, owner.last, owner.slot});
     }
     if (first < last) kept.push_back({first, last, slot});
-    owners_ = std::move(kept);
+    owners_[device] = std::move(kept);
   }
 
   /// Of what is `needed` and not yet known, `clock` waits for what does not follow from the rest of it.
   void wait(Clock needed, Clock& clock, std::size_t at, bool is_host) {
-    for (std::size_t agent = 0; agent < kAgents; ++agent)
+    for (std::size_t agent = 0; agent < agents_; ++agent)
       if (needed[agent] <= clock[agent]) needed[agent] = 0;
-    for (std::size_t agent = 0; agent < kAgents; ++agent)
-      for (std::size_t other = 0; other < kAgents; ++other)
+    for (std::size_t agent = 0; agent < agents_; ++agent)
+      for (std::size_t other = 0; other < agents_; ++other)
         if (other != agent && needed[other] > 0 && needed[agent] > 0 &&
             clocks_[needed[other] - 1][agent] >= needed[agent])
           needed[agent] = 0;
-    for (std::size_t agent = 0; agent < kAgents; ++agent) {
+    for (std::size_t agent = 0; agent < agents_; ++agent) {
       if (needed[agent] == 0) continue;
       waits_.push_back({.at = at, .source = needed[agent] - 1, .is_host = is_host});
       join(clock, clocks_[needed[agent] - 1]);
@@ -233,7 +244,11 @@ class Ordering {
     }
     for (const Wait& wait : waits_) {
       Command& command = schedule_.commands[wait.at];
-      (wait.is_host ? command.host_waits : command.waits).push_back(numbers[wait.source]);
+      if (wait.is_host) {
+        command.host_waits.emplace_back(schedule_.commands[wait.source].device, numbers[wait.source]);
+      } else {
+        command.waits.push_back(numbers[wait.source]);
+      }
     }
   }
 
@@ -248,11 +263,12 @@ class Ordering {
 
   Schedule& schedule_;
   std::span<const PlanStep> steps_;
-  std::array<Clock, kAgents> now_{};
+  const std::size_t agents_;
+  std::vector<Clock> now_;                       ///< by agent
   std::vector<Clock> clocks_;                    ///< by command, when it is done
   std::vector<std::vector<std::size_t>> users_;  ///< by slot
   std::map<ValueId, std::size_t> copied_out_;
-  std::vector<Owner> owners_;  ///< of the block's memory, the last ones
+  std::vector<std::vector<Owner>> owners_;  ///< by device: of its block's memory, the last ones
   std::vector<Wait> waits_;
 };
 
@@ -274,11 +290,24 @@ std::optional<tensorlint_stream> stream_of(Command::Kind kind) {
   return std::nullopt;
 }
 
-Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies) {
+Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices) {
   Schedule schedule;
   CommandList(schedule).add(steps, last_copies);
-  schedule.memory = plan_memory(schedule.lifetimes);
-  Ordering(schedule, steps).run();
+  schedule.offsets.resize(schedule.lifetimes.size());
+  for (std::size_t device = 0; device < devices; ++device) {
+    std::vector<Slot> slots;
+    std::vector<MemoryLifetime> lifetimes;
+    for (Slot slot = 0; slot < schedule.lifetimes.size(); ++slot) {
+      if (schedule.commands[schedule.lifetimes[slot].first].device != device) continue;
+      slots.push_back(slot);
+      lifetimes.push_back(schedule.lifetimes[slot]);
+    }
+    MemoryPlan memory = plan_memory(lifetimes);
+    for (std::size_t i = 0; i < slots.size(); ++i) schedule.offsets[slots[i]] = memory.offsets[i];
+    memory.offsets.clear();
+    schedule.memory.push_back(std::move(memory));
+  }
+  Ordering(schedule, steps, devices).run();
   return schedule;
 }
 

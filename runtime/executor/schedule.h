@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/types/ids.h"
@@ -31,6 +32,7 @@ struct Command {
   using Event = std::uint32_t;
 
   Kind kind = Kind::kHost;
+  std::size_t device = 0;
   std::size_t step = 0;  ///< of the plan; of copies of outputs and of reports at the end: the one that made them
   bool is_output = false;
   ValueId value = ValueId::kAbsent;
@@ -41,8 +43,9 @@ struct Command {
 
   std::vector<Slot> begins, ends;  ///< before the call, and after it
   std::vector<Event> waits;        ///< its stream waits for them before it
-  std::vector<Event> host_waits;   ///< the host does, before the call
-  std::optional<Event> record;     ///< after it, in its stream
+  /// The host waits for them, before the call: events of devices.
+  std::vector<std::pair<std::size_t, Event>> host_waits;
+  std::optional<Event> record;  ///< after it, in its stream
 };
 
 std::optional<tensorlint_stream> stream_of(Command::Kind kind);
@@ -54,10 +57,11 @@ std::optional<tensorlint_stream> stream_of(Command::Kind kind);
 struct Schedule {
   std::vector<Command> commands;
   std::vector<MemoryLifetime> lifetimes;  ///< by slot, in positions of `commands`
-  MemoryPlan memory;                      ///< by slot
+  std::vector<std::uint64_t> offsets;     ///< by slot, in the block of its device
+  std::vector<MemoryPlan> memory;         ///< by device, without offsets
   std::uint32_t events = 0;               ///< that are in use at one time
 };
 
-Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies);
+Schedule make_schedule(std::span<const PlanStep> steps, std::span<const PlannedCopy> last_copies, std::size_t devices);
 
 }  // namespace tensorlint::runtime

@@ -119,7 +119,7 @@ std::string timings_text(const std::map<std::string, Interpreter::Timing>& timin
 }
 
 /// Where each node ran and why, and what was copied.
-std::string places_text(const Model& model, const Executor& executor, const Device& device) {
+std::string places_text(const Model& model, const Executor& executor) {
   const ExecutionPlan& plan = executor.plan();
   std::map<NodeId, double> seconds;
   for (std::size_t at = 0; at < plan.steps.size(); ++at) seconds[plan.steps[at].node] = executor.seconds()[at];
@@ -131,18 +131,23 @@ std::string places_text(const Model& model, const Executor& executor, const Devi
   for (const auto& [where, place] : places) {
     const std::string_view op = model.text(model.op(model.node(place.node)).name);
     const auto took = seconds.find(place.node);
-    text +=
-        fmt::format("{:<12} {:>10}  {}{} ({}): {}\n",
-                    place.kind == NodePlace::Kind::kInterpreter ? "interpreter"
-                    : place.kind == NodePlace::Kind::kKernel    ? std::string_view(device.name())
-                                                                : "not run",
-                    took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), escape_for_display(where, 200),
-                    shown(model.label(place.node)), escape_for_display(op, 60), escape_for_display(place.reason, 300));
+    text += fmt::format(
+        "{:<12} {:>10}  {}{} ({}): {}\n",
+        place.kind == NodePlace::Kind::kInterpreter ? "interpreter"
+        : place.kind == NodePlace::Kind::kKernel    ? std::string_view(executor.devices()[place.device]->name())
+                                                    : "not run",
+        took == seconds.end() ? "" : fmt::format("{:.6f}", took->second), escape_for_display(where, 200),
+        shown(model.label(place.node)), escape_for_display(op, 60), escape_for_display(place.reason, 300));
   }
   const ExecutionPlan::Copies copies = executor.copies();
+  std::string names, bytes;
+  for (std::size_t at = 0; at < executor.devices().size(); ++at) {
+    names += fmt::format("{}{}", at == 0 ? "" : ", ", executor.devices()[at]->name());
+    bytes += fmt::format("{}{}", at == 0 ? "" : ", ", plan.device_bytes[at]);
+  }
   text += fmt::format("copies, as planned: {} to {} ({} bytes), {} from it ({} bytes); memory there: {} bytes\n",
-                      copies.in, device.name(), copies.bytes_in, copies.out, copies.bytes_out, plan.device_bytes);
-  if (device.name().starts_with("emulated"))
+                      copies.in, names, copies.bytes_in, copies.out, copies.bytes_out, bytes);
+  if (names.starts_with("emulated"))
     text += "emulated: these are times of the emulator on this processor, not of a GPU\n";
   return text;
 }
@@ -178,12 +183,16 @@ int run_model(const RunArguments& arguments) {
   const Model& model = *read;
   if (const std::string name = unknown_dump(model, arguments.dump); !name.empty())
     return refuse(fmt::format("no node of the model computes {}, which --dump names", shown(name)));
-  std::unique_ptr<Device> device;
-  if (!arguments.device.empty()) {
-    Result<std::unique_ptr<Device>> opened = Device::open(arguments.device, arguments.memory_limit);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (std::size_t first = 0, end = 0; !arguments.device.empty() && end != std::string::npos; first = end + 1) {
+    end = arguments.device.find(',', first);
+    const std::string name = arguments.device.substr(first, end == std::string::npos ? end : end - first);
+    if (std::ranges::any_of(devices, [&](const auto& device) { return device->name() == name; }))
+      return refuse(fmt::format("--device names {} twice", name));
+    Result<std::unique_ptr<Device>> opened = Device::open(name, arguments.memory_limit);
     if (!opened) return refuse(opened.error().message);
-    device = *std::move(opened);
-    (void)device->use_seed(arguments.seed.value_or(0));
+    devices.push_back(*std::move(opened));
+    (void)devices.back()->use_seed(arguments.seed.value_or(0));
   }
   Memory memory(arguments.memory_limit);
   Result<std::vector<HostValue>> inputs = read_inputs(model, {arguments.inputs, arguments.seed}, memory);
@@ -214,10 +223,12 @@ int run_model(const RunArguments& arguments) {
                            .measures_time = arguments.timings == Timings::kByOperator,
                            .observer = watches ? observer : nullptr});
   std::optional<Executor> executor;
-  if (device != nullptr) {
+  if (!devices.empty()) {
     // The emulated device is there to run kernels; a GPU is there to be fast.
-    const Sides otherwise = device->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
-    executor.emplace(model, memory, *device, arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
+    const Sides otherwise = devices[0]->name().starts_with("emulated") ? Sides::kKernels : Sides::kCost;
+    std::vector<Device*> all;
+    for (const auto& device : devices) all.push_back(device.get());
+    executor.emplace(model, memory, std::move(all), arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
     executor->set_timed(arguments.timings == Timings::kByOperator);
   }
   RunTime start;
@@ -249,7 +260,7 @@ int run_model(const RunArguments& arguments) {
     if (differing == 0) text += "all outputs agree\n";
   }
   if (arguments.timings == Timings::kByOperator)
-    text += executor ? places_text(model, *executor, *device) : timings_text(interpreter.timings());
+    text += executor ? places_text(model, *executor) : timings_text(interpreter.timings());
   if (arguments.timings != Timings::kNone) text += total_text(time, memory);
   if (facts) text += facts_text(model, *facts);
   if (const auto failed = write_stdout(text)) return refuse(failed->message);

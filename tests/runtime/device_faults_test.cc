@@ -160,7 +160,7 @@ TEST_P(DeviceFaults, EveryWaitIsNeeded) {
 }
 
 TEST_P(DeviceFaults, MemoryIsThatOfTheLargestLiveSet) {
-  const MemoryPlan& memory = executor_->plan().schedule.memory;
+  const MemoryPlan& memory = executor_->plan().schedule.memory[0];
   EXPECT_LE(static_cast<double>(memory.bytes), 1.1 * static_cast<double>(memory.live_bytes));
   EXPECT_EQ(device_->counts().peak_bytes, memory.bytes);
 }

@@ -148,6 +148,21 @@ class DeviceOption(unittest.TestCase):
         self.assertIn("emulated: these are times of the emulator", text)
         self.assertEqual(result.stdout.splitlines()[0], self.run_loss("--device", "emulated:1", "--repeat", "2").stdout.splitlines()[0])
 
+    def test_two_devices(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text(
+                '<ir_version: 10, opset_import: ["": 21, "tensorlint": 1]>\ng (float[6, 3] x) => (float[1, 1] y) {\n'
+                ' a = tensorlint.Transfer <device = "emulated:1"> (x)\n p = Softmax (a)\n b = tensorlint.Transfer <device = "emulated:0"> (p)\n'
+                ' m = ReduceMax (b)\n y = tensorlint.Transfer <device = "cpu"> (m)\n}\n'
+            )
+            command = [TOOL, "run", str(path), "--seed", "1", "--device", "emulated:0,emulated:1", "--timings"]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"emulated:1 +[\d.]+  `#1\(Softmax\)`")
+        self.assertRegex(result.stdout, r"emulated:0 +[\d.]+  `#3\(ReduceMax\)`")
+        self.assertIn("copies, as planned: 2 to emulated:0, emulated:1 (144 bytes), 2 from it (76 bytes); memory there: 96, 160 bytes\n", result.stdout)
+
     def test_what_is_not_worth_its_copies_stays(self) -> None:
         result = self.run_loss("--device", "emulated:0", "--sides", "cost", "--timings")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -159,6 +174,8 @@ class DeviceOption(unittest.TestCase):
             (["--device", "gpu"], "`gpu` is not a device: cpu, cuda:N or emulated:N"),
             (["--device", "cuda:x"], "`cuda:x` is not a device"),
             (["--device", "emulated:9"], "emulated:9: there are 2 emulated devices"),
+            (["--device", "emulated:0,emulated:0"], "--device names emulated:0 twice"),
+            (["--device", "emulated:0,"], "`` is not a device"),
             (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` cannot be understood"),
             (["--sides", "cost"], "it needs --device"),
             (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),

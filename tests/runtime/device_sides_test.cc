@@ -11,13 +11,15 @@
 namespace tensorlint::runtime {
 namespace {
 
+const std::string kDevices[] = {"cuda:0"};
+
 /// By the first result of a node of the main graph: whether a kernel computes it. Nothing is run.
 std::map<std::string, bool> kernels_by_cost(std::string_view graph, ExecutionPlan::Copies* copies = nullptr) {
   const Result<Model> model = read_onnx_text(fmt::format("{}{}", kHead, graph), "m");
   EXPECT_TRUE(model.ok()) << model.error().message;
   std::map<std::string, bool> kernels;
   if (!model) return kernels;
-  const Result<ExecutionPlan> plan = plan_execution(*model, {}, Sides::kCost);
+  const Result<ExecutionPlan> plan = plan_execution(*model, {}, kDevices, Sides::kCost);
   EXPECT_TRUE(plan.ok()) << plan.error().message;
   if (!plan) return kernels;
   std::vector<NodePlace> places = plan->places;

@@ -63,7 +63,7 @@ class Executing : public ::testing::Test {
     }
     EXPECT_EQ(device_->counts().live_blocks, 0U);
     copies_ = executor.copies();
-    peak_ = executor.plan().device_bytes;
+    peak_ = executor.plan().device_bytes[0];
     EXPECT_EQ(device_->counts().live_values, 0U);
     std::map<std::string, std::string> places;
     std::vector<NodePlace> all = executor.plan().places;
