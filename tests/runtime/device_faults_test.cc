@@ -276,6 +276,21 @@ TEST_F(EmulatedDevice, EventsAreRecordedBeforeTheyAreWaitedFor) {
   EXPECT_THROW(device_->record(kTensorlintKernels, 2), DeviceFault);
 }
 
+TEST_F(EmulatedDevice, AnEventCanBeRecordedAgainBeforeItOccurs) {
+  // Who waits for the first recording is not served by the second one, in another stream.
+  float data = 3, read = 5;
+  EXPECT_EQ(complaint([&] {
+              const DeviceValue fresh = device_->place(block_, 64, 4);
+              device_->copy_in(fresh, &data, 4);
+              device_->record(kTensorlintCopiesIn, 0);
+              device_->wait(kTensorlintCopiesOut, 0);
+              device_->record(kTensorlintKernels, 0);
+              device_->copy_out(&read, fresh, 4);
+            }),
+            "");
+  EXPECT_EQ(read, 3);
+}
+
 TEST_F(EmulatedDevice, MemoryGivenBackUnderWorkIsReported) {
   const float data[16] = {};
   DeviceBlock other = device_->allocate(64);

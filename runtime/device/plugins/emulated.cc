@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,12 +83,7 @@ struct Work {
   std::uint64_t step = kTensorlintNoStep;
   std::vector<ValueReference> values;  ///< that it reads and writes
   std::function<int()> run;
-  std::uint32_t event = 0;
-  std::uint64_t recording = 0;  ///< of the event, counted from 1
-};
-
-struct Event {
-  std::uint64_t recorded = 0, occurred = 0;  ///< recordings
+  std::uint64_t recording = 0;  ///< of the event
 };
 
 class EmulatedDevice {
@@ -283,33 +279,26 @@ class EmulatedDevice {
 
   int make_events(std::uint32_t count) {
     if (const int failed = begin("make_events"); failed != 0) return failed;
-    if (count > events_.size()) events_.resize(count);
+    if (count > recorded_.size()) recorded_.resize(count);
     return 0;
   }
 
   int record(tensorlint_stream stream, std::uint32_t event) {
     if (const int failed = begin("record"); failed != 0) return failed;
-    if (event >= events_.size()) return state.fail("record: there is no such event");
-    streams_[stream].push_back({.kind = Work::Kind::kRecord,
-                                .step = state.step,
-                                .values = {},
-                                .run = {},
-                                .event = event,
-                                .recording = ++events_[event].recorded});
+    if (event >= recorded_.size()) return state.fail("record: there is no such event");
+    recorded_[event] = ++recordings_;
+    pending_.insert(recordings_);
+    streams_[stream].push_back(
+        {.kind = Work::Kind::kRecord, .step = state.step, .values = {}, .run = {}, .recording = recordings_});
     return 0;
   }
 
   int wait(tensorlint_stream stream, std::uint32_t event) {
     if (const int failed = begin("wait"); failed != 0) return failed;
     if (++state.counts.waits == skipped_) return 0;
-    if (event >= events_.size() || events_[event].recorded == 0)
-      return state.fail("wait: the event was never recorded");
-    streams_[stream].push_back({.kind = Work::Kind::kWait,
-                                .step = state.step,
-                                .values = {},
-                                .run = {},
-                                .event = event,
-                                .recording = events_[event].recorded});
+    if (event >= recorded_.size() || recorded_[event] == 0) return state.fail("wait: the event was never recorded");
+    streams_[stream].push_back(
+        {.kind = Work::Kind::kWait, .step = state.step, .values = {}, .run = {}, .recording = recorded_[event]});
     return 0;
   }
 
@@ -319,9 +308,9 @@ class EmulatedDevice {
       forsaken_ = state.counts.calls;
       return 0;
     }
-    if (event >= events_.size() || events_[event].recorded == 0)
+    if (event >= recorded_.size() || recorded_[event] == 0)
       return state.fail("host_wait: the event was never recorded");
-    return work_until([&] { return events_[event].occurred >= events_[event].recorded; });
+    return work_until([&] { return !pending_.contains(recorded_[event]); });
   }
 
   int synchronize() {
@@ -386,14 +375,11 @@ class EmulatedDevice {
                                 .step = state.step,
                                 .values = std::move(values),
                                 .run = std::move(run),
-                                .event = 0,
                                 .recording = 0});
     return 0;
   }
 
-  bool is_ready(const Work& work) const {
-    return work.kind != Work::Kind::kWait || events_[work.event].occurred >= work.recording;
-  }
+  bool is_ready(const Work& work) const { return work.kind != Work::Kind::kWait || !pending_.contains(work.recording); }
 
   /// Does work until `is_done`, and no more. One stream is ahead for a while, then another one: the longer, the more
   /// that ought to wait has not happened.
@@ -412,14 +398,14 @@ class EmulatedDevice {
       } else {
         const Work work = std::move(streams_[chosen].front());
         streams_[chosen].pop_front();
-        if (work.kind == Work::Kind::kRecord) events_[work.event].occurred = work.recording;
+        if (work.kind == Work::Kind::kRecord) pending_.erase(work.recording);
         if (work.kind == Work::Kind::kRun) failed = run(work);
         if (failed != 0) state.failed_step = work.step;
       }
       if (failed == 0) continue;
       state.error += " (work in the order of seed " + std::to_string(seed_) + ")";
       for (auto& stream : streams_) stream.clear();
-      for (Event& event : events_) event.occurred = event.recorded;
+      pending_.clear();
       return failed;
     }
     return 0;
@@ -492,7 +478,9 @@ class EmulatedDevice {
   std::map<const void*, ValueReference> values_;  ///< that have not ended, by their data
   std::vector<std::weak_ptr<Value>> ended_;       ///< work on them may be under way
   std::array<std::deque<Work>, 3> streams_;
-  std::vector<Event> events_;
+  std::vector<std::uint64_t> recorded_;  ///< by event: its last recording; 0: none
+  std::uint64_t recordings_ = 0;         ///< of all events: each is waited for by itself
+  std::set<std::uint64_t> pending_;      ///< recordings that have not occurred
   Pages workspace_;
   bool is_workspace_reached_ = false;
   std::string defect_;  ///< of a call that cannot fail: the next one does
