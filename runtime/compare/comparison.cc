@@ -167,9 +167,18 @@ class Walk {
     return beyond == 0 ? recorded : declared;
   }
 
+  /// Chains of a long model would take the square of its nodes.
+  static void join(Unrecorded& into, const Unrecorded& more) {
+    std::vector<NodeId> all;
+    std::ranges::set_union(into.nearest, more.nearest, std::back_inserter(all));
+    into.is_cut = into.is_cut || more.is_cut || all.size() > Unrecorded::kMost;
+    if (all.size() > Unrecorded::kMost) all.erase(all.begin(), all.end() - Unrecorded::kMost);
+    into.nearest = std::move(all);
+  }
+
   std::optional<Error> visit(NodeId node) {
     NodeReference::Inputs inputs;
-    std::vector<NodeId> before;
+    Unrecorded before;
     for (const ValueId value : reference_.reads(node)) {
       if (auto error = know(value)) return error;
       const auto found = known_.find(value);
@@ -177,11 +186,8 @@ class Walk {
         return give_up(node,
                        fmt::format("nothing is known of its operand {}", quoted_for_people(model_.name_of(value))));
       inputs[value] = found->second;
-      if (const auto chain = unrecorded_.find(value); chain != unrecorded_.end())
-        before.insert(before.end(), chain->second.begin(), chain->second.end());
+      if (const auto chain = unrecorded_.find(value); chain != unrecorded_.end()) join(before, chain->second);
     }
-    std::ranges::sort(before);
-    before.erase(std::unique(before.begin(), before.end()), before.end());
     const std::span<const ValueId> names = model_.results(model_.node(node));
     const bool keeps =
         options_.is_chained || std::ranges::any_of(names, [&](ValueId value) { return !recorded_.has(value); });
@@ -212,7 +218,7 @@ class Walk {
   }
 
   std::optional<Error> take(NodeId node, ValueId value, std::size_t r, Expected& expected,
-                            const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
+                            const NodeReference::Inputs& inputs, const Unrecorded& before) {
     const bool is_recorded = recorded_.has(value) && expected.value.is_tensor();
     if (is_recorded) {
       Result<HostTensor> other = recorded_.read(value, dtypes_[value], memory_);
@@ -248,9 +254,9 @@ class Walk {
     } else {
       // Of a constant there is nothing to record.
       if (!reference_.reads(node).empty()) {
-        std::vector<NodeId>& chain = unrecorded_[value];
+        Unrecorded& chain = unrecorded_[value];
         chain = before;
-        chain.push_back(node);
+        join(chain, {.nearest = {node}});
       }
     }
     known_[value] = estimate_of(value, expected, {.replicas = replicas_});
@@ -261,8 +267,8 @@ class Walk {
 
   /// Of a chain, `expected` becomes what the condition makes of it that explains the result: later nodes read that.
   void judge(NodeId node, ValueId value, std::size_t r, Expected& expected, const HostTensor& other,
-             const NodeReference::Inputs& inputs, const std::vector<NodeId>& before) {
-    NodeResult result{.node = node, .value = value, .unrecorded = before};
+             const NodeReference::Inputs& inputs, const Unrecorded& before) {
+    NodeResult result{.node = node, .value = value, .before = before};
     // Alone, a node shows whether that is what happened.
     const TestOptions test{.flushes = contract_.flushes_to_zero && (options_.is_chained || !before.empty())};
     result.test = test_result(reference_, model_, node, inputs, expected, other, memory_, test);
@@ -298,13 +304,13 @@ class Walk {
     }
     if (result.test.verdict == Verdict::kBug && !before.empty() && !options_.is_chained) {
       // Signs of 8 roundings cancel by chance now and then; and values may not have been rounded before they were read.
-      if (const auto test = test_again(suspect, before, {})) {
+      if (const auto test = test_again(suspect, before.nearest, {})) {
         result.test = *test;
         if (test->verdict == Verdict::kExplainedIf) result.test.verdict = Verdict::kExplained;
-      } else if (const auto unrounded = test_again(suspect, before, {.loosens = true})) {
+      } else if (const auto unrounded = test_again(suspect, before.nearest, {.loosens = true})) {
         result.test = *unrounded;
         result.condition = "wide-intermediates";
-      } else if (const auto narrow = test_again(suspect, before, {.narrows_weights = true})) {
+      } else if (const auto narrow = test_again(suspect, before.nearest, {.narrows_weights = true})) {
         result.test = *narrow;
         result.condition = "bf16-weights";
       }
@@ -541,7 +547,7 @@ class Walk {
   NodeReference reference_;
   std::shared_ptr<const void> storage_;
   NodeReference::Inputs known_;
-  std::map<ValueId, std::vector<NodeId>> unrecorded_;  ///< of values computed here: since the last records
+  std::map<ValueId, Unrecorded> unrecorded_;  ///< of values computed here: since the last records
   Unrounded unrounded_{.dtypes = dtypes_};
   Comparison comparison_;
   bool has_bug_ = false;

@@ -18,6 +18,15 @@ struct SampledElement {
   double reference = 0, other = 0, bound = 0;
 };
 
+/// Nodes before one of which nothing is recorded, back to the last records.
+struct Unrecorded {
+  static constexpr std::size_t kMost = 64;
+  std::vector<NodeId> nearest{};  ///< sorted; at most kMost, the last of all
+  bool is_cut = false;            ///< there are more
+
+  bool empty() const { return nearest.empty(); }
+};
+
 /// One recorded value, held against the node that makes it.
 struct NodeResult {
   static constexpr std::size_t kSampled = 1000;
@@ -28,7 +37,7 @@ struct NodeResult {
   std::string cause{};           ///< a guess, of a bug
   std::vector<std::int64_t> worst_index{};
   std::vector<SampledElement> sample{};  ///< of the first bug, evenly spread; at most kSampled
-  std::vector<NodeId> unrecorded{};      ///< nodes before it of which nothing is recorded: one of these may be to blame
+  Unrecorded before{};                   ///< one of these may be to blame
 };
 
 /// A node whose results could not be compared.

@@ -56,8 +56,12 @@ Json node_json(const NodeResult& result, const ReportedModel& reported) {
             {"worst_index", result.worst_index},
             {"reference", number_or_null(test.reference)},
             {"other", number_or_null(test.other)}};
+  // The same nodes stand before many results: not all, and no name of any length.
+  constexpr std::size_t kMostNodes = 16, kMostOfLabel = 200;
   Json unrecorded = Json::array();
-  for (const NodeId node : result.unrecorded) unrecorded.push_back(model.label(node));
+  const std::span<const NodeId> before = result.before.nearest;
+  for (const NodeId node : before.last(std::min(kMostNodes, before.size())))
+    unrecorded.push_back(escape_for_display(model.label(node), kMostOfLabel));
   json["unrecorded"] = std::move(unrecorded);
   return json;
 }

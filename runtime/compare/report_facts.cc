@@ -59,14 +59,15 @@ std::vector<std::string> figures_of(const NodeResult& result) {
 }
 
 /// The nearest ones to the bug come last.
-std::string nodes_before(const Model& model, std::span<const NodeId> before) {
+std::string nodes_before(const Model& model, const Unrecorded& unrecorded) {
   constexpr std::size_t kShown = 8;
+  const std::span<const NodeId> before = unrecorded.nearest;
   if (before.empty()) return {};
   std::vector<std::string> names;
   for (const NodeId node : before.last(std::min(kShown, before.size()))) names.push_back(node_text(model, node));
   const std::size_t more = before.size() - names.size();
   return fmt::format("or a node before it, of which nothing is recorded: {}{}", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+                     more > 0 ? fmt::format(" and {}{} more", unrecorded.is_cut ? "at least " : "", more) : "");
 }
 
 std::string outcome_of(const Comparison& comparison, const Model& model) {
@@ -155,10 +156,10 @@ ReportFacts facts_of(const Comparison& comparison, const ReportedModel& reported
   facts.first = {.location = at == reported.locations.end() ? nullptr : &at->second,
                  .figures = figures_of(first),
                  .cause = escape_for_display(first.cause, 500),
-                 .before = nodes_before(model, first.unrecorded)};
+                 .before = nodes_before(model, first.before)};
   if (!setting.reproduction.empty())
     facts.next = fmt::format("the first bug by itself: {}/model.onnx", escape_for_display(setting.reproduction));
-  else if (first.unrecorded.empty())
+  else if (first.before.empty())
     facts.next = "next: `--reproduce FOLDER` writes this node as a model by itself, with what it read";
   else
     facts.next = "next: record the values before it as well, to know which of these nodes it is";

@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+import numpy as np
 import wire
 from fixes_work_test import short_names
 from hostile_test import FINDINGS, run
@@ -133,6 +134,23 @@ class WalksTest(unittest.TestCase):
         node, result = condition(1)
         graph = wire.graph([*readers(), node, wire.node("Neg", [result], ["y."])], [wire.value("x.", dims=[4, 4]), wire.value("c.", wire.BOOL, [])], [wire.data(1, "y.")])
         self.work(wire.model(graph, opsets=(("", 17),)), "place", "--device", "cuda:0", name="m.onnx")
+
+    def test_unrecorded_nodes_before_many_values(self):
+        """Each value that is compared names some of the nodes before it, not all of a long chain."""
+        recorded = self.folder / "recorded"
+        recorded.mkdir()
+        np.save(recorded / "x.npy", np.ones(1, np.float32))
+        way, ends = list(itertools.islice(short_names(), 2500)), [f"e{k}" for k in range(300)]
+        nodes = [wire.node("Abs", [before], [name], name=name * 8) for before, name in itertools.pairwise(["x.", *way])]
+        nodes += [wire.node("Neg", [way[-1]], [name]) for name in ends] + [wire.node("Max", way, ["y."])]
+        for name in ends:
+            np.save(recorded / f"{name}.npy", -np.ones(1, np.float32))
+        (recorded / "x.npy").rename(recorded / "x..npy")
+        np.save(recorded / "y..npy", np.ones(1, np.float32))
+        outputs = [wire.value(name, dims=[1]) for name in [*ends, "y."]]
+        content = wire.model(wire.graph(nodes, [wire.value("x.", dims=[1])], outputs), opsets=(("", 17),))
+        output = self.work(content, "compare", "--against", recorded, "--format", "json", name="m.onnx")
+        self.assertLess(len(output), 4 * len(content))
 
 
 if __name__ == "__main__":
