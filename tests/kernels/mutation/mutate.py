@@ -141,6 +141,8 @@ LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index
 
 # Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {
+    ("loop end", "kernels/normalization/kernels.h", "group * rows_at_once < p.rows"):
+        ("rows past the last one are read and written by nobody", None),
     ("guard", "kernels/window/convolution_kernel.h", "position < end"):
         ("a window past the last one reads inside of the image, and its sum is not stored", None),
     ("guard", "kernels/product/tile.h", "column + kQuad <= result.n"):

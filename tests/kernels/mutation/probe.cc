@@ -661,7 +661,7 @@ void probe_pool(const char* name, PoolingKind kind, const WindowAxis& rows, cons
 
 #if defined(PROBE_normalize_rows)
 void probe_normalization(const char* name, NormalizationKind kind, std::int64_t rows, std::int64_t length,
-                         std::int64_t groups, std::int64_t each, std::size_t shift = 0) {
+                         std::int64_t groups, std::int64_t each, std::size_t shift = 0, bool one_block = false) {
   Normalization request;
   request.kind = kind;
   request.rows = rows;
@@ -687,7 +687,22 @@ void probe_normalization(const char* name, NormalizationKind kind, std::int64_t 
   const std::vector<float> result = in_all_schedules(name, [&] {
     Memory<float> output(elements, Access::kWriteFirst, "result", shift);
     request.result = output.data;
-    normalization(request, nullptr);
+    if (one_block) {  // which walks the rows
+      NormalizationParameters<float> p;
+      p.data = data.data;
+      p.scale = scale.data;
+      p.bias = bias.data;
+      p.result = output.data;
+      p.rows = rows;
+      p.length = length;
+      p.each = each;
+      p.by_groups = Divisor::of(groups);
+      p.by_part = Divisor::of(length / each);
+      p.epsilon = 1e-5F;
+      launch_normalization<float>(p, 1, nullptr);
+    } else {
+      normalization(request, nullptr);
+    }
     return std::vector<float>(output.data, output.data + output.size);
   });
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -856,6 +871,7 @@ int main(int argc, char** argv) {
     probe_normalization("normalization of short rows", centred, 70, 5, 1, 5);
     probe_normalization("normalization by block", centred, 3, 3603, 1, 3603);
     probe_normalization("normalization by block, misaligned", centred, 2, 701, 2, 1, 1);
+    probe_normalization("normalization of rows that a block walks", centred, 3, 701, 1, 701, 0, true);
     probe_normalization("normalization of groups", centred, 4, 60, 2, 3);
     probe_normalization("normalization of odd groups", centred, 4, 30, 2, 5);
     probe_normalization("root mean square", NormalizationKind::kRootMeanSquare, 5, 131, 1, 131);
