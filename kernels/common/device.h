@@ -200,7 +200,9 @@ inline void cluster_barrier(const std::source_location& where = std::source_loca
   emulator::cluster_barrier(where);
 }
 inline void fence() { emulator::fence(); }
-inline unsigned atomic_increment(unsigned* counter) { return emulator::atomic_increment(counter); }
+inline unsigned atomic_increment(unsigned* counter TL_WHERE_PARAMETER) {
+  return emulator::atomic_increment(counter TL_WHERE);
+}
 
 template <typename T>
 T shuffle_xor(unsigned mask, const T& value, unsigned offset TL_WHERE_PARAMETER) {
@@ -211,18 +213,23 @@ T shuffle_xor(unsigned mask, const T& value, unsigned offset TL_WHERE_PARAMETER)
 }
 
 template <typename T>
-T load_global(const T* from) {
+T load_global(const T* from TL_WHERE_PARAMETER) {
   T value{};
-  if (emulator::global_access(from, sizeof(T), alignof(T), false)) std::memcpy(&value, from, sizeof(T));
+  if (emulator::global_access(from, sizeof(T), alignof(T), emulator::Traffic::kLoad TL_WHERE))
+    std::memcpy(&value, from, sizeof(T));
   return value;
 }
 template <typename T>
-T load_shared_between_blocks(const T* from) {
-  return load_global(from);
+T load_shared_between_blocks(const T* from TL_WHERE_PARAMETER) {
+  T value{};
+  if (emulator::global_access(from, sizeof(T), alignof(T), emulator::Traffic::kLoadPastL1 TL_WHERE))
+    std::memcpy(&value, from, sizeof(T));
+  return value;
 }
 template <typename T>
-void store_global(T* to, const T& value) {
-  if (emulator::global_access(to, sizeof(T), alignof(T), true)) std::memcpy(to, &value, sizeof(T));
+void store_global(T* to, const T& value TL_WHERE_PARAMETER) {
+  if (emulator::global_access(to, sizeof(T), alignof(T), emulator::Traffic::kStore TL_WHERE))
+    std::memcpy(to, &value, sizeof(T));
 }
 
 #endif

@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <queue>
 #include <random>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -66,6 +69,46 @@ void add_knowledge(Knowledge& into, const Knowledge& from) {
   }
 }
 
+// One load, store or atomic instruction of one warp.
+struct Request {
+  std::uint32_t meeting = 0;  // how often the lanes had met before it
+  std::uint32_t nth = 0;      // executions of its site since then
+  std::uint32_t site = 0;     // in the order in which the launch reached them
+  std::uint32_t warp = 0;
+  bool operator==(const Request&) const = default;
+  auto operator<=>(const Request&) const = default;
+};
+enum class RequestKind : unsigned char { kLoad, kLoadPastL1, kStore, kAtomic };
+struct RequestSectors {
+  RequestKind kind = RequestKind::kLoad;
+  std::vector<std::uintptr_t> sectors;  // ascending
+};
+
+// Last in, first to stay: the sectors of a block's loads.
+class SectorCache {
+ public:
+  // True where it was there; it is the youngest from now on.
+  bool touch(std::uintptr_t sector) {
+    const auto found = place_.find(sector);
+    const bool hit = found != place_.end();
+    if (hit) order_.erase(found->second);
+    order_.push_back(sector);
+    place_[sector] = std::prev(order_.end());
+    if (order_.size() > kSectorsInL1) drop(order_.front());
+    return hit;
+  }
+  void drop(std::uintptr_t sector) {
+    const auto found = place_.find(sector);
+    if (found == place_.end()) return;
+    order_.erase(found->second);
+    place_.erase(found);
+  }
+
+ private:
+  std::list<std::uintptr_t> order_;
+  std::unordered_map<std::uintptr_t, std::list<std::uintptr_t>::iterator> place_;
+};
+
 struct Block;
 
 struct Warp {
@@ -95,6 +138,9 @@ struct Fiber {
   std::unique_ptr<Knowledge> known;   // beyond what the block knows
   std::unique_ptr<Knowledge> seen;    // read by an atomic, not yet fenced
   std::unique_ptr<Knowledge> fenced;  // what an atomic publishes
+  // Of Options::sectors: meetings with other lanes so far, and executions of each site since the last.
+  std::uint32_t meetings = 0;
+  std::vector<std::uint32_t> executions;
 };
 
 struct Cluster;
@@ -127,6 +173,8 @@ struct Block {
   std::size_t static_bytes = 0;
   Knowledge known;
   std::vector<Fiber*> with_own_knowledge;
+  std::map<Request, RequestSectors> requests;  // since the last block barrier
+  SectorCache l1;
 };
 
 struct Cluster {
@@ -165,6 +213,7 @@ struct Machine {
   std::vector<std::unique_ptr<Buffer>> buffers;
   Buffer* last_buffer = nullptr;
   std::map<const unsigned*, Knowledge> published;  // by counter, for the launch under way
+  std::map<std::tuple<std::string_view, std::uint32_t, std::uint32_t>, std::uint32_t> sites;  // of accesses
 
   std::uint32_t launch_id = 0;
   std::uint32_t blocks = 0;
@@ -304,11 +353,64 @@ void preempt_sometimes() {
   if (machine.options.order == Order::kRandom && machine.random() % 32 == 0) preempt();
 }
 
+// Counts what the block has asked for since the last call.
+void count_requests(Block* block) {
+  if (block->requests.empty()) return;
+  Sectors& total = machine.report.traffic.back().sectors;
+  for (const auto& [request, touched] : block->requests) {
+    const auto count = static_cast<std::int64_t>(touched.sectors.size());
+    switch (touched.kind) {
+      case RequestKind::kLoad:
+      case RequestKind::kLoadPastL1:
+        ++total.load_requests;
+        total.load_sectors += count;
+        for (const std::uintptr_t sector : touched.sectors) {
+          const bool hit = touched.kind == RequestKind::kLoad && block->l1.touch(sector);
+          total.l2_load_sectors += hit ? 0 : 1;
+        }
+        break;
+      case RequestKind::kStore:
+        ++total.store_requests;
+        total.store_sectors += count;
+        for (const std::uintptr_t sector : touched.sectors) block->l1.drop(sector);
+        break;
+      case RequestKind::kAtomic:
+        ++total.atomic_requests;
+        total.atomic_sectors += count;
+        break;
+    }
+  }
+  block->requests.clear();
+}
+
+// The running thread's access becomes part of its warp's request.
+void add_to_request(std::uintptr_t address, std::size_t bytes, RequestKind kind, const std::source_location& where) {
+  Fiber* fiber = machine.self;
+  const auto [site, fresh] = machine.sites.try_emplace({where.file_name(), where.line(), where.column()},
+                                                       static_cast<std::uint32_t>(machine.sites.size()));
+  (void)fresh;
+  if (fiber->executions.size() <= site->second) fiber->executions.resize(site->second + 1);
+  const Request request = {fiber->meetings, fiber->executions[site->second]++, site->second, fiber->thread / kLanes};
+  RequestSectors& touched = fiber->block->requests[request];
+  touched.kind = kind;
+  for (std::uintptr_t sector = address / kSectorBytes; sector <= (address + bytes - 1) / kSectorBytes; ++sector) {
+    const auto at = std::lower_bound(touched.sectors.begin(), touched.sectors.end(), sector);
+    if (at == touched.sectors.end() || *at != sector) touched.sectors.insert(at, sector);
+  }
+}
+
+// The lanes of a warp go in step again from here on.
+void count_meeting(Fiber* fiber) {
+  ++fiber->meetings;
+  fiber->executions.clear();
+}
+
 void release_block(Block* block) {
   if (block->waiting == 0 || block->waiting != block->live) return;
   block->waiting = 0;
   ++block->epoch;
   block->barrier_line = 0;
+  if (machine.options.sectors) count_requests(block);
   for (Fiber* fiber : block->with_own_knowledge) {
     if (fiber->known) add_knowledge(block->known, *fiber->known);
     fiber->known.reset();
@@ -348,6 +450,7 @@ void thread_main() {
   fiber->done = true;
   --fiber->block->live;
   --fiber->block->cluster->live;
+  if (fiber->block->live == 0) count_requests(fiber->block);
   release_block(fiber->block);
   release_cluster(fiber->block->cluster);
   leave();
@@ -475,7 +578,7 @@ void register_buffer(void* data, std::size_t bytes, std::size_t granule, Access 
   buffer->granule = granule;
   buffer->access = access;
   buffer->name = name;
-  if (access != Access::kReadOnly) {
+  if (access != Access::kReadOnly && access != Access::kUntracked) {
     buffer->cells.resize((bytes + granule - 1) / granule);
     for (Cell& cell : buffer->cells) cell.initialized = access == Access::kReadWrite;
   }
@@ -491,10 +594,11 @@ void mark_written(void* data, std::size_t bytes) {
   for (std::size_t offset = 0; offset < bytes;) {
     unsigned char* address = static_cast<unsigned char*>(data) + offset;
     Buffer* buffer = find_buffer(address);
-    if (buffer == nullptr || buffer->cells.empty()) {
+    if (buffer == nullptr || buffer->access == Access::kReadOnly) {
       complain(machine.report.bounds, "a memset leaves the registered buffers");
       return;
     }
+    if (buffer->access == Access::kUntracked) return;
     const std::size_t inside = static_cast<std::size_t>(address - buffer->data);
     Cell& cell = buffer->cells[inside / buffer->granule];
     cell = Cell{};
@@ -553,6 +657,7 @@ int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned clust
   machine.random.seed(machine.options.seed +
                       machine.launch_id * 0x9e3779b97f4a7c15ULL * (machine.options.order != Order::kInOrder));
   machine.published.clear();
+  machine.sites.clear();
   machine.queue.clear();
   machine.bag.clear();
   machine.heap = {};
@@ -561,10 +666,17 @@ int launch(const void* kernel, unsigned blocks, unsigned threads, unsigned clust
       machine.allowed.count(kernel) != 0 ? machine.device.shared_bytes_most : machine.device.shared_bytes;
   if (const int error = check_launch(blocks, threads, cluster, dynamic_shared_bytes); error != 0) return error;
 
-  const unsigned clusters = blocks / cluster;
+  unsigned clusters = blocks / cluster;
   std::vector<unsigned> order(clusters);
   for (unsigned i = 0; i < clusters; ++i) order[i] = i;
   if (machine.options.order != Order::kInOrder) std::shuffle(order.begin(), order.end(), machine.random);
+  if (const unsigned wanted = (machine.options.sampled_blocks + cluster - 1) / cluster; wanted != 0) {
+    const unsigned all = clusters;
+    clusters = std::min(wanted, all);
+    for (unsigned i = 0; i < clusters; ++i) order[i] = order[std::uint64_t{i} * all / clusters];
+  }
+  if (machine.options.sectors)
+    machine.report.traffic.push_back({blocks, threads, cluster, dynamic_shared_bytes, clusters * cluster, {}});
 
   const unsigned slots = std::min(clusters, std::max(1U, machine.options.resident_blocks / cluster));
   const std::size_t per_slot = std::size_t{threads} * cluster;
@@ -650,6 +762,7 @@ void block_barrier(const std::source_location& where) {
   block->barrier_line = where.line();
   ++block->waiting;
   fiber->at_barrier = true;
+  count_meeting(fiber);
   release_block(block);
   leave();
 }
@@ -665,6 +778,7 @@ void cluster_barrier(const std::source_location& where) {
   cluster->barrier_line = where.line();
   ++cluster->waiting;
   fiber->at_cluster_barrier = true;
+  count_meeting(fiber);
   release_cluster(cluster);
   leave();
 }
@@ -689,7 +803,7 @@ void fence() {
   ++fiber->warp->clocks[fiber->lane][fiber->lane];
 }
 
-unsigned atomic_increment(unsigned* counter) {
+unsigned atomic_increment(unsigned* counter, const std::source_location& where) {
   preempt();
   Fiber* fiber = machine.self;
   Buffer* buffer = find_buffer(reinterpret_cast<unsigned char*>(counter));
@@ -697,6 +811,9 @@ unsigned atomic_increment(unsigned* counter) {
     complain(machine.report.bounds, "an atomic outside the registered buffers");
     return 0;
   }
+  if (machine.options.sectors)
+    add_to_request(reinterpret_cast<std::uintptr_t>(counter), sizeof *counter, RequestKind::kAtomic, where);
+  if (buffer->access == Access::kUntracked) return (*counter)++;
   // Atomics do not race with each other; with plain accesses they do.
   Cell& cell =
       buffer
@@ -718,6 +835,7 @@ void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned sourc
   Fiber* fiber = machine.self;
   Warp& warp = *fiber->warp;
   if (bytes > kPayloadBytes) std::abort();
+  count_meeting(fiber);
   std::memcpy(warp.in[fiber->lane].data(), value, bytes);
   warp.masks[fiber->lane] = mask;
   warp.lines[fiber->lane] = where.line();
@@ -768,7 +886,9 @@ void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned sourc
   std::memcpy(value, warp.out[source % kLanes].data(), bytes);
 }
 
-bool global_access(const void* pointer, std::size_t bytes, std::size_t alignment, bool write) {
+bool global_access(const void* pointer, std::size_t bytes, std::size_t alignment, Traffic traffic,
+                   const std::source_location& where) {
+  const bool write = traffic == Traffic::kStore;
   const auto* address = static_cast<const unsigned char*>(pointer);
   Buffer* buffer = find_buffer(address);
   if (buffer == nullptr || address + bytes > buffer->data + buffer->bytes ||
@@ -784,6 +904,13 @@ bool global_access(const void* pointer, std::size_t bytes, std::size_t alignment
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
     complain(machine.report.bounds, "misaligned access of " + std::to_string(alignment) + " bytes in " + buffer->name);
     return false;
+  }
+  if (machine.options.sectors) {
+    add_to_request(reinterpret_cast<std::uintptr_t>(address), bytes,
+                   write                             ? RequestKind::kStore
+                   : traffic == Traffic::kLoadPastL1 ? RequestKind::kLoadPastL1
+                                                     : RequestKind::kLoad,
+                   where);
   }
   if (buffer->cells.empty()) return true;
   preempt_sometimes();

@@ -8,6 +8,7 @@
 //   line;
 //   - limits of the device: threads, blocks and clusters of a launch, and shared memory, its static part included;
 //   - progress: threads that wait for ever.
+// On request (Options::sectors) it counts the 32-byte sectors that the global accesses of each warp instruction touch.
 // "Ordered" is happens-before: program order; block and cluster barriers; warp barriers, by a clock per lane (a shuffle
 // passes a value on but orders no memory); and
 // across blocks only what a thread had fenced before its atomic, seen by a thread that fenced after its own. Exact for
@@ -21,6 +22,7 @@
 #include <source_location>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace tensorlint::kernels::emulator {
 
@@ -34,6 +36,10 @@ struct Options {
   Order order = Order::kInOrder;
   std::uint64_t seed = 1;
   unsigned resident_blocks = 4;  // rounded up to whole clusters
+  bool sectors = false;          // fill Report::traffic
+  // Not 0: of each launch only about so many blocks run, whole clusters at even distances. Launches whose blocks are
+  // alike can be counted so at their full size; what a last block would do is not done.
+  unsigned sampled_blocks = 0;
 };
 
 /// What a launch must keep to. Source: CUDA C++ programming guide, technical specifications by compute capability.
@@ -53,6 +59,42 @@ constexpr int kInvalidValue = 1;
 constexpr int kInvalidConfiguration = 9;
 constexpr int kInvalidClusterSize = 912;
 
+/// Global memory traffic, in the unit of the caches and of DRAM.
+/// Source: CUDA C++ best practices guide, "Coalesced access to global memory" (32-byte transactions of a warp).
+constexpr std::size_t kSectorBytes = 32;
+
+/// Sectors that a block is taken to keep in L1: of 256 KiB in an SM of sm_90, three blocks with 64 KiB of shared memory
+/// each leave about 20 KiB a block.
+constexpr std::size_t kSectorsInL1 = 512;
+
+/// What the loads and stores of a launch moved. One request is one instruction of one warp: the n-th execution of a
+/// call site by the lanes of a warp since they last met (at a shuffle or barrier). Its sectors are the distinct ones
+/// that its lanes touch. The warps of a block are taken to go in step: first executions before second ones.
+struct Sectors {
+  std::int64_t load_requests = 0;
+  std::int64_t load_sectors = 0;
+  /// Load sectors that L1 does not have, read from L2: all but those among the last kSectorsInL1 distinct sectors that
+  /// the block's loads touched. Loads that pass by L1 (between blocks) always count. A block's store drops its sectors.
+  std::int64_t l2_load_sectors = 0;
+  std::int64_t store_requests = 0;
+  std::int64_t store_sectors = 0;  // L1 writes through: each moves to L2
+  std::int64_t atomic_requests = 0;
+  std::int64_t atomic_sectors = 0;
+
+  /// What a byte floor is compared with.
+  std::int64_t moved() const { return l2_load_sectors + store_sectors + atomic_sectors; }
+};
+
+/// A launch that Options::sectors saw.
+struct LaunchTraffic {
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  unsigned cluster = 1;
+  std::size_t dynamic_shared_bytes = 0;
+  unsigned blocks_run = 0;  // fewer where blocks are sampled
+  Sectors sectors;          // of these
+};
+
 struct Report {
   std::int64_t races = 0;
   std::int64_t divergences = 0;
@@ -62,7 +104,8 @@ struct Report {
   std::int64_t limits = 0;  // launches that the device refuses
   std::int64_t switches = 0;
   std::int64_t launches = 0;
-  std::string first;  // the first complaint in words
+  std::vector<LaunchTraffic> traffic;  // where Options::sectors is set
+  std::string first;                   // the first complaint in words
 
   bool clean() const { return races + divergences + deadlocks + bounds + uninitialized + limits == 0; }
 };
@@ -76,9 +119,10 @@ Report& report();
 void clear_report();
 
 enum class Access {
-  kReadOnly,   // an input; a write is a bounds complaint
-  kReadWrite,  // initialised memory that kernels may write
-  kWriteFirst  // memory whose content means nothing until a kernel writes it
+  kReadOnly,    // an input; a write is a bounds complaint
+  kReadWrite,   // initialised memory that kernels may write
+  kWriteFirst,  // memory whose content means nothing until a kernel writes it
+  kUntracked    // kernels may read and write it; bounds are checked, nothing else: costs no memory of its own
 };
 
 /// Makes [data, data + bytes) legal for kernels. `granule`: bytes that one shadow cell covers; accesses are whole
@@ -112,14 +156,17 @@ void block_barrier(const std::source_location& where);
 void cluster_barrier(const std::source_location& where);
 void fence();
 /// Adds 1 and returns the value before; relaxed: orders nothing unless fences surround it.
-unsigned atomic_increment(unsigned* counter);
+unsigned atomic_increment(unsigned* counter, const std::source_location& where = std::source_location::current());
 /// All lanes of `mask` meet; `value` (<= 32 bytes) of lane `source` is returned in place. `orders_memory`: a barrier,
 /// which orders what the lanes did before it; a shuffle does not.
 void warp_exchange(unsigned mask, void* value, std::size_t bytes, unsigned source, bool orders_memory,
                    const std::source_location& where);
 
-/// True when the access may go on; false (after a complaint) when it would leave every registered buffer.
-bool global_access(const void* address, std::size_t bytes, std::size_t alignment, bool write);
+enum class Traffic { kLoad, kLoadPastL1, kStore };
+/// True when the access may go on; false (after a complaint) when it would leave every registered buffer. `where`: the
+/// instruction, as far as Sectors goes.
+bool global_access(const void* address, std::size_t bytes, std::size_t alignment, Traffic traffic,
+                   const std::source_location& where);
 
 SharedStorage* shared_storage(const void* site, std::size_t count, std::size_t element_bytes, const char* name);
 SharedStorage* dynamic_shared_storage(std::size_t element_bytes);
