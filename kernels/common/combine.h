@@ -2,7 +2,7 @@
 
 // Combining states over lanes, warps, clusters and the grid. `Monoid` has a trivially copyable State and
 //   static State identity();
-//   static State combine(State a, State b);   // associative up to rounding
+//   static State combine(State a, State b);   // associative up to rounding, commutative bit for bit
 // All trees are fixed by the counts alone, so equal inputs give equal bits whatever the schedule and the machine.
 
 #include "kernels/common/device.h"
@@ -20,8 +20,7 @@ TL_DEVICE typename Monoid::State combine_lanes(typename Monoid::State state, uns
   using State = typename Monoid::State;
   for (unsigned offset = 1; offset < lanes; offset *= 2) {
     const State other = shuffle_xor(kFullMask, state, offset);
-    // The lower lane's state first on both sides: both compute the same bits.
-    state = (lane_in_warp() & offset) == 0 ? Monoid::combine(state, other) : Monoid::combine(other, state);
+    state = Monoid::combine(state, other);
   }
   return state;
 }

@@ -117,7 +117,8 @@ struct ExpSum {
   /// The sum of `state` relative to the reference of `maximum`. A maximum of -inf has a sum of 0 or NaN: nothing to
   /// scale, and the factor may be infinite.
   static TL_HOST_DEVICE C sum_at(C from, C sum, C maximum) {
-    return from == Limits<C>::kLowest || from == maximum ? sum : sum * Base::rescale(from, maximum);
+    return from == Limits<C>::kLowest || from == maximum ? sum
+                                                         : instruction::product(sum, Base::rescale(from, maximum));
   }
 
   static TL_HOST_DEVICE State combine(const State& a, const State& b) {

@@ -193,6 +193,31 @@ TL_HOST_DEVICE std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b, std
 #endif
 }
 
+/// shf.r.wrap.b32: the lower word of `high:low` shifted right by `bits`, below 32.
+TL_HOST_DEVICE std::uint32_t funnel_shift_right(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_r(low, high, bits);
+#else
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> bits);
+#endif
+}
+
+/// mul.rn: rounded, never contracted with an addition, so that a sum of two products is the same in either order.
+TL_HOST_DEVICE float product(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+TL_HOST_DEVICE double product(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
 /// max.f16x2
 TL_HOST_DEVICE std::uint32_t max_f16x2(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)

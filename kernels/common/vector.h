@@ -118,8 +118,8 @@ TL_HOST_DEVICE Compute<T> largest_of(const Vector<T>* vectors, int count, Comput
 /// Elements from `from` on as one vector: one instruction when `aligned`, else element by element. The value is the
 /// same, so that results do not depend on where a tensor lies.
 template <typename T>
-TL_DEVICE Vector<T> load_vector(const T* from, bool aligned) {
-  if (aligned) return load_global(reinterpret_cast<const Vector<T>*>(from));
+TL_DEVICE Vector<T> load_vector(const T* from, bool aligned TL_WHERE_PARAMETER) {
+  if (aligned) return load_global(reinterpret_cast<const Vector<T>*>(from) TL_WHERE);
   Vector<T> vector{};
   TL_UNROLL
   for (int i = 0; i < Vector<T>::kSize; ++i) vector.set_element(i, load_global(from + i));
@@ -127,9 +127,9 @@ TL_DEVICE Vector<T> load_vector(const T* from, bool aligned) {
 }
 
 template <typename T>
-TL_DEVICE void store_vector(T* to, const Vector<T>& vector, bool aligned) {
+TL_DEVICE void store_vector(T* to, const Vector<T>& vector, bool aligned TL_WHERE_PARAMETER) {
   if (aligned) {
-    store_global(reinterpret_cast<Vector<T>*>(to), vector);
+    store_global(reinterpret_cast<Vector<T>*>(to), vector TL_WHERE);
     return;
   }
   TL_UNROLL
@@ -141,13 +141,13 @@ template <typename T, int kWidth>
 using Strip = std::conditional_t<kWidth == 1, T, Vector<T>>;
 
 template <typename T, int kWidth>
-TL_DEVICE Strip<T, kWidth> load_strip(const T* from, bool aligned) {
+TL_DEVICE Strip<T, kWidth> load_strip(const T* from, bool aligned TL_WHERE_PARAMETER) {
   static_assert(kWidth == 1 || kWidth == Vector<T>::kSize);
   if constexpr (kWidth == 1) {
     (void)aligned;
-    return load_global(from);
+    return load_global(from TL_WHERE);
   } else {
-    return load_vector(from, aligned);
+    return load_vector(from, aligned TL_WHERE);
   }
 }
 
@@ -161,12 +161,12 @@ TL_HOST_DEVICE void unpack_strip(const Strip<T, kWidth>& strip, Compute<T> (&x)[
 }
 
 template <typename T, int kWidth>
-TL_DEVICE void store_strip(T* to, const Compute<T> (&x)[kWidth], bool aligned) {
+TL_DEVICE void store_strip(T* to, const Compute<T> (&x)[kWidth], bool aligned TL_WHERE_PARAMETER) {
   if constexpr (kWidth == 1) {
     (void)aligned;
-    store_global(to, narrow<T>(x[0]));
+    store_global(to, narrow<T>(x[0]) TL_WHERE);
   } else {
-    store_vector(to, pack<T>(x), aligned);
+    store_vector(to, pack<T>(x), aligned TL_WHERE);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/common/divisor.h"
 #include "kernels/common/exponential.h"
 #include "kernels/common/launch.h"
+#include "kernels/common/store_span.h"
 #include "kernels/loss/plan.h"
 
 namespace tensorlint::kernels {
@@ -69,7 +70,7 @@ struct ClassParameters {
 
 /// Statistics of one row: the exponential sum, and for soft targets Sum q x and Sum q with q the weighted target.
 template <typename C>
-struct ClassState {
+struct alignas(4 * sizeof(C)) ClassState {
   typename ExpSum<C>::State exponentials;
   C dot;
   C mass;
@@ -83,6 +84,43 @@ struct MergeClasses {
     return {ExpSum<C>::combine(a.exponentials, b.exponentials), a.dot + b.dot, a.mass + b.mass};
   }
 };
+
+/// The state of a row in each of its `lanes`. The maximum first, and then one rescale a lane: half of what a chain of
+/// combine costs, and a row is short. `soft`: dot and mass count too.
+template <typename C>
+TL_DEVICE ClassState<C> combine_class_lanes(ClassState<C> state, bool soft, unsigned lanes) {
+  C maximum = state.exponentials.maximum;
+  TL_ROLLED
+  for (unsigned offset = 1; offset < lanes; offset *= 2)
+    maximum = max_number(maximum, shuffle_xor(kFullMask, maximum, offset));
+  C sum = ExpSum<C>::sum_at(state.exponentials.maximum, state.exponentials.sum, maximum);
+  TL_ROLLED
+  for (unsigned offset = 1; offset < lanes; offset *= 2) {
+    sum += shuffle_xor(kFullMask, sum, offset);
+    if (soft) {
+      state.dot += shuffle_xor(kFullMask, state.dot, offset);
+      state.mass += shuffle_xor(kFullMask, state.mass, offset);
+    }
+  }
+  return {{maximum, sum}, state.dot, state.mass};
+}
+
+/// The same of `count` states, `state_of(i)` each.
+template <typename C, typename StateOf>
+TL_DEVICE ClassState<C> combine_class_states(unsigned count, const StateOf& state_of) {
+  C maximum = Limits<C>::kLowest;
+  TL_ROLLED
+  for (unsigned i = 0; i < count; ++i) maximum = max_number(maximum, state_of(i).exponentials.maximum);
+  ClassState<C> total = {{maximum, C{0}}, C{0}, C{0}};
+  TL_ROLLED
+  for (unsigned i = 0; i < count; ++i) {
+    const ClassState<C> state = state_of(i);
+    total.exponentials.sum += ExpSum<C>::sum_at(state.exponentials.maximum, state.exponentials.sum, maximum);
+    total.dot += state.dot;
+    total.mass += state.mass;
+  }
+  return total;
+}
 
 /// Weight times soft target of class `index`; the (1 - smoothing) at a label's own class comes on top.
 template <ClassTask kTask, typename T>

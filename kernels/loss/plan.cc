@@ -60,8 +60,18 @@ Status plan_class_rows(std::int64_t rows, std::int64_t classes, int vector_size,
     plan->blocks = walking_blocks(rows, kThreads / plan->lanes);
     return Status::kOk;
   }
-  plan->lanes = kThreads;
   const auto limit = static_cast<std::int64_t>(part_bytes / 16);
+  constexpr std::int64_t kRowsOfBlock = kThreads / kWarpLanes;
+  // A warp a row up to where the rows of a block fill its shared memory: a block a row has one load under way there,
+  // and waits at barriers longer than it reads. It takes enough rows to fill the device.
+  if (units * kRowsOfBlock <= limit && rows >= kWantedBlocks * kRowsOfBlock) {
+    plan->lanes = kWarpLanes;
+    plan->cached = second_pass;
+    if (plan->cached) plan->shared_bytes = static_cast<std::size_t>(units * kRowsOfBlock) * 16;
+    plan->blocks = walking_blocks(rows, kRowsOfBlock);
+    return Status::kOk;
+  }
+  plan->lanes = kThreads;
   if (capability >= 90) {
     while (plan->cluster < kMaxCluster && ceil_div(units, plan->cluster) > limit) plan->cluster *= 2;
   }

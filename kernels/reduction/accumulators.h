@@ -9,6 +9,7 @@
 //   step        one element into a State
 //   result      the number that the finish works on: float, double or int64
 //   kFinishes   what may be done to that number
+//   kUsesIndex  whether `index` and `stride` matter
 //   kStepsColumns  whether it has step_columns: several elements into each of several States at once
 // All are plain functions, so that the tests run them over every value of the small types.
 
@@ -46,6 +47,7 @@ template <typename Self, typename S>
 struct FourSlots {
   using State = S;
   using Thread = Slots<S>;
+  static constexpr bool kUsesIndex = false;
   static constexpr bool kStepsColumns = false;
 
   static TL_HOST_DEVICE Thread start() {
@@ -274,6 +276,7 @@ struct LogSumExp {
   using State = typename Monoid::State;
   using Thread = typename Monoid::Running;
   using Result = C;
+  static constexpr bool kUsesIndex = false;
   static constexpr bool kStepsColumns = true;
   static constexpr unsigned kFinishes = finishes(Finish::kPlain);
 
@@ -340,6 +343,7 @@ struct ArgExtreme {
   };
   using Thread = Slots<State>;
   using Result = std::int64_t;
+  static constexpr bool kUsesIndex = true;
   static constexpr bool kStepsColumns = false;
   static constexpr unsigned kFinishes = finishes(Finish::kPlain);
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // above every index
@@ -363,7 +367,15 @@ struct ArgExtreme {
     if (above(b.value, a.value)) return b;
     return a.order < b.order ? a : b;
   }
+  // What makes keys of the elements in word `i` of a vector where the smallest is wanted: the sign of floats, all bits
+  // of integers.
+  static TL_HOST_DEVICE constexpr std::uint32_t negation(int i) {
+    if (std::is_integral_v<T>) return 0xffffffffU;
+    if (sizeof(T) == 8) return i % 2 == 1 ? 0x80000000U : 0U;
+    return sizeof(T) == 1 ? 0x80808080U : sizeof(T) == 2 ? 0x80008000U : 0x80000000U;
+  }
   static TL_HOST_DEVICE C key(C x, const AccumulatorOptions& options) {
+    if constexpr (std::is_unsigned_v<T>) return options.negate ? static_cast<C>(Limits<T>::kLargest) - x : x;
     if constexpr (std::is_integral_v<T>) return options.negate ? ~x : x;
     return options.negate ? -x : x;
   }
@@ -379,21 +391,35 @@ struct ArgExtreme {
   template <int kCount>
   static TL_HOST_DEVICE bool absorb(Thread& thread, const Vector<T> (&vectors)[kCount], std::int64_t index,
                                     std::int64_t stride, const AccumulatorOptions& options) {
+    // Most batches raise nothing: one maximum of all their elements tells.
+    Vector<T> keys[kCount];
+    C largest = C{0};
+    TL_UNROLL
+    for (int v = 0; v < kCount; ++v) {
+      TL_UNROLL
+      for (int i = 0; i < 4; ++i) keys[v].words[i] = vectors[v].words[i] ^ (options.negate ? negation(i) : 0U);
+      C x[Vector<T>::kSize];
+      unpack(keys[v], x);
+      TL_UNROLL
+      for (int i = 0; i < Vector<T>::kSize; ++i) largest = v == 0 && i == 0 ? x[0] : max_or_nan(largest, x[i]);
+    }
+    State& best = thread.slot[0];
+    if (best.order != kNothing && (options.last ? above(best.value, largest) : !above(largest, best.value)))
+      return true;
+    // Where it is: the first of the vectors, and in it the first, or the last of both, that no other is above.
     TL_UNROLL
     for (int v = 0; v < kCount; ++v) {
       C x[Vector<T>::kSize];
-      unpack(vectors[v], x);
-      C best = key(x[0], options);
+      unpack(keys[v], x);
+      C highest = x[0];
       int offset = 0;
       TL_UNROLL
       for (int i = 1; i < Vector<T>::kSize; ++i) {
-        const C candidate = key(x[i], options);
-        const bool take = options.last ? !above(best, candidate) : above(candidate, best);
-        best = take ? candidate : best;
+        const bool take = options.last ? !above(highest, x[i]) : above(x[i], highest);
+        highest = take ? x[i] : highest;
         offset = take ? i : offset;
       }
-      State& slot = thread.slot[v % 4];
-      slot = combine(slot, {order_of(index + v * stride + offset, options), best});
+      best = combine(best, {order_of(index + v * stride + offset, options), highest});
     }
     return true;
   }

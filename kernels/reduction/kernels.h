@@ -6,6 +6,7 @@
 
 #include "kernels/common/combine.h"
 #include "kernels/common/launch.h"
+#include "kernels/common/unaligned.h"
 #include "kernels/reduction/accumulators.h"
 #include "kernels/reduction/plan.h"
 
@@ -107,18 +108,33 @@ TL_DEVICE void finish_and_store(const ReductionParameters& p, std::int64_t index
   }
 }
 
-/// Units [first, end) of one row by `stride` into `thread`. The row begins at `row`.
+/// The elements after the last whole vector of a row or segment, from `from` on.
 template <typename Accumulator>
-TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator::Element* row, std::int64_t first,
-                        std::int64_t end, std::int64_t stride, typename Accumulator::Thread& thread) {
+TL_DEVICE void absorb_rest(const ReductionParameters& p, const Readable<typename Accumulator::Element>& readable,
+                           const typename Accumulator::Element* from, std::int64_t index,
+                           typename Accumulator::Thread& thread) {
+  using T = typename Accumulator::Element;
+  constexpr int kSize = Vector<T>::kSize;
+  const int rest = static_cast<int>(p.axes.inner % kSize);
+  const Vector<T> vector = load_first(readable, from, rest);
+  TL_ROLLED
+  for (int i = 0; i < rest; ++i) Accumulator::step_thread(thread, widen(element_at(vector, i)), index + i, p.options);
+}
+
+/// A row without gaps: units [first, end) of it by `stride` into `thread`.
+template <typename Accumulator>
+TL_DEVICE void walk_line(const ReductionParameters& p, const Readable<typename Accumulator::Element>& readable,
+                         const typename Accumulator::Element* row, std::int64_t first, std::int64_t end,
+                         std::int64_t stride, typename Accumulator::Thread& thread) {
   using T = typename Accumulator::Element;
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t full = p.axes.inner / kSize;
+  const std::int64_t whole = end < full ? end : full;
+  const unsigned shift = bytes_past_vector(row);
   std::int64_t unit = first;
-  if (p.axes.outer_reduced == 1 && reinterpret_cast<std::uintptr_t>(row) % 16 == 0) {
-    const std::int64_t whole = end < full ? end : full;
+  // Rolled here and below: to unroll it the compiler divides by the stride, which is a call, and spills around it.
+  if (shift == 0) {
     const Vector<T>* vectors = reinterpret_cast<const Vector<T>*>(row);
-    // Rolled here and below: to unroll it the compiler divides by the stride, which is a call, and spills around it.
     TL_ROLLED
     for (; unit + 3 * stride < whole; unit += 4 * stride) {
       Vector<T> batch[4];
@@ -126,36 +142,101 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
       for (int i = 0; i < 4; ++i) batch[i] = load_global(vectors + (unit + i * stride));
       if (!Accumulator::template absorb<4>(thread, batch, unit * kSize, stride * kSize, p.options)) break;
     }
+  } else {
     TL_ROLLED
-    for (; unit < whole; unit += stride) {
-      Vector<T> batch[1] = {load_global(vectors + unit)};
-      Accumulator::template absorb<1>(thread, batch, unit * kSize, 0, p.options);
+    for (; unit + 3 * stride < whole; unit += 4 * stride) {
+      const T* const at = row + unit * kSize;
+      const std::int64_t step = stride * kSize;
+      const T* const from[4] = {at, at + step, at + 2 * step, at + 3 * step};
+      const unsigned shifts[4] = {shift, shift, shift, shift};
+      Vector<T> batch[4];
+      load_four(readable, from, shifts, batch);
+      if (!Accumulator::template absorb<4>(thread, batch, unit * kSize, step, p.options)) break;
     }
   }
-  // Segments, misaligned rows (by element: the same partition and the same sums), and the end of a row.
   TL_ROLLED
-  for (; unit < end; unit += stride) {
-    const std::int64_t segment = p.axes.outer_reduced == 1 ? 0 : p.plan.segment_units.quotient(unit);
+  for (; unit < whole; unit += stride) {
+    Vector<T> batch[1] = {load_anywhere(readable, row + unit * kSize)};
+    Accumulator::template absorb<1>(thread, batch, unit * kSize, 0, p.options);
+  }
+  if (unit < end) absorb_rest<Accumulator>(p, readable, row + full * kSize, full * kSize, thread);
+}
+
+/// Segments with gaps between them: units [first, end) of all of them by `stride` into `thread`.
+template <typename Accumulator>
+TL_DEVICE void walk_segments(const ReductionParameters& p, const Readable<typename Accumulator::Element>& readable,
+                             const typename Accumulator::Element* row, std::int64_t first, std::int64_t end,
+                             std::int64_t stride, typename Accumulator::Thread& thread) {
+  using T = typename Accumulator::Element;
+  constexpr int kSize = Vector<T>::kSize;
+  const std::int64_t full = p.axes.inner / kSize;
+  // Where a unit begins, its index in the reduced order, and whether it is a whole vector.
+  const auto locate = [&](std::int64_t unit, const T*& from, std::int64_t& index) {
+    const std::int64_t segment = p.plan.segment_units.quotient(unit);
     const std::int64_t inside = unit - segment * p.plan.segment_units.value;
-    const T* from = row + offset_of(p.axes.reduced, segment) + inside * kSize;
-    const std::int64_t index = segment * p.axes.inner + inside * kSize;
-    if (inside < full) {
-      Vector<T> batch[1] = {load_vector(from, reinterpret_cast<std::uintptr_t>(from) % 16 == 0)};
+    from = row + offset_of(p.axes.reduced, segment) + inside * kSize;
+    index = segment * p.axes.inner + inside * kSize;
+    return inside < full;
+  };
+  std::int64_t unit = first;
+  TL_ROLLED
+  while (unit < end) {
+    if constexpr (!Accumulator::kUsesIndex) {
+      TL_ROLLED
+      for (; unit + 3 * stride < end; unit += 4 * stride) {
+        const T* from[4];
+        unsigned shift[4];
+        bool whole = true;
+        TL_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          std::int64_t index = 0;
+          whole = locate(unit + i * stride, from[i], index) && whole;
+          shift[i] = bytes_past_vector(from[i]);
+        }
+        if (!whole) break;
+        Vector<T> batch[4];
+        load_four<T>(readable, {from[0], from[1], from[2], from[3]}, shift, batch);
+        if (!Accumulator::template absorb<4>(thread, batch, 0, 0, p.options)) break;
+      }
+      if (unit >= end) return;
+    }
+    const T* from = nullptr;
+    std::int64_t index = 0;
+    if (locate(unit, from, index)) {
+      Vector<T> batch[1] = {load_anywhere(readable, from)};
       Accumulator::template absorb<1>(thread, batch, index, 0, p.options);
     } else {
-      const int rest = static_cast<int>(p.axes.inner - full * kSize);
-      for (int i = 0; i < rest; ++i)
-        Accumulator::step_thread(thread, widen(load_global(from + i)), index + i, p.options);
+      absorb_rest<Accumulator>(p, readable, from, index, thread);
     }
+    unit += stride;
   }
 }
 
-/// Blocks that must fit an SM. 8-bit elements come 16 to a vector and need the registers.
+template <typename Accumulator>
+TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator::Element* row, std::int64_t first,
+                        std::int64_t end, std::int64_t stride, typename Accumulator::Thread& thread) {
+  using T = typename Accumulator::Element;
+  const T* const input = static_cast<const T*>(p.input);
+  const Readable<T> readable = {input, input + p.axes.outer_kept * p.axes.outer_reduced * p.axes.inner};
+  if (p.axes.outer_reduced == 1) {
+    walk_line<Accumulator>(p, readable, row, first, end, stride, thread);
+  } else {
+    walk_segments<Accumulator>(p, readable, row, first, end, stride, thread);
+  }
+}
+
+/// Blocks that must fit an SM. 8-bit elements come 16 to a vector and need the registers; sums and extremes of 16 and
+/// 32 bits in rows need few.
 template <typename Accumulator>
 constexpr int kReductionBlocks = sizeof(typename Accumulator::Element) == 1 ? 1 : 2;
+template <typename Accumulator>
+constexpr int kRowReductionBlocks = sizeof(typename Accumulator::Element) > 1 &&
+                                            sizeof(typename Accumulator::State) == 4
+                                        ? 4
+                                        : kReductionBlocks<Accumulator>;
 
 template <typename Accumulator>
-TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kReductionBlocks<Accumulator>) reduce_rows(const ReductionParameters p) {
+TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kRowReductionBlocks<Accumulator>) reduce_rows(const ReductionParameters p) {
   using T = typename Accumulator::Element;
   using State = typename Accumulator::State;
   const T* const input = static_cast<const T*>(p.input);
@@ -242,23 +323,42 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
   if (active) {
     const T* const column = static_cast<const T*>(p.input) + offset_of(p.axes.kept, kept) + unit * kWidth;
     const std::int64_t pitch = p.axes.reduced.strides[0];
-    // Where kWidth divides the inner extent it divides every stride: one test holds for the whole column.
-    const bool aligned = reinterpret_cast<std::uintptr_t>(column) % 16 == 0;
+    // Where kWidth divides the inner extent it divides every stride: one shift holds for the whole column.
+    const unsigned shift = kWidth == 1 ? 0U : bytes_past_vector(column);
+    const T* const input = static_cast<const T*>(p.input);
+    const Readable<T> readable = {input, input + p.axes.outer_kept * p.axes.outer_reduced * p.axes.inner};
     std::int64_t index = begin + depth_index;
     const std::int64_t step = plan.depth;
-    if (p.axes.reduced.groups <= 1 && (aligned || kWidth == 1)) {
-      TL_ROLLED
-      for (; index + 3 * step < end; index += 4 * step) {
-        Strip<T, kWidth> batch[4];
-        TL_UNROLL
-        for (int i = 0; i < 4; ++i) batch[i] = load_strip<T, kWidth>(column + (index + i * step) * pitch, true);
-        take_columns<Accumulator, kWidth, 4>(batch, index, step, p.options, state);
+    if (p.axes.reduced.groups <= 1) {
+      if (shift == 0) {
+        TL_ROLLED
+        for (; index + 3 * step < end; index += 4 * step) {
+          Strip<T, kWidth> batch[4];
+          TL_UNROLL
+          for (int i = 0; i < 4; ++i) batch[i] = load_strip<T, kWidth>(column + (index + i * step) * pitch, true);
+          take_columns<Accumulator, kWidth, 4>(batch, index, step, p.options, state);
+        }
+      } else if constexpr (kWidth > 1) {
+        TL_ROLLED
+        for (; index + 3 * step < end; index += 4 * step) {
+          const T* const at = column + index * pitch;
+          Vector<T> batch[4];
+          load_four<T>(readable, {at, at + step * pitch, at + 2 * step * pitch, at + 3 * step * pitch},
+                       {shift, shift, shift, shift}, batch);
+          take_columns<Accumulator, kWidth, 4>(batch, index, step, p.options, state);
+        }
       }
     }
     TL_ROLLED
     for (; index < end; index += step) {
-      const Strip<T, kWidth> one[1] = {load_strip<T, kWidth>(column + offset_of(p.axes.reduced, index), aligned)};
-      take_columns<Accumulator, kWidth, 1>(one, index, step, p.options, state);
+      const T* const at = column + offset_of(p.axes.reduced, index);
+      if constexpr (kWidth == 1) {
+        const T one[1] = {load_global(at)};
+        take_columns<Accumulator, kWidth, 1>(one, index, step, p.options, state);
+      } else {
+        const Vector<T> one[1] = {load_anywhere(readable, at)};
+        take_columns<Accumulator, kWidth, 1>(one, index, step, p.options, state);
+      }
     }
   }
 
@@ -303,27 +403,63 @@ TL_DEVICE void reduce_tile(const ReductionParameters& p, const Scratch& scratch,
     }
     return;
   }
+  // Split by split, so that neighbouring columns are neighbours there too.
   State* const partials = static_cast<State*>(p.partials);
+  const std::int64_t results = p.axes.outer_kept * p.axes.inner;
   if (writer) {
-    TL_ROLLED
-    for (int k = 0; k < kWidth; ++k) {
-      store_global(partials + (kept * p.axes.inner + first_column + k) * plan.splits + split, element(k));
+    constexpr int kPacked = kWidth == 1 || sizeof(State) >= 16 ? 1 : static_cast<int>(16 / sizeof(State));
+    struct alignas(kPacked == 1 ? alignof(State) : 16) Pack {
+      State states[kPacked];
+    };
+    State* const to = partials + split * results + kept * p.axes.inner + first_column;
+    TL_UNROLL
+    for (int k = 0; k < kWidth; k += kPacked) {
+      Pack pack;
+      TL_UNROLL
+      for (int i = 0; i < kPacked; ++i) pack.states[i] = state[k + i];
+      store_global(reinterpret_cast<Pack*>(to + k), pack);
     }
   }
   if (!arrives_last(p.tickets + set, plan.splits, flag)) return;
-  // Splits come with one combination of kept axes a block.
+  // Splits come with one combination of kept axes a block. A column has as many threads as there are for it.
   const std::int64_t tile_begin = tile * plan.tile * kWidth;
   const std::int64_t tile_end = tile_begin + std::int64_t{plan.tile} * kWidth < p.axes.inner
                                     ? tile_begin + std::int64_t{plan.tile} * kWidth
                                     : p.axes.inner;
-  for (std::int64_t j = tile_begin + tid; j < tile_end; j += kThreads) {
-    const std::int64_t result = std::int64_t{set / tiles} * p.axes.inner + j;
-    State total = load_shared_between_blocks(partials + result * plan.splits);
-    for (unsigned i = 1; i < plan.splits; ++i) {
-      total = Accumulator::combine(total, load_shared_between_blocks(partials + result * plan.splits + i));
+  const unsigned columns = static_cast<unsigned>(tile_end - tile_begin);
+  const unsigned parts = columns < kThreads ? kThreads / columns : 1;
+  const unsigned part = tid / columns;  // 0 where there are more columns than threads
+  for (std::int64_t j = tile_begin + tid % columns; j < tile_end && part < parts; j += kThreads) {
+    const State* const from = partials + std::int64_t{set / tiles} * p.axes.inner + j;
+    State total = Accumulator::identity();
+    unsigned i = part;
+    TL_ROLLED
+    for (; i + 3 * parts < plan.splits; i += 4 * parts) {
+      State batch[4];
+      TL_UNROLL
+      for (unsigned k = 0; k < 4; ++k) batch[k] = load_shared_between_blocks(from + (i + k * parts) * results);
+      TL_UNROLL
+      for (unsigned k = 0; k < 4; ++k) total = Accumulator::combine(total, batch[k]);
     }
-    finish_and_store<Accumulator>(p, result, total);
+    TL_ROLLED
+    for (; i < plan.splits; i += parts)
+      total = Accumulator::combine(total, load_shared_between_blocks(from + i * results));
+    if (parts == 1) {
+      finish_and_store<Accumulator>(p, std::int64_t{set / tiles} * p.axes.inner + j, total);
+    } else {
+      scratch[tid] = total;
+    }
   }
+  if (parts == 1) return;
+  block_barrier();
+  if (tid >= columns) return;
+  State total = scratch[tid];
+  TL_ROLLED
+  for (unsigned other = 1; other < parts; ++other) {
+    const State more = scratch[tid + other * columns];
+    total = Accumulator::combine(total, more);
+  }
+  finish_and_store<Accumulator>(p, std::int64_t{set / tiles} * p.axes.inner + tile_begin + tid, total);
 }
 
 template <typename Accumulator>

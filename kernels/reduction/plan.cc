@@ -41,9 +41,11 @@ Status plan_rows(const FoldedAxes& folded, int vector_size, std::size_t state_by
   const std::int64_t units = folded.outer_reduced * ceil_div(folded.inner, vector_size);
   plan->split_length = units;
   plan->segment_units = Divisor::of(ceil_div(folded.inner, vector_size));
-  // Up to 4 loads a lane a warp is enough for a row.
-  if (units <= std::int64_t{kWarpLanes} * 4) {
-    plan->lanes = std::min(power_of_two_from(units), kWarpLanes);
+  // A warp a row, or fewer lanes: each has up to 4 loads, all under way at once, and where there are rows enough to
+  // fill the device up to 64: a block would read them in few rounds and then wait at its barriers. 4 lanes at least: 64
+  // neighbouring bytes.
+  if (units <= std::int64_t{kWarpLanes} * (rows >= kWantedBlocks ? 64 : 4)) {
+    plan->lanes = std::clamp(power_of_two_from(ceil_div(units, 4)), std::min(power_of_two_from(units), 4U), kWarpLanes);
     const std::int64_t blocks = ceil_div(rows, kThreads / plan->lanes);
     if (blocks > kMaxBlocks) return Status::kBadShape;
     plan->blocks = static_cast<unsigned>(blocks);
@@ -84,6 +86,13 @@ Status plan_columns(const FoldedAxes& folded, int vector_size, std::size_t state
       plan->tiles = tiles;
       plan->tile = static_cast<unsigned>(tile);
     }
+  }
+  // Where blocks would be few: narrower tiles, down to 128 bytes, as long as that leaves the most splits.
+  const std::int64_t narrowest = plan->width == 1 ? std::int64_t{vector_size} * 8 : 8;
+  while (folded.outer_kept * plan->tiles * kMaxColumnSplits < kWantedBlocks && plan->tile >= 2 * narrowest &&
+         length / (std::int64_t{kThreads} / (plan->tile / 2) * 16) >= kMaxColumnSplits) {
+    plan->tile /= 2;
+    plan->tiles = ceil_div(units, plan->tile);
   }
   const std::int64_t room = kThreads / plan->tile;
   plan->depth = static_cast<unsigned>(std::clamp<std::int64_t>(length, 1, room));

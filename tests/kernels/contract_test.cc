@@ -102,6 +102,107 @@ TYPED_TEST(InPlace, ClassLossGradient) {
   }
 }
 
+// Tensors may begin at any element: results have the bits that they have at a 16-byte boundary. Lengths that are read
+// four vectors at a time, that end in the middle of one, and that are cut into splits.
+TYPED_TEST(InPlace, SameBitsAtEveryAddress) {
+  using T = TypeParam;
+  constexpr std::int64_t kSize = Vector<T>::kSize;
+  struct Shape {
+    std::vector<std::int64_t> extents;
+    std::vector<int> axes;
+  };
+  const Shape shapes[] = {{{13, 33 * kSize + 1}, {1}},   {{2, 2200 * kSize + 3}, {1}},      {{6000 * kSize + 1}, {0}},
+                          {{40, 2, 11 * kSize}, {0, 2}}, {{40, 3, 11 * kSize - 1}, {0, 2}}, {{900, 2 * kSize}, {0}}};
+  for (const ReductionKind kind : {ReductionKind::kSum, ReductionKind::kLogSumExp, ReductionKind::kArgMin}) {
+    for (const Shape& shape : shapes) {
+      std::int64_t total = 1, results = 1;
+      for (std::size_t i = 0; i < shape.extents.size(); ++i) {
+        total *= shape.extents[i];
+        if (std::find(shape.axes.begin(), shape.axes.end(), static_cast<int>(i)) == shape.axes.end())
+          results *= shape.extents[i];
+      }
+      Reduction request;
+      request.kind = kind;
+      request.dtype = Traits<T>::kDtype;
+      request.result_dtype = kind == ReductionKind::kArgMin ? Dtype::kInt64 : Dtype::kFloat64;
+      request.extents = shape.extents.data();
+      request.rank = static_cast<int>(shape.extents.size());
+      request.axes = shape.axes.data();
+      request.axis_count = static_cast<int>(shape.axes.size());
+      const auto run = [&](std::size_t shift) {
+        Buffer<T> input(static_cast<std::size_t>(total), Access::kReadOnly, "input", shift);
+        fill_ordinary(input, 37);
+        Buffer<std::uint64_t> result(static_cast<std::size_t>(results), Access::kWriteFirst, "result");
+        std::size_t bytes = 0;
+        EXPECT_EQ(reduction_workspace(request, &bytes), Status::kOk);
+        Buffer<std::uint32_t> workspace(bytes / 4, Access::kWriteFirst, "workspace");
+        testing::use({});
+        EXPECT_EQ(initialize_reduction_workspace(workspace.data(), bytes, nullptr), Status::kOk);
+        EXPECT_EQ(reduce(request, input.data(), result.data(), workspace.data(), bytes, nullptr), Status::kOk);
+        EXPECT_TRUE(testing::clean()) << "shift " << shift;
+        return std::vector<std::uint64_t>(result.data(), result.data() + results);
+      };
+      const std::vector<std::uint64_t> want = run(0);
+      for (std::size_t shift = 1; shift < static_cast<std::size_t>(kSize); ++shift)
+        ASSERT_EQ(run(shift), want) << "kind " << static_cast<int>(kind) << " of " << total << ", shift " << shift;
+    }
+  }
+
+  const std::int64_t clustered = static_cast<std::int64_t>(kPartBytes / sizeof(T)) * 2 - 5;
+  const ClassShape classes[] = {{9, 13, 1},
+                                {5, 17 * kSize + 1, 1},
+                                {2, 1100 * kSize + 3, 1},
+                                {2, clustered, 1},
+                                {2112, 129 * kSize + 1, 1},  // a warp a row
+                                {2, 300 * kSize + 1, 1, ClassLossKind::kCrossEntropy, 0.1},
+                                {3, 300 * kSize + 1, 1, ClassLossKind::kCrossEntropyProbabilities}};
+  for (const ClassShape& shape : classes) {
+    const auto elements = static_cast<std::size_t>(shape.rows * shape.classes);
+    const bool soft = shape.kind == ClassLossKind::kCrossEntropyProbabilities;
+    const auto run = [&](std::size_t from, std::size_t to) {
+      Buffer<T> logits(elements, Access::kReadOnly, "logits", from);
+      Buffer<T> probabilities(soft ? elements : 0, Access::kReadOnly, "probabilities", to);
+      Buffer<T> gradient(elements, Access::kWriteFirst, "gradient", to), total(1, Access::kWriteFirst, "total");
+      Buffer<std::int64_t> labels(static_cast<std::size_t>(shape.rows), Access::kReadOnly, "labels");
+      fill_ordinary(logits, 37);
+      for (std::size_t i = 0; i < probabilities.size(); ++i)
+        probabilities[i] = testing::element_from<T>(static_cast<double>(i % 5) / 8);
+      for (std::size_t i = 0; i < labels.size(); ++i)  // the first and the last class, too, and skipped rows
+        labels[i] = i % 7 == 3   ? -100
+                    : i % 3 == 0 ? shape.classes - 1 - static_cast<std::int64_t>(i) % 4
+                                 : static_cast<std::int64_t>(i * 19) % shape.classes;
+      ClassLoss request;
+      request.kind = shape.kind;
+      request.dtype = Traits<T>::kDtype;
+      request.rows = shape.rows;
+      request.classes = shape.classes;
+      request.smoothing = shape.smoothing;
+      request.logits = logits.data();
+      request.probabilities = probabilities.data();
+      request.labels = labels.data();
+      request.total = total.data();
+      request.gradient = gradient.data();
+      std::size_t bytes = 0;
+      EXPECT_EQ(class_loss_workspace(request, &bytes), Status::kOk);
+      Buffer<std::uint32_t> workspace(bytes / 4, Access::kWriteFirst, "workspace");
+      testing::use({});
+      EXPECT_EQ(initialize_loss_workspace(workspace.data(), bytes, nullptr), Status::kOk);
+      EXPECT_EQ(class_loss(request, workspace.data(), bytes, nullptr), Status::kOk);
+      EXPECT_TRUE(testing::clean()) << shape.rows << "x" << shape.classes << ", shifts " << from << " " << to;
+      std::vector<double> all = values(gradient);
+      all.push_back(testing::value_of(total[0]));
+      return all;
+    };
+    const std::vector<double> want = run(0, 0);
+    const std::size_t last = static_cast<std::size_t>(kSize) - 1;
+    ASSERT_EQ(run(1, 1), want) << shape.rows << "x" << shape.classes;
+    if (shape.rows > 1000) continue;  // once is enough
+    ASSERT_EQ(run(0, last), want) << shape.rows << "x" << shape.classes;
+    ASSERT_EQ(run(last, 0), want) << shape.rows << "x" << shape.classes;
+    ASSERT_EQ(run(last, 1), want) << shape.rows << "x" << shape.classes;
+  }
+}
+
 TYPED_TEST(InPlace, SoftmaxAndItsGradient) {
   using T = TypeParam;
   const std::int64_t clustered = static_cast<std::int64_t>(kPartBytes / sizeof(T)) + 3;

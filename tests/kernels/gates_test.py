@@ -58,6 +58,22 @@ class Gates(unittest.TestCase):
         m = gates.measure("pointwise_loss<SquaredOp, BFloat16>", body(*six, *["FMUL R50, R51, R52"] * 25))
         self.assertEqual(m["loops"][0]["per_element"], 32 / 16)
 
+    def test_a_vector_of_two_loads_is_one_vector(self):
+        pairs = [f"LDG.E.128 R{4 * i}, desc[UR4][R{60 + i // 2}.64{'+0x10' if i % 2 else ''}]" for i in range(8)]
+        self.assertEqual(gates.spliced_loads(pairs), (4, 4))
+        self.assertEqual(gates.spliced_loads([pairs[0], "LDG.E.64 R8, desc[UR4][R60.64+0x10]"]), (1, 0))
+        self.assertEqual(gates.spliced_loads(LOADS[:1] + ["LDG.E.128 R8, desc[UR4][R2.64+0x20]", "LDS.128 R8, [R2+0x10]"]), (0, 0))
+        m = gates.measure("reduce_rows<Sum<float, Term::kValue>>", body(*pairs, *["FADD R50, R51, R52"] * 23))
+        self.assertEqual(m["loops"][0]["per_element"], 32 / 16)
+        self.assertEqual(gates.loop_gates("reduce_rows<Sum<float, Term::kValue>>", m), [])
+
+    def test_spliced_vectors_have_a_budget_and_two_pairs_under_way(self):
+        name = "reduce_rows<Sum<BFloat16, Term::kValue>>"
+        pairs = [f"LDG.E.128 R{4 * i}, desc[UR4][R{60 + i // 2}.64{'+0x10' if i % 2 else ''}]" for i in range(8)]
+        self.assertIn("budget", self.failures(name, [*pairs, *["FADD R50, R51, R52"] * 320])[0])
+        early = [pairs[0], "FADD R20, R20, R0", *pairs[1:]]
+        self.assertIn("1 loads under way", self.failures(name, early)[0])
+
     def test_figures_are_of_both_passes_from_the_shortest_to_the_longest(self):
         name = "class_columns<ClassTask::kIndices, BFloat16>"
         loops = [LOADS + USES, LOADS + USES + ["FMUL R50, R51, R52"] * 32, LOADS + USES + STORES]

@@ -703,6 +703,7 @@ struct Structure {
   std::size_t part_bytes;
   unsigned cluster;
   unsigned units = kColumnUnits;  // at most; columns
+  bool warps = false;             // a warp a row, kept in shared memory, though rows are few
 };
 
 class ClassStructures : public ::testing::TestWithParam<Structure> {};
@@ -722,6 +723,11 @@ TEST_P(ClassStructures, SameBitsInEverySchedule) {
     p.by_inner = Divisor::of(s.inner);
   }
   ASSERT_EQ(p.plan.cluster, s.cluster);
+  if (s.warps) {
+    p.plan.lanes = kWarpLanes;
+    p.plan.cached = true;
+    p.plan.shared_bytes = static_cast<std::size_t>(p.plan.part) * 16 * kWarps;
+  }
   // Fewer blocks than rows, so that blocks go round.
   if (s.inner == 1) p.plan.blocks = std::min(p.plan.blocks, 3 * s.cluster);
   Buffer<T> logits(elements, Access::kReadOnly, "logits");
@@ -764,6 +770,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Structure{"lanes", ClassTask::kIndices, 70, 24, 1, 90, kPartBytes, 1},
                       Structure{"cached_block", ClassTask::kIndices, 5, 1100, 1, 90, kPartBytes, 1},
                       Structure{"streamed_block", ClassTask::kIndices, 4, 1100, 1, 80, 512, 1},
+                      Structure{"warps", ClassTask::kIndices, 53, 301, 1, 90, kPartBytes, 1, kColumnUnits, true},
                       Structure{"cluster_of_2", ClassTask::kIndices, 7, 1100, 1, 90, 2048, 2},
                       Structure{"cluster_of_4", ClassTask::kIndices, 5, 1100, 1, 90, 1024, 4},
                       Structure{"cluster_of_8_uncached", ClassTask::kIndices, 4, 1100, 1, 90, 16, 8},

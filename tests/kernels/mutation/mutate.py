@@ -30,8 +30,10 @@ KERNELS = {
         "arrives_last": ["reduce_rows", "reduce_columns", "scan_labels", *WITH_TOTAL],
         "grid_sum": WITH_TOTAL},
     "kernels/common/launch.h": {"launch": ["class_rows"]},
+    "kernels/common/unaligned.h": {"": ["reduce_rows", "class_rows"]},
+    "kernels/common/store_span.h": {"": ["class_rows"]},
     "kernels/reduction/kernels.h": {
-        "walk_row": ["reduce_rows"], "reduce_rows": ["reduce_rows"], "take_columns": ["reduce_columns"], "reduce_tile": ["reduce_columns"]},
+        "absorb_rest": ["reduce_rows"], "walk_line": ["reduce_rows"], "walk_segments": ["reduce_rows"], "walk_row": ["reduce_rows"], "reduce_rows": ["reduce_rows"], "take_columns": ["reduce_columns"], "reduce_tile": ["reduce_columns"]},
     "kernels/loss/class_common.h": {"": ["class_rows", "class_columns"]},
     "kernels/loss/class_rows.h": {"": ["class_rows"]},
     "kernels/loss/class_columns.h": {"": ["class_columns"]},
@@ -67,8 +69,9 @@ PATTERNS = [
     ("ticket index", r"\bp\.tickets \+ \w+", "p.tickets"),
     ("partial index", r"\+ row \* splits\b", ""),
     ("partial index", r"\bpartials \+ (split|i|block_in_grid\(\))(?=[,)])", "partials"),
-    ("partial index", r"\) \* plan\.splits \+ split\b", ") * plan.splits"),
-    ("partial index", r"\bresult \* plan\.splits \+ i\b", "result * plan.splits"),
+    ("partial index", r"\bpartials \+ split \* results\b", "partials"),
+    ("partial index", r"\bfrom \+ i \* results\b", "from"),
+    ("partial index", r"\bi \+ k \* parts\b", "i"),
     # Guards: who does it, and how far.
     ("owner", r"== 0\) (?=store_global|scratch|block_state|finish_and_store)", "<= 1) "),
     ("owner", r"\blane == 0(?=\) finish)", "lane <= 1"),
@@ -81,6 +84,24 @@ PATTERNS = [
     ("active", r"\.active = (?!v)[^;]+;", ".active = true;"),
     ("step", r"\bi \+= kThreads\b", "i += kThreads - 1"),
     ("alignment", r"% 16 == 0", "% 4 == 0"),
+    ("alignment", r"(?<=\()shift == 0(?=\))", "shift % 8 == 0"),
+    ("owner", r"\btid >= columns\b", "tid > columns"),
+    ("active", r" && part < parts(?=;)", ""),
+    # Vectors at any address: which bytes, what may be read, and who writes the elements beside whole vectors.
+    ("splice", r"\(bytes & 8U\) != 0", "false"),
+    ("splice", r"\(bytes & 4U\) != 0", "false"),
+    ("readable", r"\blow >= reinterpret_cast<std::uintptr_t>\(begin\) && ", ""),
+    ("readable", r"\blow \+ 32 <=", "low + 16 <="),
+    ("readable", r"if \(i < count\) (?=vector)", ""),
+    ("edge", r"kSize - before(?=;)", "kSize"),
+    ("edge", r"\bhead \+ \(i - tail_at\)", "i - tail_at"),
+    ("edge", r"(?<=first_of\(vectors\) \+ )\(i - head\)", "i"),
+    ("edge", r"inside >= span\.head &&\s", ""),
+    ("cache slot", r"\bpart\.whole \+ part\.slot\b", "part.begin + part.slot"),
+    ("cache slot", r"std::int64_t\{thread_in_block\(\) / p\.plan\.lanes\} \* p\.plan\.part", "std::int64_t{0}"),
+    ("cache slot", r"\bindex / kSize \+ part\.slot\b", "index / kSize - part.begin"),
+    ("row barrier", r"if \(p\.plan\.cached\) row_barrier\(lanes\);", ""),
+    ("whole batch", r"if \(!whole\) break;", ""),
     ("label logit", r"\br\.label_logit, r\.label,", "widen(load_global(KERNEL_LOGIT)), r.label,"),
     # Tiles of products: the edges of matrices, which half of shared memory, which matrix of a stack, what may be read as vectors.
     ("guard", r"\broom >= kSize\b", "room >= kSize - 1"),
@@ -137,7 +158,7 @@ PATTERNS = [
     ("shared memory", r"if \(geometry\.dynamic_shared_bytes > 0\) \{\n    if", "if (geometry.dynamic_shared_bytes > 48 * 1024) {\n    if"),
 ]
 # Loops over run-time counts: one round too many. Unrolled ones have constant counts.
-LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
+LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|j|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
 
 # Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {

@@ -131,14 +131,15 @@ void probe_reduction(const char* name, const Middle& shape, std::int64_t split, 
 }
 
 /// Segments: the outer and the inner axis are reduced.
-void probe_segments() {
+void probe_segments(std::size_t shift) {
+  constexpr std::size_t kOuter = 40;
   using Accumulator = Sum<float, Term::kValue>;
   ReductionParameters p;
-  const std::int64_t extents[] = {5, 3, 210};
+  const std::int64_t extents[] = {kOuter, 3, 210};
   const int axes[] = {0, 2};
   fold_axes(extents, 3, axes, 2, &p.axes);
   plan_reduction(p.axes, 4, sizeof(float), &p.plan);
-  Memory<float> input(5 * 3 * 210, Access::kReadOnly, "input");
+  Memory<float> input(kOuter * 3 * 210, Access::kReadOnly, "input", shift);
   for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<float>(i % 113) * 0.37F + 1.0F;
   p.input = input.data;
   p.elements_each = p.axes.elements_each();
@@ -150,7 +151,7 @@ void probe_segments() {
   });
   for (std::size_t r = 0; r < 3; ++r) {
     double want = 0;
-    for (std::size_t i = 0; i < 5 * 210; ++i)
+    for (std::size_t i = 0; i < kOuter * 210; ++i)
       want += static_cast<double>(input.data[i / 210 * 630 + r * 210 + i % 210]);
     check("segments", static_cast<double>(result[r]), want);
   }
@@ -166,6 +167,7 @@ struct ClassProbe {
   float smoothing = 0;
   int capability = 90;
   std::size_t shift = 0;
+  bool warps = false;  // a warp a row, kept in shared memory, though rows are few
 };
 
 /// In place, since nothing else shows a logit that is read too late. Total and every gradient against float64.
@@ -176,6 +178,11 @@ void probe_classes(const char* name, const ClassProbe& c) {
   if (inner > 1) {
     plan_class_columns(c.rows, c.classes, inner, 4, &p.plan);
     p.by_inner = Divisor::of(inner);
+  }
+  if (c.warps) {
+    p.plan.lanes = kWarpLanes;
+    p.plan.cached = true;
+    p.plan.shared_bytes = static_cast<std::size_t>(p.plan.part) * 16 * kWarps;
   }
   p.plan.blocks = c.blocks * p.plan.cluster;
   const auto positions = static_cast<std::size_t>(c.rows * inner), k = static_cast<std::size_t>(c.classes),
@@ -743,7 +750,9 @@ int main(int argc, char** argv) {
     probe_reduction("misaligned block", {2, 2101, 1}, 0, 1);
     probe_reduction("row splits, more than threads", {1, 1203, 1}, 1);
     probe_reduction("splits of 3 rows", {3, 5000, 1}, 512);
-    probe_segments();
+    probe_segments(0);
+    probe_segments(1);
+    for (const std::size_t shift : {1U, 2U, 3U}) probe_reduction("misaligned batches", {2, 5203, 1}, 0, shift);
   }
 #endif
 #if defined(PROBE_reduce_columns)
@@ -754,6 +763,8 @@ int main(int argc, char** argv) {
     probe_reduction("misaligned columns", {2, 40, 8}, 0, 1);
     probe_reduction("column splits", {1, 1500, 8}, 700);
     probe_reduction("splits of 3 sets of columns", {3, 330, 12}, 128);
+    probe_reduction("more splits than four for each part", {1, 4000, 8}, 16);
+    probe_reduction("more columns than threads", {1, 90, 1200}, 16);
     probe_reduction("splits of 2 tiles", {1, 50, 160}, 16);
   }
 #endif
@@ -768,6 +779,11 @@ int main(int argc, char** argv) {
     probe_classes("class cluster", {7, 602, 1, 1024, 2});
     probe_classes("class cluster, streamed", {3, 2050, 1, 16, 1});
     probe_classes("class probabilities", {5, 603, 1, kPartBytes, 2, ClassTask::kProbabilities});
+    for (const std::size_t shift : {1U, 2U, 3U}) {
+      probe_classes("class block, misaligned, batches", {3, 5203, 1, kPartBytes, 1, ClassTask::kIndices, 0, 90, shift});
+    }
+    probe_classes("class rows by warps", {21, 302, 1, kPartBytes, 1, ClassTask::kIndices, 0, 90, 0, true});
+    probe_classes("class cluster, misaligned", {7, 605, 1, 1024, 2, ClassTask::kIndices, 0, 90, 1});
     probe_classes("class row of 48 KiB", {1, 12288, 1, kPartBytes, 1});
   }
 #endif

@@ -1,0 +1,237 @@
+// The shapes of docs/kernels-traffic.md on the emulator, at their full size: a sample of each launch's blocks runs over
+// memory that is reserved but not there (reads are zeros), and the sectors that they move are scaled to all blocks.
+// Prints one line of JSON a shape. kernels/model/traffic.py makes the tables.
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/simt.h"
+#include "kernels/loss/loss.h"
+#include "kernels/loss/plan.h"
+#include "kernels/reduction/plan.h"
+#include "kernels/reduction/reduction.h"
+
+namespace {
+
+using namespace tensorlint::kernels;
+
+/// Device memory of a shape. Its addresses are aligned as cudaMalloc's are, and `shift` bytes more.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes, std::size_t shift = 0) : bytes_(bytes + shift + 4096) {
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory_ == MAP_FAILED) {
+      std::fprintf(stderr, "shapes: mmap of %zu bytes failed\n", bytes_);
+      std::exit(2);
+    }
+    data_ = static_cast<unsigned char*>(memory_) + shift;
+    emulator::register_buffer(data_, bytes, 1, emulator::Access::kUntracked, "shape");
+  }
+  ~Memory() {
+    emulator::unregister_buffer(data_);
+    munmap(memory_, bytes_);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  void* data() { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+  unsigned char* data_;
+};
+
+// A block reads alike everywhere but at the ends of rows and tensors. 50 at even distances are 2 of each kind where
+// rows are cut into 25 splits, as in the batch norm below, and take seconds.
+constexpr unsigned kSampledBlocks = 50;
+
+void require(Status status, const char* what) {
+  if (status == Status::kOk) return;
+  std::fprintf(stderr, "shapes: %s: status %d\n", what, static_cast<int>(static_cast<Status::Code>(status)));
+  std::exit(2);
+}
+
+/// What the model of time (predict.py) needs beside the counts: how it finds a shape's loops in the compiled kernel.
+struct Walk {
+  const char* loop;  // "aligned", "shifted", "segments", "narrow"
+  unsigned lanes;    // threads of one row
+  double rows;       // that they take one after the other
+  double read_bytes;
+  double written_bytes;
+};
+
+void report(const std::string& name, const char* kernel, const Walk& walk) {
+  const emulator::Report& seen = emulator::report();
+  if (!seen.clean()) {
+    std::fprintf(stderr, "shapes: %s: %s\n", name.c_str(), seen.first.c_str());
+    std::exit(2);
+  }
+  double load_requests = 0, load_sectors = 0, l2 = 0, store_requests = 0, stores = 0, atomics = 0;
+  for (const emulator::LaunchTraffic& launch : seen.traffic) {
+    const double scale = static_cast<double>(launch.blocks) / launch.blocks_run;
+    load_requests += scale * static_cast<double>(launch.sectors.load_requests);
+    load_sectors += scale * static_cast<double>(launch.sectors.load_sectors);
+    l2 += scale * static_cast<double>(launch.sectors.l2_load_sectors);
+    store_requests += scale * static_cast<double>(launch.sectors.store_requests);
+    stores += scale * static_cast<double>(launch.sectors.store_sectors);
+    atomics += scale * static_cast<double>(launch.sectors.atomic_sectors);
+  }
+  const emulator::LaunchTraffic& main = seen.traffic.back();
+  const double floor_bytes = walk.read_bytes + walk.written_bytes;
+  std::printf(
+      "{\"name\": \"%s\", \"kernel\": \"%s\", \"floor_bytes\": %.0f, \"launches\": %zu, "
+      "\"blocks\": %u, \"cluster\": %u, \"dynamic_shared\": %zu, \"load_requests\": %.0f, "
+      "\"load_sectors\": %.0f, \"l2_load_sectors\": %.0f, \"store_requests\": %.0f, \"store_sectors\": %.0f, "
+      "\"atomic_sectors\": %.0f, \"loop\": \"%s\", \"lanes\": %u, \"rows\": %.6g, \"read_bytes\": %.0f}\n",
+      name.c_str(), kernel, floor_bytes, seen.traffic.size(), main.blocks, main.cluster, main.dynamic_shared_bytes,
+      load_requests, load_sectors, l2, store_requests, stores, atomics, walk.loop, walk.lanes, walk.rows,
+      walk.read_bytes);
+  std::fflush(stdout);
+}
+
+void begin() {
+  emulator::use_device({});
+  emulator::options() = {};
+  emulator::options().sectors = true;
+  emulator::options().sampled_blocks = kSampledBlocks;
+  emulator::clear_report();
+}
+
+void reduction(const std::string& name, const char* kernel, const char* loop, ReductionKind kind, Dtype dtype,
+               std::vector<std::int64_t> extents, std::vector<int> axes, std::size_t shift_elements = 0) {
+  const std::int64_t total = std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t results = total;
+  for (const int axis : axes) results /= extents[static_cast<std::size_t>(axis)];
+  Reduction request;
+  request.kind = kind;
+  request.dtype = dtype;
+  const bool arg = kind == ReductionKind::kArgMax;
+  request.result_dtype = arg ? Dtype::kInt64 : dtype == Dtype::kFloat8E4M3 ? Dtype::kFloat32 : dtype;
+  request.extents = extents.data();
+  request.rank = static_cast<int>(extents.size());
+  request.axes = axes.data();
+  request.axis_count = static_cast<int>(axes.size());
+  const std::size_t input_bytes = static_cast<std::size_t>(total) * size_of(dtype);
+  const std::size_t result_bytes = static_cast<std::size_t>(results) * size_of(request.result_dtype);
+  std::size_t workspace_bytes = 0;
+  require(reduction_workspace(request, &workspace_bytes), "reduction_workspace");
+  Memory input(input_bytes, shift_elements * size_of(dtype)), result(result_bytes), workspace(workspace_bytes);
+  begin();
+  require(reduce(request, input.data(), result.data(), workspace.data(), workspace_bytes, nullptr), name.c_str());
+  FoldedAxes folded;
+  ReductionPlan plan;
+  require(fold_axes(request.extents, request.rank, request.axes, request.axis_count, &folded), "fold_axes");
+  require(plan_reduction(folded, static_cast<int>(16 / size_of(dtype)), 4, &plan), "plan_reduction");
+  report(name, kernel,
+         {loop, folded.inner_reduced ? plan.lanes : 256U, 1.0, static_cast<double>(input_bytes),
+          static_cast<double>(result_bytes)});
+}
+
+/// What the model needs of a kernel over rows of bf16 classes.
+Walk class_walk(std::int64_t rows, std::int64_t classes, double read_bytes, double written_bytes) {
+  ClassPlan plan;
+  require(plan_class_rows(rows, classes, 8, true, 90, kPartBytes, &plan), "plan_class_rows");
+  const double at_once = plan.blocks / plan.cluster * (256.0 / plan.lanes);
+  return {classes % 8 == 0 ? "aligned" : "shifted", plan.lanes, static_cast<double>(rows) / at_once, read_bytes,
+          written_bytes};
+}
+
+void cross_entropy(std::int64_t rows, std::int64_t classes) {
+  const std::size_t bytes = static_cast<std::size_t>(rows * classes) * 2;
+  Memory logits(bytes), gradient(bytes), labels(static_cast<std::size_t>(rows) * 8), total(2);
+  ClassLoss request;
+  request.dtype = Dtype::kBFloat16;
+  request.rows = rows;
+  request.classes = classes;
+  request.logits = logits.data();
+  request.labels = labels.data();
+  request.total = total.data();
+  request.gradient = gradient.data();
+  std::size_t workspace_bytes = 0;
+  require(class_loss_workspace(request, &workspace_bytes), "class_loss_workspace");
+  Memory workspace(workspace_bytes);
+  begin();
+  const std::string name =
+      "cross entropy, loss and gradient, bf16, " + std::to_string(rows) + " x " + std::to_string(classes);
+  require(class_loss(request, workspace.data(), workspace_bytes, nullptr), name.c_str());
+  report(name, "class_rows<ClassTask::kIndices, BFloat16>",
+         class_walk(rows, classes, static_cast<double>(bytes) + 8.0 * static_cast<double>(rows),
+                    static_cast<double>(bytes)));
+}
+
+void pointwise(const char* name, const char* kernel, PointwiseKind kind, std::int64_t elements) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * 2;
+  Memory input(bytes), target(bytes), gradient(bytes), total(2);
+  PointwiseLoss request;
+  request.kind = kind;
+  request.dtype = Dtype::kBFloat16;
+  request.elements = elements;
+  request.input = input.data();
+  request.target = target.data();
+  request.total = total.data();
+  request.gradient = gradient.data();
+  std::size_t workspace_bytes = 0;
+  require(pointwise_loss_workspace(request, &workspace_bytes), "pointwise_loss_workspace");
+  Memory workspace(workspace_bytes);
+  begin();
+  require(pointwise_loss(request, workspace.data(), workspace_bytes, nullptr), name);
+  report(name, kernel, {"aligned", 256, 1.0, 2.0 * static_cast<double>(bytes), static_cast<double>(bytes)});
+}
+
+void soft_maximum(const char* name, std::int64_t rows, std::int64_t classes) {
+  const std::size_t bytes = static_cast<std::size_t>(rows * classes) * 2;
+  Memory input(bytes), output(bytes);
+  Softmax request;
+  request.dtype = Dtype::kBFloat16;
+  request.rows = rows;
+  request.classes = classes;
+  request.input = input.data();
+  request.output = output.data();
+  begin();
+  require(softmax(request, nullptr), name);
+  report(name, "class_rows<ClassTask::kSoftmax, BFloat16>",
+         class_walk(rows, classes, static_cast<double>(bytes), static_cast<double>(bytes)));
+}
+
+}  // namespace
+
+int main() {
+  constexpr auto kSum = ReductionKind::kSum;
+  constexpr auto kBFloat16 = Dtype::kBFloat16;
+  const char* const rows = "reduce_rows<Sum<BFloat16, Term::kValue>>";
+  const char* const columns = "reduce_columns<Sum<BFloat16, Term::kValue>>";
+  constexpr std::int64_t kMebi = 1 << 20;
+  reduction("sum, float32, all of 2^28", "reduce_rows<Sum<float, Term::kValue>>", "aligned", kSum, Dtype::kFloat32,
+            {256 * kMebi}, {0});
+  reduction("sum, bf16, all of 2^25", rows, "aligned", kSum, kBFloat16, {32 * kMebi}, {0});
+  reduction("sum, e4m3, all of 2^26", "reduce_rows<Sum<Float8E4M3, Term::kValue>>", "aligned", kSum, Dtype::kFloat8E4M3,
+            {64 * kMebi}, {0});
+  reduction("log sum exp, bf16, all of 2^25", "reduce_rows<LogSumExp<BFloat16>>", "aligned", ReductionKind::kLogSumExp,
+            kBFloat16, {32 * kMebi}, {0});
+  reduction("argmax, bf16, all of 2^25", "reduce_rows<ArgExtreme<BFloat16>>", "aligned", ReductionKind::kArgMax,
+            kBFloat16, {32 * kMebi}, {0});
+  reduction("sum, bf16, rows of 131072 x 256", rows, "aligned", kSum, kBFloat16, {131072, 256}, {1});
+  reduction("sum, bf16, rows of 16384 x 2048", rows, "aligned", kSum, kBFloat16, {16384, 2048}, {1});
+  reduction("sum, bf16, rows of 4096 x 12288", rows, "aligned", kSum, kBFloat16, {4096, 12288}, {1});
+  reduction("sum, bf16, rows of 8192 x 4097", rows, "shifted", kSum, kBFloat16, {8192, 4097}, {1});
+  reduction("sum, bf16, all of 2^25 + 5, one element off alignment", rows, "shifted", kSum, kBFloat16, {32 * kMebi + 5},
+            {0}, 1);
+  reduction("sum, bf16, columns of 11184816 x 3", columns, "narrow", kSum, kBFloat16, {11184816, 3}, {0});
+  reduction("sum, bf16, columns of 131072 x 256", columns, "aligned", kSum, kBFloat16, {131072, 256}, {0});
+  reduction("sum, bf16, [256, 512, 3136] over 0 and 2", rows, "segments", kSum, kBFloat16, {256, 512, 3136}, {0, 2});
+  reduction("sum, bf16, [2048, 512, 49] over 0 and 2", rows, "segments", kSum, kBFloat16, {2048, 512, 49}, {0, 2});
+  for (const std::int64_t classes : {2048, 4096, 12288, 30522, 49152, 50257, 131072}) cross_entropy(8192, classes);
+  pointwise("squared loss, loss and gradient, bf16, 2^26", "pointwise_loss<SquaredOp, BFloat16>",
+            PointwiseKind::kSquared, 64 * kMebi);
+  pointwise("binary loss of logits, loss and gradient, bf16, 2^26", "pointwise_loss<BinaryLogitsOp, BFloat16>",
+            PointwiseKind::kBinaryLogits, 64 * kMebi);
+  soft_maximum("softmax, bf16, 8192 x 50257", 8192, 50257);
+  return 0;
+}
