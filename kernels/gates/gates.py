@@ -67,8 +67,8 @@ TILES = {
 }
 
 # Kernels whose reads are not contiguous, so that they have no 128-bit loads: one log-probability a row, wherever its label says; windows,
-# one element of the result a thread.
-GATHERING = ("negative_log_likelihood", "convolve_few_filters", "pool_windows")
+# one element of the result a thread; words of less than 16 bytes, where what moves together has no more; and tuples of indices.
+GATHERING = ("negative_log_likelihood", "convolve_few_filters", "pool_windows", "find_last_updates", "move_words<unsigned ")
 
 ELEMENT_BYTES = {"double": 8, "float": 4, "Half": 2, "BFloat16": 2, "Float8E4M3": 1, "Float8E5M2": 1, "signed char": 1, "unsigned char": 1,
                  "short": 2, "unsigned short": 2, "int": 4, "unsigned int": 4, "long": 8, "unsigned long": 8}
@@ -91,6 +91,7 @@ def shorten(name):
     name = re.sub(r"\(ClassTask\)0", "ClassTask::kIndices", name)
     name = re.sub(r"\(ClassTask\)1", "ClassTask::kProbabilities", name)
     name = re.sub(r"\(ClassTask\)2", "ClassTask::kSoftmax", name)
+    name = re.sub(r"\(MovementKind\)(\d)", lambda kind: "MovementKind::k" + ("Copy", "Pad", "Gather", "Scatter")[int(kind[1])], name)
     name = re.sub(r"std::int(\d+)_t", r"int\1", name)
     return name.replace(" >", ">")
 
@@ -230,8 +231,8 @@ def main_passes(name, m):
     if tile_budget(name) is not None:
         loop = tile_loop(m)
         return None if loop is None or loop["multiply_adds"] == 0 else (loop["length"] / loop["multiply_adds"],) * 2
-    if name.startswith(("scan_labels", "elementwise")):
-        return None  # elements of labels have either width, and those of programs any
+    if name.startswith(("scan_labels", "scan_indices", "elementwise", "move_words")):
+        return None  # elements of labels and indices have either width, and others any
     writes = name.startswith(("class_", "softmax_gradient", "cosine", "pointwise_loss"))
     batches = batch_loops(m)
     passes = [[loop for loop in batches if loop["stores"] == 0]]

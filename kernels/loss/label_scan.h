@@ -2,6 +2,7 @@
 
 // The label pass of losses with class indices: the divisor of the mean, and the labels outside the classes.
 
+#include "kernels/common/walk.h"
 #include "kernels/loss/class_common.h"
 
 namespace tensorlint::kernels {
@@ -26,36 +27,6 @@ struct LabelParameters {
   unsigned blocks = 0;
 };
 
-/// Calls `take` with each of this thread's labels and its position.
-template <typename L, typename Take>
-TL_DEVICE void walk_labels(const L* labels, std::int64_t positions, unsigned blocks, const Take& take) {
-  constexpr int kSize = Vector<L>::kSize;
-  const std::int64_t whole = positions / kSize;
-  const std::int64_t step = std::int64_t{blocks} * kThreads;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(labels) % 16 == 0;
-  std::int64_t unit = std::int64_t{block_in_grid()} * kThreads + thread_in_block();
-  const auto take_vector = [&](const Vector<L>& vector, std::int64_t first) {
-    TL_UNROLL
-    for (int i = 0; i < kSize; ++i) take(std::int64_t{vector.element(i)}, first + i);
-  };
-  if (aligned) {
-    TL_ROLLED
-    for (; unit + 3 * step < whole; unit += 4 * step) {
-      Vector<L> batch[4];
-      TL_UNROLL
-      for (int i = 0; i < 4; ++i) batch[i] = load_vector(labels + (unit + i * step) * kSize, true);
-      TL_UNROLL
-      for (int i = 0; i < 4; ++i) take_vector(batch[i], (unit + i * step) * kSize);
-    }
-  }
-  TL_ROLLED
-  for (; unit < whole; unit += step) take_vector(load_vector(labels + unit * kSize, aligned), unit * kSize);
-  if (unit == whole) {
-    TL_ROLLED
-    for (std::int64_t i = whole * kSize; i < positions; ++i) take(std::int64_t{load_global(labels + i)}, i);
-  }
-}
-
 /// Counts bad labels and sums the weights of the good ones.
 template <typename T>
 TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) scan_labels(const LabelParameters<T> p) {
@@ -72,9 +43,9 @@ TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, 2) scan_labels(const LabelParameters<T
     }
   };
   if (p.labels.wide) {
-    walk_labels(static_cast<const std::int64_t*>(p.labels.data), p.positions, p.blocks, take);
+    walk_integers(static_cast<const std::int64_t*>(p.labels.data), p.positions, p.blocks, take);
   } else {
-    walk_labels(static_cast<const std::int32_t*>(p.labels.data), p.positions, p.blocks, take);
+    walk_integers(static_cast<const std::int32_t*>(p.labels.data), p.positions, p.blocks, take);
   }
   found = combine_block<MergeLabels>(found, scratch);
   if (p.blocks > 1) {

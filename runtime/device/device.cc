@@ -130,6 +130,8 @@ void Device::pooling(const kernels::Pooling& request) { check(table_->pooling(ha
 
 void Device::normalization(const kernels::Normalization& request) { check(table_->normalization(handle_, &request)); }
 
+void Device::move(const kernels::Movement& request) { check(table_->move(handle_, &request)); }
+
 bool Device::fail_at(std::uint64_t call, bool late) {
   if (table_->fail_at != nullptr) table_->fail_at(handle_, call, late);
   return table_->fail_at != nullptr;

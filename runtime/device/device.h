@@ -107,6 +107,7 @@ class Device {
   void convolution(const kernels::Convolution& request);
   void pooling(const kernels::Pooling& request);
   void normalization(const kernels::Normalization& request);
+  void move(const kernels::Movement& request);
 
   tensorlint_device_counts counts() const { return table_->counts(handle_); }
 

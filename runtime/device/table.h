@@ -17,6 +17,7 @@
 
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
+#include "kernels/movement/movement.h"
 #include "kernels/normalization/normalization.h"
 #include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
@@ -91,6 +92,7 @@ struct tensorlint_device_table_v1 {
   int (*convolution)(tensorlint_device* device, const tensorlint::kernels::Convolution* request);
   int (*pooling)(tensorlint_device* device, const tensorlint::kernels::Pooling* request);
   int (*normalization)(tensorlint_device* device, const tensorlint::kernels::Normalization* request);
+  int (*move)(tensorlint_device* device, const tensorlint::kernels::Movement* request);
 
   /// Why the last call failed.
   const char* (*error)(tensorlint_device* device);
@@ -117,12 +119,12 @@ using tensorlint_device_v1_function = const tensorlint_device_table_v1*();
 /// Differs where two builds do not have the same requests.
 constexpr std::uint32_t tensorlint_request_bytes() {
   std::uint32_t sum = 0;
-  for (const std::size_t bytes :
-       {sizeof(tensorlint::kernels::Reduction), sizeof(tensorlint::kernels::PointwiseLoss),
-        sizeof(tensorlint::kernels::ClassLoss), sizeof(tensorlint::kernels::Softmax),
-        sizeof(tensorlint::kernels::Normalization), sizeof(tensorlint::kernels::MatrixProduct),
-        sizeof(tensorlint::kernels::Convolution), sizeof(tensorlint::kernels::Pooling),
-        sizeof(tensorlint::kernels::Elementwise), sizeof(tensorlint_device_table_v1)})
+  for (const std::size_t bytes : {sizeof(tensorlint::kernels::Reduction), sizeof(tensorlint::kernels::PointwiseLoss),
+                                  sizeof(tensorlint::kernels::ClassLoss), sizeof(tensorlint::kernels::Softmax),
+                                  sizeof(tensorlint::kernels::Normalization),
+                                  sizeof(tensorlint::kernels::MatrixProduct), sizeof(tensorlint::kernels::Convolution),
+                                  sizeof(tensorlint::kernels::Pooling), sizeof(tensorlint::kernels::Elementwise),
+                                  sizeof(tensorlint::kernels::Movement), sizeof(tensorlint_device_table_v1)})
     sum = sum * 31 + static_cast<std::uint32_t>(bytes);
   return sum;
 }

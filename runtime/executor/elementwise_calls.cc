@@ -167,6 +167,11 @@ bool KernelMatcher::all_integers(ValueId value, const Holds& holds_for) const {
   });
 }
 
+bool KernelMatcher::refers_to_call(NodeId node) const {
+  return std::ranges::any_of(model_.attributes(model_.node(node)),
+                             [](const Attribute& attribute) { return !attribute.reference.empty(); });
+}
+
 std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId node) {
   if (node == NodeId::kNone || is_taken(node)) return std::nullopt;
   const Operator& op = model_.op(model_.node(node));
@@ -177,9 +182,7 @@ std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId nod
     leave(node, std::move(reason));
     return std::nullopt;
   };
-  if (std::ranges::any_of(model_.attributes(model_.node(node)),
-                          [](const Attribute& attribute) { return !attribute.reference.empty(); }))
-    return refuse("an attribute is that of the function's call");
+  if (refers_to_call(node)) return refuse("an attribute is that of the function's call");
   const ValueId result = expressions_.result(node);
   const auto type = dtype(result);
   const auto shape = extents(result);
@@ -323,7 +326,6 @@ void KernelMatcher::describe_cast(DType from, DType to, ElementNode& element) {
 }
 
 void KernelMatcher::add_elementwise() {
-  find_constants();
   std::vector<NodeId> latest_first;
   for (const NodeId node : model_.nodes.ids())
     if (analysis_.is_visited(node)) latest_first.push_back(node);

@@ -81,7 +81,8 @@ struct ExecutionPlan : GraphExecution {
   const GraphExecution* graph_of(std::uint64_t command) const;
 };
 
-/// Bytes in which a kernel reports labels outside of its classes; 0 where it has no labels.
+/// Bytes in which a kernel reports labels outside of its classes, or indices outside of their axes; 0 where it has
+/// none.
 std::uint64_t report_bytes(const KernelCall& call);
 
 /// `devices`: names. With more than one of them every call runs where the model places it, and the first one takes what

@@ -298,9 +298,11 @@ void Executor::check_labels(const Frame& frame) {
     if (command.kind != Command::Kind::kKernel) continue;
     const auto found = frame.reports.find(command.report);
     if (found == frame.reports.end() || found->second[0] == 0) continue;
-    const auto& request = std::get<kernels::ClassLoss>(frame.plan.steps[command.step].call->request);
-    throw RunFault{fmt::format("{}{} labels lie outside of the {} classes, the first one at position {}",
-                               described(frame.plan, command), found->second[0], request.classes, found->second[1])};
+    const auto* const loss = std::get_if<kernels::ClassLoss>(&frame.plan.steps[command.step].call->request);
+    const std::string what = loss == nullptr ? std::string("indices lie outside of their axis")
+                                             : fmt::format("labels lie outside of the {} classes", loss->classes);
+    throw RunFault{fmt::format("{}{} {}, the first one at position {}", described(frame.plan, command),
+                               found->second[0], what, found->second[1])};
   }
 }
 
@@ -434,6 +436,17 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     for (int k = 0; k < request.operand_count; ++k) request.operands[k].data = operands[static_cast<std::size_t>(k)];
     request.result = result.data();
     device.elementwise(request);
+  } else if (const auto* movement = std::get_if<MovementCall>(&call.request)) {
+    for (const MovementCall::Part& part : movement->parts) {
+      kernels::Movement request = part.movement;
+      request.source = operands[static_cast<std::size_t>(part.source)];
+      request.destination = result.data();
+      if (part.indices >= 0) {
+        request.indices = operands[static_cast<std::size_t>(part.indices)];
+        request.bad_indices = static_cast<std::int64_t*>(frame.values[command.report].data());
+      }
+      device.move(request);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "ir/types/ids.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
+#include "kernels/movement/movement.h"
 #include "kernels/normalization/normalization.h"
 #include "kernels/product/product.h"
 #include "kernels/reduction/reduction.h"
@@ -38,6 +39,16 @@ struct ReductionCall {
   bool last_of_equals = false;
 };
 
+/// Launches one after the other, each for a part of the result.
+struct MovementCall {
+  struct Part {
+    kernels::Movement movement;
+    int source = 0;    ///< which operand
+    int indices = -1;  ///< which operand; -1: none
+  };
+  std::vector<Part> parts;
+};
+
 /// Nodes that one kernel computes at once. Requests hold all but pointers.
 struct KernelCall {
   std::string kernel;           ///< "pointwise_loss squared mean"
@@ -51,9 +62,10 @@ struct KernelCall {
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
   /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.
+  /// MovementCall: sources and indices, as the parts say.
   std::vector<CallOperand> operands;
   std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
-               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise>
+               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise, MovementCall>
       request;
 };
 

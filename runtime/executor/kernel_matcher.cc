@@ -55,6 +55,7 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
       taken_(model_.nodes.size()) {}
 
 std::map<NodeId, KernelCall> KernelMatcher::find() {
+  find_constants();
   // Losses first: what they are written out with has kernels of its own.
   for (const losses::LossSite& site : losses::find_losses(analysis_)) {
     if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor)) continue;
@@ -67,6 +68,9 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
   }
   for (const NodeId node : model_.nodes.ids())
     if (!is_taken(node) && analysis_.is_visited(node)) add_operator(node);
+  // Products read what was transposed as it was.
+  for (const NodeId node : model_.nodes.ids())
+    if (!is_taken(node) && analysis_.is_visited(node)) add_movement(node);
   add_elementwise();
   return std::move(calls_);
 }

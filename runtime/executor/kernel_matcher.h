@@ -28,6 +28,7 @@ namespace tensorlint::runtime {
 ///   domain_calls.cc       losses of our own domain
 ///   pointwise_calls.cc    losses of elements, by what they compute
 ///   class_calls.cc        losses over classes that exporters write out
+///   movement_calls.cc     what moves elements as they are
 ///   elementwise_calls.cc  chains of element by element operators
 class KernelMatcher {
  public:
@@ -154,9 +155,41 @@ class KernelMatcher {
   /// Follows from constants alone: the interpreter keeps it from run to run.
   bool is_constant(ValueId value) const;
   void find_constants();
+  /// An attribute is that of the call of the function that the node is in, which may be another one each time.
+  bool refers_to_call(NodeId node) const;
   /// All elements are known, and `holds_for` each.
   template <typename Holds>
   bool all_integers(ValueId value, const Holds& holds_for) const;
+
+  // ---- movement_calls.cc
+
+  struct MovementNode;
+  void add_movement(NodeId node);
+  bool complete_movement(const MovementNode& moved, std::string kernel, MovementCall request,
+                         std::vector<ValueId> operands);
+  bool complete_copy(const MovementNode& moved, std::string kernel, const kernels::Movement& copy);
+  bool complete_scatter(const MovementNode& moved, std::string kernel, const kernels::Movement& m);
+  // False where the node stays with the interpreter; then they may have left a reason.
+  bool add_plain_copy(const MovementNode& moved);
+  bool add_transpose(const MovementNode& moved);
+  bool add_expand(const MovementNode& moved);
+  bool add_tile(const MovementNode& moved);
+  bool add_slice(const MovementNode& moved);
+  bool add_concat(const MovementNode& moved);
+  bool add_pad(const MovementNode& moved);
+  bool add_permuted(const MovementNode& moved, const Extents& shape, std::span<const std::size_t> order);
+  bool add_depth_to_space(const MovementNode& moved);
+  bool add_space_to_depth(const MovementNode& moved);
+  bool add_gather(const MovementNode& moved);
+  bool add_gather_elements(const MovementNode& moved);
+  bool add_gather_nd(const MovementNode& moved);
+  bool add_scatter_elements(const MovementNode& moved);
+  bool add_scatter_nd(const MovementNode& moved);
+  std::optional<Extents> indices_of(const MovementNode& moved, kernels::Movement& m);
+  static void index_along(const Extents& data, std::size_t axis, const Extents& indices, kernels::Movement& m,
+                          kernels::MovementSide& side);
+  static bool index_tuples(const MovementNode& moved, std::size_t batch, const Extents& indices, kernels::Movement& m,
+                           kernels::MovementSide& side);
 
   const dataflow::Analysis& analysis_;
   const Model& model_;

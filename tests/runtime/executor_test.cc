@@ -90,7 +90,7 @@ TEST_F(Executing, WeightsScalesAndSigns) {
       " m = ReduceMean <keepdims = 0> (s)\n n = Identity (w)\n y = Neg (m)");
   EXPECT_EQ(where.at("y"), "pointwise_loss absolute, mean");
   EXPECT_EQ(where.at("h"), "unused");
-  EXPECT_EQ(copies_.in, 3U);
+  EXPECT_EQ(copies_.in, 4U) << "w for n, too";
   // Summed over classes and averaged over rows.
   EXPECT_EQ(with(" d = Sub (x, t)\n s = Mul (d, d)\n one = Constant <value = int64[1] {1}> ()\n"
                  " r = ReduceSum <keepdims = 0> (s, one)\n y = ReduceMean <keepdims = 0> (r)")

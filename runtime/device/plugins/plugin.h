@@ -85,6 +85,7 @@ class PluginTable {
     table.convolution = convolution;
     table.pooling = pooling;
     table.normalization = normalization;
+    table.move = move;
     table.error = [](tensorlint_device* device) { return self(device)->state.error.c_str(); };
     table.set_step = [](tensorlint_device* device, std::uint64_t step) { self(device)->state.step = step; };
     table.failed_step = [](tensorlint_device* device) { return self(device)->state.failed_step; };
@@ -236,6 +237,23 @@ class PluginTable {
                    {request->b.data},
                    {request->addend.data},
                    {request->result, true, kernels::size_of(request->dtype)}},
+                  *request);
+  }
+
+  static int move(tensorlint_device* handle, const kernels::Movement* request) {
+    const Kernel<kernels::Movement> kernel{
+        "move",
+        [](const kernels::Movement& movement, std::size_t* bytes) {
+          return kernels::movement_workspace(movement, bytes);
+        },
+        [](const kernels::Movement& movement, void* workspace, std::size_t bytes, kernels::Stream stream) {
+          return kernels::move(movement, workspace, bytes, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->source},
+                   {request->indices},
+                   {request->destination, true, static_cast<std::size_t>(request->element_bytes)},
+                   {request->bad_indices, true, sizeof(std::int64_t)}},
                   *request);
   }
 

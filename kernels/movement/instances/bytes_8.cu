@@ -1,0 +1,8 @@
+#define TL_MOVEMENT_INSTANCES
+#include "kernels/movement/dispatch.h"
+
+namespace tensorlint::kernels {
+
+TL_MOVEMENT_INSTANCE(std::uint64_t)
+
+}  // namespace tensorlint::kernels

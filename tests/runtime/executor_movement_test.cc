@@ -1,0 +1,138 @@
+// Operators that move elements on the emulated device: each against its evaluator, bit by bit, and what stays with the
+// interpreter.
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/runtime/executing.h"
+
+namespace tensorlint::runtime {
+namespace {
+
+class ExecutingMovement : public Executing {
+ protected:
+  /// The kernel of `y`, whose elements have to be the interpreter's.
+  std::string of(std::string_view graph) { return places(graph, 0).at("y"); }
+};
+
+TEST_F(ExecutingMovement, EveryOperatorAndWidth) {
+  const std::pair<std::string_view, std::string_view> calls[] = {
+      {"y = Transpose (x)", "move transpose"},
+      {"y = Transpose <perm = [1, 0, 2]> (x)", "move transpose"},
+      {"y = Reshape (x, s)", "move copy"},
+      {"y = Flatten (x)", "move copy"},
+      {"y = Unsqueeze (x, one)", "move copy"},
+      {"y = Identity (x)", "move copy"},
+      {"y = Expand (x, e)", "move expand"},
+      {"y = Tile (x, r)", "move tile"},
+      {"y = Slice (x, b, c, a, t)", "move slice"},
+      {"y = Concat <axis = 1> (x, x, u)", "move concat of 3"},
+      {"y = Concat <axis = -1> (x, x)", "move concat of 2"},
+      {"y = Gather <axis = 1> (x, i)", "move gather"},
+      {"y = Gather (x, i)", "move gather"},
+  };
+  for (const std::string_view dtype : {"double", "float", "float16", "int8", "int64", "uint16", "bool"}) {
+    for (const auto& [call, kernel] : calls)
+      EXPECT_EQ(of(fmt::format(
+                    "g ({0}[4, 6, 8] x, {0}[4, 1, 8] u) => (y) {{\n"
+                    " s = Constant <value = int64[2] {{12, 16}}> ()\n one = Constant <value = int64[1] {{1}}> ()\n"
+                    " e = Constant <value = int64[4] {{3, 4, 6, 8}}> ()\n"
+                    " r = Constant <value = int64[3] {{2, 1, 3}}> ()\n"
+                    " a = Constant <value = int64[2] {{0, 2}}> ()\n b = Constant <value = int64[2] {{3, 7}}> ()\n"
+                    " c = Constant <value = int64[2] {{0, -8}}> ()\n t = Constant <value = int64[2] {{-2, -3}}> ()\n"
+                    " i = Constant <value = int64[2, 2] {{3, -1, 0, 3}}> ()\n {1}\n}}",
+                    dtype, call)),
+                kernel)
+          << dtype << " " << call;
+  }
+}
+
+TEST_F(ExecutingMovement, PadsAndBlocks) {
+  const std::string_view head =
+      "g (float[2, 8, 4, 6] x) => (y) {\n v = Constant <value = float {2.5}> ()\n"
+      " p = Constant <value = int64[8] {0, 0, 1, 2, 0, 0, 3, 2}> ()\n"
+      " n = Constant <value = int64[8] {0, -2, 1, 0, 0, 3, -1, -1}> ()\n"
+      " q = Constant <value = int64[4] {1, 2, 2, 1}> ()\n a = Constant <value = int64[2] {-1, 2}> ()\n";
+  const auto with = [&](std::string_view call) { return of(fmt::format("{}{}\n}}", head, call)); };
+  EXPECT_EQ(with("y = Pad (x, p)"), "move pad constant");
+  EXPECT_EQ(with("y = Pad (x, n, v)"), "move pad constant");
+  EXPECT_EQ(with("y = Pad (x, q, v, a)"), "move pad constant");
+  for (const std::string_view mode : {"edge", "reflect", "wrap"}) {
+    EXPECT_EQ(with(fmt::format("y = Pad <mode = \"{}\"> (x, p)", mode)), fmt::format("move pad {}", mode));
+    EXPECT_EQ(with(fmt::format("y = Pad <mode = \"{}\"> (x, n)", mode)), "host: there is no kernel for it");
+  }
+  for (const std::string_view mode : {"DCR", "CRD"}) {
+    EXPECT_EQ(with(fmt::format("y = DepthToSpace <blocksize = 2, mode = \"{}\"> (x)", mode)), "move blocks");
+  }
+  EXPECT_EQ(with("y = SpaceToDepth <blocksize = 2> (x)"), "move blocks");
+}
+
+TEST_F(ExecutingMovement, Indices) {
+  // From -1 to 1, some of them several times.
+  const auto with = [&](std::string_view inputs, std::string_view index, std::string_view shape,
+                        std::string_view call) {
+    return of(
+        fmt::format("g ({0}, {1}{2} k) => (y) {{\n d = Constant <value = {1} {{3}}> ()\n"
+                    " one = Constant <value = {1} {{1}}> ()\n m = Mod (k, d)\n i = Sub (m, one)\n y = {3}\n}}",
+                    inputs, index, shape, call));
+  };
+  for (const std::string_view index : {"int32", "int64"}) {
+    EXPECT_EQ(with("float[5, 4] x", index, "[7]", "Gather <axis = 1> (x, i)"), "move gather");
+    EXPECT_EQ(with("float[5, 4, 3] x", index, "[2, 4, 3]", "GatherElements (x, i)"), "move gather elements");
+  }
+  EXPECT_EQ(with("float[5, 4, 3] x", "int64", "[6, 2]", "GatherND (x, i)"), "move gather tuples");
+  EXPECT_EQ(with("float[2, 4, 3] x", "int64", "[2, 6, 1]", "GatherND <batch_dims = 1> (x, i)"), "move gather tuples");
+  EXPECT_EQ(with("float[5, 4] x, float[3, 4] u", "int64", "[3, 4]", "ScatterElements (x, i, u)"),
+            "move scatter elements");
+  EXPECT_EQ(with("float16[5, 4] x, float16[9, 4] u", "int64", "[9, 1]", "ScatterND (x, i, u)"), "move scatter tuples");
+  EXPECT_EQ(with("float[5, 4] x, float[3, 4] u", "int64", "[3, 4]", "ScatterElements <reduction = \"add\"> (x, i, u)"),
+            "host: there is no kernel for updates that are added up");
+}
+
+TEST_F(ExecutingMovement, BadIndexNamesTheNode) {
+  for (const std::string_view call : {"y = Gather (x, i)", "y = GatherND (x, j)", "y = ScatterND (x, j, u)"}) {
+    const Result<Model> model = read_onnx_text(
+        fmt::format(
+            "{}g (float[5, 4] x, float[3, 4] u, int64[3] k) => (y) {{\n h = Constant <value = int64 {{3}}> ()\n"
+            " i = Add (k, h)\n one = Constant <value = int64[1] {{1}}> ()\n j = Unsqueeze (i, one)\n [picks] {}\n}}",
+            kHead, call),
+        "m.onnxtxt");
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    Memory memory(kMemory);
+    std::vector<HostValue> inputs(3);
+    HostTensor x(DType::kFloat32, {5, 4}, memory), u(DType::kFloat32, {3, 4}, memory), k(DType::kInt64, {3}, memory);
+    for (float& element : x.as_mutable<float>()) element = 1;
+    for (float& element : u.as_mutable<float>()) element = 2;
+    k.as_mutable<std::int64_t>()[0] = 1;
+    k.as_mutable<std::int64_t>()[1] = 2;
+    k.as_mutable<std::int64_t>()[2] = 9;
+    inputs[0] = HostValue(x);
+    inputs[1] = HostValue(u);
+    inputs[2] = HostValue(k);
+    Executor executor(*model, memory, *device_);
+    const auto outputs = executor.run(inputs);
+    ASSERT_FALSE(outputs.ok());
+    EXPECT_NE(outputs.error().message.find("2 indices lie outside of their axis, the first one at position 1"),
+              std::string::npos)
+        << outputs.error().message;
+    EXPECT_TRUE(outputs.error().message.starts_with("node `picks`")) << outputs.error().message;
+    EXPECT_EQ(device_->counts().live_blocks, 0U);
+  }
+}
+
+TEST_F(ExecutingMovement, WhatIsMovedStaysOnTheDevice) {
+  // One copy there, one back: nothing between them sees the host.
+  const auto where = places(
+      "g (float[4, 6] x) => (y) {\n a = Exp (x)\n b = Transpose (a)\n s = Constant <value = int64[2] {8, 3}> ()\n"
+      " c = Reshape (b, s)\n d = Concat <axis = 1> (c, c)\n y = ReduceSum <keepdims = 0> (d)\n}");
+  EXPECT_EQ(where.at("d"), "move concat of 2");
+  EXPECT_EQ(copies_.in + copies_.out, 2U);
+  EXPECT_EQ(places("g (float[2, 3] x) => (y) {\n s = Shape (x)\n z = Constant <value = int64[1] {0}> ()\n"
+                   " y = Gather (s, z)\n}")
+                .at("y"),
+            "host: its elements are known before the run");
+  EXPECT_EQ(places("g (float[0, 3] x) => (y) { y = Transpose (x) }").at("y"), "move transpose");
+}
+
+}  // namespace
+}  // namespace tensorlint::runtime
