@@ -37,6 +37,7 @@ KERNELS = {
     "kernels/loss/class_common.h": {"": ["class_rows", "class_columns"]},
     "kernels/loss/class_rows.h": {"": ["class_rows"]},
     "kernels/loss/class_columns.h": {"": ["class_columns"]},
+    "kernels/common/walk.h": {"": ["scan_labels"]},
     "kernels/loss/label_scan.h": {"": ["scan_labels"]},
     "kernels/loss/softmax_gradient.h": {"": ["softmax_gradient"]},
     "kernels/loss/cosine_embedding.h": {"": ["cosine_embedding"]},
