@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -28,10 +29,9 @@ class SamplesDependOnEachOther : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     const dataflow::Analysis& analysis = view.analysis();
     if (view.model().graphs.empty() || !one_float_outputs(analysis).empty()) return;
-    const std::set<ValueId> batches = batched_inputs(analysis);
-    if (batches.empty()) return;
+    Batches batches = batched_inputs(analysis);
+    if (batches.inputs.empty()) return;
     losses::AxisOrigins& origins = out.shared<losses::LossAxes>().origins;
-    if (!has_result_for_each(view.model(), batches, origins)) return;
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kArgExtreme,
                                                            Opcode::kDiv, Opcode::kSub};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {
@@ -39,12 +39,18 @@ class SamplesDependOnEachOther : public Rule {
       if (call.is(Opcode::kSub) || call.is(Opcode::kDiv)) {
         check_statistic(expressions, origins, batches, call, out);
       } else if (const auto axes = expressions.axes_of(call.id())) {
-        check_axis(origins, batches, call, *axes, out);
+        check_axis(expressions, origins, batches, call, *axes, out);
       }
     });
   }
 
  private:
+  struct Batches {
+    std::set<ValueId> inputs{};
+    std::vector<Dim> extents{};         ///< of their first axes
+    std::optional<bool> has_results{};  ///< for each sample; asked where there is something to report
+  };
+
   /// An axis is the batch if it is called so, and is not if it is called otherwise: `tokens`, `nodes`, `frames`.
   static bool is_batch_name(std::string name) {
     std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
@@ -52,30 +58,33 @@ class SamplesDependOnEachOther : public Rule {
     return std::ranges::find(kNames, name) != kNames.end() || name.find("batch") != std::string::npos;
   }
 
-  static std::set<ValueId> batched_inputs(const dataflow::Analysis& analysis) {
+  static Batches batched_inputs(const dataflow::Analysis& analysis) {
     const Model& model = analysis.model();
     const DimPool& pool = analysis.facts().dims();
-    std::set<ValueId> found;
+    Batches found;
     for (const ValueId input : model.graph(GraphId::kMain).inputs) {
       const Fact& fact = analysis.fact(input);
       if (fact.kind != ValueKind::kTensor || !analysis.facts().is_ranked(fact.shape)) continue;
       const auto dims = analysis.facts().dims_of(fact.shape);
-      if (!dims.empty() && pool.is_symbol(dims.front()) && is_batch_name(pool.to_text(dims.front())))
-        found.insert(input);
+      if (!dims.empty() && pool.is_symbol(dims.front()) && is_batch_name(pool.to_text(dims.front()))) {
+        found.inputs.insert(input);
+        if (std::ranges::find(found.extents, dims.front()) == found.extents.end())
+          found.extents.push_back(dims.front());
+      }
     }
     return found;
   }
 
-  static bool is_batch(losses::AxisOrigins& origins, const std::set<ValueId>& batches, ValueId value,
-                       std::size_t axis) {
+  static bool is_batch(losses::AxisOrigins& origins, Batches& batches, ValueId value, std::size_t axis) {
     const auto axes = origins.of(value);
-    return axis < axes.size() &&
-           std::ranges::any_of(
-               axes[axis],
-               [&](const losses::AxisSource& source) { return source.axis == 0 && batches.contains(source.value); });
+    return axis < axes.size() && std::ranges::any_of(
+                                     axes[axis],
+                                     [&](const losses::AxisSource& source) {
+                                       return source.axis == 0 && batches.inputs.contains(source.value);
+                                     });
   }
 
-  static bool has_result_for_each(const Model& model, const std::set<ValueId>& batches, losses::AxisOrigins& origins) {
+  static bool has_result_for_each(const Model& model, Batches& batches, losses::AxisOrigins& origins) {
     return std::ranges::any_of(model.graph(GraphId::kMain).outputs, [&](ValueId output) {
       return output != ValueId::kAbsent && is_batch(origins, batches, output, 0);
     });
@@ -83,19 +92,26 @@ class SamplesDependOnEachOther : public Rule {
 
   /// The batch is the only axis of the node, and no other axis of its operand counts samples: pairs of samples are
   /// compared on purpose.
-  static bool is_along_batch(losses::AxisOrigins& origins, const std::set<ValueId>& batches, ValueId value,
-                             std::span<const std::size_t> axes) {
-    if (axes.size() != 1 || !is_batch(origins, batches, value, axes.front())) return false;
+  static bool is_along_batch(const Expressions& expressions, losses::AxisOrigins& origins, Batches& batches,
+                             ValueId value, std::span<const std::size_t> axes) {
+    // Origins are followed through the whole graph: only where the extent fits.
+    const dataflow::Analysis& analysis = expressions.analysis();
+    const auto dims = expressions.dims(value);
+    const auto fits = [&](Dim extent) { return analysis.facts().dims().equal(dims[axes.front()], extent); };
+    if (axes.size() != 1 || axes.front() >= dims.size() || std::ranges::none_of(batches.extents, fits) ||
+        !is_batch(origins, batches, value, axes.front()))
+      return false;
     const std::size_t rank = origins.of(value).size();
     for (std::size_t axis = 0; axis < rank; ++axis)
       if (axis != axes.front() && is_batch(origins, batches, value, axis)) return false;
-    return rank > 1;
+    if (!batches.has_results) batches.has_results = has_result_for_each(analysis.model(), batches, origins);
+    return rank > 1 && *batches.has_results;
   }
 
-  static void check_axis(losses::AxisOrigins& origins, const std::set<ValueId>& batches, const NodeCall& call,
-                         std::span<const std::size_t> axes, Reporter& out) {
+  static void check_axis(const Expressions& expressions, losses::AxisOrigins& origins, Batches& batches,
+                         const NodeCall& call, std::span<const std::size_t> axes, Reporter& out) {
     const ValueId data = call.operand(0).value();
-    if (!is_along_batch(origins, batches, data, axes)) return;
+    if (!is_along_batch(expressions, origins, batches, data, axes)) return;
     out.report(call.id(),
                fmt::format("{} {} {} along axis {}, the batch: the result for a sample depends on the others",
                            call.op_name(), call.is(Opcode::kArgExtreme) ? "selects from" : "normalises",
@@ -104,15 +120,15 @@ class SamplesDependOnEachOther : public Rule {
   }
 
   /// x - mean(x) and x / norm(x), with a guard or without.
-  static void check_statistic(const Expressions& expressions, losses::AxisOrigins& origins,
-                              const std::set<ValueId>& batches, const NodeCall& call, Reporter& out) {
+  static void check_statistic(const Expressions& expressions, losses::AxisOrigins& origins, Batches& batches,
+                              const NodeCall& call, Reporter& out) {
     const Operand data = call.operand(0), statistic = call.operand(1);
     if (!data.present() || !statistic.present() || !data.fact().dtypes.proves(DTypeSet::floats())) return;
     const NodeId reduction = reduction_of(expressions, statistic.value(), data.value());
     if (reduction == NodeId::kNone) return;
     const auto axes = expressions.axes_of(reduction);
     const ValueId reduced = expressions.operand(reduction, 0);
-    if (!axes || !is_along_batch(origins, batches, reduced, *axes)) return;
+    if (!axes || !is_along_batch(expressions, origins, batches, reduced, *axes)) return;
     out.report(reduction,
                fmt::format("{} of {} along axis {}, the batch: what it is {} depends on the other samples",
                            NodeCall(call.analysis(), reduction).op_name(), described(call.analysis(), reduced),
