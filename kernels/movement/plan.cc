@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/combine.h"
+#include "kernels/common/request.h"
 
 namespace tensorlint::kernels {
 namespace {
@@ -12,8 +13,6 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 62;
 // other.
 constexpr std::int64_t kMaxMovementBlocks = 16384;
 constexpr std::int64_t kMaxIndexBlocks = 512;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 bool has_indices(MovementKind kind) { return kind == MovementKind::kGather || kind == MovementKind::kScatter; }
 

@@ -1,6 +1,7 @@
 #include "kernels/reduction/reduction.h"
 
 #include "kernels/common/overlap.h"
+#include "kernels/common/request.h"
 #include "kernels/common/workspace.h"
 #include "kernels/reduction/dispatch.h"
 
@@ -106,13 +107,10 @@ Status with_element(const Recipe& recipe, const Visit& visit) {
   }
   switch (recipe.load) {
     case Dtype::kFloat64:
-      return visit(double{});
     case Dtype::kFloat32:
-      return visit(float{});
     case Dtype::kFloat16:
-      return visit(Half{});
     case Dtype::kBFloat16:
-      return visit(BFloat16{});
+      return with_real(recipe.load, visit);
     case Dtype::kFloat8E4M3:
       return visit(Float8E4M3{});
     case Dtype::kFloat8E5M2:

@@ -68,9 +68,6 @@ bool KernelMatcher::add_gathered(NodeId gather) {
     request.kind = from_scores ? kernels::ClassLossKind::kCrossEntropy : kernels::ClassLossKind::kNegativeLogLikelihood;
     KernelCall call{.kernel = from_scores ? "class_loss cross_entropy" : "class_loss negative_log_likelihood",
                     .result = chosen->result,
-                    .extents = {},
-                    .nodes = {},
-                    .unused = {},
                     .operands = {{.value = data}, {.value = labels, .counts_from_end = request.classes}, {}},
                     .request = request};
     const ValueId operands[] = {data, labels};
@@ -124,9 +121,6 @@ bool KernelMatcher::add_probabilities(NodeId product) {
   const ValueId scores = expressions_.operand(softmax, 0);
   KernelCall call{.kernel = "class_loss cross_entropy_probabilities",
                   .result = chosen->result,
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = scores}, {.value = target}, {}},
                   .request = request};
   const ValueId operands[] = {scores, target};

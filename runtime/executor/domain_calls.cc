@@ -54,9 +54,6 @@ void KernelMatcher::add_domain_loss(NodeId node) {
   if (kind == kernels::Averaging::kNone && averaging != "none") return leave(node, "its reduction is unknown");
   KernelCall made{.kernel = {},
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = input}, {.value = target}},
                   .request = kernels::PointwiseLoss{}};
   const auto known = std::ranges::find(kPointwise, name, &DomainLoss::name);

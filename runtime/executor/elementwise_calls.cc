@@ -384,9 +384,6 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
                             fmt::join(std::span(whole->names).first(std::min(kShownNames, whole->names.size())), ", "),
                             whole->names.size() > kShownNames ? ", ..." : ""),
       .result = expressions_.result(root.node),
-      .extents = {},
-      .nodes = {},
-      .unused = {},
       .operands = whole->operands,
       .request = whole->request};
   std::vector<ValueId> values;

@@ -55,18 +55,18 @@ struct KernelCall {
   NodeId node = NodeId::kNone;  ///< makes the result
   ValueId result = ValueId::kAbsent;
   DType dtype = DType::kUndefined;  ///< of the result
-  Extents extents;
-  std::size_t device = 0;      ///< of those that run the model
-  std::vector<NodeId> nodes;   ///< sorted; those it stands for, `node` too
-  std::vector<NodeId> unused;  ///< sorted; nothing but extents of what it stands for was made of them
+  Extents extents{};
+  std::size_t device = 0;        ///< of those that run the model
+  std::vector<NodeId> nodes{};   ///< sorted; those it stands for, `node` too
+  std::vector<NodeId> unused{};  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
   /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.
   /// MovementCall: sources and indices, as the parts say.
-  std::vector<CallOperand> operands;
+  std::vector<CallOperand> operands{};
   std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
                kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise, MovementCall>
-      request;
+      request{};
 };
 
 /// The element type of kernels; false where they have none.

@@ -9,6 +9,7 @@
 #include "ir/ops/contents.h"
 #include "ir/ops/slicing.h"
 #include "runtime/executor/kernel_matcher.h"
+#include "runtime/interpreter/block_view.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
 
@@ -115,13 +116,7 @@ void KernelMatcher::add_movement(NodeId node) {
 /// `operands`: sources and indices, as the parts number them.
 bool KernelMatcher::complete_movement(const MovementNode& moved, std::string kernel, MovementCall request,
                                       std::vector<ValueId> operands) {
-  KernelCall call{.kernel = std::move(kernel),
-                  .result = moved.result,
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
-                  .operands = {},
-                  .request = std::move(request)};
+  KernelCall call{.kernel = std::move(kernel), .result = moved.result, .request = std::move(request)};
   for (const ValueId operand : operands) call.operands.push_back({.value = operand});
   return complete(std::move(call), operands, {moved.node});
 }
@@ -274,35 +269,24 @@ bool KernelMatcher::add_pad(const MovementNode& moved) {
 
 /// The data seen as `shape`, its axes in another order, as the result.
 bool KernelMatcher::add_permuted(const MovementNode& moved, const Extents& shape, std::span<const std::size_t> order) {
-  const std::vector<std::int64_t> own = strides_of(shape);
-  Extents extents;
-  std::vector<std::int64_t> strides;
-  for (const std::size_t axis : order) {
-    extents.push_back(shape[axis]);
-    strides.push_back(own[axis]);
-  }
-  Movement m = into_result(extents, moved.dtype, count(moved.shape));
-  set(m.from.strides, strides);
-  return elements_of(extents) == count(moved.extents) && complete_copy(moved, "move blocks", m);
+  const ReorderedBox box = reordered(shape, order);
+  Movement m = into_result(box.extents, moved.dtype, count(moved.shape));
+  set(m.from.strides, box.strides);
+  return elements_of(box.extents) == count(moved.extents) && complete_copy(moved, "move blocks", m);
 }
 
 bool KernelMatcher::add_depth_to_space(const MovementNode& moved) {
   const std::int64_t block = moved.in.int_attribute("blocksize", 1);
   if (block < 1 || block > (1 << 20) || moved.shape.size() != 4) return false;
-  const std::int64_t depth = moved.shape[1] / (block * block), n = moved.shape[0], h = moved.shape[2],
-                     w = moved.shape[3];
-  if (moved.in.string_attribute("mode", "DCR") == "CRD")
-    return add_permuted(moved, {n, depth, block, block, h, w}, std::array<std::size_t, 6>{0, 1, 4, 2, 5, 3});
-  return add_permuted(moved, {n, block, block, depth, h, w}, std::array<std::size_t, 6>{0, 3, 4, 1, 5, 2});
+  const BlockView view = depth_to_space_view(moved.in, moved.shape, block);
+  return add_permuted(moved, view.seen, view.order);
 }
 
 bool KernelMatcher::add_space_to_depth(const MovementNode& moved) {
   const std::int64_t block = moved.in.int_attribute("blocksize", 1);
   if (block < 1 || block > (1 << 20) || moved.shape.size() != 4) return false;
-  const Extents seen{moved.shape[0], moved.shape[1], moved.shape[2] / block, block, moved.shape[3] / block, block};
-  if (moved.in.string_attribute("mode", "DCR") == "CRD")
-    return add_permuted(moved, seen, std::array<std::size_t, 6>{0, 1, 3, 5, 2, 4});
-  return add_permuted(moved, seen, std::array<std::size_t, 6>{0, 3, 5, 1, 2, 4});
+  const BlockView view = space_to_depth_view(moved.in, moved.shape, block);
+  return add_permuted(moved, view.seen, view.order);
 }
 
 // --- by indices

@@ -122,10 +122,6 @@ void KernelMatcher::add_normalization_call(NodeId node, std::vector<ValueId> ope
                             : request.kind == NormalizationKind::kRootMeanSquare ? "normalization by root mean square"
                                                                                  : "normalization",
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
-                  .operands = {},
                   .request = request};
   const bool centred = request.kind != NormalizationKind::kRootMeanSquare;
   call.operands = {{.value = operands[0]},

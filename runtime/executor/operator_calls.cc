@@ -86,9 +86,6 @@ void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
   const auto known = std::ranges::find(kReductions, kind, &ReductionOperator::kind);
   KernelCall call{.kernel = std::string(known->kernel),
                   .result = result,
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = data}},
                   .request = std::move(request)};
   const ValueId operands[] = {data};
@@ -112,9 +109,6 @@ void KernelMatcher::add_softmax(NodeId node, bool logarithmic) {
   request.inner = count(std::span(*shape).subspan(axes->back() + 1));
   KernelCall call{.kernel = logarithmic ? "softmax logarithmic" : "softmax",
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = data}},
                   .request = request};
   const ValueId operands[] = {data};
@@ -162,9 +156,6 @@ void KernelMatcher::add_class_operator(NodeId node, bool from_scores) {
   KernelCall call{
       .kernel = fmt::format("class_loss {}, {}", from_scores ? "cross_entropy" : "negative_log_likelihood", averaging),
       .result = expressions_.result(node),
-      .extents = {},
-      .nodes = {},
-      .unused = {},
       .operands = {{.value = scores}, {.value = labels}, {.value = weight}},
       .request = request};
   std::vector<ValueId> operands{scores, labels};

@@ -333,9 +333,6 @@ bool KernelMatcher::add_call(ValueId elements, const Pair& pair, const std::set<
   nodes.insert(chosen->nodes.begin(), chosen->nodes.end());
   KernelCall call{.kernel = fmt::format("pointwise_loss {}, {}", to_text(pair.kind), averaging),
                   .result = chosen->result,
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = pair.input},
                                {.value = pair.target, .drops_negative = pair.drops_negative},
                                weight,

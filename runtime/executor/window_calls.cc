@@ -69,9 +69,6 @@ void KernelMatcher::add_convolution(NodeId node) {
     return leave(node, "its filters are too large for a kernel");
   KernelCall call{.kernel = has_bias ? "convolution, bias" : "convolution",
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = data}, {.value = filters}, {.value = bias}},
                   .request = request};
   std::vector<ValueId> operands{data, filters};
@@ -100,9 +97,6 @@ void KernelMatcher::add_pool(NodeId node, bool maximum) {
   request.images = (*shape)[0] * (*shape)[1];
   KernelCall call{.kernel = maximum ? "pooling max" : "pooling average",
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = data}},
                   .request = request};
   const ValueId operands[] = {data};
@@ -124,9 +118,6 @@ void KernelMatcher::add_global_pool(NodeId node, kernels::ReductionKind kind, st
   for (std::size_t axis = 2; axis < shape->size(); ++axis) request.axes.push_back(static_cast<int>(axis));
   KernelCall call{.kernel = std::move(kernel),
                   .result = expressions_.result(node),
-                  .extents = {},
-                  .nodes = {},
-                  .unused = {},
                   .operands = {{.value = data}},
                   .request = std::move(request)};
   const ValueId operands[] = {data};

@@ -8,14 +8,6 @@
 namespace tensorlint::runtime {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kIsSanitized = __has_feature(address_sanitizer) != 0;
-#else
-constexpr bool kIsSanitized = false;
-#endif
-
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 
 /// What a tensor takes beside its elements, about: so that millions of small ones are seen too.

@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vectors
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kIsSanitized = __has_feature(address_sanitizer) != 0;
-#else
-constexpr bool kIsSanitized = false;
-#endif
-
 // Blocks from here on are pages of their own: below, the heap's own lists are as good.
 constexpr std::size_t kLargeBlock = kIsSanitized ? SIZE_MAX : std::size_t{64} << 10;
 constexpr std::size_t kPage = 4096;

@@ -13,6 +13,15 @@
 
 namespace tensorlint::runtime {
 
+/// With AddressSanitizer each block is one of its own, whose bounds and end are seen.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kIsSanitized = __has_feature(address_sanitizer) != 0;
+#else
+inline constexpr bool kIsSanitized = false;
+#endif
+
 /// What ends a run: an operand that an operator cannot take, a limit, an operator without an evaluator. Thrown inside
 /// the runtime only; Interpreter::run turns it into an Error that names the node.
 struct RunFault {

@@ -10,16 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/text/reader.h"
-#include "runtime/device/device.h"
-#include "runtime/executor/executor.h"
-#include "runtime/files/agreement.h"
-#include "runtime/files/drawn_inputs.h"
+#include "tests/runtime/executing.h"
 
 namespace tensorlint::runtime {
 namespace {
-
-constexpr std::uint64_t kMemory = std::uint64_t{64} << 20;
 
 struct Case {
   std::string_view name, graph;
@@ -47,15 +41,11 @@ constexpr Case kCases[] = {
      " [d] d = ReduceSumSquare (t)\n [z] z = Sinh (s)\n}"},
 };
 
-class DeviceFaults : public ::testing::TestWithParam<Case> {
+class DeviceFaults : public Executing, public ::testing::WithParamInterface<Case> {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<Device>> opened = Device::open("emulated:0", kMemory);
-#ifdef __SANITIZE_ADDRESS__
-    if (!opened) GTEST_SKIP() << opened.error().message;
-#endif
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    device_ = *std::move(opened);
+    Executing::SetUp();
+    if (device_ == nullptr) return;
     Result<Model> read =
         read_onnx_text(fmt::format("<ir_version: 10, opset_import: [\"\": 21]>\n{}", GetParam().graph), "m");
     ASSERT_TRUE(read.ok()) << read.error().message;
@@ -88,7 +78,6 @@ class DeviceFaults : public ::testing::TestWithParam<Case> {
   }
 
   Memory memory_{kMemory};
-  std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Executor> executor_;
   std::vector<HostValue> inputs_, expected_;
@@ -168,15 +157,11 @@ TEST_P(DeviceFaults, MemoryIsThatOfTheLargestLiveSet) {
 INSTANTIATE_TEST_SUITE_P(Models, DeviceFaults, ::testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-class EmulatedDevice : public ::testing::Test {
+class EmulatedDevice : public Executing {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<Device>> opened = Device::open("emulated:0", kMemory);
-#ifdef __SANITIZE_ADDRESS__
-    if (!opened) GTEST_SKIP() << opened.error().message;
-#endif
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    device_ = *std::move(opened);
+    Executing::SetUp();
+    if (device_ == nullptr) return;
     block_ = device_->allocate(256);
     device_->make_events(2);
   }
@@ -197,7 +182,6 @@ class EmulatedDevice : public ::testing::Test {
     return {};
   }
 
-  std::unique_ptr<Device> device_;
   DeviceBlock block_;
 };
 

@@ -78,6 +78,17 @@ bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
   return (first == vectors[0] && second == vectors[1]) || (first == vectors[1] && second == vectors[0]);
 }
 
+/// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
+bool names(std::string_view written, std::string_view name) {
+  constexpr std::string_view kEndsOfName = ",)]} ";
+  std::size_t end = 0;
+  for (std::size_t at = written.find('%'); at != std::string_view::npos; at = written.find('%', at + 1)) {
+    if (end <= at) end = std::min(written.find_first_of(kEndsOfName, at), written.size());
+    if (end - at == name.size() + 1 && written.substr(at + 1, name.size()) == name) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcode> wanted,
@@ -188,21 +199,6 @@ std::optional<Cosine> cosine_of(const Expressions& expressions, ValueId value) {
                         before_stretch(expressions, first) == before_stretch(expressions, second);
   return cosine;
 }
-
-namespace {
-
-/// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
-bool names(std::string_view written, std::string_view name) {
-  constexpr std::string_view kEndsOfName = ",)]} ";
-  std::size_t end = 0;
-  for (std::size_t at = written.find('%'); at != std::string_view::npos; at = written.find('%', at + 1)) {
-    if (end <= at) end = std::min(written.find_first_of(kEndsOfName, at), written.size());
-    if (end - at == name.size() + 1 && written.substr(at + 1, name.size()) == name) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, NodeId user, ValueId value,
                                 ValueId from) {

@@ -4,6 +4,7 @@
 
 #include "ir/ops/contents.h"
 #include "runtime/interpreter/axes.h"
+#include "runtime/interpreter/block_view.h"
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/values/codec.h"
 #include "runtime/values/movement.h"
@@ -19,39 +20,14 @@ std::int64_t block_size(Evaluation& e) {
 }
 
 /// The data, seen with more axes, in another order of these, as the result.
-void permute(Evaluation& e, const Extents& seen, std::initializer_list<std::size_t> order) {
-  const std::vector<std::int64_t> own = strides_of(seen);
-  Extents extents;
-  std::vector<std::int64_t> strides;
-  for (const std::size_t axis : order) {
-    extents.push_back(seen[axis]);
-    strides.push_back(own[axis]);
-  }
-  HostTensor& result = e.result();
-  const std::vector<std::int64_t> to = strides_of(extents);
-  copy_region(result, {0, to}, e.operand(0), {0, strides}, extents);
+void permute(Evaluation& e, const BlockView& view) {
+  const ReorderedBox box = reordered(view.seen, view.order);
+  copy_region(e.result(), {0, strides_of(box.extents)}, e.operand(0), {0, box.strides}, box.extents);
 }
 
-void depth_to_space(Evaluation& e) {
-  const Extents& data = e.operand(0).extents();
-  const std::int64_t block = block_size(e), depth = data[1] / (block * block);
-  if (e.in().string_attribute("mode", "DCR") == "CRD") {
-    permute(e, {data[0], depth, block, block, data[2], data[3]}, {0, 1, 4, 2, 5, 3});
-  } else {
-    permute(e, {data[0], block, block, depth, data[2], data[3]}, {0, 3, 4, 1, 5, 2});
-  }
-}
+void depth_to_space(Evaluation& e) { permute(e, depth_to_space_view(e.in(), e.operand(0).extents(), block_size(e))); }
 
-void space_to_depth(Evaluation& e) {
-  const Extents& data = e.operand(0).extents();
-  const std::int64_t block = block_size(e);
-  const Extents seen{data[0], data[1], data[2] / block, block, data[3] / block, block};
-  if (e.in().string_attribute("mode", "DCR") == "CRD") {
-    permute(e, seen, {0, 1, 3, 5, 2, 4});
-  } else {
-    permute(e, seen, {0, 3, 5, 1, 2, 4});
-  }
-}
+void space_to_depth(Evaluation& e) { permute(e, space_to_depth_view(e.in(), e.operand(0).extents(), block_size(e))); }
 
 /// Elements added before and after each axis; negative ones are cut off.
 struct Pads {
