@@ -186,6 +186,38 @@ ReadAhead::ReadAhead(const FileBytes* mapping) : mapping_(mapping) {
   start_ = reinterpret_cast<std::uintptr_t>(mapping_->bytes().data());
 }
 
+void ReadAhead::leap_to(std::size_t offset) {
+  // A wrong guess reads a page for nothing, so trust grows with each leap that was foreseen.
+  constexpr std::size_t kMostExpected = 16;
+  // Small fields often lie between two weights (a bias): reading them along costs less than a read of their own.
+  constexpr std::size_t kLanding = std::size_t{8} << 10;
+  const std::size_t leap = offset - landing_, last = leap_count_++;
+  landing_ = offset;
+  const auto leap_at = [this](std::size_t i) -> std::size_t& { return leaps_[i % leaps_.size()]; };
+  const bool is_foreseen = period_ != 0 && leap == leap_at(last - period_);
+  leap_at(last) = leap;
+  if (is_foreseen) {
+    expected_ = std::min(2 * expected_, kMostExpected);
+    expected_asked_ -= std::min<std::size_t>(expected_asked_, 1);
+  } else {
+    const std::size_t longest = std::min(last, leaps_.size() - 1);
+    for (period_ = 1; period_ <= longest && leap_at(last - period_) != leap;) ++period_;
+    if (period_ > longest) period_ = 0;
+    expected_ = 1;
+    expected_asked_ = 0;
+  }
+  if (period_ == 0) return;
+  const std::string_view bytes = mapping_->bytes();
+  for (std::size_t i = 0, landing = offset; i < expected_; ++i) {
+    const std::size_t next = leap_at(last + 1 - period_ + i % period_);
+    if (next >= bytes.size() - landing) return;
+    landing += next;
+    if (i < expected_asked_) continue;
+    mapping_->will_need(bytes.substr(landing, kLanding));
+    expected_asked_ = i + 1;
+  }
+}
+
 void ReadAhead::go_on(std::size_t offset) {
   // A leap costs a read of its own, 0.1 ms, in which 64 KB and more are read in one go.
   constexpr std::size_t kLeap = std::size_t{64} << 10, kPage = 4096;
@@ -197,6 +229,7 @@ void ReadAhead::go_on(std::size_t offset) {
     window_ = 0;
     size_ = std::min(kPage - offset % kPage, bytes.size() - offset);
     asked_end_ = offset + size_;
+    leap_to(offset);
     return;
   }
   const std::size_t from = std::max(offset, asked_end_);

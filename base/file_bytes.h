@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,7 +60,8 @@ class FileBytes {
 /// Reads a mapping ahead of a walk over its fields: where fields are dense in windows that double, as the system's own
 /// reading ahead does, and not at all where the walk leaps over weights. The system cannot tell these apart, reads
 /// around each touched page (up to megabytes) and so reads the weights; reading single pages only is slow where fields
-/// are dense.
+/// are dense. Leaps repeat, since a model's blocks have weights of the same sizes: the pages on which the next ones
+/// would land are asked for while this one's is read, more of them the longer the leaps go on as before.
 class ReadAhead {
  public:
   /// A mapping that is read page by page; null: bytes in memory.
@@ -74,11 +76,17 @@ class ReadAhead {
 
  private:
   void go_on(std::size_t offset);
+  void leap_to(std::size_t offset);
 
   const FileBytes* mapping_;
   std::uintptr_t start_ = 0;                ///< of the mapping; the others are offsets
   std::size_t begin_ = 0, size_ = 0;        ///< where nothing is to be done
   std::size_t asked_end_ = 0, window_ = 0;  ///< what was asked for last
+
+  std::array<std::size_t, 64> leaps_{};            ///< bytes from landing to landing; of leap i at i % 64
+  std::size_t leap_count_ = 0, landing_ = 0;       ///< landing_: offset of the last one
+  std::size_t period_ = 0;                         ///< leaps are as those so many leaps before; 0: none is known
+  std::size_t expected_ = 0, expected_asked_ = 0;  ///< how many landings to ask for ahead, how many were
 };
 
 }  // namespace tensorlint

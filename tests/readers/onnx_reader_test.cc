@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -860,6 +863,51 @@ TEST(FileBytes, SurvivesAFileCutUnderItsMapping) {
     EXPECT_EQ(letters, page);  // lost pages read as zeros
     EXPECT_TRUE(contains((*file)->check_unchanged()->message, "changed while being read"));
   }
+}
+
+/// Whether the page at an offset comes into the system's cache, which it does on its own time, within a second.
+bool comes_into_memory(std::string_view mapping, std::size_t offset) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto place = reinterpret_cast<std::uintptr_t>(mapping.data() + offset) & ~(page - 1);
+  for (int wait = 0; wait < 1000; ++wait) {
+    unsigned char is_there = 0;
+    if (::mincore(reinterpret_cast<void*>(place), page, &is_there) == 0 && (is_there & 1) != 0) return true;
+    ::usleep(1000);
+  }
+  return false;
+}
+
+TEST(ReadAhead, AsksForThePagesOfLeapsThatRepeat) {
+  constexpr std::size_t kWeight = 1'000'000, kBias = 150'000;
+  const TempFolder folder;
+  const std::string path = folder.write("weights", "");
+  ASSERT_EQ(::truncate(path.c_str(), 40 * (kWeight + kBias)), 0);
+  const auto file = FileBytes::open(path, 0);
+  ASSERT_TRUE(file.ok());
+  const std::string_view bytes = (*file)->bytes();
+  struct ::statfs system{};
+  ASSERT_EQ(::statfs(path.c_str(), &system), 0);
+  if (system.f_type == TMPFS_MAGIC) GTEST_SKIP() << "this file system keeps all files in memory";
+
+  (*file)->read_page_by_page();
+  ReadAhead ahead(file->get());
+  std::size_t landing = 0;
+  const auto leap = [&](std::size_t by) { ahead.at(bytes.data() + (landing += by)); };
+  leap(kWeight + 1);
+  leap(kBias + 7);  // unlike all others
+  for (int block = 0; block < 6; ++block) {
+    leap(kWeight);
+    leap(kBias);
+  }
+  const std::size_t next = landing + kWeight;
+  EXPECT_TRUE(comes_into_memory(bytes, next));
+  EXPECT_TRUE(comes_into_memory(bytes, next + kBias));
+  std::size_t read = 0;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> is_there((bytes.size() + page - 1) / page);
+  ASSERT_EQ(::mincore(const_cast<char*>(bytes.data()), bytes.size(), is_there.data()), 0);
+  for (const unsigned char bits : is_there) read += (bits & 1) != 0 ? page : 0;
+  EXPECT_LT(read, 60 * 4 * page);  // no more than what some landings ahead take
 }
 
 }  // namespace
