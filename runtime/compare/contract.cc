@@ -97,16 +97,26 @@ Fault take_accumulation(Contract& contract, Words words) {
   return std::nullopt;
 }
 
+Fault take_operators(Words words, std::set<std::string, std::less<>>& operators) {
+  for (const std::string_view word : words)
+    if (auto unknown = unknown_name("operator", word, false)) return unknown;
+  operators = {words.begin(), words.end()};
+  return std::nullopt;
+}
+
 Fault take_tf32(Contract& contract, Words words) {
   if (words.empty()) return "";
   contract.allows_tf32 = false;
   contract.tf32_operators.clear();
   if (const auto truth = truth_of(words[0]); truth && words.size() == 1)
     return contract.allows_tf32 = *truth, std::nullopt;
-  for (const std::string_view word : words)
-    if (auto unknown = unknown_name("operator", word, false)) return unknown;
-  contract.tf32_operators = {words.begin(), words.end()};
-  return std::nullopt;
+  return take_operators(words, contract.tf32_operators);
+}
+
+Fault take_quantized(Contract& contract, Words words) {
+  if (words.empty()) return "";
+  contract.quantized_apart.clear();
+  return words.size() == 1 && words[0] == "no" ? std::nullopt : take_operators(words, contract.quantized_apart);
 }
 
 template <bool Contract::* kMember>
@@ -134,6 +144,7 @@ constexpr Statement kStatements[] = {
     {"function", "`function NAME ULPS ROUNDOFFS`, two numbers that are not negative", take_function},
     {"accumulate", "`accumulate DTYPE DTYPE`, two of float64, float32, float16 and bfloat16", take_accumulation},
     {"tf32", "`tf32 yes`, `tf32 no` or `tf32 OPERATOR...`", take_tf32},
+    {"quantized", "`quantized no` or `quantized OPERATOR...`", take_quantized},
     {"flush", "`flush yes` or `flush no`", take_truth<&Contract::flushes_to_zero>},
     {"own-constants", "`own-constants yes` or `own-constants no`", take_truth<&Contract::computes_constants>},
 };

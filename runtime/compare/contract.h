@@ -25,7 +25,8 @@ struct Contract {
   std::map<DType, DType> accumulation;  ///< results of which dtype are summed in which other one
   bool allows_tf32 = false, flushes_to_zero = false;
   bool computes_constants = false;  ///< itself, of which the model has those that an exporter computed
-  std::set<std::string, std::less<>> tf32_operators;  ///< these alone may round their operands to tf32
+  std::set<std::string, std::less<>> tf32_operators;   ///< these alone may round their operands to tf32
+  std::set<std::string, std::less<>> quantized_apart;  ///< off by a step where their results are quantized next
 
   bool allows_tf32_in(std::string_view op) const { return allows_tf32 || tf32_operators.contains(op); }
 

@@ -90,6 +90,11 @@ HostValue in_tf32(const HostValue& value, int replica, std::uint64_t seed, runti
   return result;
 }
 
+/// So many of the replicas have a jump that an operand's error may bring about, however rarely it does: of kDeviations
+/// standard deviations, that covers the jump twice over.
+constexpr std::size_t kJumpsOneIn = 8;
+std::size_t jumps_of(std::size_t replicas) { return std::max<std::size_t>(replicas / kJumpsOneIn, 1); }
+
 constexpr double kFurtherSteps = 8;  ///< of a composite operator beside its sums: functions, scales, offsets
 
 }  // namespace
@@ -272,16 +277,19 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
 
 void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
                                std::vector<Expected>& results) {
+  const Rounding rounding = rounding_of(node);
+  const bool selects = rounding.kind == Rounding::Kind::kSelects;
   std::vector<HostTensor> centres(results.size());
   const auto is_discrete = [&](std::size_t r) { return !runtime::is_float(results[r].value.dtype()); };
-  bool has_discrete = false;
+  std::vector<std::size_t> jumping;  // results
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (!results[r].value.is_tensor() || !is_real(results[r].value.dtype())) continue;
     centres[r] = runtime::to_float64(results[r].value.tensor(), memory_);
     results[r].spread = HostTensor(DType::kFloat64, centres[r].extents(), memory_);
     std::ranges::fill(results[r].spread.as_mutable<double>(), 0.0);
-    has_discrete |= is_discrete(r);
+    if (is_discrete(r) || rounding.jumps || selects) jumping.push_back(r);
   }
+  const bool keeps = options.keeps_replicas || rounding.jumps;
   const auto add_deviations = [&](std::size_t r, const HostValue& replica) {
     const HostTensor wide = runtime::to_float64(replica.tensor(), memory_);
     const std::span<const double> a = wide.as<double>(), b = centres[r].as<double>();
@@ -292,7 +300,8 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
       squares[i] += std::isfinite(off) ? off * off : HUGE_VAL;
     }
   };
-  const auto run = [&](const auto& use) {
+  /// use(result, replica) for each, then finish(all of them): empty where they are not what they stand for.
+  const auto run = [&](const auto& use, const auto& finish) {
     for (form.replica = 0; form.replica < options.replicas; ++form.replica) {
       hold(node, inputs, form);
       inner_ = {.seed = mixed(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(form.replica), 0x1b),
@@ -301,8 +310,9 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
                 .stretch = form.stretch,
                 .dtype = form.dtype,
                 .uses_grants = options.uses_grants};
-      const auto replica = interpreter_.evaluate(node);
+      auto replica = interpreter_.evaluate(node);
       inner_.reset();
+      bool is_complete = true;
       for (std::size_t r = 0; r < results.size(); ++r) {
         if (centres[r].is_absent()) {
           // Sequences and the like: nothing to compare, and later nodes take tensors from them.
@@ -313,25 +323,124 @@ void NodeReference::set_spread(NodeId node, const Inputs& inputs, Form form, con
         const bool is_there = replica && r < replica->size() && (*replica)[r].is_tensor() &&
                               (*replica)[r].tensor().extents() == centres[r].extents();
         results[r].is_chosen |= !is_there;
+        is_complete &= is_there;
         if (is_there) use(r, (*replica)[r]);
       }
+      finish(is_complete ? *std::move(replica) : std::vector<HostValue>());
     }
   };
-  run([&](std::size_t r, const HostValue& replica) {
-    if (!is_discrete(r)) add_deviations(r, replica);
-    if (options.keeps_replicas) results[r].replicas.push_back(replica);
-  });
+  run(
+      [&](std::size_t r, const HostValue& replica) {
+        if (!is_discrete(r) && !rounding.jumps) add_deviations(r, replica);
+        if (keeps) results[r].replicas.push_back(replica);
+      },
+      [](const std::vector<HostValue>&) {});
   // Operands as far off as bounds allow, of which few deviations of usual size say nothing: an integer or a truth is
   // what it is until an operand passes a threshold.
   form.stretch = kDeviations;
-  if (has_discrete && rounding_of(node).kind != Rounding::Kind::kSelects) {
-    run([&](std::size_t r, const HostValue& replica) {
-      if (is_discrete(r)) add_deviations(r, replica);
-    });
+  const bool has_discrete = std::ranges::any_of(jumping, is_discrete);
+  if (!jumping.empty() && (keeps || (has_discrete && !selects))) {
+    std::size_t replaced = 0;
+    run(
+        [&](std::size_t r, const HostValue& replica) {
+          if (is_discrete(r) && !selects) add_deviations(r, replica);
+        },
+        [&](const std::vector<HostValue>& far) {
+          if (keeps && !far.empty()) cover_jumps(node, jumping, far, centres, results, replaced);
+        });
   }
-  for (Expected& result : results)
-    if (!result.spread.is_absent())
-      for (double& x : result.spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
+  if (keeps && quantizes_apart(node, inputs)) step_off(node, results.front());
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (results[r].spread.is_absent()) continue;
+    if (rounding.jumps && !is_discrete(r))
+      for (const HostValue& replica : results[r].replicas) add_deviations(r, replica);
+    for (double& x : results[r].spread.as_mutable<double>()) x = std::sqrt(x / options.replicas);
+    if (!options.keeps_replicas && !centres[r].is_absent()) results[r].replicas.clear();
+  }
+}
+
+void NodeReference::cover_jumps(NodeId node, std::span<const std::size_t> jumping, std::span<const HostValue> far,
+                                std::span<const HostTensor> centres, std::vector<Expected>& results,
+                                std::size_t& replaced) {
+  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> short_of;  // results, and elements of them
+  for (const std::size_t r : jumping) {
+    const std::vector<HostValue>& replicas = results[r].replicas;
+    const HostTensor wide = runtime::to_float64(far[r].tensor(), memory_);
+    const std::span<const double> there = wide.as<double>(), here = centres[r].as<double>();
+    std::vector<std::size_t> elements;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      const double jump = std::fabs(there[i] - here[i]);
+      if (!(jump > 0) || !std::isfinite(jump)) continue;
+      // A result that does not jump is kDeviations times as far off as the replicas are.
+      const auto is_near = [&](const HostValue& replica) {
+        return std::fabs(runtime::number_at(replica.tensor(), i) - here[i]) < jump / (2 * kDeviations);
+      };
+      const auto with = static_cast<std::size_t>(replicas.size()) -
+                        static_cast<std::size_t>(std::ranges::count_if(replicas, is_near));
+      if (with < jumps_of(replicas.size())) elements.push_back(i);
+    }
+    if (!elements.empty()) short_of.emplace_back(r, std::move(elements));
+  }
+  if (short_of.empty()) return;
+  if (short_of.size() > 1) {  // positions and what is there belong together
+    const std::size_t count = results[short_of.front().first].replicas.size();
+    if (replaced == jumps_of(count)) return;
+    const std::size_t at = (static_cast<std::size_t>(node) + replaced++ * kJumpsOneIn) % count;
+    for (std::size_t r = 0; r < far.size(); ++r)
+      if (at < results[r].replicas.size()) results[r].replicas[at] = far[r];
+    return;
+  }
+  const auto& [r, elements] = short_of.front();
+  replace_elements(results[r].replicas, far[r].tensor(), elements, static_cast<std::uint64_t>(node));
+}
+
+void NodeReference::replace_elements(std::vector<HostValue>& replicas, const HostTensor& from,
+                                     std::span<const std::size_t> elements, std::uint64_t seed) {
+  const std::size_t bytes = runtime::element_bytes(from.dtype());
+  std::vector<std::byte*> writable(replicas.size(), nullptr);
+  for (const std::size_t i : elements) {
+    const std::size_t first = mixed(seed, i, 0x5e) % replicas.size();
+    for (std::size_t k = 0; k < jumps_of(replicas.size()); ++k) {
+      const std::size_t at = (first + k * kJumpsOneIn) % replicas.size();
+      if (writable[at] == nullptr) {
+        const HostTensor& old = replicas[at].tensor();
+        HostTensor copy(from.dtype(), from.extents(), memory_);
+        if (old.dtype() != from.dtype()) return;
+        std::copy_n(old.raw(), old.bytes(), copy.mutable_raw());
+        writable[at] = copy.mutable_raw();
+        replicas[at] = HostValue(std::move(copy));
+      }
+      std::copy_n(from.raw() + i * bytes, bytes, writable[at] + i * bytes);
+    }
+  }
+}
+
+bool NodeReference::quantizes_apart(NodeId node, const Inputs& inputs) const {
+  const std::span<const ValueId> operands = model_.operands(model_.node(node));
+  if (contract_.quantized_apart.empty() || operands.empty() || !rounding_of(node).jumps) return false;
+  const auto found = inputs.find(operands.front());
+  if (found == inputs.end() || found->second.replicas.empty()) return false;  // what is recorded is not fused
+  const NodeId producer = model_.value(operands.front()).producer;
+  return producer != NodeId::kNone &&
+         contract_.quantized_apart.contains(model_.text(model_.op(model_.node(producer)).name));
+}
+
+void NodeReference::step_off(NodeId node, Expected& result) {
+  if (!result.value.is_tensor() || !runtime::is_integer_or_bool(result.value.dtype()) || result.replicas.empty())
+    return;
+  const HostTensor& value = result.value.tensor();
+  HostTensor moved(value.dtype(), value.extents(), memory_);
+  std::vector<std::size_t> elements(value.size());
+  double* const squares = result.spread.as_mutable<double>().data();
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::int64_t x = runtime::integer_at(value, i);
+    std::int64_t next = (mixed(static_cast<std::uint64_t>(node), i, 0x0f) & 1U) != 0 ? x + 1 : x - 1;
+    runtime::store(moved, i, 1, &next);
+    if (runtime::integer_at(moved, i) != next) next = 2 * x - next, runtime::store(moved, i, 1, &next);
+    elements[i] = i;
+    squares[i] += static_cast<double>(jumps_of(result.replicas.size()));
+  }
+  replace_elements(result.replicas, moved, elements, static_cast<std::uint64_t>(node));
 }
 
 std::vector<ValueId> NodeReference::tf32_factors(NodeId node) const {

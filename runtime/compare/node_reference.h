@@ -95,6 +95,17 @@ class NodeReference {
   /// Errors: the memory limit.
   void set_spread(NodeId node, const Inputs& inputs, Form form, const ReferenceOptions& options,
                   std::vector<Expected>& results);
+  /// Lets replicas of results that jump have what operands `far` off give, where too few of them have it by chance: an
+  /// engine's error brings a jump about once in many elements, and the few replicas may all have missed it.
+  void cover_jumps(NodeId node, std::span<const std::size_t> jumping, std::span<const runtime::HostValue> far,
+                   std::span<const runtime::HostTensor> centres, std::vector<Expected>& results, std::size_t& replaced);
+  /// These elements of `from`, each in some of the replicas.
+  void replace_elements(std::vector<runtime::HostValue>& replicas, const runtime::HostTensor& from,
+                        std::span<const std::size_t> elements, std::uint64_t seed);
+  /// Whether the node quantizes what an operator gives that engines of the contract compute with it in integers.
+  bool quantizes_apart(NodeId node, const Inputs& inputs) const;
+  /// Lets each element be off by 1 in some of the replicas.
+  void step_off(NodeId node, Expected& result);
   DType working_dtype(DType dtype, const ReferenceOptions& options) const;
   /// The bound of an element's error in steps of this size, but for storing it.
   double own_error(const runtime::Rounding& rounding, double steps, const FloatFormat& format,

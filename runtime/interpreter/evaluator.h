@@ -30,6 +30,7 @@ struct Rounding {
   Terms terms = nullptr;         ///< kAccumulates, kComposite: null: the longest axis of an operand
   bool gives_amplitude = false;  ///< kComposite: the evaluator answers Purpose::kAmplitude
   double scale = 0;              ///< kComposite: its steps compute numbers of this size, however small a result is
+  bool jumps = false;            ///< a result in floats jumps where an operand passes a threshold; integers always do
 
   static constexpr Rounding exact() { return {Kind::kExact}; }
   static constexpr Rounding selects() { return {Kind::kSelects}; }
@@ -39,8 +40,9 @@ struct Rounding {
   /// The amplitude is what the evaluator gives for the magnitudes of its operands.
   static constexpr Rounding accumulates(Terms terms = nullptr) { return {Kind::kAccumulates, {}, terms}; }
   static constexpr Rounding composite(Terms terms = nullptr) { return {Kind::kComposite, {}, terms}; }
-  constexpr Rounding with_amplitude() const { return {kind, function, terms, true, scale}; }
-  constexpr Rounding of_scale(double size) const { return {kind, function, terms, gives_amplitude, size}; }
+  constexpr Rounding with_amplitude() const { return {kind, function, terms, true, scale, jumps}; }
+  constexpr Rounding of_scale(double size) const { return {kind, function, terms, gives_amplitude, size, jumps}; }
+  constexpr Rounding with_jumps() const { return {kind, function, terms, gives_amplitude, scale, true}; }
 };
 
 /// How an operator is computed. Evaluators register themselves; one operator, one evaluator a range of versions.

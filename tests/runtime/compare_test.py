@@ -39,6 +39,25 @@ g (float[6, 48] x, float[48, 64] w, float[64] b, float[64] scale, float[64] shif
 }
 """
 
+# How values jump where one passes 0.25.
+JUMPS = {
+    "Floor": "m = Mul (t, four) j = Floor (m)",
+    "Ceil": "m = Mul (t, four) j = Ceil (m)",
+    "Round": "m = Add (t, t) j = Round (m)",
+    "Sign": "m = Sub (t, quarter) j = Sign (m)",
+    "Mod": "j = Mod <fmod = 1> (t, quarter)",
+    "ThresholdedRelu": "j = ThresholdedRelu <alpha = 0.25> (t)",
+    "Shrink": "j = Shrink <lambd = 0.25> (t)",
+    "Cast": "m = Mul (t, four) i = Cast <to = 7> (m) j = Cast <to = 1> (i)",
+    "Greater": "b = Greater (t, quarter) j = Cast <to = 1> (b)",
+    "Where": "b = Less (t, quarter) j = Where (b, four, quarter)",
+    "QuantizeLinear": "q = QuantizeLinear (t, half, zero) j = DequantizeLinear (q, half, zero)",
+    "DynamicQuantizeLinear": "c = Concat <axis = 0> (t, most) q, s, z = DynamicQuantizeLinear (c) d = DequantizeLinear (q, s, z) j = Slice (d, from, to)",
+    "Hardmax": "r = Reshape (t, column) c = Concat <axis = 1> (r, quarters) h = Hardmax (c) f, g = Split <axis = 1, num_outputs = 2> (h) j = Reshape (f, row)",
+    "ArgMax": "r = Reshape (t, column) c = Concat <axis = 1> (r, quarters) i = ArgMax <axis = 1, keepdims = 0> (c) j = Gather (both, i)",
+    "TopK": "r = Reshape (t, column) c = Concat <axis = 1> (r, quarters) v, i = TopK (c, one) k = Reshape (i, row) j = Gather (both, k)",
+}
+
 
 def recorded(model: Path, folder: Path, **options: object) -> str:
     defaults: dict[str, object] = {"model": str(model), "out": str(folder), "inputs": [], "seed": 0, "most": 2, "values": "", "providers": "CPUExecutionProvider",
@@ -270,6 +289,65 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(verdicts(), {"argmax": "explained", "top": "explained"})
         self.assertEqual(verdicts(k=np.argmin(x, axis=1)), {"argmax": "bug", "top": "explained"})
         self.assertEqual(verdicts(i=np.argsort(x, axis=1, kind="stable")[:, :3]), {"argmax": "explained", "top": "bug"})
+
+    def test_rounding_may_carry_an_element_that_is_not_recorded_over_a_threshold(self) -> None:
+        """An engine whose tanh is 8 ulps off, of 10.5 that its contract allows, is on the other side of a threshold there."""
+        constants: dict[str, np.ndarray] = {
+            **{name: np.array(value, np.float32) for name, value in (("four", 4), ("quarter", 0.25), ("half", 0.5))},
+            "most": np.array([0.25 * 255 / 60.5], np.float32), "quarters": np.full((64, 1), 0.25, np.float32), "both": np.array([5, 7], np.float32),
+            "zero": np.array(0, np.uint8), "one": np.array([1]), "column": np.array([64, 1]), "row": np.array([64]), "from": np.array([0]), "to": np.array([64]),
+            "gain": np.random.default_rng(3).standard_normal(64).astype(np.float32),
+        }
+        x = np.random.default_rng(2).uniform(0, 0.2, 64).astype(np.float32)
+        x[5] = np.arctanh(0.25 + 6 * 2.0**-25)
+        right = np.tanh(x.astype(np.float64)).astype(np.float32)
+        near, far = right.copy(), right.copy()
+        near[5], far[7] = 0.25 - 3 * 2.0**-26, 0.3
+        self.assertGreater(right[5], 0.25)
+        for name, jump in JUMPS.items():
+            with self.subTest(jump=name):
+                def model(start: str, jump: str = jump) -> onnx.ModelProto:
+                    parsed = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 19]> g (float[64] {start[0]}) => (float[64] y) {{ {start[1:]} {jump} [gain] y = Mul (j, gain) }}')
+                    read = {name for node in parsed.graph.node for name in node.input}
+                    parsed.graph.initializer.extend(onnx.numpy_helper.from_array(array, key) for key, array in constants.items() if key in read)
+                    return parsed
+
+                path, out = self.folder / "jump.onnx", self.folder / "jumps"
+                onnx.save(model("x[tanh] t = Tanh (x)"), path)
+                out.mkdir(exist_ok=True)
+                engine = onnxruntime.InferenceSession(model("t").SerializeToString(), providers=["CPUExecutionProvider"])
+                for t, verdict in ((near, {"explained", "ill-conditioned"}), (far, {"bug"})):
+                    y = engine.run(None, {"t": t})[0]
+                    self.assertTrue((y != engine.run(None, {"t": right})[0]).any())
+                    write_npz(out / "values.npz", {"x": x, "y": y})
+                    for mode in ("--isolated", "--chained"):
+                        self.assertIn(self.report(out, mode, model=path)["verdict"], verdict, (mode, t is near))
+
+    def test_softmax_between_quantized_values_is_off_by_a_step_where_the_contract_says_so(self) -> None:
+        text = """<ir_version: 8, opset_import: ["": 18]>
+        g (uint8[8, 32] x) => (uint8[8, 24] y) <float sx = {0.03}, uint8 z = {128}, float sp = {0.0039078}, uint8 zp = {0}, float sw = {0.02}, uint8[32, 24] w, float sy = {0.004}> {
+          a = DequantizeLinear (x, sx, z)
+          [soft] p = Softmax <axis = -1> (a)
+          q = QuantizeLinear (p, sp, zp)
+          d = DequantizeLinear (q, sp, zp)
+          b = DequantizeLinear (w, sw, z)
+          [product] m = MatMul (d, b)
+          y = QuantizeLinear (m, sy, z)
+        }
+        """
+        parsed = onnx.parser.parse_model(text)
+        draw = np.random.default_rng(0)
+        parsed.graph.initializer.append(onnx.numpy_helper.from_array(draw.integers(0, 256, (32, 24)).astype(np.uint8), "w"))
+        path, out = self.folder / "attention.onnx", self.folder / "attention"
+        onnx.save(parsed, path)
+        recorded(path, out, level="all", values="y", most=256)
+        values = dict(np.load(next(out.glob("*.npz"))))
+        self.assertEqual(self.report(out, model=path)["verdict"], "explained")
+        strict = self.folder / "strict.txt"
+        strict.write_text("engine exact\nquantized no\n")
+        self.assertEqual(self.report(out, "--contract", str(strict), model=path)["verdict"], "bug")
+        write_npz(next(out.glob("*.npz")), values | {"y": np.roll(values["y"], 1, axis=0)})
+        self.assertEqual(self.report(out, model=path)["verdict"], "bug")
 
     def test_truths_of_values_that_are_not_recorded_have_the_room_of_their_operands(self) -> None:
         """An engine that leaves float16 values unrounded compares a value with itself; what was recorded before it is rounded."""
@@ -643,6 +721,7 @@ class CompareTest(unittest.TestCase):
             "tf32 Yes": "line 2: there is no operator `Yes`",
             "tf32 MatMull": "line 2: there is no operator `MatMull`; did you mean `MatMul`?: expected `tf32 yes`, `tf32 no` or `tf32 OPERATOR...`",
             "tf32 yes MatMul": "line 2: there is no operator `yes`",
+            "quantized maybe": "line 2: there is no operator `maybe`: expected `quantized no` or `quantized OPERATOR...`",
             "flush maybe": "line 2: expected `flush yes` or `flush no`",
             "operation": "line 2: expected `operation ULPS`",
             "accumulate float16 float8": "line 2: expected `accumulate DTYPE DTYPE`, two of float64, float32, float16 and bfloat16",

@@ -333,7 +333,7 @@ const RegisterEvaluators kArithmetic{
     Evaluator("Sub").evaluate(binary<SubOp>).error(Rounding::rounded()),
     Evaluator("Mul").evaluate(binary<MulOp>).error(Rounding::rounded()),
     Evaluator("Div").evaluate(div).error(Rounding::rounded()),
-    Evaluator("Mod").evaluate(mod).error(Rounding::rounded()),
+    Evaluator("Mod").evaluate(mod).error(Rounding::rounded().with_jumps()),
     Evaluator("Pow").evaluate(pow).error(Rounding::of("pow")),
     Evaluator("Min").evaluate(extreme<MinOp>).error(Rounding::exact()),
     Evaluator("Max").evaluate(extreme<MaxOp>).error(Rounding::exact()),

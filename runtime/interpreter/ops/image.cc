@@ -520,10 +520,10 @@ void center_crop_pad(Evaluation& e) {
 }
 
 const RegisterEvaluators kImages{
-    Evaluator("RoiAlign").evaluate(roi_align).error(Rounding::composite()),
-    Evaluator("MaxRoiPool").evaluate(max_roi_pool).error(Rounding::exact()),
+    Evaluator("RoiAlign").evaluate(roi_align).error(Rounding::composite().with_jumps()),
+    Evaluator("MaxRoiPool").evaluate(max_roi_pool).error(Rounding::exact().with_jumps()),
     Evaluator("NonMaxSuppression").evaluate(non_max_suppression).error(Rounding::exact()),
-    Evaluator("GridSample").evaluate(grid_sample).error(Rounding::composite()),
+    Evaluator("GridSample").evaluate(grid_sample).error(Rounding::composite().with_jumps()),
     Evaluator("AffineGrid").evaluate(affine_grid).error(Rounding::composite()),
     Evaluator("Col2Im").evaluate(col2im).error(Rounding::accumulates()),
     Evaluator("CenterCropPad").evaluate(center_crop_pad).error(Rounding::exact()),

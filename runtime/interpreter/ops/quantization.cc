@@ -166,7 +166,7 @@ void dynamic_quantize_linear(Evaluation& e) {
 }
 
 const RegisterEvaluators kQuantization{
-    Evaluator("QuantizeLinear").evaluate(quantize_linear).error(Rounding::composite()),
+    Evaluator("QuantizeLinear").evaluate(quantize_linear).error(Rounding::composite().with_jumps()),
     Evaluator("DequantizeLinear").evaluate(dequantize_linear).error(Rounding::rounded()),
     Evaluator("DynamicQuantizeLinear").evaluate(dynamic_quantize_linear).error(Rounding::composite()),
 };

@@ -119,19 +119,23 @@ Evaluator rounded(std::string_view name, EvaluateFunction evaluate) {
   return Evaluator(name).evaluate(evaluate).error(Rounding::rounded());
 }
 
+Evaluator step(std::string_view name, EvaluateFunction evaluate) {
+  return Evaluator(name).evaluate(evaluate).error(Rounding::exact().with_jumps());
+}
+
 const RegisterEvaluators kUnary{
     exact("Abs", abs),
-    exact("Ceil", function<CeilFunction>),
+    step("Ceil", function<CeilFunction>),
     exact("Clip", clip),
-    exact("Floor", function<FloorFunction>),
+    step("Floor", function<FloorFunction>),
     exact("Neg", neg),
     exact("Relu", relu),
-    exact("Round", function<RoundFunction>),
-    exact("Sign", sign),
-    exact("ThresholdedRelu", thresholded_relu),
+    step("Round", function<RoundFunction>),
+    step("Sign", sign),
+    step("ThresholdedRelu", thresholded_relu),
     rounded("LeakyRelu", leaky_relu),
     rounded("Reciprocal", function<ReciprocalFunction>),
-    rounded("Shrink", shrink),
+    Evaluator("Shrink").evaluate(shrink).error(Rounding::rounded().with_jumps()),
     rounded("Sqrt", function<SqrtFunction>),
     of("Acos", function<AcosFunction>, "acos"),
     of("Acosh", function<AcoshFunction>, "acosh"),
