@@ -309,14 +309,16 @@ class Strings(unittest.TestCase):
             (r"(x*)*y", ["x" * 3000 + "y", "x" * 3000], [1, 0]),
             ("()|a", ["", "a", "b"], [1, 1, 0]),
             (r"\Qa.b\E+", ["a.bb", "axb"], [1, 0]),
+            (r"(?i)\p{Greek}+É", ["αβγé", "abé"], [1, 0]),
         ]
         for pattern, texts, want in cases:
             self.assertEqual(self.matches(pattern, *texts), [bool(w) for w in want], pattern)
 
     def test_malformed_patterns(self):
-        for pattern in ("(", "a**", "[a", r"(a)\1", "a{1001}", "*", ")", r"\p{Greek}", "[z-a]", "((((a{1000}){1000}){1000}){1000})", "(" * 500):
+        for pattern in ("(", "a**", "[a", r"(a)\1", "a{1001}", "*", ")", r"\p{Greec}", "[z-a]", "((((a{1000}){1000}){1000}){1000})", "(" * 500):
             with self.assertRaisesRegex(AssertionError, "regular expression|pattern"):
                 self.matches(pattern, "a")
+        self.assertEqual(self.matches("(" * 500 + ")" * 500, ""), [True])
 
     def test_normalizer_and_split(self):
         constants = {"x": np.array(["Über", "the", "END", "The"], dtype=object), "t": np.array([" a  b c ", ""], dtype=object), "u": np.array(["a--b-", "--"], dtype=object)}

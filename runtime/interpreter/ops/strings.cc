@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <re2/re2.h>
+
 #include "runtime/interpreter/evaluator.h"
 #include "runtime/interpreter/ops/elementwise.h"
-#include "runtime/interpreter/ops/regular_expression.h"
 
 namespace tensorlint::runtime {
 namespace {
@@ -32,6 +33,48 @@ void string_concat(Evaluation& e) {
 }
 
 // --- StringNormalizer
+
+/// Code points of UTF-8; a byte that is not part of a character is U+FFFD.
+std::pmr::vector<std::uint32_t> code_points(std::string_view text, std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::uint32_t> points(memory);
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<std::uint8_t>(text[i]);
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xc2 && lead < 0xe0 ? 2
+                               : (lead & 0xf0U) == 0xe0      ? 3
+                               : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                             : 0;
+    std::uint32_t point = length < 2 ? lead : lead & (0x7fU >> length);
+    bool valid = length != 0 && i + length <= text.size();
+    for (std::size_t k = 1; valid && k < length; ++k) {
+      const auto byte = static_cast<std::uint8_t>(text[i + k]);
+      valid = (byte & 0xc0U) == 0x80;
+      point = point << 6 | (byte & 0x3fU);
+    }
+    points.push_back(valid ? point : 0xfffdU);
+    i += valid ? length : 1;
+  }
+  return points;
+}
+
+void append_utf8(std::pmr::string& text, std::uint32_t point) {
+  const auto tail = [&](unsigned shift) { text += static_cast<char>(0x80U | ((point >> shift) & 0x3fU)); };
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else if (point < 0x800) {
+    text += static_cast<char>(0xc0U | (point >> 6));
+    tail(0);
+  } else if (point < 0x10000) {
+    text += static_cast<char>(0xe0U | (point >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    text += static_cast<char>(0xf0U | (point >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
 
 /// The case of every character by Unicode's simple mappings, in glibc's C.UTF-8.
 class CaseMapping {
@@ -148,11 +191,15 @@ void string_split(Evaluation& e) {
 }
 
 void regex_full_match(Evaluation& e) {
-  const RegularExpression expression(e.in().string_attribute("pattern", ""));
-  std::ranges::transform(e.operand(0).strings(), e.result().as_mutable<std::uint8_t>().begin(),
-                         [&, memory = e.memory().resource()](std::string_view text) {
-                           return static_cast<std::uint8_t>(expression.matches(text, memory));
-                         });
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  const std::string_view pattern = e.in().string_attribute("pattern", "");
+  const re2::RE2 expression(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!expression.ok()) e.fail("pattern is not a regular expression of RE2: {}", expression.error());
+  std::ranges::transform(
+      e.operand(0).strings(), e.result().as_mutable<std::uint8_t>().begin(), [&](std::string_view text) {
+        return static_cast<std::uint8_t>(re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), expression));
+      });
 }
 
 const RegisterEvaluators kStrings{
