@@ -67,13 +67,15 @@ class ContractReport {
     return {};
   }
 
-  /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522".
+  /// "batch == batch_1", "sequence <= 512", "height % 14 == 0", "0 <= ids < 30522", "0 <= lengths <= steps".
   std::string line_of(const Requirement& requirement) const {
     if (requirement.kind == RequirementKind::kRange) {
       std::string name = escape_for_display(model_.name_of(requirement.elements_of), 200);
       if (names_an_axis(model_.name_of(requirement.elements_of))) name += "[...]";
       const std::string least = requirement.least ? dim_text(*requirement.least) + " <= " : "";
       if (!requirement.most) return least + name;
+      if (pool_.is_symbol(*requirement.most))
+        return fmt::format("{}{} <= {}", least, name, dim_text(*requirement.most));
       return fmt::format("{}{} < {}", least, name, dim_text(pool_.add(*requirement.most, pool_.constant(1))));
     }
     const std::string subject = dim_text(requirement.subject);

@@ -53,4 +53,28 @@ void check_indices(Inference& in, const Constraint& constraint, int indices, Dim
     in.fail(constraint, {indices, data}, {"indices {} in {} are {}", OperandRef(indices), range, legal()});
 }
 
+void check_lengths(Inference& in, const Constraint& constraint, int lengths, Dim steps, int data) {
+  DimPool& pool = in.dims();
+  if (!in.has(lengths) || steps.is_unknown()) return;
+  if (const auto elements = in.elements(lengths)) {
+    for (const Dim length : *elements) {
+      if (pool.bounds(length).hi >= 0 && pool.bounds(pool.sub(length, steps)).lo <= 0) continue;
+      in.fail(constraint, {lengths, data},
+              {"sequence length {} in {}, {} has {} steps", length, OperandRef(lengths), OperandRef(data), steps});
+      return;
+    }
+    return;
+  }
+  const auto shape = in.shape(lengths);
+  if (!shape || pool.bounds(element_count(pool, *shape)).lo < 1) return;
+  const Range& range = in.operand(lengths).range;
+  const Bounds limits = pool.bounds(steps);
+  if (range.nan || limits.hi > std::int64_t{1} << 53) return;
+  const auto most = static_cast<double>(limits.hi);
+  const bool is_attained = in.operand(lengths).attains && (range.hi > most || range.lo < 0);
+  if (is_attained || range.lo > most || range.hi < 0)
+    in.fail(constraint, {lengths, data},
+            {"sequence lengths {} in {}, {} has {} steps", range, OperandRef(lengths), OperandRef(data), steps});
+}
+
 }  // namespace tensorlint::ops

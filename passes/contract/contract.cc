@@ -442,17 +442,21 @@ class ContractSearch {
     return (least && element < *least) || (most && element > *most);
   }
 
-  /// The end of a range of elements in terms of an extent that is indexed, where it moves with that extent.
+  /// The end of a range of elements in terms of an extent that is indexed, or that they are lengths within, where it
+  /// moves with that extent.
   Dim end_of(ValueId input, NodeId node, std::int64_t last, std::int64_t step) {
     DimPool& pool = facts_.dims();
-    const auto index = [&](std::int64_t extent) { return step > 0 ? extent - 1 : -extent; };
     for (const Dim dim : extents_read(prober_, node)) {
       const std::vector<std::size_t> extents = extents_of(prober_, dim);
-      if (extents.empty() || prober_.evaluate(dim, working_) != (step > 0 ? last + 1 : -last)) continue;
+      const auto now = prober_.evaluate(dim, working_);
+      if (extents.empty() || !now) continue;
+      const std::int64_t below = step > 0 ? *now - last : 0;  // 1: an index, 0: a length
+      if (step > 0 ? below != 0 && below != 1 : *now != -last) continue;
       const Sizes larger = with(extents.front(), 2 * working_[extents.front()]);
       const auto extent = prober_.evaluate(dim, larger);
-      if (!extent || !runs(larger, {input, index(*extent)}) || runs(larger, {input, index(*extent) + step})) continue;
-      return step > 0 ? pool.sub(dim, pool.constant(1)) : pool.sub(pool.constant(0), dim);
+      const std::int64_t end = !extent ? 0 : step > 0 ? *extent - below : -*extent;
+      if (!extent || !runs(larger, {input, end}) || runs(larger, {input, end + step})) continue;
+      return step > 0 ? pool.sub(dim, pool.constant(below)) : pool.sub(pool.constant(0), dim);
     }
     return pool.constant(last);
   }

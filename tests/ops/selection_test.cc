@@ -107,6 +107,17 @@ TEST(ReverseSequence, Axes) {
             Labels{"reverse_sequence_shapes"});
   EXPECT_EQ(Op("ReverseSequence", 10).in("float32[4, 3]").in("int64[3]").with("time_axis", 1).infer().failures,
             Labels{"reverse_sequence_axes"});
+  EXPECT_TRUE(Op("ReverseSequence", 10).in("float32[4, 2]").constant({4, 0}).infer().failures.empty());
+  EXPECT_EQ(Op("ReverseSequence", 10).in("float32[4, 2]").constant({4, 5}).infer().failures,
+            Labels{"reverse_sequence_lengths"});
+  EXPECT_EQ(Op("ReverseSequence", 10)
+                .in("float32[2, 4]")
+                .constant({4, -1})
+                .with("time_axis", 1)
+                .with("batch_axis", 0)
+                .infer()
+                .failures,
+            Labels{"reverse_sequence_lengths"});
 }
 
 TEST(Softmax, AxisByVersion) {

@@ -216,9 +216,25 @@ TEST(Recurrent, Lengths) {
         .infer();
   };
   EXPECT_TRUE(gru({4, 0}).failures.empty());
-  EXPECT_EQ(gru({4, 5}).failures, Labels{"recurrent_states"});
+  EXPECT_EQ(gru({4, 5}).failures, Labels{"recurrent_lengths"});
   EXPECT_EQ(gru({4, 5}).messages[0], "sequence length 5 in {4}, {0} has 4 steps");
-  EXPECT_EQ(gru({-1, 4}).failures, Labels{"recurrent_states"});
+  EXPECT_EQ(gru({-1, 4}).failures, Labels{"recurrent_lengths"});
+  const auto ranged = [](const char* steps, double least, double most) {
+    return Op("LSTM", 22)
+        .in("float32[" + std::string(steps) + ", 2, 3]")
+        .in("float32[1, 8, 3]")
+        .in("float32[1, 8, 2]")
+        .absent()
+        .in("int32[2]")
+        .range(least, most)
+        .with("hidden_size", 2)
+        .infer();
+  };
+  EXPECT_TRUE(ranged("4", 0, 9).failures.empty());  // some may do
+  EXPECT_TRUE(ranged("S", 5, 9).failures.empty());
+  EXPECT_EQ(ranged("4", 5, 9).failures, Labels{"recurrent_lengths"});
+  EXPECT_EQ(ranged("4", 5, 9).messages[0], "sequence lengths [5, 9] in {4}, {0} has 4 steps");
+  EXPECT_EQ(ranged("4", -3, -1).failures, Labels{"recurrent_lengths"});
 }
 
 TEST(Attention, Broken) {

@@ -194,6 +194,12 @@ TEST(Contract, ElementsAreBoundedByTheExtentThatTheyIndex) {
             (Texts{"range ids -9..8"}));
 }
 
+TEST(Contract, LengthsAreWithinTheSequences) {
+  constexpr std::string_view kReverse = "g (float[{}, N] x, int64[N] n) => (y) {{ y = ReverseSequence (x, n) }}";
+  EXPECT_EQ(lines(Solved(with_header(fmt::format(kReverse, "T")))), (Texts{"range n 0..T"}));
+  EXPECT_EQ(lines(Solved(with_header(fmt::format(kReverse, "6")))), (Texts{"range n 0..6"}));
+}
+
 TEST(Contract, PositionsMayBeAsManyAsTheirTableHasRows) {
   EXPECT_EQ(lines(Solved(with_header(R"(g (int64[B, S] words, float[1500, 2] table) => (rows) {
   zero = Constant <value_int = 0> ()

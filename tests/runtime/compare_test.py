@@ -349,6 +349,25 @@ class CompareTest(unittest.TestCase):
         write_npz(next(out.glob("*.npz")), values | {"y": np.roll(values["y"], 1, axis=0)})
         self.assertEqual(self.report(out, model=path)["verdict"], "bug")
 
+    def test_sequences_without_steps_have_no_state(self) -> None:
+        """ONNX leaves open what the last state of such a sequence is; onnxruntime gives 0."""
+        draw = np.random.default_rng(0)
+        for op, gates, states in (("LSTM", 4, "c"), ("GRU", 3, ""), ("RNN", 1, "")):
+            with self.subTest(op=op):
+                text = f"""<ir_version: 8, opset_import: ["": 17]>
+                g (float[4, 3, 2] x, int32[3] n, float[2, 3, 5] h{", float[2, 3, 5] c" if states else ""}) => (float[4, 2, 3, 5] y, float[2, 3, 5] yh{", float[2, 3, 5] yc" if states else ""}) {{
+                  [layer] y, yh{", yc" if states else ""} = {op} <hidden_size = 5, direction = "bidirectional"> (x, w, r, , n, h{", c" if states else ""})
+                }}
+                """
+                parsed = onnx.parser.parse_model(text)
+                for name, shape in (("w", (2, 5 * gates, 2)), ("r", (2, 5 * gates, 5))):
+                    parsed.graph.initializer.append(onnx.numpy_helper.from_array(draw.standard_normal(shape).astype(np.float32), name))
+                path, out = self.folder / f"{op}.onnx", self.folder / op
+                onnx.save(parsed, path)
+                np.save(self.folder / "n.npy", np.array([0, 4, 2], np.int32))
+                recorded(path, out, inputs=[f"n={self.folder / 'n.npy'}"])
+                self.assertEqual(self.report(out, model=path)["verdict"], "explained")
+
     def test_truths_of_values_that_are_not_recorded_have_the_room_of_their_operands(self) -> None:
         """An engine that leaves float16 values unrounded compares a value with itself; what was recorded before it is rounded."""
         text = """<ir_version: 10, opset_import: ["": 22]>

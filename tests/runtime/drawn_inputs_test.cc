@@ -102,6 +102,23 @@ TEST(DrawnIndices, FitWhatTheyBecome) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) EXPECT_EQ(run_drawn(graph, seed), "") << graph << ", seed " << seed;
 }
 
+TEST(DrawnLengths, AreWithinTheSequences) {
+  constexpr std::string_view kGraphs[]{
+      "g (float[S, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r, int32[2] n) => (float[S, 1, 2, 4] y) "
+      "{ y = LSTM <hidden_size = 4> (x, w, r, , n) }",
+      "g (float[3, B, 3] x, float[1, 12, 3] w, float[1, 12, 4] r, int32[B] n) => (float[3, 1, B, 4] y) "
+      "{ y = GRU <hidden_size = 4> (x, w, r, , n) }",
+      "g (float[B, 5, 3] x, float[1, 4, 3] w, float[1, 4, 4] r, int32[B] n) => (float[B, 5, 1, 4] y) "
+      "{ y = RNN <hidden_size = 4, layout = 1> (x, w, r, , n) }",
+      "g (float[T, B] x, int64[B] n) => (float[T, B] y) { y = ReverseSequence (x, n) }",
+      // Of the steps that a Slice leaves.
+      "g (float[4, 3] x, int64[3] n) => (float[2, 3] y) { a = Constant <value_ints = [0]> () "
+      "b = Constant <value_ints = [2]> () s = Slice (x, a, b) y = ReverseSequence (s, n) }",
+  };
+  for (const std::string_view graph : kGraphs)
+    for (std::uint64_t seed = 0; seed < 8; ++seed) EXPECT_EQ(run_drawn(graph, seed), "") << graph << ", seed " << seed;
+}
+
 TEST(DrawnIndices, ThatCannotFitAreTheFaultOfTheModel) {
   const std::string said = run_drawn(
       "g (float[4, 3] table, int64[4] t) => (float[4, 3] z) { nine = Constant <value_int = 9> () at = Add (t, nine) "

@@ -1,5 +1,6 @@
 // Recurrent layers. Source: ONNX RNN (1, 7, 14, 22), GRU (1, 3, 7, 14, 22), LSTM (1, 7, 14, 22).
 #include "ir/ops/checks.h"
+#include "ir/ops/indexing.h"
 
 namespace tensorlint::ops {
 namespace {
@@ -12,6 +13,7 @@ const Constraint kRecurrentWeights{"recurrent_weights", ConstraintKind::kShapes,
                                    "weights fit directions, gates, hidden and input sizes"};
 const Constraint kRecurrentStates{"recurrent_states", ConstraintKind::kShapes,
                                   "lengths and initial states fit batch and hidden size"};
+const Constraint kRecurrentLengths{"recurrent_lengths", ConstraintKind::kDomain, "0 <= length <= steps"};
 
 /// What the operands say of a size that an attribute gives, where at least two of them agree and none with the
 /// attribute: then the attribute is wrong, and one mistake is not told as many.
@@ -102,14 +104,7 @@ void recurrent(Inference& in, std::int64_t gates) {
   check_shape(in, 2, Dims{directions, rows(gates), hidden}, kRecurrentWeights, "recurrence weights");
   check_shape(in, 3, Dims{directions, rows(2 * gates)}, kRecurrentWeights, "bias");
   check_shape(in, 4, Dims{batch}, kRecurrentStates, "sequence lengths", 0);
-  if (const auto lengths = in.elements(4)) {
-    for (const Dim given : *lengths) {
-      if (pool.bounds(given).hi >= 0 && pool.bounds(pool.sub(given, length)).lo <= 0) continue;
-      in.fail(kRecurrentStates, {4, 0},
-              {"sequence length {} in {}, {} has {} steps", given, OperandRef(4), OperandRef(0), length});
-      break;
-    }
-  }
+  check_lengths(in, kRecurrentLengths, 4, length, 0);
   const Dims state = layout == 0 ? Dims{directions, batch, hidden} : Dims{batch, directions, hidden};
   // Weights that do not fit mean another hidden size or direction, which no state fits either.
   const bool fitting = !in.failed();
@@ -138,7 +133,8 @@ OpEntry layer(std::string_view name, InferFunction function) {
       .constraint(kRecurrentDirection)
       .constraint(kRecurrentData)
       .constraint(kRecurrentWeights)
-      .constraint(kRecurrentStates);
+      .constraint(kRecurrentStates)
+      .constraint(kRecurrentLengths);
 }
 
 const RegisterOps kRecurrent{

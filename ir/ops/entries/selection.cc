@@ -9,6 +9,7 @@
 #include "ir/ops/checks.h"
 #include "ir/ops/contents.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/indexing.h"
 #include "ir/ops/shape_functions.h"
 
 namespace tensorlint::ops {
@@ -35,6 +36,7 @@ const Constraint kReverseShapes{"reverse_sequence_shapes", ConstraintKind::kShap
                                 "one length for each element of the batch axis, of at least two axes"};
 const Constraint kReverseAxes{"reverse_sequence_axes", ConstraintKind::kAttribute,
                               "time and batch axis are 0 and 1, or 1 and 0"};
+const Constraint kReverseLengths{"reverse_sequence_lengths", ConstraintKind::kDomain, "0 <= length <= steps"};
 
 /// [0, extent - 1], or all non-negative numbers where there is no bound.
 Range index_range(const DimPool& pool, Dim extent) {
@@ -315,6 +317,7 @@ void reverse_sequence(Inference& in) {
   } else if (data && lengths) {
     same_extent(in, (*data)[static_cast<std::size_t>(batch)], lengths->front(), 0, 1, kReverseShapes,
                 {"batch axis {} and lengths differ", Axis(batch)});
+    if (!in.failed()) check_lengths(in, kReverseLengths, 1, (*data)[static_cast<std::size_t>(time)], 0);
   }
 }
 
@@ -352,7 +355,11 @@ const RegisterOps kSelections{
         .constraint(kCumulativeAxis)
         .constraint(kCumulativeFlags),
     OpEntry("CumProd").infer(cumulative).host("axis").constraint(kCumulativeAxis).constraint(kCumulativeFlags),
-    OpEntry("ReverseSequence").infer(reverse_sequence).constraint(kReverseShapes).constraint(kReverseAxes),
+    OpEntry("ReverseSequence")
+        .infer(reverse_sequence)
+        .constraint(kReverseShapes)
+        .constraint(kReverseAxes)
+        .constraint(kReverseLengths),
 };
 
 }  // namespace

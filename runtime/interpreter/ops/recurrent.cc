@@ -1,5 +1,6 @@
 // Recurrent layers. Source: ONNX RNN (1, 7, 14, 22), GRU (1, 3, 7, 14, 22), LSTM (1, 7, 14, 22). `clip` bounds what
-// activations get; steps beyond a sequence's length keep its state and give zeros.
+// activations get; steps beyond a sequence's length keep its state and give zeros. The last state of a sequence without
+// steps, which ONNX leaves open, is 0, as onnxruntime has it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -249,8 +250,9 @@ std::vector<double> initial_state(Evaluation& e, int operand, const Layer& layer
   std::vector<double> state(static_cast<std::size_t>(layer.batch * layer.hidden), 0.0);
   if (!e.has(operand)) return state;
   for (std::int64_t b = 0; b < layer.batch; ++b)
-    load(e.operand(operand), static_cast<std::size_t>(layer.state_at(direction.index, b)),
-         static_cast<std::size_t>(layer.hidden), state.data() + b * layer.hidden);
+    if (layer.lengths[static_cast<std::size_t>(b)] > 0)
+      load(e.operand(operand), static_cast<std::size_t>(layer.state_at(direction.index, b)),
+           static_cast<std::size_t>(layer.hidden), state.data() + b * layer.hidden);
   return state;
 }
 
