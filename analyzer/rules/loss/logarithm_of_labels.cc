@@ -86,10 +86,14 @@ class LogarithmOfLabels : public Rule {
                          Operand(analysis, factor).name()));
   }
 
-  /// What the logarithm is multiplied by.
+  /// What the logarithm is multiplied by; PyTorch keeps it above -100 first.
   static ValueId factor_of(const Expressions& expressions, NodeId logarithm) {
-    const ValueId value = expressions.result(logarithm);
-    const auto users = expressions.users(value);
+    ValueId value = expressions.result(logarithm);
+    auto users = expressions.users(value);
+    if (users.size() == 1 && (expressions.op(users[0]) == Opcode::kMax || expressions.op(users[0]) == Opcode::kClip)) {
+      value = expressions.result(users[0]);
+      users = expressions.users(value);
+    }
     if (users.size() != 1 || expressions.op(users[0]) != Opcode::kMul) return ValueId::kAbsent;
     ValueId factor = expressions.beside(users[0], value);
     if (expressions.op_of(factor) == Opcode::kNeg) factor = expressions.operand(expressions.producer(factor), 0);

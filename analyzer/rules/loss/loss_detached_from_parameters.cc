@@ -9,7 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
-#include "passes/dataflow/attributes.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/gradient_reach.h"
 #include "passes/losses/gradient_way.h"
@@ -75,33 +75,6 @@ class LossDetachedFromParameters : public Rule {
   static constexpr std::uint64_t kStepsOfValue = 16;
   static constexpr int kConstantDepth = 12;
 
-  /// Both are computed alike from the same values.
-  static bool are_same(const losses::Expressions& expressions, ValueId a, ValueId b, int depth) {
-    if (a == b) return a != ValueId::kAbsent;
-    if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return false;
-    expressions.charge(kStepsOfValue);
-    const dataflow::Analysis& analysis = expressions.analysis();
-    const Model& model = analysis.model();
-    const Fact &x = analysis.fact(a), &y = analysis.fact(b);
-    // Tables that hold the same may be the weights of a copied network, which training moves apart.
-    if (x.content != ContentId::kNone && x.content == y.content)
-      return x.dtypes == y.dtypes && x.shape == y.shape && expressions.number(a).has_value();
-    const NodeId first = expressions.producer(a), second = expressions.producer(b);
-    if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
-        expressions.op(first) == ops::Opcode::kOther || expressions.op(first) == ops::Opcode::kDropout)
-      return false;
-    const auto one = model.attributes(model.node(first)), other = model.attributes(model.node(second));
-    expressions.charge(dataflow::steps_of(one));
-    if (!dataflow::same_attributes(one, other)) return false;
-    const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
-    if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
-        expressions.result(second) != b)
-      return false;
-    for (std::size_t i = 0; i < left.size(); ++i)
-      if (!are_same(expressions, left[i], right[i], depth - 1)) return false;
-    return !left.empty();
-  }
-
   /// The number that every element is, whatever the inputs are: of a difference of a value and itself, and what is
   /// compared and computed with that. `difference`: the last of these.
   static std::optional<double> constant_of(const losses::Expressions& expressions, ValueId value, int depth = 8,
@@ -112,7 +85,7 @@ class LossDetachedFromParameters : public Rule {
     const NodeId node = expressions.producer(value);
     const ops::Opcode opcode = expressions.op(node);
     if (opcode == ops::Opcode::kSub &&
-        are_same(expressions, expressions.operand(node, 0), expressions.operand(node, 1), 4)) {
+        are_computed_alike(expressions, expressions.operand(node, 0), expressions.operand(node, 1))) {
       if (difference != nullptr) *difference = node;
       return 0;
     }

@@ -7,6 +7,7 @@
 #include "analyzer/rules/casts.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/losses/expressions.h"
 #include "passes/losses/formula.h"
 #include "passes/losses/score_values.h"
@@ -42,9 +43,9 @@ class ProbabilitiesIntoLogitLoss : public Rule {
       case ops::LossKind::kBinaryCrossEntropy:
       case ops::LossKind::kBinaryFocal:
         // A loss of probabilities with a separate Sigmoid node before it.
-        if (expressions.op_of(loss.prediction) == ops::Opcode::kSigmoid)
-          check_scores(expressions, loss, expressions.operand(expressions.producer(loss.prediction), 0), "a sigmoid",
-                       out);
+        if (const NodeId squash = expressions.producer(before_stretch(expressions, loss.prediction));
+            expressions.op(squash) == ops::Opcode::kSigmoid)
+          check_scores(expressions, loss, expressions.operand(squash, 0), "a sigmoid", out);
         break;
       default:
         break;

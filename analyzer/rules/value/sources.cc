@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analyzer/rules/loss/prediction.h"
+#include "passes/dataflow/attributes.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -76,6 +77,34 @@ bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
   const ValueId first = before_stretch(expressions, expressions.operand(product, 0));
   const ValueId second = before_stretch(expressions, expressions.operand(product, 1));
   return (first == vectors[0] && second == vectors[1]) || (first == vectors[1] && second == vectors[0]);
+}
+
+bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth) {
+  constexpr std::size_t kMaxOperands = 4;
+  constexpr std::uint64_t kStepsOfValue = 16;
+  if (a == b) return a != ValueId::kAbsent;
+  if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return false;
+  expressions.charge(kStepsOfValue);
+  const dataflow::Analysis& analysis = expressions.analysis();
+  const Model& model = analysis.model();
+  const Fact &x = analysis.fact(a), &y = analysis.fact(b);
+  // Tables that hold the same may be the weights of a copied network, which training moves apart.
+  if (x.content != ContentId::kNone && x.content == y.content)
+    return x.dtypes == y.dtypes && x.shape == y.shape && expressions.number(a).has_value();
+  const NodeId first = expressions.producer(a), second = expressions.producer(b);
+  if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
+      expressions.op(first) == Opcode::kOther || expressions.op(first) == Opcode::kDropout)
+    return false;
+  const auto one = model.attributes(model.node(first)), other = model.attributes(model.node(second));
+  expressions.charge(dataflow::steps_of(one));
+  if (!dataflow::same_attributes(one, other)) return false;
+  const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
+  if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
+      expressions.result(second) != b)
+    return false;
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (!are_alike(expressions, left[i], right[i], depth - 1)) return false;
+  return !left.empty();
 }
 
 /// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
@@ -221,6 +250,11 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
     value = expressions.operand(user, 0);
   }
   return AsWritten::kNo;
+}
+
+bool are_computed_alike(const Expressions& expressions, ValueId a, ValueId b) {
+  constexpr int kDepth = 4;
+  return are_alike(expressions, a, b, kDepth);
 }
 
 bool is_product(const Expressions& expressions, NodeId node) {

@@ -56,6 +56,10 @@ enum class AsWritten : std::uint8_t { kYes, kUnknown, kNo };
 AsWritten is_operand_as_written(Reporter& out, const losses::Expressions& expressions, NodeId user, ValueId value,
                                 ValueId from);
 
+/// Both are computed by equal operators from the same values, a few steps back. Of values that share a producer alone
+/// this is sure: tables that hold the same may be weights of two layers.
+bool are_computed_alike(const losses::Expressions& expressions, ValueId a, ValueId b);
+
 /// A reduction that multiplies. No other one lacks an opcode.
 bool is_product(const losses::Expressions& expressions, NodeId node);
 
