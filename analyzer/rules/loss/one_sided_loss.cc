@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
@@ -29,6 +31,7 @@ class OneSidedLoss : public Rule {
     // Beside other numbers it may be a metric.
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    check_divergences(expressions, outputs[0], out);
     double sign = 1;
     const ValueId term = only_term(expressions, outputs[0], sign);
     if (term == ValueId::kAbsent || view.analysis().taint(term).has(Aspect::kValue)) return;
@@ -69,16 +72,16 @@ class OneSidedLoss : public Rule {
   static bool check_sign(const Expressions& expressions, ValueId term, Reporter& out) {
     const NodeId pick = expressions.producer(term);
     const Opcode opcode = expressions.op(pick);
-    if (opcode != Opcode::kGatherElements && opcode != Opcode::kGatherND) return false;
     const dataflow::Analysis& analysis = expressions.analysis();
-    ValueId logarithms = before_stretch(expressions, expressions.operand(pick, 0));
-    const auto softmax = expressions.normalised(logarithms);
-    bool is_logarithm = softmax && softmax->logarithm;
-    if (const NodeId log = expressions.producer(logarithms); expressions.op(log) == Opcode::kLog) {
-      const auto inner = expressions.normalised(before_stretch(expressions, expressions.operand(log, 0)));
-      is_logarithm = inner && !inner->logarithm;
+    ValueId logarithms = ValueId::kAbsent;
+    if (opcode == Opcode::kGatherElements || opcode == Opcode::kGatherND) {
+      logarithms = before_stretch(expressions, expressions.operand(pick, 0));
+    } else if (opcode == Opcode::kMul) {
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+        if (is_one_hot(expressions, expressions.operand(pick, side)))
+          logarithms = before_stretch(expressions, expressions.operand(pick, 1 - side));
     }
-    if (!is_logarithm) return false;
+    if (logarithms == ValueId::kAbsent || !is_log_probability(expressions, logarithms)) return false;
     out.report(pick,
                fmt::format("the loss is the mean of logarithms of probabilities: it falls without bound as {} get "
                            "less probable",
@@ -88,6 +91,130 @@ class OneSidedLoss : public Rule {
     return true;
   }
 
+  static bool is_log_probability(const Expressions& expressions, ValueId logarithms) {
+    const auto softmax = expressions.normalised(logarithms);
+    if (softmax) return softmax->logarithm;
+    const NodeId log = expressions.producer(logarithms);
+    if (expressions.op(log) != Opcode::kLog) return false;
+    const auto inner = expressions.normalised(before_stretch(expressions, expressions.operand(log, 0)));
+    return inner && !inner->logarithm;
+  }
+
+  static bool is_one_hot(const Expressions& expressions, ValueId value) {
+    const Opcode opcode = expressions.op_of(before_stretch(expressions, value));
+    return opcode == Opcode::kOneHot || opcode == Opcode::kEqual;
+  }
+
+  /// Terms that are added up, each with its sign: the divergence of a normal distribution from the standard one, of
+  /// its mean and the logarithm of its variance, is to fall.
+  static void check_divergences(const Expressions& expressions, ValueId loss, Reporter& out) {
+    constexpr std::size_t kMaxTerms = 16;
+    struct Term {
+      ValueId value;
+      double sign;
+    };
+    std::vector<Term> terms{{loss, 1}};
+    for (std::size_t i = 0; i < terms.size() && terms.size() < kMaxTerms; ++i) {
+      const auto [value, sign] = terms[i];
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
+        if (is_negative_divergence(expressions, first, sign)) {
+          report_divergence(expressions, node, out);
+          return;
+        }
+        terms.push_back({first, sign});
+      } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast) {
+        terms.push_back({first, sign});
+      } else if (opcode == Opcode::kNeg) {
+        terms.push_back({first, -sign});
+      } else if ((opcode == Opcode::kMul || opcode == Opcode::kDiv) && numbered &&
+                 (opcode == Opcode::kMul || !numbered->is_first)) {
+        terms.push_back({numbered->value, numbered->number < 0 ? -sign : numbered->number > 0 ? sign : 0});
+      } else if (opcode == Opcode::kDiv) {
+        terms.push_back({first, sign});  // by the number of samples, whatever it is
+      } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+        terms.push_back({first, sign});
+        terms.push_back({second, opcode == Opcode::kSub ? -sign : sign});
+      }
+    }
+  }
+
+  static void report_divergence(const Expressions& expressions, NodeId reduction, Reporter& out) {
+    out.report(reduction,
+               fmt::format("the loss falls without bound as {} falls, which is a divergence with the wrong sign",
+                           Operand(expressions.analysis(), expressions.operand(reduction, 0)).name()))
+        .fix(
+            "a divergence from the standard normal distribution is -0.5 * (1 + logvar - mu^2 - exp(logvar)): put the "
+            "minus in front of it");
+  }
+
+  /// 1 + v - m^2 - e^v of two scores, times a number above 0, with the sign; or 1 + log(s^2) - m^2 - s^2.
+  static bool is_negative_divergence(const Expressions& expressions, ValueId term, double sign) {
+    if (sign == 0) return false;
+    const Formula formula(expressions, term);
+    if (!formula.is_complete()) return false;
+    losses::ScoreValues scores(expressions);
+    std::vector<std::size_t> leaves;
+    const auto parts = formula.parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
+      if (parts[i].value == ValueId::kAbsent || leaves.size() == 2 ||
+          scores.layer_of(before_stretch(expressions, parts[i].value)) == NodeId::kNone)
+        return false;
+      leaves.push_back(i);
+    }
+    if (leaves.size() != 2) return false;
+    constexpr std::array kMeans{-1.5, -0.4, 0.7, 2.0}, kVariances{-1.2, -0.3, 0.5, 1.4};
+    for (const std::size_t mean : {std::size_t{0}, std::size_t{1}}) {
+      const auto at = [&](double m, double v) {
+        const Formula::Assignment given[] = {{leaves[mean], m}, {leaves[1 - mean], v}};
+        return sign * formula.evaluate(given, 0);
+      };
+      const double scale = at(0, 0) - at(1, 0);
+      bool fits = scale > 1e-3;
+      for (const double m : kMeans)
+        for (const double v : kVariances)
+          fits = fits && std::abs(at(m, v) - at(0, 0) - scale * (1 + v - m * m - std::exp(v))) < 1e-3 * scale;
+      if (fits) return true;
+    }
+    return false;
+  }
+
+  /// A second score that only ever lowers an error as it moves in one direction: a variance that nothing holds.
+  static void check_scale(const Expressions& expressions, const Formula& formula, std::size_t label,
+                          std::span<const std::size_t> scores, double sign, NodeId term, Reporter& out) {
+    constexpr std::array kLabels{-2.0, -0.6, 0.3, 1.7};
+    constexpr std::array kScores{-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0};
+    for (const std::size_t free : {std::size_t{0}, std::size_t{1}}) {
+      const auto at = [&](double y, double a, double s) {
+        const Formula::Assignment given[] = {{label, y}, {scores[1 - free], a}, {scores[free], s}};
+        return sign * formula.evaluate(given, 0);
+      };
+      bool is_error = true, falls = true, rises = true;
+      for (const double y : kLabels) {
+        // With the other one it is an error, least where that is the label.
+        is_error = is_error && at(y, y, 0) < at(y, y + 1.3, 0) - 1e-3 && at(y, y, 0) < at(y, y - 1.3, 0) - 1e-3;
+        for (const double off : {-2.5, -0.7, 0.9, 3.0})
+          for (std::size_t i = 1; i < kScores.size(); ++i) {
+            const double step = at(y, y + off, kScores[i]) - at(y, y + off, kScores[i - 1]);
+            if (!std::isfinite(step)) return;
+            falls = falls && step < -1e-6;
+            rises = rises && step > 1e-6;
+          }
+      }
+      if (!is_error || falls == rises) continue;
+      const Operand score(expressions.analysis(), formula.parts()[scores[free]].value);
+      out.report(term, fmt::format("the loss falls as {} {}, whatever the error is: nothing holds it", score.name(),
+                                   falls ? "rises" : "falls"))
+          .origin(score, Aspect::kValue)
+          .fix("add what a larger variance costs: error^2 / exp(logvar) + logvar, with a plus");
+      return;
+    }
+  }
+
   /// One element as a function of a label and of a score, which falls in one direction for each label.
   static void check_sides(const Expressions& expressions, ValueId term, double sign, Reporter& out) {
     const dataflow::Analysis& analysis = expressions.analysis();
@@ -95,6 +222,7 @@ class OneSidedLoss : public Rule {
     if (!formula.is_complete()) return;
     losses::ScoreValues scores(expressions);
     std::optional<std::size_t> label, score;
+    std::vector<std::size_t> free;
     NodeId layer = NodeId::kNone;
     const auto parts = formula.parts();
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -105,14 +233,18 @@ class OneSidedLoss : public Rule {
         if (label) return;
         label = i;
       } else if (const NodeId found = scores.layer_of(from); found != NodeId::kNone) {
-        if (score) return;
+        free.push_back(i);
         score = i;
         layer = found;
       } else {
         return;
       }
     }
-    if (!label || !score) return;
+    if (!label || !score || free.size() > 2) return;
+    if (free.size() == 2) {
+      check_scale(expressions, formula, *label, free, sign, expressions.producer(term), out);
+      return;
+    }
     const auto at = [&](double y, double s) {
       const Formula::Assignment given[] = {{*label, y}, {*score, s}};
       return sign * formula.evaluate(given, 0);
@@ -144,6 +276,17 @@ class OneSidedLoss : public Rule {
       report(
           fmt::format("the loss falls without bound as {} rises where {} is 0, and falls where it is 1", name, labels),
           "put a minus in front of it");
+      return;
+    }
+    // Least where the score is right, and where it is as wrong as can be.
+    const auto is_least_at_both_ends = [&](double y) {
+      const double low = at(y, -8), high = at(y, 8), middle = std::max(at(y, y > 0 ? -1 : 1), at(y, 0));
+      return middle > 0.05 && std::isfinite(low) && std::isfinite(high) && low >= 0 && high >= 0 &&
+             std::max(low, high) < 0.1 * middle && std::abs(at(y, 2) - at(y, -2)) > 0.1 * middle;
+    };
+    if (is_least_at_both_ends(1) && is_least_at_both_ends(0)) {
+      report(fmt::format("the loss falls to 0 as {} gets as wrong as can be: what is most wrong costs least", name),
+             "weigh the logarithm of p with (1 - p)^gamma, and that of 1 - p with p^gamma");
       return;
     }
     const bool positive_alone = yes == kFalls && no == kSame && ends(1, 8) && !ends(1, -8),
