@@ -54,7 +54,9 @@ class InvalidDomain : public Rule {
     const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     losses::ScoreValues scores(expressions);
     std::set<NodeId> seen;
-    for (const losses::LossSite& loss : view.losses()) seen.insert(loss.nodes.begin(), loss.nodes.end());
+    // The rate of a Poisson loss may be 0 as any other number may; losses of probabilities have a rule of their own.
+    for (const losses::LossSite& loss : view.losses())
+      if (loss.kind != losses::LossKind::kPoisson) seen.insert(loss.nodes.begin(), loss.nodes.end());
     for (const ValueId output : outputs)
       for (const NodeId logarithm : summed_logarithms(expressions, output))
         if (seen.insert(logarithm).second) check_zero(scores, expressions, logarithm, out);

@@ -31,8 +31,11 @@ class QuotientAlwaysZero : public Rule {
         above.taint().has(Aspect::kValue) || below.taint().has(Aspect::kValue))
       return;
     const Operand counted = source(above, call);
-    if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call) || !becomes_float(call)) return;
-    if (check_share(call, counted, out) || one_float_outputs(call.analysis()).empty()) return;
+    if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call)) return;
+    const bool is_number = becomes_float(call);
+    if (!is_number && !call.model().value(call.result()).is_output) return;
+    if ((is_number && check_share(call, counted, out)) || check_mean(call, out)) return;
+    if (!is_number || one_float_outputs(call.analysis()).empty()) return;
     if (const Operand sum = summed(below, call); sum.present() && sum.value() == counted.value()) {
       const std::string name = counted.name();
       out.report(call.id(),
@@ -98,8 +101,19 @@ class QuotientAlwaysZero : public Rule {
           .fix(fmt::format("cast {} to a floating-point dtype first", name));
       return true;
     }
+    return false;
+  }
+
+  /// A share that is given as it is counts as a number, too.
+  static bool check_mean(const NodeCall& call, Reporter& out) {
+    const Operand above = call.operand(0), below = call.operand(1);
     const Operand sum = summed(above, call);
-    if (!sum.present() || sum.fact().range.lo < 0 || sum.fact().range.hi > 1 || !is_extent(call, below)) return false;
+    if (is_index(call, source(above, call)) || !call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers()))
+      return false;
+    const std::string name = above.name();
+    if (!sum.present() || sum.fact().range.lo < 0 || sum.fact().range.hi > 1 ||
+        !(is_extent(call, below) || is_number_of_elements(call, sum, below)))
+      return false;
     out.report(call.id(), fmt::format("integer division of {}, a sum of zeros and ones, by how many there are is 0, "
                                       "unless all are 1",
                                       name))
@@ -128,6 +142,21 @@ class QuotientAlwaysZero : public Rule {
                              ? call.model().value(made.operand(0).value()).producer
                              : node;
     return shape != NodeId::kNone && NodeCall(call.analysis(), shape).is(ops::Opcode::kShape);
+  }
+
+  /// As many as the elements that are summed up, written down.
+  static bool is_number_of_elements(const NodeCall& call, const Operand& summed, const Operand& below) {
+    const Range& divisor = below.fact().range;
+    if (summed.fact().kind != ValueKind::kTensor || summed.fact().shape == ShapeId::kUnranked ||
+        divisor.lo != divisor.hi || divisor.lo < 2)
+      return false;
+    double elements = 1;
+    for (const Dim dim : call.facts().dims_of(summed.fact().shape)) {
+      const auto extent = call.facts().dims().as_constant(dim);
+      if (!extent) return false;
+      elements *= static_cast<double>(*extent);
+    }
+    return elements == divisor.lo;
   }
 
   static bool moves(const NodeCall& call) {
