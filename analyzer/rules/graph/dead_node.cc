@@ -39,6 +39,10 @@ class DeadNode : public Rule {
       if (feeds_another) continue;
       if (is_left_behind(NodeCall(view.analysis(), id)))
         left_behind.push_back(id);
+      else if (is_bypassed(view.analysis(), live, id))
+        out.report(findings::Severity::kWarning, id,
+                   "no result of the node is used: a layer reads what goes into it instead")
+            .fix("give its result to the layer, or remove the node");
       else if (FindingBuilder finding = out.report(id, "no result of the node is used"))
         finding.fix("remove the node and everything that only feeds it", findings::Applicability::kSafe,
                     removal.of(id));
@@ -50,6 +54,24 @@ class DeadNode : public Rule {
   /// Exporters leave constants and shapes behind by the dozen, and they cost next to nothing: one finding for all.
   static bool is_left_behind(const NodeCall& call) {
     return call.is(ops::Opcode::kConstant) || call.has(ops::OpTrait::kShapeOf);
+  }
+
+  /// A normalisation with weights, and a layer that reads its operand: where that is what was meant, the normalisation
+  /// would not be there.
+  static bool is_bypassed(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live, NodeId id) {
+    const NodeCall call(analysis, id);
+    const auto has_weights = [&](const NodeCall& node) {
+      for (std::size_t i = 1; i < node.operand_count(); ++i)
+        if (node.operand(i).present() && analysis.model().value(node.operand(i).value()).initializer != nullptr)
+          return true;
+      return false;
+    };
+    if (!call.is(ops::Opcode::kNormalize) || !call.operand(0).present() || !has_weights(call)) return false;
+    return std::ranges::any_of(analysis.users(call.operand(0).value()), [&](NodeId user) {
+      const NodeCall other(analysis, user);
+      return live[user] && (other.is(ops::Opcode::kMatMul) || other.is(ops::Opcode::kConv)) &&
+             other.operand(0).value() == call.operand(0).value() && has_weights(other);
+    });
   }
 
   /// Takes away dead nodes, each with the dead nodes of its graph that only feed it.

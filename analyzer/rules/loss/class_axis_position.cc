@@ -10,6 +10,7 @@
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "ir/graph/new_nodes.h"
+#include "passes/losses/attention_use.h"
 #include "passes/losses/expressions.h"
 
 namespace tensorlint::rules {
@@ -53,6 +54,14 @@ class ClassAxisPosition : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     for (const losses::AxisMistake& mistake : axis_mistakes(out)) report_mistake(view.analysis(), mistake, out);
+    if (!one_float_outputs(view.analysis()).empty() || view.model().graphs.empty()) return;
+    auto& [expressions, origins] = out.shared<losses::LossAxes>();
+    for (const losses::AxisMistake& mistake : losses::find_attention_mistakes(expressions, origins)) {
+      if (mistake.kind == losses::AxisMistake::Kind::kSelectedElsewhere)
+        report_largest(view.analysis(), mistake, out);
+      else
+        report_mistake(view.analysis(), mistake, out);
+    }
   }
 
   Specificity match(const ViolationCase& violation) const override {
@@ -186,6 +195,15 @@ class ClassAxisPosition : public Rule {
       default:
         return;
     }
+  }
+
+  static void report_largest(const dataflow::Analysis& analysis, const losses::AxisMistake& mistake, Reporter& out) {
+    const NodeCall call(analysis, mistake.node), meets(analysis, mistake.meets);
+    out.report(findings::Severity::kWarning, mistake.node,
+               fmt::format("{} normalises {} over axis {}; the largest of its probabilities is taken along axis {}",
+                           call.op_name(), described(analysis, mistake.value), mistake.axes.front(), mistake.other))
+        .note_at(mistake.meets, fmt::format("{} along axis {} here", meets.op_name(), mistake.other))
+        .fix(fmt::format("normalise over axis {}", mistake.other));
   }
 
   using Extents = std::vector<std::int64_t>;  ///< -1: not a number

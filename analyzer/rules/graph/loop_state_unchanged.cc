@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "ir/graph/region_op.h"
+
+namespace tensorlint::rules {
+namespace {
+
+class LoopStateUnchanged : public Rule {
+ public:
+  LoopStateUnchanged()
+      : Rule({"TL-G623", "loop-state-unchanged", "graph", findings::Severity::kWarning,
+              "a state that the body of a loop returns as it got it, though its body computes a new one"}) {}
+
+  bool wants(std::string_view, std::string_view, const ops::OpEntry* entry) const override {
+    return has_trait(entry, ops::OpTrait::kControlFlow);
+  }
+
+  void check(const NodeCall& call, Reporter& out) const override {
+    const RegionOp region = region_op(call.model(), call.node());
+    if (!is_loop(region.kind) || !region.has_graphs()) return;
+    const Graph& body = call.model().graph(region.body());
+    if (!region.fits(body)) return;
+    for (std::size_t i = 0; i < region.carried; ++i) check_state(call, region, body, i, out);
+  }
+
+ private:
+  static void check_state(const NodeCall& call, const RegionOp& region, const Graph& body, std::size_t i,
+                          Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const ValueId state = body.inputs[region.carried_input(i)], next = body.outputs[region.carried_output(i)];
+    if (state == ValueId::kAbsent || next == ValueId::kAbsent || before_copies(analysis, next) != state) return;
+    // A value that is only there to be read in the body; exporters carry such, and nothing takes it afterwards.
+    const ValueId last = call.result(i);
+    if (last == ValueId::kAbsent || (!call.model().value(last).is_output && analysis.users(last).empty())) return;
+    const ValueId update = update_of(call, region, body, state);
+    if (update == ValueId::kAbsent) return;
+    const Operand given(analysis, call.operand(region.carried_operand(i)).value());
+    const NodeId made = call.model().value(update).producer;
+    out.report(call.id(),
+               fmt::format("each iteration of {} returns {} as it got it: {} is {} in the end", call.op_name(),
+                           Operand(analysis, state).name(), Operand(analysis, last).name(), given.name()))
+        .note_at(made, fmt::format("{}, which is computed from it here, goes into no next iteration",
+                                   Operand(analysis, update).name()))
+        .fix(fmt::format("return {} in its place", Operand(analysis, update).name()));
+  }
+
+  static ValueId before_copies(const dataflow::Analysis& analysis, ValueId value) {
+    constexpr int kMaxSteps = 8;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = analysis.model().value(value).producer;
+      if (node == NodeId::kNone || !NodeCall(analysis, node).is(ops::Opcode::kIdentity)) break;
+      value = NodeCall(analysis, node).operand(0).value();
+      if (value == ValueId::kAbsent) break;
+    }
+    return value;
+  }
+
+  /// What an output of each iteration is, of the state's own type, that a product with weights made of the state: a
+  /// recurrent step.
+  static ValueId update_of(const NodeCall& call, const RegionOp& region, const Graph& body, ValueId state) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const Fact& own = analysis.fact(state);
+    if (own.kind != ValueKind::kTensor || !own.dtypes.proves(DTypeSet::floats()) || own.shape == ShapeId::kUnranked)
+      return ValueId::kAbsent;
+    for (std::size_t k = region.control_outputs + region.carried; k < body.outputs.size(); ++k) {
+      if (body.outputs[k] == ValueId::kAbsent) continue;
+      const ValueId output = before_copies(analysis, body.outputs[k]);
+      const Fact& fact = analysis.fact(output);
+      const NodeId made = call.model().value(output).producer;
+      if (made == NodeId::kNone || output == state || fact.kind != ValueKind::kTensor || fact.shape != own.shape ||
+          fact.dtypes != own.dtypes)
+        continue;
+      const bool is_handed_on = std::ranges::any_of(
+          std::span(body.outputs).subspan(region.control_outputs, region.carried),
+          [&](ValueId other) { return other != ValueId::kAbsent && before_copies(analysis, other) == output; });
+      if (!is_handed_on && is_step_of(call, state, output)) return output;
+    }
+    return ValueId::kAbsent;
+  }
+
+  /// The state goes through a product into the value.
+  static bool is_step_of(const NodeCall& call, ValueId state, ValueId value) {
+    constexpr std::size_t kMaxValues = 64;
+    const dataflow::Analysis& analysis = call.analysis();
+    std::vector<ValueId> pending{state};
+    std::set<ValueId> seen{state};
+    bool multiplied = false, reached = false;
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i) {
+      analysis.facts().meter().charge(16);
+      for (const NodeId user : analysis.users(pending[i])) {
+        const NodeCall next(analysis, user);
+        multiplied = multiplied || next.is(ops::Opcode::kMatMul) || next.is(ops::Opcode::kConv) ||
+                     next.is(ops::Opcode::kRecurrence);
+        const ValueId result = next.result();
+        if (result == ValueId::kAbsent || !seen.insert(result).second) continue;
+        reached = reached || result == value;
+        pending.push_back(result);
+      }
+    }
+    return multiplied && reached;
+  }
+};
+
+const RegisterRule<LoopStateUnchanged> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules

@@ -1,0 +1,102 @@
+#include "passes/losses/attention_use.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "passes/losses/axis_finders.h"
+
+namespace tensorlint::losses {
+namespace {
+
+using Kind = AxisMistake::Kind;
+
+/// Scores of queries and keys, which may be normalised over either, as where pairs are matched.
+bool is_product_of_data(const LossCone& cone, ValueId scores) {
+  const Expressions& expressions = cone.expressions();
+  for (int step = 0; step < 8; ++step) {
+    const NodeId node = expressions.producer(scores);
+    const Opcode opcode = expressions.op(node);
+    if (opcode == Opcode::kMatMul || opcode == Opcode::kEinsum)
+      return !cone.is_constant(expressions.operand(node, 0)) && !cone.is_constant(expressions.operand(node, 1));
+    if (!ops::moves_elements(opcode) && !has_trait(expressions.entry(node), ops::OpTrait::kElementwise)) return false;
+    scores = expressions.operand(node, 0);
+  }
+  return true;
+}
+
+/// Nothing but factors comes between the probabilities and the largest of them along another axis than theirs.
+std::optional<AxisMistake> largest_elsewhere(const LossCone& cone, NodeId softmax, ValueId scores, std::size_t axis) {
+  constexpr std::size_t kMaxValues = 8;
+  const Expressions& expressions = cone.expressions();
+  struct Reading {
+    ValueId value;
+    std::size_t axis;
+  };
+  std::vector<Reading> pending{{expressions.result(softmax), axis}};
+  std::optional<AxisMistake> found;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending.size() > kMaxValues) return std::nullopt;
+    const auto [value, along] = pending[i];
+    for (const NodeId user : expressions.users(value)) {
+      if (!cone.has(user)) continue;
+      const Opcode opcode = expressions.op(user);
+      const std::size_t operand = cone.operand_index(user, value);
+      if (opcode == Opcode::kArgExtreme || opcode == Opcode::kReduceMax) {
+        const auto axes = expressions.axes_of(user);
+        if (!axes || axes->size() != 1 || axes->front() == along || !cone.is_long(value, axes->front()))
+          return std::nullopt;
+        found = AxisMistake{Kind::kSelectedElsewhere, softmax, scores, {axis}, false, user, axes->front()};
+        continue;
+      }
+      const AxisStep step = cone.way().follow(user, operand, along);
+      const bool scales = opcode == Opcode::kMul && !cone.depends(expressions.beside(user, value), scores);
+      if (step.fate != AxisFate::kKept ||
+          (!scales && opcode != Opcode::kIdentity && opcode != Opcode::kCast && opcode != Opcode::kDropout))
+        return std::nullopt;
+      pending.push_back({expressions.result(user), step.axis});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions, AxisOrigins& origins) {
+  const Analysis& analysis = expressions.analysis();
+  const Model& model = analysis.model();
+  // Attention as it should be is normalised over the last axis, and contracted by a product of matrices.
+  std::vector<NodeId> softmaxes;
+  bool has_letters = false;
+  for (const NodeId node : model.nodes.ids()) {
+    const Opcode opcode = expressions.op(node);
+    has_letters = has_letters || opcode == Opcode::kEinsum;
+    if (opcode == Opcode::kSoftmax && model.node(node).graph == GraphId::kMain && !analysis.has_failed(node))
+      softmaxes.push_back(node);
+  }
+  if (!has_letters)
+    std::erase_if(softmaxes, [&](NodeId node) {
+      const auto axes = expressions.axes_of(node);
+      return !axes || axes->size() != 1 || axes->front() + 1 >= expressions.dims(expressions.result(node)).size();
+    });
+  if (softmaxes.empty() || expressions.is_spent()) return {};
+  const auto& outputs = model.graph(GraphId::kMain).outputs;
+  const LossCone cone(expressions, origins, outputs);
+  SoftmaxUse use(cone);
+  std::vector<AxisMistake> found;
+  for (const NodeId node : softmaxes) {
+    if (expressions.is_spent()) break;
+    auto mistake = use.at(node);
+    if (mistake && mistake->kind != Kind::kAttention) mistake.reset();
+    if (!mistake) {
+      const auto axes = expressions.axes_of(node);
+      const ValueId scores = expressions.operand(node, 0);
+      if (axes && axes->size() == 1 && axes->front() > 0 && cone.is_long(scores, axes->front()) &&
+          !is_product_of_data(cone, scores))
+        mistake = largest_elsewhere(cone, node, scores, axes->front());
+    }
+    if (mistake) found.push_back(std::move(*mistake));
+  }
+  return found;
+}
+
+}  // namespace tensorlint::losses
