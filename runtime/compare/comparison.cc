@@ -310,9 +310,15 @@ class Walk {
       } else if (const auto unrounded = test_again(suspect, before.nearest, {.loosens = true})) {
         result.test = *unrounded;
         result.condition = "wide-intermediates";
-      } else if (const auto narrow = test_again(suspect, before.nearest, {.narrows_weights = true})) {
+      }
+    }
+    if (result.test.verdict == Verdict::kBug && !before.empty() && (!options_.is_chained || is_last_word)) {
+      if (const auto narrow = test_again(suspect, before.nearest, {.narrows_weights = true})) {
         result.test = *narrow;
         result.condition = "bf16-weights";
+      } else if (const auto rounded = test_in_tf32(suspect, before.nearest)) {
+        result.test = *rounded;
+        result.condition = "tf32";
       }
     }
     if (result.test.verdict == Verdict::kBug && !has_bug_) {
@@ -337,7 +343,17 @@ class Walk {
   struct Retry {
     bool loosens = false;          ///< as if the engine had not rounded the values in half precision that it recorded
     bool narrows_weights = false;  ///< as if it had rounded float32 constants of the model to bfloat16
+    std::optional<Tf32> tf32{};    ///< as if it had rounded the factors of float32 products to tf32
   };
+
+  /// An engine rounds all factors alike.
+  std::optional<TensorTest> test_in_tf32(const Suspect& suspect, const std::vector<NodeId>& nodes) {
+    const auto has_factors = [&](NodeId node) { return !reference_.float32_factors(node).empty(); };
+    if (!has_factors(suspect.node) && std::ranges::none_of(nodes, has_factors)) return std::nullopt;
+    for (const Tf32 how : {Tf32::kEven, Tf32::kAway, Tf32::kCut})
+      if (auto found = test_again(suspect, nodes, {.tf32 = how})) return found;
+    return std::nullopt;
+  }
 
   /// Computes the nodes before a suspect again, of which nothing is recorded, with many replicas. What takes more than
   /// the window is left open.
@@ -369,6 +385,10 @@ class Walk {
           return std::nullopt;
         }
       }
+      if (retry.tf32)
+        for (const ValueId factor : reference_.float32_factors(node))
+          if (const auto found = inputs.find(factor); found != inputs.end())
+            found->second = in_tf32(found->second, *retry.tf32, memory_);
       return inputs;
     };
     try {

@@ -264,6 +264,13 @@ Estimate loosened(const HostTensor& tensor, DType dtype, ValueId value, runtime:
   return estimate;
 }
 
+Estimate in_tf32(const Estimate& factor, Tf32 how, runtime::Memory& memory) {
+  const Change rounds = [how](double x) { return to_tf32(x, how); };
+  Estimate result{changed(factor.value, rounds, memory), {}};
+  for (const HostValue& replica : factor.replicas) result.replicas.push_back(changed(replica, rounds, memory));
+  return result;
+}
+
 HostTensor constant_noise(const HostTensor& constant, runtime::Memory& memory) {
   const HostTensor wide = runtime::to_float64(constant, memory);
   HostTensor noise(DType::kFloat64, wide.extents(), memory);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/compare/floats.h"
 #include "runtime/compare/node_reference.h"
 #include "runtime/compare/tensor_test.h"
 
@@ -29,6 +30,9 @@ struct Unrounded {
 /// A value that an engine recorded in half precision, and may not have rounded before the next node read it: any number
 /// that rounds to it.
 Estimate loosened(const runtime::HostTensor& tensor, DType dtype, ValueId value, runtime::Memory& memory);
+
+/// A factor of a product as an engine reads it that rounds it to tf32.
+Estimate in_tf32(const Estimate& factor, Tf32 how, runtime::Memory& memory);
 
 /// What the test says of the suspect's inputs with many replicas; nothing where they do not explain it.
 std::optional<TensorTest> test_with_many_replicas(NodeReference& reference, const Model& model, const Suspect& suspect,

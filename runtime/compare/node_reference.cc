@@ -444,8 +444,13 @@ void NodeReference::step_off(NodeId node, Expected& result) {
 }
 
 std::vector<ValueId> NodeReference::tf32_factors(NodeId node) const {
+  const bool is_granted = contract_.allows_tf32_in(model_.text(model_.op(model_.node(node)).name));
+  return is_granted ? float32_factors(node) : std::vector<ValueId>();
+}
+
+std::vector<ValueId> NodeReference::float32_factors(NodeId node) const {
   const Operator& op = model_.op(model_.node(node));
-  if (op.function != GraphId::kNone || !contract_.allows_tf32_in(model_.text(op.name))) return {};
+  if (op.function != GraphId::kNone) return {};
   // Composites without an amplitude of their own: recurrent layers, attention.
   const Rounding rounding = rounding_of(node);
   const bool accumulates = rounding.kind == Rounding::Kind::kAccumulates;

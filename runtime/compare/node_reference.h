@@ -70,6 +70,8 @@ class NodeReference {
   /// One for each result; an absent value where the node leaves a result out.
   Result<std::vector<Expected>> expect(NodeId node, const Inputs& inputs, const ReferenceOptions& options);
   runtime::Rounding rounding_of(NodeId node) const;
+  /// Operands of a product of float32 matrices, or of an operator that has such in it; nothing for other nodes.
+  std::vector<ValueId> float32_factors(NodeId node) const;
 
  private:
   using Results = std::vector<runtime::HostValue>;
@@ -119,8 +121,7 @@ class NodeReference {
     DType dtype = DType::kFloat32;  ///< of values whose dtype is not known
     bool uses_grants = false;
   };
-  /// Operands of a product of float32 matrices, or of an operator that has such in it, where the contract grants tf32;
-  /// nothing for other nodes.
+  /// The same where the contract grants tf32; nothing for other nodes.
   std::vector<ValueId> tf32_factors(NodeId node) const;
   void shake_inner(NodeId node, std::span<runtime::HostValue> results);
 

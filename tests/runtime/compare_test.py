@@ -798,11 +798,35 @@ class CompareTest(unittest.TestCase):
         r = np.maximum(p, 0)
         full = {"x": values["x"], "p": p, "r": r, "y": (r.astype(np.float64) @ narrow(values["w"])).astype(np.float32)}
         partly = {name: full[name] for name in ("x", "y")}
-        for run, options in ((full, ()), (full, ("--chained",)), (partly, ())):
+        for run, options in ((full, ()), (full, ("--chained",)), (partly, ()), (partly, ("--chained",))):
             with self.subTest(options=options, values=len(run)):
                 nodes = {each["node"]: each for each in self.report(self.changed(run), *options)["nodes"]}
                 self.assertEqual((nodes["y"]["verdict"], nodes["y"]["condition"]), ("explained-if", "bf16-weights"))
                 self.assertEqual(self.report(self.changed(run | {"y": full["y"] * np.float32(1.01)}), *options)["verdict"], "bug")
+
+    def test_tf32_is_named_where_the_factors_are_not_recorded(self) -> None:
+        draw = np.random.default_rng(9)
+        shapes = {"x": (24, 64), "v": (64, 48), "w": (48, 40)}
+        values: dict[str, np.ndarray] = {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+        text = """<ir_version: 10, opset_import: ["": 21]>
+        g (float[24, 64] x) => (float[24, 40] z) { [p] p = MatMul (x, v)  [r] r = Relu (p)  [y] y = MatMul (r, w)  [z] z = Sigmoid (y) }"""
+        model = onnx.parser.parse_model(text)
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(values[name], name) for name in ("v", "w"))
+        onnx.save(model, self.model)
+
+        def tf32(array: np.ndarray) -> np.ndarray:
+            bits = array.view(np.uint32)
+            return ((bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+
+        r = np.maximum((tf32(values["x"]) @ tf32(values["v"])).astype(np.float32), 0)
+        y = (tf32(r) @ tf32(values["w"])).astype(np.float32)
+        z = (1 / (1 + np.exp(-y.astype(np.float64)))).astype(np.float32)
+        for mode in ("--isolated", "--chained"):
+            for run in ({"x": values["x"], "z": z}, {"x": values["x"], "r": r, "z": z}):
+                with self.subTest(mode=mode, values=len(run)):
+                    nodes = {each["node"]: each for each in self.report(self.changed(run), mode)["nodes"]}
+                    self.assertEqual((nodes["z"]["verdict"], nodes["z"]["condition"]), ("explained-if", "tf32"))
+                    self.assertEqual(self.report(self.changed(run | {"z": z * np.float32(1.0001)}), mode)["verdict"], "bug")
 
     def test_a_chain_goes_on_under_the_condition_that_explains_a_node(self) -> None:
         draw = np.random.default_rng(2)
