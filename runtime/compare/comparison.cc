@@ -53,6 +53,16 @@ bool agrees(const runtime::Extents& extents, const TypeDecl* declared) {
   });
 }
 
+/// "8, N, ?"
+std::string dims_text(const Model& model, const TypeDecl& type) {
+  std::vector<std::string> dims;
+  for (const DimDecl& dim : type.dims)
+    dims.push_back(dim.has_extent && dim.extent >= 0 ? std::to_string(dim.extent)
+                   : dim.name == NameId::kEmpty      ? "?"
+                                                     : escape_for_display(model.text(dim.name), 60));
+  return fmt::format("{}", fmt::join(dims, ", "));
+}
+
 /// Whether a value may have these extents, as far as its fact says.
 bool may_have(const dataflow::Analysis& analysis, ValueId value, std::span<const std::int64_t> extents) {
   const Fact& fact = analysis.fact(value);
@@ -117,8 +127,9 @@ class Walk {
       Result<HostTensor> tensor = recorded_.read(value, dtypes_[value], memory_);
       if (!tensor) return tensor.error();
       if (!agrees(tensor->extents(), declared.type))
-        return Error{fmt::format("the input {} is recorded as [{}], which is not the shape that the model declares",
-                                 quoted_for_people(model_.name_of(value)), fmt::join(tensor->extents(), ", ")),
+        return Error{fmt::format("the input {} is recorded as [{}], and the model declares [{}]",
+                                 quoted_for_people(model_.name_of(value)), fmt::join(tensor->extents(), ", "),
+                                 dims_text(model_, *declared.type)),
                      {}};
       known_[value] = {HostValue(*std::move(tensor)), {}};
     } else if (declared.initializer != nullptr) {
@@ -227,7 +238,8 @@ class Walk {
       const bool is_other_choice =
           other->extents() != extents && expected.is_chosen && may_have(analysis_, value, other->extents());
       if (other->extents() != extents && !is_other_choice)
-        return Error{fmt::format("{} is recorded as [{}], and its node `{}` gives [{}]",
+        return Error{fmt::format("{} is recorded as [{}], and its node `{}` gives [{}]: is it of another run, or of "
+                                 "another model?",
                                  quoted_for_people(model_.name_of(value)), fmt::join(other->extents(), ", "),
                                  model_.label(node), fmt::join(extents, ", ")),
                      {}};

@@ -17,6 +17,7 @@ records what has a name in the model. `torch.onnx.export(module, args, dynamo=Tr
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 import tempfile
@@ -245,7 +246,7 @@ class Runner:
         try:
             values = session.run_with_ort_values(wanted, feeds)
         except Exception as error:
-            refuse(f"onnxruntime does not run the model: {first_line(error)}")
+            refuse(f"onnxruntime does not run the model with these inputs; --inputs gives others: {first_line(error)}")
         return {name: array_of(kinds[name], value) for name, value in zip(wanted, values, strict=True)}
 
 
@@ -300,8 +301,12 @@ def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, n
     def take(name: str, path: Path) -> None:
         try:
             inputs[name] = tensor_in(path) if path.suffix == ".pb" else np.load(path, allow_pickle=False)
-        except (OSError, ValueError, IndexError) as error:
-            refuse(f"`{path}` cannot be read: {error}")
+        except OSError as error:
+            refuse(f"`{path}` cannot be read: {error.strerror}")
+        except (ValueError, IndexError, EOFError):
+            refuse(f"`{path}` is not a {'tensor message of ONNX' if path.suffix == '.pb' else '.npy file'} with numbers")
+        if not isinstance(inputs[name], np.ndarray):
+            refuse(f"`{path}` has several arrays: give the input `{name}` a .npy file")
 
     for given in arguments.inputs:
         if Path(given).is_dir():
@@ -320,6 +325,16 @@ def given_inputs(arguments: argparse.Namespace, names: list[str]) -> dict[str, n
     return inputs
 
 
+def check_given(declared: ort.NodeArg, array: np.ndarray) -> None:
+    kind = np.dtype(np.uint16 if declared.type == BFLOAT16 else DTYPES.get(declared.type, array.dtype))
+    fits = len(declared.shape) == array.ndim and all(extent == given for extent, given in zip(declared.shape, array.shape, strict=True) if isinstance(extent, int))
+    if array.dtype != kind and array.dtype.itemsize == kind.itemsize and declared.type == BFLOAT16:
+        return
+    if array.dtype != kind or not fits:
+        wanted = f"{'bfloat16' if declared.type == BFLOAT16 else kind}[{', '.join(map(str, declared.shape))}]"
+        refuse(f"the input `{declared.name}` is {array.dtype}[{', '.join(map(str, array.shape))}], and the model declares {wanted}")
+
+
 def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession, lengths: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
     """`lengths`: inputs that are lengths of sequences, of which others are drawn first."""
     inputs = given_inputs(arguments, [each.name for each in session.get_inputs()])
@@ -327,6 +342,7 @@ def load_inputs(arguments: argparse.Namespace, session: ort.InferenceSession, le
     sizes: dict[str, int] = {}
     for each in sorted(session.get_inputs(), key=lambda given: given.name in lengths):
         if each.name in inputs:
+            check_given(each, inputs[each.name])
             continue
         shape = [extent if isinstance(extent, int) else sizes.setdefault(str(extent), int(draw.integers(2, 5))) for extent in each.shape]
         kind = BFLOAT16 if each.type == BFLOAT16 else DTYPES.get(each.type)
@@ -356,15 +372,16 @@ def new_shards(arguments: argparse.Namespace) -> Shards:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("values*.npz")):
-        refuse(f"`{folder}` has recorded values already")
+        refuse(f"`{folder}` has recorded values already: name another folder with --out")
     return Shards(folder, arguments.shard)
 
 
 def chosen_names(arguments: argparse.Namespace, names: list[str], others: list[str]) -> list[str]:
     """Those of `names` that --values lists; it may list `others`, too."""
-    chosen = set(arguments.values.split(",")) if arguments.values else set(names)
+    chosen = {name.strip() for name in arguments.values.split(",")} if arguments.values else set(names)
     if unknown := chosen - set(names) - set(others):
-        refuse(f"--values: the model has no value `{min(unknown)}`")
+        near = difflib.get_close_matches(min(unknown), [*names, *others], 1)
+        refuse(f"--values: the model has no value `{min(unknown)}`" + "".join(f"; did you mean `{name}`?" for name in near))
     return [name for name in names if name in chosen]
 
 
@@ -545,7 +562,7 @@ def main() -> int:
     try:
         return record_torch(arguments) if arguments.torch else record(arguments)
     except OSError as error:
-        refuse(error)
+        refuse(f"`{error.filename}`: {error.strerror}" if error.filename else error)
 
 
 if __name__ == "__main__":

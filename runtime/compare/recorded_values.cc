@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/did_you_mean.h"
 #include "base/escape.h"
 #include "base/file_bytes.h"
 #include "ir/readers/onnx/data_file.h"
@@ -41,6 +42,15 @@ Result<std::string> name_in(const std::string& path) {
   return Error{fmt::format("{}: the tensor has no name", path), {}};
 }
 
+/// Of the values in the main graph.
+std::vector<std::string_view> names_of(const Model& model) {
+  std::vector<std::string_view> names;
+  for (const ValueId value : ids_below(model.values.size(), static_cast<ValueId>(1)))
+    if (model.value(value).graph == GraphId::kMain && !model.name_of(value).empty())
+      names.push_back(model.name_of(value));
+  return names;
+}
+
 /// The elements in a narrower float that has all of them; an absent tensor where it has not, or is not narrower.
 HostTensor narrowed(const HostTensor& tensor, DType dtype, runtime::Memory& memory) {
   if (!runtime::is_float(tensor.dtype()) || !runtime::is_float(dtype)) return {};
@@ -58,7 +68,9 @@ HostTensor narrowed(const HostTensor& tensor, DType dtype, runtime::Memory& memo
 std::optional<Error> RecordedValues::add(const Model& model, std::string_view name, Source source) {
   const ValueId value = model.find_value(GraphId::kMain, name);
   if (value == ValueId::kAbsent)
-    return Error{fmt::format("{}: the model has no value {}", source.path, quoted_for_people(name)), {}};
+    return Error{fmt::format("{}: the model has no value {}{}", source.path, quoted_for_people(name),
+                             did_you_mean(name, names_of(model))),
+                 {}};
   const std::string path = source.path;
   if (!sources_.try_emplace(value, std::move(source)).second)
     return Error{fmt::format("{}: {} is recorded twice", path, quoted_for_people(name)), {}};
@@ -89,7 +101,8 @@ Result<RecordedValues> RecordedValues::open(const std::string& folder, const Mod
     if (error) return *std::move(error);
   }
   if (result.sources_.empty())
-    return Error{fmt::format("`{}` has no recorded values: no .npz, .npy or .pb file", folder), {}};
+    return Error{fmt::format("`{}` has no recorded values: no .npz, .npy or .pb file; record.py writes them", folder),
+                 {}};
   return result;
 }
 
@@ -117,7 +130,8 @@ Result<HostTensor> RecordedValues::read(ValueId value, DType dtype, runtime::Mem
   }
   const std::string dtypes = fmt::format("{} is recorded as {}, and {} in the model", quoted_for_people(source.name),
                                          to_text(tensor.dtype()), to_text(dtype));
-  if (!runtime::is_float(tensor.dtype()) || !runtime::is_float(dtype)) return fail(dtypes);
+  if (!runtime::is_float(tensor.dtype()) || !runtime::is_float(dtype))
+    return fail(dtypes + ": record it in the dtype of the model");
   const bool is_narrow = float_format(tensor.dtype()).digits < float_format(dtype).digits;
   return fail(dtypes + (is_narrow ? ": record it in its own dtype, since a narrower one hides what was computed"
                                   : ", which lacks some of its numbers"));

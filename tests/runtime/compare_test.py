@@ -669,10 +669,12 @@ class CompareTest(unittest.TestCase):
         onnx.save(onnx.parser.parse_model(NETWORK.replace(" h", " hidden").replace("(h", "(hidden")), other)
         recorded(other, self.folder / "of-another")
         self.refuses("the model has no value `hidden`", self.folder / "of-another")
+        self.refuses("has no value `scal`; did you mean `scale`?", self.changed({"scal": np.zeros(1)}))
+        self.refuses("`p` is recorded as int32, and float32 in the model: record it in the dtype of the model", self.changed({**dict(np.load(self.arrays() / "values.npz")), "p": np.zeros((6, 64), np.int32)}))
         larger = self.folder / "larger.onnx"
         onnx.save(onnx.parser.parse_model(NETWORK.replace("6, 48", "7, 48").replace("6, 64", "7, 64")), larger)
         recorded(larger, self.folder / "of-a-larger-one")
-        self.refuses("the input `x` is recorded as [7, 48], which is not the shape that the model declares", self.folder / "of-a-larger-one")
+        self.refuses("the input `x` is recorded as [7, 48], and the model declares [6, 48]", self.folder / "of-a-larger-one")
 
     def test_values_that_are_not_numbers_are_a_bug_where_they_begin(self) -> None:
         recorded(self.model, self.folder / "r")
