@@ -349,6 +349,26 @@ class CompareTest(unittest.TestCase):
         write_npz(next(out.glob("*.npz")), values | {"y": np.roll(values["y"], 1, axis=0)})
         self.assertEqual(self.report(out, model=path)["verdict"], "bug")
 
+    def test_a_pool_whose_window_does_not_fit_is_not_compared(self) -> None:
+        """ONNX's formula gives no elements there, and onnxruntime rounds the number of windows toward 0, to one."""
+        text = """<ir_version: 8, opset_import: ["": 18]>
+        g (float[1, 2, H, 3] x, int64[2] axes) => (float[1, 2] y) {
+          [pool] p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+          [mean] y = ReduceMean <keepdims = 0> (p, axes)
+        }
+        """
+        path = self.folder / "pool.onnx"
+        onnx.save(onnx.parser.parse_model(text), path)
+        np.save(self.folder / "x.npy", np.random.default_rng(0).standard_normal((1, 2, 1, 3)).astype(np.float32))
+        np.save(self.folder / "axes.npy", np.array([2, 3]))
+        given = [f"{name}={self.folder / name}.npy" for name in ("x", "axes")]
+        recorded(path, self.folder / "all", inputs=given)
+        result = self.compare(self.folder / "all", model=path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("not compared: node `pool` (MaxPool): no window fits into its operand", result.stdout)
+        recorded(path, self.folder / "last", inputs=given, values="y")
+        self.refuses("none of the recorded values could be compared with their nodes: node `pool`: no window fits", self.folder / "last", model=path)
+
     def test_sequences_without_steps_have_no_state(self) -> None:
         """ONNX leaves open what the last state of such a sequence is; onnxruntime gives 0."""
         draw = np.random.default_rng(0)
