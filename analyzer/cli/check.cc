@@ -189,9 +189,9 @@ class Check : public Command {
                  "report what this rejects: onnxruntime (default), which sorts nodes itself, or onnx");
     options.flag("--timings", options_.timings, "print how long each step took");
     options.text("--placement", placement_, "MODE", "explicit (default), or runtime");
-    add_provider(
-        options, settings,
-        "with --placement runtime: provider that runs the nodes it has kernels for; cuda, or the file of a table");
+    add_provider(options, settings,
+                 "with --placement runtime: provider that runs the nodes it has kernels for; cuda, tensorlint-cuda, or "
+                 "the file of a table");
     add_placement_file(options, settings);
     add_source_root(options, settings);
     options.text("--baseline", settings.baseline, "FILE", "report only findings that are not in this file");

@@ -103,7 +103,7 @@ class PlaceCommand : public Command {
     options.text("-o", options_.output, "OUT", "write the placed model to this file; without it, only print the cost");
     add_copy_data(options, options_.copy_data, "to the folder of OUT");
     add_provider(options, options_.settings,
-                 "provider whose kernels the nodes may use: cuda (default), or the file of a table");
+                 "provider whose kernels the nodes may use: cuda (default), tensorlint-cuda, or the file of a table");
     add_placement_file(options, options_.settings);
     add_model_settings(options, options_.settings);
   }

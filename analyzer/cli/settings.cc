@@ -43,10 +43,9 @@ Result<std::shared_ptr<const placement::ProviderTable>> provider_named(const std
   if (auto known = placement::built_in_provider(name)) return known;
   const auto text = read_small_file(name, kMaxProviderTable);
   if (!text)
-    return Error{
-        fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are cuda and cpu",
-                    name, text.error().message),
-        {}};
+    return Error{fmt::format("--provider: there is no provider `{}`, and no table of that name: {}; there are {}", name,
+                             text.error().message, placement::built_in_providers()),
+                 {}};
   auto table = placement::parse_provider(*text, name);
   if (!table) return table.error();
   return std::make_shared<const placement::ProviderTable>(std::move(*table));

@@ -38,7 +38,7 @@ class TransferPlanner {
         model_(analysis.model()),
         sources_(analysis, without_providers(options)),
         provider_(provider),
-        cpu_(built_in_provider("cpu")),
+        cpu_(built_in_provider(provider.host)),
         choices_(choose_providers(analysis, options.providers)),
         work_(analysis),
         value_sides_(model_.values.size(), kNowhere),

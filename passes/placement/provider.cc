@@ -15,6 +15,7 @@ namespace tensorlint::placement {
 
 /// The text of a table that comes with this program, empty where there is none; made from passes/placement/providers.
 std::string_view provider_table(std::string_view name);
+std::span<const std::string_view> provider_table_names();
 
 namespace {
 
@@ -94,7 +95,7 @@ class Chooser {
       : analysis_(analysis),
         model_(analysis.model()),
         providers_(providers),
-        cpu_(built_in_provider("cpu")),
+        cpu_(built_in_provider(providers.empty() ? "cpu" : providers.front()->host)),
         on_cpu_(model_.values.size()) {
     for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   }
@@ -187,24 +188,42 @@ class Chooser {
 
 }  // namespace
 
-std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
+MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
   const Model& model = analysis.model();
   const Operator& op = model.op(node);
   const auto known = provider.kernels.find(key_of(model.text(op.domain), model.text(op.name)));
-  if (known == provider.kernels.end()) return fmt::format("no kernel of {}", provider.name);
+  if (known == provider.kernels.end()) return {.kind = MissingKernel::Kind::kOperator};
   if (op.schema == nullptr) return {};  // a custom operator by its name alone
-  std::int64_t newest = 0;
-  for (const ProviderKernel& kernel : known->second) newest = std::max({newest, kernel.since, kernel.until});
-  const int version = op.schema->since_version;
-  std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
-  if (newest < version) why += fmt::format(", the newest is for {}", newest);
+  MissingKernel missing{.kind = MissingKernel::Kind::kVersion};
+  for (const ProviderKernel& kernel : known->second)
+    missing.newest = std::max({missing.newest, kernel.since, kernel.until});
   for (const ProviderKernel& kernel : known->second) {
     if (!covers(kernel, op.schema->since_version)) continue;
     const DTypeSet dtypes = lacking(analysis, node, *op.schema, kernel);
-    if (dtypes.bits() == 0) return {};
-    why = fmt::format("no kernel of {} for {}", provider.name, dtypes.to_text());
+    if (dtypes.empty()) return {};
+    missing.kind = MissingKernel::Kind::kDtypes;
+    missing.dtypes = dtypes;
   }
-  return why;
+  return missing;
+}
+
+std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider) {
+  const MissingKernel missing = find_missing_kernel(analysis, node, provider);
+  switch (missing.kind) {
+    case MissingKernel::Kind::kNothing:
+      return {};
+    case MissingKernel::Kind::kOperator:
+      return fmt::format("no kernel of {}", provider.name);
+    case MissingKernel::Kind::kVersion: {
+      const int version = analysis.model().op(node).schema->since_version;
+      std::string why = fmt::format("no kernel of {} for version {} of the operator", provider.name, version);
+      if (missing.newest < version) why += fmt::format(", the newest is for {}", missing.newest);
+      return why;
+    }
+    case MissingKernel::Kind::kDtypes:
+      break;
+  }
+  return fmt::format("no kernel of {} for {}", provider.name, missing.dtypes.to_text());
 }
 
 Result<ProviderTable> parse_provider(std::string_view text, const std::string& path) {
@@ -222,9 +241,12 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
     line = line.substr(0, line.find('#'));
     const std::string_view first = next_word(line);
     if (first.empty()) continue;
-    if (first == "provider" || first == "device" || first == "source") {
+    if (first == "provider" || first == "device" || first == "source" || first == "host") {
       while (line.starts_with(' ')) line.remove_prefix(1);
-      std::string& field = first == "provider" ? table.name : first == "device" ? table.device : table.source;
+      std::string& field = first == "provider" ? table.name
+                           : first == "device" ? table.device
+                           : first == "host"   ? table.host
+                                               : table.source;
       field = line;
       while (field.ends_with(' ')) field.pop_back();
       if (field.empty()) return wrong(fmt::format("`{}` says nothing", first));
@@ -233,6 +255,9 @@ Result<ProviderTable> parse_provider(std::string_view text, const std::string& p
         if (!device) return wrong(fmt::format("`{}` is not a device; expected cpu, cuda:0, ...", field));
         table.device = *device;
       }
+      if (first == "host" && provider_table(field).empty())
+        return wrong(
+            fmt::format("after `host` comes a built-in provider, not `{}`; there are {}", field, built_in_providers()));
       continue;
     }
     ProviderKernel kernel;
@@ -254,6 +279,8 @@ std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name) {
   const std::string_view text = provider_table(name);
   return text.empty() ? nullptr : std::make_shared<const ProviderTable>(*parse_provider(text, std::string(name)));
 }
+
+std::string built_in_providers() { return fmt::format("{}", fmt::join(provider_table_names(), ", ")); }
 
 std::map<NodeId, ProviderChoice> choose_providers(const dataflow::Analysis& analysis,
                                                   std::span<const std::shared_ptr<const ProviderTable>> providers) {

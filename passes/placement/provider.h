@@ -26,6 +26,7 @@ struct ProviderKernel {
 /// What an execution provider of a runtime can run. docs/providers.md has the form of the file.
 struct ProviderTable {
   std::string name, device, source;  ///< "cuda", "cuda:0", "onnxruntime 1.23.0, 2025-07-22"
+  std::string host = "cpu";          ///< the built-in provider that runs what stays on the cpu
   std::map<std::string, std::vector<ProviderKernel>, std::less<>>
       kernels;  ///< by domain.operator, "" and ai.onnx are one
 };
@@ -33,11 +34,22 @@ struct ProviderTable {
 /// Errors, with the line: unknown words, bad opsets, unknown dtypes, no name or device.
 Result<ProviderTable> parse_provider(std::string_view text, const std::string& path);
 
-/// A table that comes with this program ("cuda", "cpu"); its text is known to be sound. Null: there is none of that
-/// name.
+/// A table that comes with this program; its text is known to be sound. Null: there is none of that name.
 std::shared_ptr<const ProviderTable> built_in_provider(std::string_view name);
+/// Their names, for a message.
+std::string built_in_providers();
 
-/// Why a provider cannot run a node; empty where it can. A dtype that is not known counts as one that the kernel has.
+/// What a provider lacks to run a node.
+struct MissingKernel {
+  enum class Kind : std::uint8_t { kNothing, kOperator, kVersion, kDtypes };
+  Kind kind = Kind::kNothing;
+  std::int64_t newest = 0;  ///< kVersion: the newest version that it has
+  DTypeSet dtypes{};        ///< kDtypes: of an operand or result
+};
+/// A dtype that is not known counts as one that the kernel has.
+MissingKernel find_missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider);
+
+/// The same in words; empty where nothing is missing.
 std::string missing_kernel(const dataflow::Analysis& analysis, const Node& node, const ProviderTable& provider);
 
 /// Where one node runs, and why not on the first provider.

@@ -44,7 +44,6 @@ namespace {
 struct ElementOperator {
   std::string_view name;
   ElementOp op;
-  bool for_integers;
   /// Attributes that are alpha and beta, with their defaults.
   std::string_view alpha_name = {};
   float alpha = 0;
@@ -53,51 +52,51 @@ struct ElementOperator {
 };
 
 constexpr ElementOperator kOperators[] = {
-    {"Add", ElementOp::kAdd, true},
-    {"Sub", ElementOp::kSub, true},
-    {"Mul", ElementOp::kMul, true},
-    {"Div", ElementOp::kDiv, true},
-    {"Pow", ElementOp::kPow, true},
-    {"Min", ElementOp::kMin, true},
-    {"Max", ElementOp::kMax, true},
-    {"Sum", ElementOp::kAdd, false},
-    {"Neg", ElementOp::kNeg, true},
-    {"Abs", ElementOp::kAbs, true},
-    {"Sign", ElementOp::kSign, true},
-    {"Relu", ElementOp::kRelu, true},
-    {"Clip", ElementOp::kClip, true},
-    {"Equal", ElementOp::kEqual, true},
-    {"Greater", ElementOp::kGreater, true},
-    {"Less", ElementOp::kLess, true},
-    {"GreaterOrEqual", ElementOp::kGreaterOrEqual, true},
-    {"LessOrEqual", ElementOp::kLessOrEqual, true},
-    {"And", ElementOp::kAnd, true},
-    {"Or", ElementOp::kOr, true},
-    {"Xor", ElementOp::kXor, true},
-    {"Not", ElementOp::kNot, true},
-    {"Where", ElementOp::kWhere, true},
-    {"Cast", ElementOp::kCast, true},
-    {"CastLike", ElementOp::kCast, true},
-    {"Exp", ElementOp::kExp, false},
-    {"Log", ElementOp::kLog, false},
-    {"Sqrt", ElementOp::kSqrt, false},
-    {"Reciprocal", ElementOp::kReciprocal, false},
-    {"Erf", ElementOp::kErf, false},
-    {"Tanh", ElementOp::kTanh, false},
-    {"Sigmoid", ElementOp::kSigmoid, false},
-    {"LeakyRelu", ElementOp::kLeakyRelu, false, "alpha", 0.01F},
-    {"Elu", ElementOp::kElu, false, "alpha", 1},
-    {"Gelu", ElementOp::kGelu, false},
-    {"HardSigmoid", ElementOp::kHardSigmoid, false, "alpha", 0.2F, "beta", 0.5F},
-    {"HardSwish", ElementOp::kHardSwish, false},
-    {"Softplus", ElementOp::kSoftplus, false},
-    {"Swish", ElementOp::kSwish, false, "alpha", 1},
-    {"Floor", ElementOp::kFloor, false},
-    {"Ceil", ElementOp::kCeil, false},
-    {"Round", ElementOp::kRound, false},
-    {"Sin", ElementOp::kSin, false},
-    {"Cos", ElementOp::kCos, false},
-    {"IsNaN", ElementOp::kIsNaN, false},
+    {"Add", ElementOp::kAdd},
+    {"Sub", ElementOp::kSub},
+    {"Mul", ElementOp::kMul},
+    {"Div", ElementOp::kDiv},
+    {"Pow", ElementOp::kPow},
+    {"Min", ElementOp::kMin},
+    {"Max", ElementOp::kMax},
+    {"Sum", ElementOp::kAdd},
+    {"Neg", ElementOp::kNeg},
+    {"Abs", ElementOp::kAbs},
+    {"Sign", ElementOp::kSign},
+    {"Relu", ElementOp::kRelu},
+    {"Clip", ElementOp::kClip},
+    {"Equal", ElementOp::kEqual},
+    {"Greater", ElementOp::kGreater},
+    {"Less", ElementOp::kLess},
+    {"GreaterOrEqual", ElementOp::kGreaterOrEqual},
+    {"LessOrEqual", ElementOp::kLessOrEqual},
+    {"And", ElementOp::kAnd},
+    {"Or", ElementOp::kOr},
+    {"Xor", ElementOp::kXor},
+    {"Not", ElementOp::kNot},
+    {"Where", ElementOp::kWhere},
+    {"Cast", ElementOp::kCast},
+    {"CastLike", ElementOp::kCast},
+    {"Exp", ElementOp::kExp},
+    {"Log", ElementOp::kLog},
+    {"Sqrt", ElementOp::kSqrt},
+    {"Reciprocal", ElementOp::kReciprocal},
+    {"Erf", ElementOp::kErf},
+    {"Tanh", ElementOp::kTanh},
+    {"Sigmoid", ElementOp::kSigmoid},
+    {"LeakyRelu", ElementOp::kLeakyRelu, "alpha", 0.01F},
+    {"Elu", ElementOp::kElu, "alpha", 1},
+    {"Gelu", ElementOp::kGelu},
+    {"HardSigmoid", ElementOp::kHardSigmoid, "alpha", 0.2F, "beta", 0.5F},
+    {"HardSwish", ElementOp::kHardSwish},
+    {"Softplus", ElementOp::kSoftplus},
+    {"Swish", ElementOp::kSwish, "alpha", 1},
+    {"Floor", ElementOp::kFloor},
+    {"Ceil", ElementOp::kCeil},
+    {"Round", ElementOp::kRound},
+    {"Sin", ElementOp::kSin},
+    {"Cos", ElementOp::kCos},
+    {"IsNaN", ElementOp::kIsNaN},
 };
 
 constexpr unsigned kEveryClass = 7;
@@ -173,9 +172,8 @@ bool KernelMatcher::refers_to_call(NodeId node) const {
 }
 
 std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId node) {
-  if (node == NodeId::kNone || is_taken(node)) return std::nullopt;
+  if (node == NodeId::kNone || is_taken(node) || !registered_[node]) return std::nullopt;
   const Operator& op = model_.op(model_.node(node));
-  if (!model_.text(op.domain).empty() || op.schema == nullptr || op.function != GraphId::kNone) return std::nullopt;
   const auto known = std::ranges::find(kOperators, model_.text(op.name), &ElementOperator::name);
   if (known == std::end(kOperators)) return std::nullopt;
   const auto refuse = [&](std::string reason) -> std::optional<ElementNode> {
@@ -223,8 +221,6 @@ std::optional<KernelMatcher::ElementNode> KernelMatcher::element_node(NodeId nod
                           : computed == DType::kFloat64 ? ElementClass::kDouble
                                                         : ElementClass::kFloat);
   }
-  if (is_integer && !known->for_integers)
-    return refuse(fmt::format("there is no kernel for {}", DTypeSet(computed).to_text()));
   const auto number_attribute = [&](std::string_view name, float otherwise) {
     const Attribute* const attribute = name.empty() ? nullptr : model_.attribute(model_.node(node), name);
     return static_cast<double>(attribute == nullptr ? otherwise : attribute->f);

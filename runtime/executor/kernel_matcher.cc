@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/executor/kernel_registry.h"
+
 namespace tensorlint::runtime {
 namespace {
 
@@ -52,25 +54,27 @@ KernelMatcher::KernelMatcher(const dataflow::Analysis& analysis, const Readers& 
       model_(analysis.model()),
       readers_(readers),
       expressions_(analysis),
-      taken_(model_.nodes.size()) {}
+      taken_(model_.nodes.size()),
+      registered_(model_.nodes.size()) {}
 
 std::map<NodeId, KernelCall> KernelMatcher::find() {
   find_constants();
+  for (const NodeId node : model_.nodes.ids()) registered_[node] = analysis_.is_visited(node) && is_registered(node);
   // Losses first: what they are written out with has kernels of its own.
   for (const losses::LossSite& site : losses::find_losses(analysis_)) {
     if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor)) continue;
     if (site.evidence == losses::LossEvidence::kOperator) {
-      add_operator(site.anchor);
+      if (registered_[site.anchor]) add_operator(site.anchor);
     } else {
       add_classes(site);
       add_pointwise(site);
     }
   }
   for (const NodeId node : model_.nodes.ids())
-    if (!is_taken(node) && analysis_.is_visited(node)) add_operator(node);
+    if (!is_taken(node) && registered_[node]) add_operator(node);
   // Products read what was transposed as it was.
   for (const NodeId node : model_.nodes.ids())
-    if (!is_taken(node) && analysis_.is_visited(node)) add_movement(node);
+    if (!is_taken(node) && registered_[node]) add_movement(node);
   add_elementwise();
   return std::move(calls_);
 }
@@ -78,6 +82,22 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
 std::string_view KernelMatcher::reason(NodeId node) const {
   const auto found = reasons_.find(node);
   return found == reasons_.end() ? std::string_view() : found->second;
+}
+
+bool KernelMatcher::is_registered(NodeId node) {
+  using Kind = placement::MissingKernel::Kind;
+  const Operator& op = model_.op(model_.node(node));
+  const placement::MissingKernel missing =
+      placement::find_missing_kernel(analysis_, model_.node(node), kernel_registry());
+  if (missing.kind == Kind::kDtypes)
+    leave(node, fmt::format("there is no kernel for {}", missing.dtypes.to_text()));
+  else if (missing.kind == Kind::kVersion)
+    leave(node, fmt::format("there is no kernel for version {} of its operator", op.schema->since_version));
+  else if (op.function != GraphId::kNone && model_.text(op.domain) != "tensorlint")
+    leave(node, "functions of the model run in the interpreter");
+  else
+    return missing.kind == Kind::kNothing;
+  return false;
 }
 
 void KernelMatcher::leave(NodeId node, std::string reason) { reasons_[node] = std::move(reason); }

@@ -20,6 +20,7 @@ namespace tensorlint::runtime {
 
 /// Which nodes a kernel computes, and why the others are left to the interpreter. Facts of `analysis` are those of one
 /// run, joined over all visits of a body or function: a value whose extents they leave open is not for kernels.
+///   kernel_registry.cc    operators, versions and dtypes that have a kernel at all
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
 ///   product_calls.cc      matrix products
@@ -63,6 +64,8 @@ class KernelMatcher {
   bool take_nodes(ValueId result, std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
   bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
   bool is_taken(NodeId node) const { return taken_[node]; }
+  /// By the registry of kernels; for a dtype that it lacks it leaves the node.
+  bool is_registered(NodeId node);
   void leave(NodeId node, std::string reason);
 
   /// What comes after elements or rows that a kernel sums up.
@@ -196,6 +199,7 @@ class KernelMatcher {
   const Readers& readers_;
   const losses::Expressions expressions_;
   IdVector<NodeId, bool> taken_;
+  IdVector<NodeId, bool> registered_;  ///< see is_registered
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> reasons_;
   std::set<NodeId> constants_;  ///< nodes of which all results follow from constants

@@ -29,12 +29,6 @@ struct KernelMatcher::MovementNode {
 
 namespace {
 
-/// Of which kernels move the elements, whatever these are.
-bool is_movable(DType dtype) {
-  kernels::Dtype known{};
-  return kernel_dtype(dtype, known) || dtype == DType::kUint16 || dtype == DType::kUint32 || dtype == DType::kUint64;
-}
-
 void set(std::int64_t (&to)[kernels::kMaxMovementRank], std::span<const std::int64_t> from) {
   std::ranges::copy(from, to);
 }
@@ -89,9 +83,8 @@ void KernelMatcher::add_movement(NodeId node) {
       {"ScatterElements", &KernelMatcher::add_scatter_elements},
       {"ScatterND", &KernelMatcher::add_scatter_nd},
   };
-  const Operator& op = model_.op(model_.node(node));
-  if (!model_.text(op.domain).empty() || op.schema == nullptr || op.function != GraphId::kNone) return;
-  const auto known = std::ranges::find(kOperators, model_.text(op.name), &std::pair<std::string_view, Add>::first);
+  const std::string_view name = model_.text(model_.op(model_.node(node)).name);
+  const auto known = std::ranges::find(kOperators, name, &std::pair<std::string_view, Add>::first);
   if (known == std::end(kOperators)) return;
   const auto refuse = [&](std::string reason) { leave(node, std::move(reason)); };
   if (refers_to_call(node)) return refuse("an attribute is that of the function's call");
@@ -99,7 +92,6 @@ void KernelMatcher::add_movement(NodeId node) {
   const auto type = dtype(data), result_type = dtype(result);
   const auto shape = extents(data), result_shape = extents(result);
   if (!type || !result_type || !shape || !result_shape) return refuse("its extents are not known before the run");
-  if (!is_movable(*type)) return refuse(fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   if (!DTypeSet::floats().contains(*type) && analysis_.fact(result).content != ContentId::kNone)
     return refuse("its elements are known before the run");
   if (std::ranges::all_of(model_.operands(model_.node(node)), [&](ValueId value) { return is_constant(value); }))

@@ -32,12 +32,6 @@ constexpr ReductionOperator kReductions[] = {
     {"ArgMin", ReductionKind::kArgMin, "reduce argmin"},
 };
 
-/// Of integers these are numbers between integers, which operators truncate each in their own way.
-bool is_for_floats(ReductionKind kind) {
-  return kind == ReductionKind::kMean || kind == ReductionKind::kL2 || kind == ReductionKind::kLogSum ||
-         kind == ReductionKind::kLogSumExp;
-}
-
 bool is_arg(ReductionKind kind) { return kind == ReductionKind::kArgMax || kind == ReductionKind::kArgMin; }
 
 }  // namespace
@@ -46,7 +40,6 @@ void KernelMatcher::add_operator(NodeId node) {
   const Operator& op = model_.op(model_.node(node));
   const std::string_view name = model_.text(op.name);
   if (model_.text(op.domain) == "tensorlint") return add_domain_loss(node);
-  if (op.function != GraphId::kNone) return leave(node, "functions of the model run in the interpreter");
   if (!model_.text(op.domain).empty() || op.schema == nullptr) return;
   for (const ReductionOperator& reduction : kReductions)
     if (reduction.name == name) return add_reduction(node, reduction.kind);
@@ -76,10 +69,7 @@ void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
     for (const std::size_t axis : *axes) request.axes.push_back(static_cast<int>(axis));
     if (axes->empty() && !shape->empty()) return leave(node, "it reduces no axis");
   }
-  const bool logical = *type == DType::kBool;
-  if (!kernel_dtype(*type, request.dtype) || !kernel_dtype(*result_type, request.result_dtype) ||
-      (is_for_floats(kind) && !loss_dtype(*type)) ||
-      (logical && kind != ReductionKind::kMax && kind != ReductionKind::kMin))
+  if (!kernel_dtype(*type, request.dtype) || !kernel_dtype(*result_type, request.result_dtype))
     return leave(node, fmt::format("there is no kernel for {}", DTypeSet(*type).to_text()));
   for (const std::int64_t extent : *shape)
     if (extent == 0) return leave(node, "it reduces nothing");

@@ -81,6 +81,12 @@ class PlaceTest(unittest.TestCase):
         self.assertIn("1 nodes on npu:0, 1 on cpu", done.stdout)
         self.assertEqual([node.op_type for node in onnx.load(self.placed).graph.node], ["Transfer", "Transfer", "MatMul", "Transfer", "Relu"])
 
+    def test_the_kernels_of_run(self) -> None:
+        done = run("place", self.model(MODEL), "--provider", "tensorlint-cuda", "-o", str(self.placed))
+        self.assertIn("2 nodes on cuda:0, 0 on cpu", done.stdout, done.stderr)
+        acos = self.model(MODEL.replace("Relu", "Acos"))
+        self.assertIn("1 nodes on cuda:0, 1 on cpu", run("place", acos, "--provider", "tensorlint-cuda").stdout)
+
     def test_refusals(self) -> None:
         model = self.model(MODEL)
         broken = self.folder / "broken.onnx"

@@ -30,6 +30,9 @@ TEST(ProviderTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ T=float33\n"), "t.txt:3: `float33` is not a dtype");
   EXPECT_EQ(error_of("provider p\ndevice cpu\nRelu 6+ float32\n"),
             "t.txt:3: `float32` is not of the form T=float32,float16");
+  EXPECT_EQ(error_of("provider p\ndevice npu:0\nhost npu\n"),
+            "t.txt:3: after `host` comes a built-in provider, not `npu`; there are cpu, cuda, tensorlint-cpu, "
+            "tensorlint-cuda");
 }
 
 TEST(ProviderTable, IsBuiltIn) {
@@ -44,6 +47,11 @@ TEST(ProviderTable, IsBuiltIn) {
   EXPECT_TRUE(cuda->kernels.contains("NonMaxSuppression"));
   EXPECT_TRUE(built_in_provider("cpu")->kernels.contains("NonMaxSuppression"));
   EXPECT_EQ(built_in_provider("npu"), nullptr);
+  const auto own = built_in_provider("tensorlint-cuda");
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->device, "cuda:0");
+  EXPECT_EQ(own->host, "tensorlint-cpu");
+  EXPECT_EQ(cuda->host, "cpu");
 }
 
 /// "node provider" of each node that providers were asked for, in file order; "+shape" for shape arithmetic.
@@ -51,8 +59,9 @@ std::string choices(const std::string& text, const std::string& table) {
   const Result<Model> model = read_onnx_text(text, "m.onnxtxt");
   EXPECT_TRUE(model) << model.error().message;
   const dataflow::Analysis analysis = dataflow::analyse(*model, {});
-  const auto parsed = table == "cuda" ? built_in_provider("cuda")
-                                      : std::make_shared<const ProviderTable>(parse_provider(table, "t").value());
+  const auto built_in = built_in_provider(table);
+  const auto parsed =
+      built_in != nullptr ? built_in : std::make_shared<const ProviderTable>(parse_provider(table, "t").value());
   const std::vector<std::shared_ptr<const ProviderTable>> providers{parsed};
   std::string said;
   for (const auto& [node, choice] : choose_providers(analysis, providers))
@@ -75,6 +84,19 @@ TEST(Providers, RunWhatTheyHaveKernelsFor) {
   EXPECT_EQ(choices(model, "provider p\ndevice npu:0\nSoftmax 11+\nRelu 6+ T=float16"),
             "soft cpu: no kernel of p for version 13 of the operator, the newest is for 11\na cpu: no kernel of p\n"
             "b cpu: no kernel of p for version 14 of the operator, the newest is for 6\n");
+}
+
+// The kernels of `run --device`: their dtypes, and none for what only the interpreter runs.
+TEST(Providers, KnowOurOwnKernels) {
+  EXPECT_EQ(
+      choices("<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N, 4] x, int32[N] n) => (y, a, b, c) { [soft] y = "
+              "Softmax (x) [a] a = ReduceMean (n) [b] b = Asin (x) [c] c = ReduceMax (n) }",
+              "tensorlint-cuda"),
+      "soft there\na cpu: no kernel of tensorlint-cuda for int32\nb cpu: no kernel of tensorlint-cuda\nc there\n");
+  // onnxruntime's cpu has no kernel of Mish and would replace it by its function; the interpreter runs it.
+  EXPECT_EQ(choices("<ir_version: 10, opset_import: [\"\": 20]>\ng (float[N] x) => (m) { [m] m = Mish (x) }",
+                    "tensorlint-cuda"),
+            "m cpu: no kernel of tensorlint-cuda\n");
 }
 
 TEST(Providers, LeaveShapeArithmeticOnTheCpu) {
