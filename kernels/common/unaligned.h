@@ -104,8 +104,8 @@ TL_DEVICE void load_four(const Readable<T>& readable, const T* const (&from)[4],
       const int i = half + k;
       if (!inside && i % 3 == 0) continue;
       batch[i] = load_global(vector_around(from[i], shift[i]) TL_WHERE);
-      high[k] = batch[i];
-      if (shift[i] != 0) high[k] = load_global(vector_around(from[i], shift[i]) + 1);
+      // Of a shift of 0, too, where it is not needed: lanes go in step.
+      high[k] = load_global(vector_around(from[i], shift[i]) + 1);
     }
     TL_UNROLL
     for (int k = 0; k < 2; ++k) {

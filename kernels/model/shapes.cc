@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -48,9 +49,9 @@ class Memory {
   unsigned char* data_;
 };
 
-// A block reads alike everywhere but at the ends of rows and tensors. 50 at even distances are 2 of each kind where
-// rows are cut into 25 splits, as in the batch norm below, and take seconds.
-constexpr unsigned kSampledBlocks = 50;
+// A block reads alike everywhere but at the ends of rows and tensors. 52 at even distances are 4 of each kind where
+// rows are cut into 13 splits, as in the batch norm below, and take seconds.
+constexpr unsigned kSampledBlocks = 52;
 
 void require(Status status, const char* what) {
   if (status == Status::kOk) return;
@@ -60,11 +61,12 @@ void require(Status status, const char* what) {
 
 /// What the model of time (predict.py) needs beside the counts: how it finds a shape's loops in the compiled kernel.
 struct Walk {
-  const char* loop;  // "aligned", "shifted", "segments", "narrow"
+  const char* loop;  // "aligned", "pitched", "shifted"
   unsigned lanes;    // threads of one row
   double rows;       // that they take one after the other
   double read_bytes;
   double written_bytes;
+  double vectors = 0;  // of a row, by the thread that has most of them; 0: as many as each has
 };
 
 void report(const std::string& name, const char* kernel, const Walk& walk) {
@@ -89,9 +91,10 @@ void report(const std::string& name, const char* kernel, const Walk& walk) {
       "{\"name\": \"%s\", \"kernel\": \"%s\", \"floor_bytes\": %.0f, \"launches\": %zu, "
       "\"blocks\": %u, \"cluster\": %u, \"dynamic_shared\": %zu, \"load_requests\": %.0f, "
       "\"load_sectors\": %.0f, \"l2_load_sectors\": %.0f, \"store_requests\": %.0f, \"store_sectors\": %.0f, "
-      "\"atomic_sectors\": %.0f, \"loop\": \"%s\", \"lanes\": %u, \"rows\": %.6g, \"read_bytes\": %.0f}\n",
+      "\"atomic_sectors\": %.0f, \"loop\": \"%s\", \"lanes\": %u, \"rows\": %.6g, \"vectors\": %.0f, \"read_bytes\": "
+      "%.0f}\n",
       name.c_str(), kernel, floor_bytes, seen.traffic.size(), main.blocks, main.cluster, main.dynamic_shared_bytes,
-      load_requests, load_sectors, l2, store_requests, stores, atomics, walk.loop, walk.lanes, walk.rows,
+      load_requests, load_sectors, l2, store_requests, stores, atomics, walk.loop, walk.lanes, walk.rows, walk.vectors,
       walk.read_bytes);
   std::fflush(stdout);
 }
@@ -125,13 +128,22 @@ void reduction(const std::string& name, const char* kernel, const char* loop, Re
   Memory input(input_bytes, shift_elements * size_of(dtype)), result(result_bytes), workspace(workspace_bytes);
   begin();
   require(reduce(request, input.data(), result.data(), workspace.data(), workspace_bytes, nullptr), name.c_str());
+  const std::size_t state_bytes = arg ? 16 : kind == ReductionKind::kLogSumExp ? 8 : 4;
   FoldedAxes folded;
   ReductionPlan plan;
   require(fold_axes(request.extents, request.rank, request.axes, request.axis_count, &folded), "fold_axes");
-  require(plan_reduction(folded, static_cast<int>(16 / size_of(dtype)), 4, &plan), "plan_reduction");
-  report(name, kernel,
-         {loop, folded.inner_reduced ? plan.lanes : 256U, 1.0, static_cast<double>(input_bytes),
-          static_cast<double>(result_bytes)});
+  require(plan_reduction(folded, static_cast<int>(16 / size_of(dtype)), state_bytes, !arg, &plan), "plan_reduction");
+  const unsigned threads = plan.by_columns ? plan.depth : plan.lanes;
+  // What fills no whole vector at the end of a row is loaded before them.
+  const std::int64_t length =
+      std::min(plan.split_length,
+               plan.by_columns || folded.outer_reduced > 1
+                   ? plan.split_length
+                   : std::max<std::int64_t>(1, folded.inner * static_cast<std::int64_t>(size_of(dtype)) / 16));
+  report(
+      name, kernel,
+      {loop, plan.by_columns ? 256U : plan.lanes, static_cast<double>(plan.rows_each), static_cast<double>(input_bytes),
+       static_cast<double>(result_bytes), std::ceil(static_cast<double>(length) / threads)});
 }
 
 /// What the model needs of a kernel over rows of bf16 classes.
@@ -223,10 +235,11 @@ int main() {
   reduction("sum, bf16, rows of 8192 x 4097", rows, "shifted", kSum, kBFloat16, {8192, 4097}, {1});
   reduction("sum, bf16, all of 2^25 + 5, one element off alignment", rows, "shifted", kSum, kBFloat16, {32 * kMebi + 5},
             {0}, 1);
-  reduction("sum, bf16, columns of 11184816 x 3", columns, "narrow", kSum, kBFloat16, {11184816, 3}, {0});
+  reduction("sum, bf16, columns of 11184816 x 3", columns, "aligned", kSum, kBFloat16, {11184816, 3}, {0});
   reduction("sum, bf16, columns of 131072 x 256", columns, "aligned", kSum, kBFloat16, {131072, 256}, {0});
-  reduction("sum, bf16, [256, 512, 3136] over 0 and 2", rows, "segments", kSum, kBFloat16, {256, 512, 3136}, {0, 2});
-  reduction("sum, bf16, [2048, 512, 49] over 0 and 2", rows, "segments", kSum, kBFloat16, {2048, 512, 49}, {0, 2});
+  reduction("sum, bf16, columns of 65536 x 513", columns, "shifted", kSum, kBFloat16, {65536, 513}, {0});
+  reduction("sum, bf16, [256, 512, 3136] over 0 and 2", rows, "pitched", kSum, kBFloat16, {256, 512, 3136}, {0, 2});
+  reduction("sum, bf16, [2048, 512, 49] over 0 and 2", columns, "aligned", kSum, kBFloat16, {2048, 512, 49}, {0, 2});
   for (const std::int64_t classes : {2048, 4096, 12288, 30522, 49152, 50257, 131072}) cross_entropy(8192, classes);
   pointwise("squared loss, loss and gradient, bf16, 2^26", "pointwise_loss<SquaredOp, BFloat16>",
             PointwiseKind::kSquared, 64 * kMebi);

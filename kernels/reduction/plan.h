@@ -45,6 +45,12 @@ struct ReductionPlan {
   Divisor segment_units;            // rows: units of one contiguous segment
   std::int64_t split_length = 0;    // units (rows) or steps along the reduced side (columns) of one split
   unsigned lanes = 1;               // rows: threads of one row, a power of two up to 32, or kThreads
+  unsigned rows_each = 1;           // rows: that the same lanes take one after the other
+  bool by_columns = false;          // which of the kernels
+  FoldedAxes columns;               // columns: the axes as the kernel walks them; see regroup_columns
+  unsigned merge = 1;               // columns: that one result is made of, all in one tile
+  bool merged_apart = false;        // they lie one row of results apart, else side by side
+  std::int64_t rest = 0;            // columns: elements after the last row of `columns`
   int width = 1;                    // columns: elements of one thread's load
   unsigned tile = 1;                // columns: loads side by side in a tile
   unsigned depth = 1;               // columns: threads above each other in a tile
@@ -53,8 +59,9 @@ struct ReductionPlan {
   std::size_t workspace_bytes = 0;  // tickets and partial states; see common/workspace.h
 };
 
-/// `vector_size`: elements in 16 bytes. `state_bytes`: of the accumulator.
-/// Errors: kBadShape when a grid would pass 2^31 - 1 blocks.
-Status plan_reduction(const FoldedAxes& folded, int vector_size, std::size_t state_bytes, ReductionPlan* plan);
+/// `vector_size`: elements in 16 bytes. `state_bytes`: of the accumulator. `merges`: its kernel makes results of
+/// several columns each. Errors: kBadShape when a grid would pass 2^31 - 1 blocks.
+Status plan_reduction(const FoldedAxes& folded, int vector_size, std::size_t state_bytes, bool merges,
+                      ReductionPlan* plan);
 
 }  // namespace tensorlint::kernels

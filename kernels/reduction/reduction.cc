@@ -146,13 +146,14 @@ Status prepare(const Reduction& reduction, Recipe* recipe, ReductionParameters* 
   return with_element(*recipe, [&](auto element) -> Status {
     using T = decltype(element);
     std::size_t state_bytes = 0;
-    bool finishes = false;
+    bool finishes = false, merges = false;
     const auto measure = [&](auto accumulator) {
       state_bytes = sizeof(typename decltype(accumulator)::State);
+      merges = kMergesColumns<decltype(accumulator)>;
       finishes = (decltype(accumulator)::kFinishes & finish_bit(recipe->finish)) != 0;
     };
     if (!with_accumulator<T>(recipe->accumulator, measure) || !finishes) return Status::kUnsupportedDtype;
-    return plan_reduction(p->axes, Vector<T>::kSize, state_bytes, &p->plan);
+    return plan_reduction(p->axes, Vector<T>::kSize, state_bytes, merges, &p->plan);
   });
 }
 

@@ -86,25 +86,36 @@ TEST(Plan, CoversEveryShapeOnce) {
     FoldedAxes folded;
     ASSERT_EQ(fold_axes(extents, 3, axes, count, &folded), Status::kOk);
     ReductionPlan plan;
-    const Status status = plan_reduction(folded, size, 16, &plan);
+    const bool merges = random() % 2 == 0;
+    const Status status = plan_reduction(folded, size, 16, merges, &plan);
     if (status == Status::kBadShape) continue;  // more than 2^31 - 1 blocks
     ASSERT_EQ(status, Status::kOk);
     if (folded.results() == 0) {
       ASSERT_EQ(plan.blocks, 0U);
       continue;
     }
-    if (folded.inner_reduced) {
+    ASSERT_TRUE(plan.merge == 1 || merges);
+    ASSERT_EQ(plan.by_columns, !folded.inner_reduced || plan.merge > 1);
+    if (!plan.by_columns) {
       const std::int64_t units = folded.outer_reduced * ((folded.inner + size - 1) / size);
       ASSERT_GE(plan.split_length * plan.splits, units);
       ASSERT_TRUE(plan.splits == 1 || plan.split_length * (plan.splits - 1) < units);
       ASSERT_EQ(plan.lanes & (plan.lanes - 1), 0U);
-      ASSERT_GE(std::int64_t{plan.blocks} * (kThreads / plan.lanes), folded.outer_kept * plan.splits);
+      ASSERT_GE(std::int64_t{plan.blocks} * (kThreads / plan.lanes) * plan.rows_each, folded.outer_kept * plan.splits);
     } else {
       ASSERT_LE(plan.tile * plan.depth * plan.groups, kThreads);
-      ASSERT_GE(plan.tiles * plan.tile * plan.width, folded.inner);
-      ASSERT_GE(plan.split_length * plan.splits, folded.outer_reduced);
+      const FoldedAxes& columns = plan.columns;
+      ASSERT_GE(plan.tiles * plan.tile * plan.width, columns.inner);
+      ASSERT_GE(plan.split_length * plan.splits, columns.outer_reduced);
+      ASSERT_EQ(columns.outer_kept * columns.outer_reduced * columns.inner + columns.outer_kept * plan.rest,
+                folded.results() * folded.elements_each());
+      ASSERT_EQ(columns.outer_kept * columns.inner, folded.results() * plan.merge);
+      // All columns of a result are one tile's.
+      ASSERT_TRUE(plan.merge == 1 || columns.inner % plan.width == 0);
+      ASSERT_EQ(plan.tile * static_cast<unsigned>(plan.width) % plan.merge, 0U);
+      ASSERT_TRUE(!plan.merged_apart || plan.tiles == 1);
       ASSERT_TRUE(plan.splits == 1 || plan.groups == 1);
-      ASSERT_GE(std::int64_t{plan.blocks} * plan.groups, folded.outer_kept * plan.tiles * plan.splits);
+      ASSERT_GE(std::int64_t{plan.blocks} * plan.groups, columns.outer_kept * plan.tiles * plan.splits);
       ASSERT_TRUE(plan.tiles == 1 || plan.groups == 1);
     }
     ASSERT_TRUE(plan.splits > 1 || plan.workspace_bytes == 0);

@@ -18,7 +18,7 @@ def function(loop, before=3, after=4):
 
 
 def shape(**changes):
-    base = {"name": "s", "kernel": "reduce_rows<Sum<float, Term::kValue>>", "loop": "aligned", "lanes": 256, "rows": 1, "blocks": 4224, "cluster": 1,
+    base = {"name": "s", "kernel": "reduce_rows<Sum<float, Term::kValue>>", "loop": "aligned", "lanes": 256, "rows": 1, "vectors": 0, "blocks": 4224, "cluster": 1,
             "dynamic_shared": 0, "read_bytes": 2.0 ** 30, "floor_bytes": 2.0 ** 30, "l2_load_sectors": 2 ** 25, "store_sectors": 0, "atomic_sectors": 0}
     return {**base, **changes}
 
@@ -55,6 +55,10 @@ class Predict(unittest.TestCase):
         self.assertEqual((crowded["resident"], lonely["resident"]), (8, 1))
         self.assertAlmostEqual(lonely["limits"]["latency"] / crowded["limits"]["latency"], 8, delta=0.1)
         self.assertLess(lonely["share"], crowded["share"])
+
+    def test_a_block_waits_for_the_thread_that_has_most(self):
+        even, uneven = (predict.predict(shape(vectors=v), function([]))["limits"]["latency"] for v in (64, 65))
+        self.assertAlmostEqual((uneven - even) / even, 1 / 16, delta=0.02)  # a load alone waits as long as four
 
     def test_the_page_says_predicted(self):
         text = predict.page([(shape(), predict.predict(shape(), function([])))])

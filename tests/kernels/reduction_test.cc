@@ -67,10 +67,11 @@ struct Reference {
 };
 
 // Additions between an element and its result, from the plan: the chain of one thread, then the trees.
-double sum_depth(const FoldedAxes& axes, const ReductionPlan& plan, int vector_size) {
-  const double per_thread = axes.inner_reduced ? static_cast<double>(plan.split_length) / plan.lanes + 1
-                                               : static_cast<double>(plan.split_length) / plan.depth + 1;
-  return per_thread + vector_size + 16 + 24 + static_cast<double>(plan.splits) / (axes.inner_reduced ? 256 : 1);
+double sum_depth(const ReductionPlan& plan, int vector_size) {
+  if (!plan.by_columns)
+    return static_cast<double>(plan.split_length) / plan.lanes + 1 + vector_size + 16 + 24 + plan.splits / 256.0;
+  const double levels = std::min(plan.depth, 32U);  // 256 / 8 columns: more of them have more threads
+  return static_cast<double>(plan.split_length) / plan.depth + 2 + levels + plan.merge / 32.0 + 24 + plan.splits;
 }
 
 template <typename T>
@@ -228,7 +229,9 @@ void check_one(ReductionKind kind, const std::vector<std::int64_t>& extents, con
   FoldedAxes folded;
   ASSERT_EQ(fold_axes(extents.data(), request.rank, axes.data(), request.axis_count, &folded), Status::kOk);
   ReductionPlan plan;
-  ASSERT_EQ(plan_reduction(folded, Vector<T>::kSize, 16, &plan), Status::kOk);
+  ReductionPlan unmerged;
+  ASSERT_EQ(plan_reduction(folded, Vector<T>::kSize, 16, true, &plan), Status::kOk);
+  ASSERT_EQ(plan_reduction(folded, Vector<T>::kSize, 16, false, &unmerged), Status::kOk);
 
   Buffer<T> input(static_cast<std::size_t>(total), Access::kReadOnly, "input", shift);
   fill(input, pattern, static_cast<std::uint64_t>(total) * 31 + static_cast<std::uint64_t>(kind));
@@ -258,7 +261,7 @@ void check_one(ReductionKind kind, const std::vector<std::int64_t>& extents, con
     }
     groups[static_cast<std::size_t>(result_index)].push_back(input[static_cast<std::size_t>(i)]);
   }
-  const double depth = sum_depth(folded, plan, Vector<T>::kSize);
+  const double depth = std::max(sum_depth(plan, Vector<T>::kSize), sum_depth(unmerged, Vector<T>::kSize));
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::int64_t exact = 0;
     if (integer_reference(kind, groups[i], &exact)) {
@@ -302,11 +305,27 @@ std::vector<Shape> edge_shapes() {
     shapes.push_back({{n}, {0}});
   for (const std::int64_t n : {1, 3, 8, 33, 127, 129}) shapes.push_back({{9, n}, {1}});
   for (const std::int64_t inner : {2, 3, 16, 31, 33, 48, 255, 257}) shapes.push_back({{7, inner}, {0}});
+  shapes.push_back({{31, 131}, {0}});
+  shapes.push_back({{3, 13, 129}, {1}});
+  shapes.push_back({{3, 2, 7, 131}, {0, 2}});
   for (const std::int64_t length : {0, 1, 31, 33, 257}) shapes.push_back({{length, 16}, {0}});
   shapes.push_back({{3, 5, 4, 6}, {0, 2}});
   shapes.push_back({{3, 5, 4, 6}, {1, 3}});
   shapes.push_back({{2, 3, 2, 3, 2, 17}, {0, 2, 4}});
   shapes.push_back({{5, 1, 16, 3}, {-2}});
+  // Columns that fill no whole vectors, many rows: one line of several rows, and some left.
+  shapes.push_back({{1061, 3}, {0}});
+  shapes.push_back({{3, 1033, 2}, {1}});
+  shapes.push_back({{1025, 6}, {0}});
+  // Segments of one vector and more, side by side with those of other results: whole tiles, a partial one, groups of
+  // kept axes, and what does not come out even.
+  shapes.push_back({{9, 16, 49}, {0, 2}});
+  shapes.push_back({{2, 80, 17}, {0, 2}});
+  shapes.push_back({{3, 5, 16, 33}, {1, 3}});
+  shapes.push_back({{5, 3, 2, 16, 16}, {0, 2, 4}});
+  shapes.push_back({{7, 5, 37}, {0, 2}});
+  // Segments of more than a tile, in whole vectors.
+  for (const std::int64_t inner : {1028, 2064, 4112}) shapes.push_back({{3, 2, inner}, {0, 2}});
   shapes.push_back({{0, 4}, {0}});
   shapes.push_back({{4, 0}, {0}});
   shapes.push_back({{}, {}});
@@ -374,15 +393,28 @@ TYPED_TEST(Real, SplitsOfSeveralRowsAndColumns) {
   constexpr std::int64_t kSize = Vector<TypeParam>::kSize;
   const Shape rows = {{3, 4096 * kSize + 5}, {1}};
   const Shape columns = {{3, 4200, 2 * kSize}, {1}};
+  const Shape lines = {{700, 3 * kSize, kSize + 1}, {0, 2}};
   for (const ReductionKind kind : {ReductionKind::kSum, ReductionKind::kMax, ReductionKind::kLogSumExp}) {
     check_one<TypeParam, OutOf<TypeParam>>(kind, rows.extents, rows.axes, Pattern::kOrdinary,
                                            {testing::Order::kPriority, 5});
     check_one<TypeParam, OutOf<TypeParam>>(kind, columns.extents, columns.axes, Pattern::kOrdinary,
                                            {testing::Order::kRandom, 5}, 1);
+    check_one<TypeParam, OutOf<TypeParam>>(kind, lines.extents, lines.axes, Pattern::kOrdinary,
+                                           {testing::Order::kRandom, 6}, 1);
     if (this->HasFatalFailure()) return;
   }
   check_one<TypeParam, std::int64_t>(ReductionKind::kArgMax, rows.extents, rows.axes, Pattern::kOrdinary, {});
   check_one<TypeParam, std::int64_t>(ReductionKind::kArgMin, columns.extents, columns.axes, Pattern::kOrdinary, {});
+}
+
+TEST(Reduction, ManyShortRows) {
+  const Shape rows = {{131072, 13}, {1}};
+  FoldedAxes folded;
+  ASSERT_EQ(fold_axes(rows.extents.data(), 2, rows.axes.data(), 1, &folded), Status::kOk);
+  ReductionPlan plan;
+  ASSERT_EQ(plan_reduction(folded, Vector<float>::kSize, 4, true, &plan), Status::kOk);
+  ASSERT_GT(plan.rows_each, 1U);
+  check_one<float, float>(ReductionKind::kSum, rows.extents, rows.axes, Pattern::kOrdinary, {});
 }
 
 template <typename T>
@@ -441,8 +473,11 @@ void run_structure(const Structure& structure, ReductionKind kind, int count) {
   FoldedAxes folded;
   ASSERT_EQ(fold_axes(request.extents, request.rank, request.axes, request.axis_count, &folded), Status::kOk);
   ReductionPlan plan;
-  ASSERT_EQ(plan_reduction(folded, Vector<T>::kSize, 4, &plan), Status::kOk);
-  ASSERT_EQ(plan.splits > 1, structure.splits > 1);
+  ASSERT_EQ(plan_reduction(folded, Vector<T>::kSize, 4, kind != ReductionKind::kArgMax, &plan), Status::kOk);
+  // An index has no columns to merge: its plan is another one.
+  if (kind != ReductionKind::kArgMax) {
+    ASSERT_EQ(plan.splits > 1, structure.splits > 1);
+  }
   Buffer<T> input(static_cast<std::size_t>(total), Access::kReadOnly, "input");
   fill(input, Pattern::kMixedScales, 3);
   std::size_t bytes = 0;
@@ -471,17 +506,19 @@ TEST_P(Structures, SameBitsInEverySchedule) {
   run_structure<float>(GetParam(), ReductionKind::kArgMax, count / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Structures,
-                         ::testing::Values(Structure{"lanes", {19, 40}, {1}, 1}, Structure{"block", {3, 2100}, {1}, 1},
-                                           Structure{"row_splits", {40000}, {0}, 2},
-                                           Structure{"row_splits_of_3_rows", {3, 33000}, {1}, 2, 30},
-                                           Structure{"columns", {50, 96}, {0}, 1},
-                                           Structure{"column_groups", {9, 5, 3}, {1}, 1},
-                                           Structure{"column_splits", {8300, 8}, {0}, 2},
-                                           Structure{"column_splits_of_3_sets", {3, 4200, 16}, {1}, 2, 30},
-                                           Structure{"column_splits_of_2_tiles", {400, 160}, {0}, 2, 40},
-                                           Structure{"segments", {4, 3, 50}, {0, 2}, 1}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    All, Structures,
+    ::testing::Values(Structure{"lanes", {19, 40}, {1}, 1}, Structure{"block", {3, 2100}, {1}, 1},
+                      Structure{"row_splits", {40000}, {0}, 2},
+                      Structure{"row_splits_of_3_rows", {3, 33000}, {1}, 2, 30}, Structure{"columns", {50, 96}, {0}, 1},
+                      Structure{"column_groups", {9, 5, 3}, {1}, 1}, Structure{"column_splits", {8300, 8}, {0}, 2},
+                      Structure{"column_splits_of_3_sets", {3, 4200, 16}, {1}, 2, 30},
+                      Structure{"column_splits_of_2_tiles", {400, 160}, {0}, 2, 40},
+                      Structure{"segments", {4, 3, 50}, {0, 2}, 1}, Structure{"columns_of_3", {2000, 3}, {0}, 1},
+                      Structure{"splits_of_columns_of_3", {30000, 3}, {0}, 2, 20},
+                      Structure{"segments_side_by_side", {6, 8, 49}, {0, 2}, 1, 60},
+                      Structure{"splits_of_segments", {1000, 8, 9}, {0, 2}, 2, 30}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Reduction, ErrorsAreReturned) {
   const std::int64_t extents[] = {4, 0};

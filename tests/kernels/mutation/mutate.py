@@ -33,7 +33,7 @@ KERNELS = {
     "kernels/common/unaligned.h": {"": ["reduce_rows", "class_rows"]},
     "kernels/common/store_span.h": {"": ["class_rows"]},
     "kernels/reduction/kernels.h": {
-        "absorb_rest": ["reduce_rows"], "walk_line": ["reduce_rows"], "walk_segments": ["reduce_rows"], "walk_row": ["reduce_rows"], "reduce_rows": ["reduce_rows"], "take_columns": ["reduce_columns"], "reduce_tile": ["reduce_columns"]},
+        "absorb_rest": ["reduce_rows"], "walk_line": ["reduce_rows"], "walk_segments": ["reduce_rows"], "walk_row": ["reduce_rows"], "reduce_rows": ["reduce_rows"], "take_columns": ["reduce_columns"], "walk_columns": ["reduce_columns"], "reduce_tile": ["reduce_columns"]},
     "kernels/loss/class_common.h": {"": ["class_rows", "class_columns"]},
     "kernels/loss/class_rows.h": {"": ["class_rows"]},
     "kernels/loss/class_columns.h": {"": ["class_columns"]},
@@ -88,6 +88,25 @@ PATTERNS = [
     ("alignment", r"(?<=\()shift == 0(?=\))", "shift % 8 == 0"),
     ("owner", r"\btid >= columns\b", "tid > columns"),
     ("active", r" && part < parts(?=;)", ""),
+    # Lines of several rows or segments: which columns make a result, who takes the rest, and where a segment ends.
+    ("merge", r"\binside \* plan\.merge \+ i\b", "inside * plan.merge"),
+    ("merge", r"\bi \* static_cast<unsigned>\(results_inner\) \+ inside", "inside"),
+    ("merge", r"\btile \* tile_results \+ inside\b", "inside"),
+    ("merge", r"\bof \* results_inner \+ result\b", "result"),
+    ("merge", r"\bof \* axes\.inner \+ column\b", "column"),
+    ("rest", r"\bsplit \+ 1 == plan\.splits && ", ""),
+    ("rest", r" && depth_index == 0(?=\))", ""),
+    ("rest", r"if \(k < count\) (?=Accumulator)", ""),
+    ("rest", r"if \(own_rest < rest\) (?=rest_element)", ""),
+    ("rest", r"\(first - full\) & \(stride - 1\)", "(first - full) & (stride / 2)"),
+    ("wrap", r"\(wraps \? wrap : 0\)", "0"),
+    ("wrap", r"\bwraps \? length : 0", "0"),
+    ("wrap", r"\binside >= length\b", "inside > length"),
+    ("edge", r"width == kWidth \|\| end < axes\.outer_reduced \? end : end - 1", "end"),
+    ("edge", r"width == kWidth \? load_anywhere\(readable, at\) : load_first\(readable, at, width\)", "load_anywhere(readable, at)"),
+    ("levels", r"\bfirst \+ stride(?=; d)", "first + 2 * stride"),
+    ("levels", r"if \(level_parts > 1\) \{", "if (level_parts > 99) {"),
+    ("levels", r"\bc / columns_at_once\b", "0"),
     # Vectors at any address: which bytes, what may be read, and who writes the elements beside whole vectors.
     ("splice", r"\(bytes & 8U\) != 0", "false"),
     ("splice", r"\(bytes & 4U\) != 0", "false"),
@@ -159,7 +178,7 @@ PATTERNS = [
     ("shared memory", r"if \(geometry\.dynamic_shared_bytes > 0\) \{\n    if", "if (geometry.dynamic_shared_bytes > 48 * 1024) {\n    if"),
 ]
 # Loops over run-time counts: one round too many. Unrolled ones have constant counts.
-LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|j|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
+LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|j|c|d|r|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
 
 # Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
 EQUIVALENT = {

@@ -91,17 +91,20 @@ struct Middle {
 };
 
 /// Reduces the middle of `shape`; `split`: units or steps of one split, 0 for the plan's own. `shift`: elements past
-/// alignment.
-void probe_reduction(const char* name, const Middle& shape, std::int64_t split, std::size_t shift = 0) {
+/// alignment. `rows_each`: rows of the same lanes.
+void probe_reduction(const char* name, const Middle& shape, std::int64_t split, std::size_t shift = 0,
+                     unsigned rows_each = 1) {
   using Accumulator = Sum<float, Term::kValue>;
   ReductionParameters p;
   const std::int64_t extents[] = {shape.outer, shape.reduced, shape.inner};
   const int axis = 1;
   fold_axes(extents, 3, &axis, 1, &p.axes);
-  plan_reduction(p.axes, 4, sizeof(float), &p.plan);
+  plan_reduction(p.axes, 4, sizeof(float), kMergesColumns<Accumulator>, &p.plan);
+  p.plan.rows_each = rows_each;
+  if (rows_each > 1) p.plan.blocks = (p.plan.blocks + rows_each - 1) / rows_each;
   if (split > 0) {
     const std::int64_t length =
-        p.axes.inner_reduced ? p.axes.outer_reduced * ((p.axes.inner + 3) / 4) : p.axes.outer_reduced;
+        p.plan.by_columns ? p.plan.columns.outer_reduced : p.axes.outer_reduced * ((p.axes.inner + 3) / 4);
     p.plan.blocks /= p.plan.splits;
     p.plan.split_length = split;
     p.plan.splits = static_cast<unsigned>((length + split - 1) / split);
@@ -131,28 +134,28 @@ void probe_reduction(const char* name, const Middle& shape, std::int64_t split, 
 }
 
 /// Segments: the outer and the inner axis are reduced.
-void probe_segments(std::size_t shift) {
-  constexpr std::size_t kOuter = 40;
+void probe_segments(std::size_t outer, std::size_t kept, std::size_t inner, std::size_t shift) {
   using Accumulator = Sum<float, Term::kValue>;
   ReductionParameters p;
-  const std::int64_t extents[] = {kOuter, 3, 210};
+  const std::int64_t extents[] = {static_cast<std::int64_t>(outer), static_cast<std::int64_t>(kept),
+                                  static_cast<std::int64_t>(inner)};
   const int axes[] = {0, 2};
   fold_axes(extents, 3, axes, 2, &p.axes);
-  plan_reduction(p.axes, 4, sizeof(float), &p.plan);
-  Memory<float> input(kOuter * 3 * 210, Access::kReadOnly, "input", shift);
+  plan_reduction(p.axes, 4, sizeof(float), kMergesColumns<Accumulator>, &p.plan);
+  Memory<float> input(outer * kept * inner, Access::kReadOnly, "input", shift);
   for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<float>(i % 113) * 0.37F + 1.0F;
   p.input = input.data;
   p.elements_each = p.axes.elements_each();
   const std::vector<float> result = in_all_schedules("segments", [&] {
-    Memory<float> output(3, Access::kWriteFirst, "output");
+    Memory<float> output(kept, Access::kWriteFirst, "output");
     p.output = output.data;
     launch_reduction<Accumulator>(p, nullptr);
-    return std::vector<float>(output.data, output.data + 3);
+    return std::vector<float>(output.data, output.data + kept);
   });
-  for (std::size_t r = 0; r < 3; ++r) {
+  for (std::size_t r = 0; r < kept; ++r) {
     double want = 0;
-    for (std::size_t i = 0; i < kOuter * 210; ++i)
-      want += static_cast<double>(input.data[i / 210 * 630 + r * 210 + i % 210]);
+    for (std::size_t i = 0; i < outer * inner; ++i)
+      want += static_cast<double>(input.data[(i / inner * kept + r) * inner + i % inner]);
     check("segments", static_cast<double>(result[r]), want);
   }
 }
@@ -750,8 +753,11 @@ int main(int argc, char** argv) {
     probe_reduction("misaligned block", {2, 2101, 1}, 0, 1);
     probe_reduction("row splits, more than threads", {1, 1203, 1}, 1);
     probe_reduction("splits of 3 rows", {3, 5000, 1}, 512);
-    probe_segments(0);
-    probe_segments(1);
+    probe_segments(40, 3, 210, 0);
+    probe_segments(40, 3, 210, 1);
+    probe_segments(5, 2, 1028, 0);
+    probe_reduction("several rows each", {700, 12, 1}, 0, 0, 3);
+    probe_reduction("lanes with a rest", {70, 523, 1}, 0);
     for (const std::size_t shift : {1U, 2U, 3U}) probe_reduction("misaligned batches", {2, 5203, 1}, 0, shift);
   }
 #endif
@@ -766,6 +772,13 @@ int main(int argc, char** argv) {
     probe_reduction("more splits than four for each part", {1, 4000, 8}, 16);
     probe_reduction("more columns than threads", {1, 90, 1200}, 16);
     probe_reduction("splits of 2 tiles", {1, 50, 160}, 16);
+    probe_reduction("columns of 3, in lines of 4 rows", {2, 1035, 3}, 0);
+    probe_reduction("splits of columns of 3", {2, 4035, 3}, 340);
+    probe_reduction("rows that are no whole vectors", {2, 51, 35}, 0);
+    probe_reduction("the same in splits", {1, 151, 35}, 28);
+    probe_reduction("levels that several threads add", {3, 700, 4}, 0);
+    probe_segments(37, 16, 49, 0);
+    probe_segments(9, 128, 5, 1);
   }
 #endif
 #if defined(PROBE_class_rows)
