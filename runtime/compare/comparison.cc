@@ -554,6 +554,7 @@ class Walk {
     const bool rounds = is_unrounded || (options.loosens && is_half(value));
     double most = 0;
     bool may_overflow = false;
+    std::vector<std::size_t> lost;  // NaNs in whose place the engine may have any number
     for (std::size_t i = 0; i < tensor.size(); ++i) {
       const double x = wide.as<double>()[i];
       const double own = expected.own.is_absent() ? 0 : expected.own.as<double>()[i];
@@ -563,8 +564,9 @@ class Walk {
       amounts.as_mutable<double>()[i] = std::isfinite(amount) ? amount : 0;
       most = std::max(most, amounts.as<double>()[i]);
       may_overflow |= is_unrounded && std::isfinite(x) && std::fabs(x) > format.largest;
+      if (std::isnan(x) && std::isinf(own)) lost.push_back(i);
     }
-    if (most == 0) return estimate;
+    if (most == 0 && lost.empty()) return estimate;
     if (estimate.replicas.empty())
       estimate.replicas.assign(static_cast<std::size_t>(options.replicas), HostValue(tensor));
     for (std::size_t k = 0; k < estimate.replicas.size(); ++k) {
@@ -577,6 +579,8 @@ class Walk {
       if (may_overflow && k % 2 == 0)
         for (double& x : copy.as_mutable<double>())
           if (std::fabs(x) > format.largest) x = std::copysign(HUGE_VAL, x);
+      if (k % 2 == 0)
+        for (const std::size_t i : lost) copy.as_mutable<double>()[i] = 0;
       replica = HostValue(std::move(copy));
     }
     return estimate;

@@ -113,10 +113,11 @@ Fault take_tf32(Contract& contract, Words words) {
   return take_operators(words, contract.tf32_operators);
 }
 
-Fault take_quantized(Contract& contract, Words words) {
+template <std::set<std::string, std::less<>> Contract::* kMember>
+Fault take_operators_or_no(Contract& contract, Words words) {
   if (words.empty()) return "";
-  contract.quantized_apart.clear();
-  return words.size() == 1 && words[0] == "no" ? std::nullopt : take_operators(words, contract.quantized_apart);
+  (contract.*kMember).clear();
+  return words.size() == 1 && words[0] == "no" ? std::nullopt : take_operators(words, contract.*kMember);
 }
 
 template <bool Contract::* kMember>
@@ -144,7 +145,8 @@ constexpr Statement kStatements[] = {
     {"function", "`function NAME ULPS ROUNDOFFS`, two numbers that are not negative", take_function},
     {"accumulate", "`accumulate DTYPE DTYPE`, two of float64, float32, float16 and bfloat16", take_accumulation},
     {"tf32", "`tf32 yes`, `tf32 no` or `tf32 OPERATOR...`", take_tf32},
-    {"quantized", "`quantized no` or `quantized OPERATOR...`", take_quantized},
+    {"quantized", "`quantized no` or `quantized OPERATOR...`", take_operators_or_no<&Contract::quantized_apart>},
+    {"loses-nan", "`loses-nan no` or `loses-nan OPERATOR...`", take_operators_or_no<&Contract::nan_losing>},
     {"flush", "`flush yes` or `flush no`", take_truth<&Contract::flushes_to_zero>},
     {"own-constants", "`own-constants yes` or `own-constants no`", take_truth<&Contract::computes_constants>},
 };

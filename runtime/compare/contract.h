@@ -27,6 +27,7 @@ struct Contract {
   bool computes_constants = false;  ///< itself, of which the model has those that an exporter computed
   std::set<std::string, std::less<>> tf32_operators;   ///< these alone may round their operands to tf32
   std::set<std::string, std::less<>> quantized_apart;  ///< off by a step where their results are quantized next
+  std::set<std::string, std::less<>> nan_losing;       ///< may select another element where one is NaN
 
   bool allows_tf32_in(std::string_view op) const { return allows_tf32 || tf32_operators.contains(op); }
 

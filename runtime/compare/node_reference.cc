@@ -235,6 +235,7 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
     hold(node, inputs, {.in_float64 = in_float64});
   }
   const std::span<const ValueId> names = model_.results(model_.node(node));
+  const bool may_lose_nan = contract_.nan_losing.contains(model_.text(model_.op(model_.node(node)).name));
   for (std::size_t r = 0; r < results.size(); ++r) {
     Expected& result = results[r];
     if (!is_float_tensor(result.value)) continue;
@@ -253,7 +254,8 @@ void NodeReference::set_own_errors(NodeId node, const Inputs& inputs, bool in_fl
       // A sum of unknown amplitude says nothing.
       const bool is_unknown = accumulates && scale.is_absent();
       const double amplitude = is_unknown ? HUGE_VAL : scale.is_absent() ? y[i] : scale.as<double>()[i];
-      own[i] = own_error(rounding, steps, format, working, y[i], amplitude);
+      own[i] =
+          may_lose_nan && std::isnan(y[i]) ? HUGE_VAL : own_error(rounding, steps, format, working, y[i], amplitude);
     }
     const bool is_one_rounding = rounding.kind <= Rounding::Kind::kRounded;
     // Elements that share a sum share its error: that of a variance, which cancellation enlarges, or of small terms

@@ -349,6 +349,29 @@ class CompareTest(unittest.TestCase):
         write_npz(next(out.glob("*.npz")), values | {"y": np.roll(values["y"], 1, axis=0)})
         self.assertEqual(self.report(out, model=path)["verdict"], "bug")
 
+    def test_an_engine_may_lose_a_nan_where_its_contract_says_so(self) -> None:
+        path, out = self.folder / "nan.onnx", self.folder / "nan"
+        onnx.save(onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[3, 8] x) => (float[3] z) {
+          [largest] y = ReduceMax <axes = [1], keepdims = 0> (x)
+          z = Relu (y)
+        }
+        """), path)
+        x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+        x[1, 4] = np.nan
+        y = np.fmax.reduce(x, axis=1)
+        out.mkdir()
+        write_npz(out / "values.npz", {"x": x, "y": y, "z": np.maximum(y, 0)})
+        exact = self.folder / "exact.txt"
+        exact.write_text("engine exact\n")
+        for mode in ("--isolated", "--chained"):
+            self.assertEqual(self.report(out, mode, model=path)["verdict"], "explained")
+            result = self.report(out, mode, "--contract", str(exact), model=path)
+            self.assertEqual((result["verdict"], result["first"]["node"]), ("bug", "largest"))
+        y[0] = 7
+        write_npz(out / "values.npz", {"x": x, "y": y, "z": np.maximum(y, 0)})
+        self.assertEqual(self.report(out, model=path)["verdict"], "bug")
+
     def test_a_pool_whose_window_does_not_fit_is_not_compared(self) -> None:
         """ONNX's formula gives no elements there, and onnxruntime rounds the number of windows toward 0, to one."""
         text = """<ir_version: 8, opset_import: ["": 18]>
