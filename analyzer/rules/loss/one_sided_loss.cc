@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/rules/loss/normal_divergence.h"
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/rules/value/sources.h"
@@ -120,8 +121,9 @@ class OneSidedLoss : public Rule {
       const Opcode opcode = expressions.op(node);
       const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
       const auto numbered = with_number(expressions, node);
+      if (check_clipped(expressions, node, sign, out)) return;
       if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
-        if (is_negative_divergence(expressions, first, sign)) {
+        if (normal_divergence(expressions, first).value_or(0) * sign > 0) {
           report_divergence(expressions, node, out);
           return;
         }
@@ -142,6 +144,41 @@ class OneSidedLoss : public Rule {
     }
   }
 
+  /// The smaller one of ratio * advantage and bounded ratio * advantage is to rise: as a loss, it has a minus in front,
+  /// or it is the larger one of products that have theirs.
+  static bool check_clipped(const Expressions& expressions, NodeId node, double sign, Reporter& out) {
+    const Opcode opcode = expressions.op(node);
+    if ((opcode != Opcode::kMin && opcode != Opcode::kMax) || (sign < 0) == (opcode == Opcode::kMin) || sign == 0)
+      return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const NodeId free = expressions.producer(expressions.operand(node, side)),
+                   bounded = expressions.producer(expressions.operand(node, 1 - side));
+      if (expressions.op(free) != Opcode::kMul || expressions.op(bounded) != Opcode::kMul) continue;
+      for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+        for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+          const ValueId ratio = expressions.operand(free, i), advantage = expressions.operand(free, 1 - i);
+          const NodeId clip = expressions.producer(expressions.operand(bounded, k));
+          if (expressions.op(clip) != Opcode::kClip || expressions.operand(clip, 0) != ratio ||
+              !are_computed_alike(expressions, advantage, expressions.operand(bounded, 1 - k)))
+            continue;
+          const Range& range = expressions.analysis().fact(expressions.operand(bounded, k)).range;
+          if (!(range.lo > 0 && range.lo < 1 && range.hi > 1 && range.hi < 10)) return false;
+          const std::string_view right = opcode == Opcode::kMin ? "larger" : "smaller";
+          out.report(node,
+                     fmt::format("{} takes the {} one of the bounded and the free objective, and the loss {} with "
+                                 "it: nothing bounds the ratio {}",
+                                 NodeCall(expressions.analysis(), node).op_name(),
+                                 opcode == Opcode::kMin ? "smaller" : "larger", sign < 0 ? "falls" : "rises",
+                                 Operand(expressions.analysis(), ratio).name()))
+              .note_at(clip, "the ratio is bounded here")
+              .fix(opcode == Opcode::kMin ? "put a minus in front: -min(ratio * A, clip(ratio) * A)"
+                                          : fmt::format("take the {} one: -min(ratio * A, clip(ratio) * A)", right));
+          return true;
+        }
+    }
+    return false;
+  }
+
   static void report_divergence(const Expressions& expressions, NodeId reduction, Reporter& out) {
     out.report(reduction,
                fmt::format("the loss falls without bound as {} falls, which is a divergence with the wrong sign",
@@ -149,38 +186,6 @@ class OneSidedLoss : public Rule {
         .fix(
             "a divergence from the standard normal distribution is -0.5 * (1 + logvar - mu^2 - exp(logvar)): put the "
             "minus in front of it");
-  }
-
-  /// 1 + v - m^2 - e^v of two scores, times a number above 0, with the sign; or 1 + log(s^2) - m^2 - s^2.
-  static bool is_negative_divergence(const Expressions& expressions, ValueId term, double sign) {
-    if (sign == 0) return false;
-    const Formula formula(expressions, term);
-    if (!formula.is_complete()) return false;
-    losses::ScoreValues scores(expressions);
-    std::vector<std::size_t> leaves;
-    const auto parts = formula.parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
-      if (parts[i].value == ValueId::kAbsent || leaves.size() == 2 ||
-          scores.layer_of(before_stretch(expressions, parts[i].value)) == NodeId::kNone)
-        return false;
-      leaves.push_back(i);
-    }
-    if (leaves.size() != 2) return false;
-    constexpr std::array kMeans{-1.5, -0.4, 0.7, 2.0}, kVariances{-1.2, -0.3, 0.5, 1.4};
-    for (const std::size_t mean : {std::size_t{0}, std::size_t{1}}) {
-      const auto at = [&](double m, double v) {
-        const Formula::Assignment given[] = {{leaves[mean], m}, {leaves[1 - mean], v}};
-        return sign * formula.evaluate(given, 0);
-      };
-      const double scale = at(0, 0) - at(1, 0);
-      bool fits = scale > 1e-3;
-      for (const double m : kMeans)
-        for (const double v : kVariances)
-          fits = fits && std::abs(at(m, v) - at(0, 0) - scale * (1 + v - m * m - std::exp(v))) < 1e-3 * scale;
-      if (fits) return true;
-    }
-    return false;
   }
 
   /// A second score that only ever lowers an error as it moves in one direction: a variance that nothing holds.

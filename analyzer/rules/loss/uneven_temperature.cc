@@ -23,8 +23,15 @@ class UnevenTemperature : public Rule {
   void check_model(const ModelView& view, Reporter& out) const override {
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
       if (!call.is(Opcode::kMul)) return;
-      for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-        if (check_product(expressions, call, call.operand(side).value(), call.operand(1 - side).value(), out)) return;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const ValueId shares = call.operand(side).value(), other = call.operand(1 - side).value();
+        if (check_product(expressions, call, shares, other, out)) return;
+        // p * (log(p) - log(q))
+        if (const NodeId gap = expressions.producer(other);
+            expressions.op(gap) == Opcode::kSub &&
+            check_product(expressions, call, shares, expressions.operand(gap, 1), out))
+          return;
+      }
     });
   }
 

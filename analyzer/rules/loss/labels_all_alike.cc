@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/losses/axis_origins.h"
+#include "passes/losses/formula.h"
+#include "passes/losses/score_values.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using losses::Formula;
+using ops::Opcode;
+
+class LabelsAllAlike : public Rule {
+ public:
+  LabelsAllAlike()
+      : Rule({"TL-L319", "labels-all-alike", "loss", findings::Severity::kWarning,
+              "a network that judges given and made samples, with one label for both"},
+             {passes::Pass::kLosses}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
+    if (outputs.size() != 1) return;
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    std::vector<Judged> judged;
+    for (const Term& term : terms_of(expressions, outputs[0]))
+      if (!judge(expressions, term, judged)) return;
+    for (const Judged& given : judged)
+      for (const Judged& made : judged) {
+        // The same network, of what more layers have made.
+        if (given.last != made.last || given.best != made.best || given.weights.size() >= made.weights.size() ||
+            !std::ranges::includes(made.weights, given.weights))
+          continue;
+        const bool has_other = std::ranges::any_of(
+            judged, [&](const Judged& one) { return one.last == given.last && one.best != given.best; });
+        if (has_other) continue;
+        const dataflow::Analysis& analysis = view.analysis();
+        out.report(made.node, fmt::format("{}, of what the model makes, has the same label as {}, of samples that are "
+                                          "given: one score for all is the best one",
+                                          Operand(analysis, made.score).name(), Operand(analysis, given.score).name()))
+            .note_at(given.node, "the given samples have it here")
+            .fix("give them different labels, such as 1 for given samples and 0 for made ones");
+        return;
+      }
+  }
+
+ private:
+  struct Term {
+    NodeId reduction;
+    double sign;
+  };
+  struct Judged {
+    NodeId node;
+    ValueId score;
+    ValueId last;  ///< weights of the layer that makes the score
+    double best;   ///< the score at which the term is least
+    std::set<ValueId> weights;
+  };
+
+  /// The means that are added up, each with its sign.
+  static std::vector<Term> terms_of(const Expressions& expressions, ValueId loss) {
+    constexpr std::size_t kMaxValues = 24;
+    struct Part {
+      ValueId value;
+      double sign;
+    };
+    std::vector<Term> found;
+    std::vector<Part> parts{{loss, 1}};
+    for (std::size_t i = 0; i < parts.size() && parts.size() < kMaxValues; ++i) {
+      const auto [value, sign] = parts[i];
+      const NodeId node = expressions.producer(value);
+      const Opcode opcode = expressions.op(node);
+      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
+        found.push_back({node, sign});
+      } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast) {
+        parts.push_back({first, sign});
+      } else if (opcode == Opcode::kNeg) {
+        parts.push_back({first, -sign});
+      } else if ((opcode == Opcode::kMul || (opcode == Opcode::kDiv && numbered && !numbered->is_first)) && numbered) {
+        parts.push_back({numbered->value, numbered->number < 0 ? -sign : sign});
+      } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+        parts.push_back({first, sign});
+        parts.push_back({second, opcode == Opcode::kSub ? -sign : sign});
+      }
+    }
+    return found;
+  }
+
+  /// A term of one score alone: where it is least. False where scores are compared with each other, or with data.
+  static bool judge(const Expressions& expressions, const Term& term, std::vector<Judged>& judged) {
+    const Formula formula(expressions, expressions.operand(term.reduction, 0));
+    if (!formula.is_complete()) return false;
+    const losses::ScoreValues scores(expressions);
+    std::optional<std::size_t> leaf;
+    std::vector<Formula::Assignment> given;
+    NodeId layer = NodeId::kNone;
+    const auto parts = formula.parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != Formula::PartKind::kLeaf) continue;
+      if (parts[i].value == ValueId::kAbsent) return false;
+      // A table of equal numbers.
+      const Range& range = expressions.analysis().fact(parts[i].value).range;
+      if (range.lo == range.hi && !range.nan) {
+        given.push_back({i, range.lo});
+        continue;
+      }
+      if (leaf) return false;
+      layer = scores.layer_of(before_stretch(expressions, parts[i].value));
+      if (layer == NodeId::kNone) return false;
+      leaf = i;
+    }
+    if (!leaf) return true;
+    given.push_back({*leaf, 0});
+    constexpr std::array kScores{-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0};
+    double best = 0, least = HUGE_VAL, most = -HUGE_VAL;
+    for (const double score : kScores) {
+      given.back().value = score;
+      const double value = term.sign * formula.evaluate(given, 0);
+      if (std::isnan(value)) return false;
+      most = std::max(most, value);
+      if (value < least) {
+        least = value;
+        best = score;
+      }
+    }
+    // A score that is only kept small has no label.
+    if (best == 0 || most - least < 0.1) return true;
+    const ValueId score = parts[*leaf].value;
+    judged.push_back({expressions.producer(expressions.operand(term.reduction, 0)), score,
+                      expressions.operand(layer, 1), best, weights_of(expressions, score)});
+    return true;
+  }
+
+  /// Of all layers that the value comes from.
+  static std::set<ValueId> weights_of(const Expressions& expressions, ValueId value) {
+    std::set<ValueId> found;
+    const Model& model = expressions.analysis().model();
+    walk_back(expressions, value, [&](ValueId, NodeId node) {
+      const ValueId weight = expressions.operand(node, 1);
+      if ((expressions.op(node) == Opcode::kMatMul || expressions.op(node) == Opcode::kConv) &&
+          weight != ValueId::kAbsent && model.value(weight).initializer != nullptr)
+        found.insert(weight);
+      return true;
+    });
+    return found;
+  }
+};
+
+const RegisterRule<LabelsAllAlike> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/losses/expressions.h"
+
+namespace tensorlint::rules {
+
+/// c where an element is a constant + c * (1 + v - m^2 - e^v) of two scores of layers: for c < 0, the divergence of a
+/// normal distribution, of its mean m and the logarithm v of its variance, from the standard one. Evaluated, so that
+/// every spelling counts; nullopt for anything else.
+std::optional<double> normal_divergence(const losses::Expressions& expressions, ValueId value);
+
+}  // namespace tensorlint::rules
