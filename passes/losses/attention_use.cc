@@ -59,6 +59,56 @@ std::optional<AxisMistake> largest_elsewhere(const LossCone& cone, NodeId softma
   return found;
 }
 
+/// A value that is divided by its own norm, and the axis of the norm, in the value's own order of axes.
+struct Unit {
+  NodeId norm = NodeId::kNone;
+  ValueId of = ValueId::kAbsent;
+  std::size_t axis = 0;  ///< of `of`
+  std::size_t now = 0;   ///< of the value
+};
+
+std::optional<Unit> unit_of(const LossCone& cone, ValueId value) {
+  constexpr std::size_t kMaxSteps = 4;
+  const Expressions& expressions = cone.expressions();
+  std::vector<NodeId> turns;
+  while (turns.size() < kMaxSteps && expressions.op_of(value) == Opcode::kTranspose) {
+    turns.push_back(expressions.producer(value));
+    value = expressions.operand(turns.back(), 0);
+  }
+  const NodeId division = expressions.producer(value);
+  if (expressions.op(division) != Opcode::kDiv) return std::nullopt;
+  Unit unit;
+  unit.of = cone.norm_of(expressions.operand(division, 1), unit.norm);
+  const auto axes = unit.of == ValueId::kAbsent ? std::nullopt : expressions.axes_of(unit.norm);
+  if (!axes || axes->size() != 1 || unit.of != expressions.operand(division, 0) ||
+      cone.dims(unit.of).size() != cone.dims(value).size() || !cone.is_long(unit.of, axes->front()))
+    return std::nullopt;
+  unit.axis = unit.now = axes->front();
+  for (std::size_t i = turns.size(); i-- > 0;) {
+    const AxisStep step = cone.way().follow(turns[i], 0, unit.now);
+    if (step.fate != AxisFate::kKept) return std::nullopt;
+    unit.now = step.axis;
+  }
+  return unit;
+}
+
+/// A product of vectors of unit length with others that are divided by norms along another axis than the product's.
+std::optional<AxisMistake> norm_elsewhere(const LossCone& cone, NodeId product) {
+  if (cone.operands(product).size() != 2) return std::nullopt;
+  std::optional<Unit> units[2];
+  AxisFate fates[2] = {AxisFate::kUnknown, AxisFate::kUnknown};
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    units[side] = unit_of(cone, cone.expressions().operand(product, side));
+    if (!units[side]) return std::nullopt;
+    fates[side] = cone.way().follow(product, side, units[side]->now).fate;
+  }
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+    if (fates[side] == AxisFate::kKept && fates[1 - side] == AxisFate::kSummed)
+      return AxisMistake{
+          Kind::kNormElsewhere, units[side]->norm, units[side]->of, {units[side]->axis}, false, product, 0};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions, AxisOrigins& origins) {
@@ -66,10 +116,14 @@ std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions,
   const Model& model = analysis.model();
   // Attention as it should be is normalised over the last axis, and contracted by a product of matrices.
   std::vector<NodeId> softmaxes;
-  bool has_letters = false;
+  std::vector<NodeId> products;
+  bool has_letters = false, has_norms = false;
   for (const NodeId node : model.nodes.ids()) {
     const Opcode opcode = expressions.op(node);
     has_letters = has_letters || opcode == Opcode::kEinsum;
+    has_norms = has_norms || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare;
+    if (opcode == Opcode::kMatMul && model.node(node).graph == GraphId::kMain && !analysis.has_failed(node))
+      products.push_back(node);
     if (opcode == Opcode::kSoftmax && model.node(node).graph == GraphId::kMain && !analysis.has_failed(node))
       softmaxes.push_back(node);
   }
@@ -78,7 +132,8 @@ std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions,
       const auto axes = expressions.axes_of(node);
       return !axes || axes->size() != 1 || axes->front() + 1 >= expressions.dims(expressions.result(node)).size();
     });
-  if (softmaxes.empty() || expressions.is_spent()) return {};
+  if (!has_norms) products.clear();
+  if ((softmaxes.empty() && products.empty()) || expressions.is_spent()) return {};
   const auto& outputs = model.graph(GraphId::kMain).outputs;
   const LossCone cone(expressions, origins, outputs);
   SoftmaxUse use(cone);
@@ -95,6 +150,10 @@ std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions,
         mistake = largest_elsewhere(cone, node, scores, axes->front());
     }
     if (mistake) found.push_back(std::move(*mistake));
+  }
+  for (const NodeId node : products) {
+    if (expressions.is_spent()) break;
+    if (auto mistake = norm_elsewhere(cone, node)) found.push_back(std::move(*mistake));
   }
   return found;
 }

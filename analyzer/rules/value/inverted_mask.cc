@@ -284,30 +284,32 @@ class InvertedMask : public Rule {
   };
 
   /// A value as a function of the one input of zeros and ones that it has, where everything else is 0.
-  static std::optional<Sense> sense_of(const Expressions& expressions, ValueId value) {
+  static std::optional<Sense> sense_of(const Expressions& expressions, ValueId value, int depth = 0) {
+    constexpr int kMaxDepth = 2;
     const dataflow::Analysis& analysis = expressions.analysis();
     const Formula formula(expressions, value);
     if (!formula.is_complete()) return std::nullopt;
     std::optional<Sense> found;
-    std::vector<Formula::Assignment> given;
-    std::size_t mask_at = 0;
+    std::vector<Formula::Assignment> zero, one;
     const auto parts = formula.parts();
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind != Formula::PartKind::kLeaf) continue;
       if (parts[i].value == ValueId::kAbsent) return std::nullopt;
       const ValueId source = before_stretch(expressions, parts[i].value);
-      if (is_input(analysis, source) && expressions.dims(source).size() >= 2) {
-        if (found) return std::nullopt;
-        found = Sense{source, 0, 0};
-        mask_at = given.size();
-      }
-      given.push_back({i, 0});
+      std::optional<Sense> own;
+      if (is_input(analysis, source) && expressions.dims(source).size() >= 2)
+        own = Sense{source, 0, 1};
+      else if (expressions.op_of(parts[i].value) == Opcode::kCast && depth < kMaxDepth)  // to bool
+        own = sense_of(expressions, expressions.operand(parts[i].node, 0), depth + 1);
+      if (own && found) return std::nullopt;
+      zero.push_back({i, own ? own->at_zero : 0});
+      one.push_back({i, own ? own->at_one : 0});
+      if (own) found = own;
     }
     if (!found) return std::nullopt;
     expressions.charge(4 * parts.size());
-    found->at_zero = formula.evaluate(given, 0);
-    given[mask_at].value = 1;
-    found->at_one = formula.evaluate(given, 0);
+    found->at_zero = formula.evaluate(zero, 0);
+    found->at_one = formula.evaluate(one, 0);
     if (std::isnan(found->at_zero) || std::isnan(found->at_one)) return std::nullopt;
     return found;
   }

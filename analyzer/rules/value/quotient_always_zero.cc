@@ -33,7 +33,7 @@ class QuotientAlwaysZero : public Rule {
     const Operand counted = source(above, call);
     if (!counted.fact().dtypes.proves(DTypeSet::integers()) || !cuts_fraction(call)) return;
     const bool is_number = becomes_float(call);
-    if (!is_number && !call.model().value(call.result()).is_output) return;
+    if (!is_number && !is_given(call)) return;
     if ((is_number && check_share(call, counted, out)) || check_mean(call, out)) return;
     if (!is_number || one_float_outputs(call.analysis()).empty()) return;
     if (const Operand sum = summed(below, call); sum.present() && sum.value() == counted.value()) {
@@ -142,6 +142,21 @@ class QuotientAlwaysZero : public Rule {
                              ? call.model().value(made.operand(0).value()).producer
                              : node;
     return shape != NodeId::kNone && NodeCall(call.analysis(), shape).is(ops::Opcode::kShape);
+  }
+
+  /// The quotient is an output; where an exporter writes // it goes through a correction for negative numbers.
+  static bool is_given(const NodeCall& call) {
+    constexpr std::size_t kMaxValues = 4;
+    std::vector<ValueId> values{call.result()};
+    for (std::size_t i = 0; i < values.size() && i < kMaxValues; ++i) {
+      if (call.model().value(values[i]).is_output) return true;
+      for (const NodeId user : users(values[i], call)) {
+        const NodeCall next(call.analysis(), user);
+        if (next.result() != ValueId::kAbsent && (next.is(ops::Opcode::kCast) || next.is(ops::Opcode::kSub)))
+          values.push_back(next.result());
+      }
+    }
+    return false;
   }
 
   /// As many as the elements that are summed up, written down.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 
 #include "analyzer/rules/loss/prediction.h"
@@ -37,9 +38,43 @@ class RangeOutsideDomain : public Rule {
       if (!is_step || call.is(Opcode::kSqrt) || call.is(Opcode::kPow)) check_domain(expressions, call, out);
       if (call.is(Opcode::kSqrt)) check_variance(expressions, call, out);
     });
+    // What an operator is defined on is the same for each of its nodes.
+    enum class Kind : std::uint8_t { kUnknown, kArc, kElse };
+    IdVector<OperatorId, Kind> kinds(view.model().operators.size(), Kind::kUnknown);
+    each_node(view, out, {Opcode::kOther}, [&](const Expressions& expressions, const NodeCall& call) {
+      Kind& kind = kinds[call.node().op];
+      if (kind == Kind::kUnknown) kind = is_of_unit_interval(expressions, call.id()) ? Kind::kArc : Kind::kElse;
+      if (kind == Kind::kArc) check_arc(expressions, call, out);
+    });
   }
 
  private:
+  /// The angle between two vectors as they are given: their product is a cosine where both have the length 1 alone.
+  static void check_arc(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const ValueId product = before_stretch(expressions, call.operand(0).value());
+    const NodeId sum = expressions.producer(product);
+    NodeId node = sum;
+    if (expressions.op(sum) == Opcode::kReduceSum) {
+      node = expressions.producer(before_stretch(expressions, expressions.operand(sum, 0)));
+      if (expressions.op(node) != Opcode::kMul) return;
+    } else if (expressions.op(sum) != Opcode::kMatMul) {
+      return;
+    }
+    const dataflow::Analysis& analysis = expressions.analysis();
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId factor = expressions.operand(node, side);
+      if (factor == ValueId::kAbsent || !is_input(analysis, before_stretch(expressions, factor))) return;
+    }
+    if (analysis.taint(product).has(Aspect::kValue) || analysis.fact(product).range.hi <= 1) return;
+    out.report(call.id(),
+               fmt::format("{} of {}, a product of vectors that nothing has divided by their lengths: beyond "
+                           "-1 and 1 it is NaN",
+                           call.op_name(), Operand(analysis, product).name()))
+        .note_at(sum, "the product is computed here")
+        .fix(
+            "divide both vectors by their lengths, and clip the product to [-1, 1]: rounding alone may lead beyond it");
+  }
+
   enum class Result { kDefined, kInfinite, kNan };
 
   /// What the node makes of one number. `exponent`: of Pow.
