@@ -331,7 +331,8 @@ def check_given(declared: ort.NodeArg, array: np.ndarray) -> None:
     if array.dtype != kind and array.dtype.itemsize == kind.itemsize and declared.type == BFLOAT16:
         return
     if array.dtype != kind or not fits:
-        wanted = f"{'bfloat16' if declared.type == BFLOAT16 else kind}[{', '.join(map(str, declared.shape))}]"
+        dims = ", ".join("?" if extent is None else str(extent) for extent in declared.shape)
+        wanted = f"{'bfloat16' if declared.type == BFLOAT16 else kind}[{dims}]"
         refuse(f"the input `{declared.name}` is {array.dtype}[{', '.join(map(str, array.shape))}], and the model declares {wanted}")
 
 

@@ -66,14 +66,32 @@ bool set(CompareArguments& to, std::string_view name, const std::string& value) 
   return false;
 }
 
+/// What the value of an option has to be; empty where any will do, or there is no such option.
+std::string_view form_of(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"format", "text, json or html"},
+      {"seed", "a whole number that is not negative"},
+      {"window", "a number of bytes, at least 1"},
+      {"time-limit", "seconds, fewer than 1e9"},
+      {"threads", "a number from 1 to 256"},
+  };
+  const auto* const found = std::ranges::find(kForms, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kForms) ? std::string_view() : found->second;
+}
+
 Result<CompareArguments> parse(const std::vector<std::string>& arguments) {
   CompareArguments result;
   for (const std::string_view argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (!argument.starts_with("--") || equals == std::string_view::npos ||
-        !set(result, argument.substr(2, equals - 2), std::string(argument.substr(equals + 1))))
-      return Error{fmt::format("`{}` cannot be understood; `tensorlint compare --help` lists the options", argument),
+        !set(result, argument.substr(2, equals - 2), std::string(argument.substr(equals + 1)))) {
+      const std::string_view form =
+          equals < 2 || equals == std::string_view::npos ? "" : form_of(argument.substr(2, equals - 2));
+      if (!form.empty()) return Error{fmt::format("{}: expected {}", quoted_for_people(argument), form), {}};
+      return Error{fmt::format("{} cannot be understood; `tensorlint compare --help` lists the options",
+                               quoted_for_people(argument)),
                    {}};
+    }
   }
   if (result.model.empty() || result.against.empty())
     return Error{"`tensorlint compare MODEL --against DIR` starts this program", {}};
