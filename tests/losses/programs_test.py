@@ -68,6 +68,10 @@ MISSED = {
     "posterior_variance_of_first_step": "one exporter computes the table in the graph",
     "tagger_log_softmax_over_time": "one exporter gives the loss the bias of the layer: the model does not run",
     "unknown_node_picks_last_class": "one exporter picks from all classes of all samples in one row",
+    "accuracy_by_integer_division": "an open batch, divided by the size of the example",
+    "consistency_with_itself": "one exporter stretches both sides to a shape that it computes first",
+    "mean_over_batch_size": "the number of samples is a number like any other where the batch is fixed",
+    "mean_of_squares_over_batch_size": "the same",
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
 }
 
