@@ -43,6 +43,9 @@ KERNELS = {
     "kernels/loss/cosine_embedding.h": {"": ["cosine_embedding"]},
     "kernels/loss/pointwise_kernel.h": {"": ["pointwise_loss"]},
     "kernels/loss/negative_log_likelihood.h": {"": ["negative_log_likelihood"]},
+    "kernels/elementwise/kernel.h": {"": ["elementwise"]},
+    "kernels/movement/kernel.h": {"": ["move_words"]},
+    "kernels/movement/index_kernels.h": {"": ["move_words"]},
     "kernels/product/tile.h": {"": ["multiply_matrices"]},
     "kernels/product/matrix_kernel.h": {"": ["multiply_matrices"]},
     "kernels/product/product.cc": {"": ["multiply_matrices"]},
@@ -123,6 +126,39 @@ PATTERNS = [
     ("row barrier", r"if \(p\.plan\.cached\) row_barrier\(lanes\);", ""),
     ("whole batch", r"if \(!whole\) break;", ""),
     ("label logit", r"\br\.label_logit, r\.label,", "widen(load_global(KERNEL_LOGIT)), r.label,"),
+    # Element functions: which lane of a shared cell, where a tile ends, which operand, what is kept.
+    ("lane", r"\blane % 2 == 0(?= \?)", "lane % 2 == 1"),
+    ("lane", r"\blane % 2 == 0(?=\))", "lane % 2 == 1"),
+    ("lane", r"\blane / 2\b", "lane"),
+    ("lane", r"\bpass \* kWarpLanes \+ lane_in_warp\(\)", "lane_in_warp()"),
+    ("guard", r"\belement \+ i < p\.elements\b", "element + i <= p.elements"),
+    ("guard", r"\bfirst \+ tile_elements <= p\.elements\b", "first <= p.elements"),
+    ("guard", r"(?<=\()whole && (?=operand|p\.result)", ""),
+    ("guard", r"\bj \+ 4 <= count\b", "j + 3 <= count"),
+    ("kept", r"step\.save != kNothing\b", "false"),
+    ("kept", r"(?<=slot - kFirstSlot\) \* )kSlotCells<C> \* kWarpLanes", "0"),
+    ("kept", r"step\.[ab] (?:=|!)= kAccumulator\b", "true"),
+    ("stride", r"\* operand\.strides\[axis\]", "* operand.strides[0]"),
+    # Movement: borders, which index, what is outside, and who writes last.
+    ("border", r"\bc < 0 \? 0 : n - 1", "c < 0 ? n - 1 : 0"),
+    ("border", r"2 \* \(n - 1\) - c\b", "2 * n - 1 - c"),
+    ("border", r"c < 0 \? c \+ n : c - n\b", "c + n"),
+    ("border", r"\bis_inside = false;\n      return 0;", "return 0;"),
+    ("index", r"if \(index < 0\) index \+= [^;]+;", ""),
+    ("index", r"\bindex < 0 \|\| index >=", "index < 0 || index >"),
+    ("index", r"\btuple \* p\.parts \+ part\b", "tuple * p.parts"),
+    ("index", r"\bindex \* p\.part_strides\[part\]", "index * p.part_strides[0]"),
+    ("index", r"\bindex < -extent \|\| index >= extent\b", "index < -extent || index > extent"),
+    ("index", r"\bindex < -extent \|\| ", ""),
+    ("index", r"a\.first < b\.first \? a\.first", "a.first > b.first ? a.first"),
+    ("outside", r"kKind == MovementKind::kCopy \|\| route\.is_inside", "true"),
+    ("outside", r"kKind != MovementKind::kScatter \|\| route\.is_inside", "true"),
+    ("outside", r"\bis_inside && other == target\b", "other == target"),
+    ("last update", r"load_global\(p\.last \+ route\.tuple\) != 0", "true"),
+    ("last update", r"\blater = tuple \+ 1\b", "later = tuple + 2"),
+    ("guard", r"\btuple >= p\.movement\.tuples\b", "tuple > p.movement.tuples"),
+    ("stride", r"\bc \* p\.(to|from|index)_strides\[axis\]", r"c * p.\1_strides[0]"),
+    ("stride", r"(?<=route\.is_inside\) )\* p\.from_strides\[axis\]", "* p.from_strides[0]"),
     # Tiles of products: the edges of matrices, which half of shared memory, which matrix of a stack, what may be read as vectors.
     ("guard", r"\broom >= kSize\b", "room >= kSize - 1"),
     ("guard", r"\bmine\.k \+ kSize <= left\b", "mine.k + kSize <= left + 1"),
@@ -180,12 +216,18 @@ PATTERNS = [
 # Loops over run-time counts: one round too many. Unrolled ones have constant counts.
 LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index|level|other|i|j|c|d|r|tile|group|position|reach)\b[^;<]* (<) [^;]*;", re.MULTILINE)
 
-# Mutants that change no result and break no rule, by kind, file and the text of their line: why, and in which kernels (None: in all).
+# Mutants that change no result and break no rule, by kind, file and the text of their line after its function: why, and in which kernels (None: in all).
 EQUIVALENT = {
     ("loop end", "kernels/normalization/kernels.h", "group * rows_at_once < p.rows"):
         ("rows past the last one are read and written by nobody", None),
     ("guard", "kernels/window/convolution_kernel.h", "position < end"):
         ("a window past the last one reads inside of the image, and its sum is not stored", None),
+    ("guard", "kernels/elementwise/kernel.h", "j + 4 <= count"):
+        ("a lane stages 1, 2 or a multiple of 4 vectors", None),
+    ("loop end", "kernels/elementwise/kernel.h", "stage_elements: for (unsigned j = 0; j < count; ++j) {"):
+        ("one vector more of an operand lies where the next one, or the result, comes later", None),
+    ("loop end", "kernels/elementwise/kernel.h", "tile < p.tiles"):
+        ("a tile past the last one has no elements", None),
     ("guard", "kernels/product/tile.h", "column + kQuad <= result.n"):
         ("4 divides the length of rows that are written by quads", None),
     ("clamp", "kernels/loss/class_rows.h", "part.begin + p.plan.part < units"):
@@ -208,7 +250,8 @@ def mutants():
                  for kind, pattern, replacement in PATTERNS for match in re.finditer(pattern, text)]
         found += [("loop end", match.start(1), match.end(1), "<=") for match in LOOP.finditer(text)]
         for kind, begin, end, replacement in sorted(set(found), key=lambda m: m[1]):
-            kernels = by_function.get(function_at(text, begin), by_function.get("", []))
+            function = function_at(text, begin)
+            kernels = by_function.get(function, by_function.get("", []))
             if kind == "label logit":
                 place = "v.logits + r.label" if "class_rows" in file else "p.logits + start_of(p, v.own) + r.label * p.inner"
                 replacement = replacement.replace("KERNEL_LOGIT", place)
@@ -216,7 +259,7 @@ def mutants():
             if kind == "step":  # shows with more blocks than threads: one kernel of each kind of total has a probe of that size
                 kernels = [k for k in kernels if k in ("reduce_rows", "pointwise_loss", "scan_labels")]
             if kernels:
-                yield {"kind": kind, "file": file, "line": line, "code": text.splitlines()[line - 1].strip(), "kernels": kernels,
+                yield {"kind": kind, "file": file, "line": line, "code": text.splitlines()[line - 1].strip(), "function": function, "kernels": kernels,
                        "text": text[:begin] + replacement + text[end:]}
 
 
@@ -246,7 +289,7 @@ def build_and_run(mutant, emulator, folder):
     kernels = mutant["kernels"] if mutant is not None else sorted({k for by in KERNELS.values() for ks in by.values() for k in ks})
     binary = tree / "probe"
     defines = [f"-DPROBE_{kernel}" for kernel in kernels]
-    sources = ["tests/kernels/mutation/probe.cc", *(f"kernels/{part}.cc" for part in ("reduction/plan", "loss/plan", "product/plan", "common/launch"))]
+    sources = ["tests/kernels/mutation/probe.cc", *(f"kernels/{part}.cc" for part in ("reduction/plan", "loss/plan", "product/plan", "elementwise/plan", "movement/plan", "common/launch"))]
     built = subprocess.run(["g++", "-std=c++20", "-O0", "-I.", *defines, *sources, str(emulator), "-o", str(binary)], cwd=tree, capture_output=True,
                            text=True)
     if built.returncode != 0:
@@ -265,7 +308,7 @@ def build_and_run(mutant, emulator, folder):
 
 def equivalent(mutant, kernel):
     return next((why for (kind, file, code), (why, kernels) in EQUIVALENT.items()
-                 if mutant["kind"] == kind and mutant["file"] == file and code in mutant["code"] and (kernels is None or kernel in kernels)), None)
+                 if mutant["kind"] == kind and mutant["file"] == file and code in f"{mutant['function']}: {mutant['code']}" and (kernels is None or kernel in kernels)), None)
 
 
 def report(wanted, verdicts):

@@ -22,6 +22,30 @@
 #define TL_NORMALIZATION_INSTANCES
 #include "kernels/normalization/normalization.cc"
 #endif
+#if defined(PROBE_elementwise)
+#include "kernels/elementwise/dispatch.h"
+#include "kernels/elementwise/kernel.h"
+namespace tensorlint::kernels {
+template <>
+Status launch_elementwise<float>(const ElementwiseParameters& parameters, const Geometry& geometry, Stream stream) {
+  return launch(&elementwise<float>, geometry, stream, parameters);
+}
+template <>
+Status launch_elementwise<double>(const ElementwiseParameters&, const Geometry&, Stream) {
+  return Status::kUnsupportedDtype;
+}
+template <>
+Status launch_elementwise<std::int64_t>(const ElementwiseParameters&, const Geometry&, Stream) {
+  return Status::kUnsupportedDtype;
+}
+}  // namespace tensorlint::kernels
+#include "kernels/elementwise/elementwise.cc"
+#endif
+#if defined(PROBE_move_words)
+#define TL_MOVEMENT_INSTANCES
+#include "kernels/movement/index_kernels.h"
+#include "kernels/movement/movement.cc"
+#endif
 #if defined(PROBE_multiply_matrices) || defined(PROBE_WINDOWS)
 #define TL_PRODUCT_INSTANCES
 #include "kernels/product/product.cc"
@@ -130,6 +154,47 @@ void probe_reduction(const char* name, const Middle& shape, std::int64_t split, 
     double want = 0;
     for (std::int64_t i = 0; i < shape.reduced; ++i) want += static_cast<double>(input.data[shape.at(r, i)]);
     check(name, static_cast<double>(result[static_cast<std::size_t>(r)]), want);
+  }
+}
+
+/// Columns of bytes with states of 16 bytes, of which shared memory has half of a thread's at once. `split`: rows of
+/// one split, 0 for no splits.
+void probe_columns_of_bytes(std::int64_t rows, std::int64_t columns, std::int64_t split) {
+  using Accumulator = ArgExtreme<std::int8_t>;
+  using State = typename Accumulator::State;
+  static_assert(kStatesAtOnce<Accumulator> < Vector<std::int8_t>::kSize);
+  ReductionParameters p;
+  const std::int64_t extents[] = {rows, columns};
+  const int axis = 0;
+  fold_axes(extents, 2, &axis, 1, &p.axes);
+  plan_reduction(p.axes, 16, sizeof(State), false, &p.plan);
+  if (split > 0) {
+    p.plan.split_length = split;
+    p.plan.splits = static_cast<unsigned>((rows + split - 1) / split);
+    p.plan.blocks *= p.plan.splits;
+  }
+  const auto results = static_cast<std::size_t>(columns);
+  Memory<std::int8_t> input(static_cast<std::size_t>(rows) * results, Access::kReadOnly, "input");
+  for (std::size_t i = 0; i < input.size; ++i) input.data[i] = static_cast<std::int8_t>(i * 89 % 251);
+  Memory<std::uint32_t> workspace(kTicketBytes / 4 + results * p.plan.splits * sizeof(State) / 4, Access::kWriteFirst,
+                                  "workspace");
+  zero_tickets(workspace.data, kTicketBytes, nullptr);
+  p.input = input.data;
+  p.tickets = tickets_of(workspace.data);
+  p.partials = scratch_of(workspace.data);
+  p.elements_each = p.axes.elements_each();
+  p.output_dtype = Dtype::kInt64;
+  const std::vector<float> result = in_all_schedules("columns of bytes", [&] {
+    Memory<std::int64_t> output(results, Access::kWriteFirst, "output");
+    p.output = output.data;
+    launch_reduction<Accumulator>(p, nullptr);
+    return std::vector<float>(output.data, output.data + results);
+  });
+  for (std::int64_t column = 0; column < columns; ++column) {
+    std::int64_t best = 0;
+    for (std::int64_t row = 1; row < rows; ++row)
+      if (input.data[row * columns + column] > input.data[best * columns + column]) best = row;
+    check("columns of bytes", static_cast<double>(result[static_cast<std::size_t>(column)]), static_cast<double>(best));
   }
 }
 
@@ -741,6 +806,261 @@ void probe_normalization(const char* name, NormalizationKind kind, std::int64_t 
 }  // namespace
 }  // namespace tensorlint::kernels
 
+#if defined(PROBE_move_words) || defined(PROBE_elementwise)
+namespace tensorlint::kernels {
+
+#if defined(PROBE_move_words)
+Status launch_index_scan(const IndexParameters& parameters, Stream stream) {
+  return launch(&scan_indices, {parameters.blocks, kThreads, 1, 0}, stream, parameters);
+}
+Status launch_last_updates(const LastUpdateParameters& parameters, Stream stream) {
+  const auto blocks = static_cast<unsigned>((parameters.movement.tuples + kThreads - 1) / kThreads);
+  return launch(&find_last_updates, {blocks, kThreads, 1, 0}, stream, parameters);
+}
+#endif
+
+namespace {
+
+#if defined(PROBE_move_words)
+/// Where a serial walk finds element c of an axis with a border; -1 where only the fill is.
+std::int64_t beside(Border border, std::int64_t c, std::int64_t n) {
+  while (c < 0 || c >= n) {
+    if (border == Border::kConstant) return -1;
+    if (border == Border::kEdge) return c < 0 ? 0 : n - 1;
+    if (border == Border::kWrap) {
+      c = (c % n + n) % n;
+    } else {
+      c = c < 0 ? -c : 2 * n - 2 - c;
+    }
+  }
+  return c;
+}
+
+/// Moves 4-byte elements, against a walk over all of them, one after the other.
+void probe_move(const char* name, Movement m, const std::vector<std::int64_t>& indices = {}, std::size_t shift = 0) {
+  Memory<std::uint32_t> source(static_cast<std::size_t>(m.from.elements), Access::kReadOnly, "source", shift);
+  for (std::size_t i = 0; i < source.size; ++i) source.data[i] = static_cast<std::uint32_t>(i * 37 % 8191 + 5);
+  Memory<std::int64_t> wide(indices.size(), Access::kReadOnly, "indices");
+  Memory<std::int32_t> narrow(indices.size(), Access::kReadOnly, "narrow indices");
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    wide.data[i] = indices[i];
+    narrow.data[i] = static_cast<std::int32_t>(indices[i]);
+  }
+  Memory<std::int64_t> report(2, Access::kWriteFirst, "report");
+  m.source = source.data;
+  m.indices = m.wide_indices ? static_cast<const void*>(wide.data) : narrow.data;
+  if (!indices.empty()) m.bad_indices = report.data;
+  const auto size = static_cast<std::size_t>(m.to.elements);
+  std::vector<double> want(size, 0);
+  std::int64_t bad = 0, first = -1, elements = 1;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::int64_t extent = m.part_extents[i % static_cast<std::size_t>(m.parts)];
+    if (indices[i] >= -extent && indices[i] < extent) continue;
+    first = bad++ == 0 ? static_cast<std::int64_t>(i) : first;
+  }
+  for (int axis = 0; axis < m.rank; ++axis) elements *= m.extents[axis];
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::int64_t rest = i, from = m.from.offset, to = m.to.offset, tuple = 0;
+    bool is_inside = true;
+    for (int axis = m.rank - 1; axis >= 0; rest /= m.extents[axis--]) {
+      std::int64_t c = rest % m.extents[axis];
+      to += c * m.to.strides[axis];
+      tuple += c * m.index_strides[axis];
+      if (m.kind == MovementKind::kPad) c = beside(m.border, c - m.before[axis], m.inside[axis]);
+      is_inside = is_inside && c >= 0;
+      from += c * m.from.strides[axis];
+    }
+    if (!indices.empty()) {
+      for (int part = 0; part < m.parts; ++part) {
+        const std::int64_t extent = m.part_extents[part];
+        std::int64_t index = indices[static_cast<std::size_t>(tuple * m.parts + part)];
+        if (index < 0) index += extent;
+        is_inside = is_inside && index >= 0 && index < extent;
+        (m.kind == MovementKind::kGather ? from : to) += index * m.part_strides[part];
+      }
+    }
+    if (is_inside) {
+      want[static_cast<std::size_t>(to)] = source.data[from];
+    } else if (m.kind != MovementKind::kScatter) {
+      want[static_cast<std::size_t>(to)] = m.kind == MovementKind::kPad ? static_cast<double>(m.fill) : 0;
+    }
+  }
+  std::size_t bytes = 0;
+  if (movement_workspace(m, &bytes) != Status::kOk) fail(std::string(name) + ": refused");
+  Memory<std::uint32_t> workspace(bytes / 4, Access::kWriteFirst, "workspace");
+  if (bytes > 0) zero_tickets(workspace.data, kTicketBytes, nullptr);
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    // What a scatter leaves is 0.
+    Memory<std::uint32_t> output(size, m.kind == MovementKind::kScatter ? Access::kUntracked : Access::kWriteFirst,
+                                 "destination", shift);
+    std::fill(output.data, output.data + size, 0U);
+    m.destination = output.data;
+    if (move(m, workspace.data, bytes, nullptr) != Status::kOk) fail(std::string(name) + ": refused");
+    return std::vector<float>(output.data, output.data + size);
+  });
+  for (std::size_t i = 0; i < size; ++i) check(name, static_cast<double>(result[i]), want[i]);
+  if (indices.empty()) return;
+  check(name, static_cast<double>(report.data[0]), static_cast<double>(bad));
+  check(name, static_cast<double>(report.data[1]), static_cast<double>(first));
+}
+
+/// Of all elements of a dense result of these extents.
+Movement dense(MovementKind kind, std::vector<std::int64_t> extents, std::int64_t source) {
+  Movement m;
+  m.kind = kind;
+  m.rank = static_cast<int>(extents.size());
+  m.from.elements = source;
+  m.to.elements = 1;
+  for (int axis = m.rank - 1; axis >= 0; --axis) {
+    m.extents[axis] = extents[static_cast<std::size_t>(axis)];
+    m.to.strides[axis] = m.to.elements;
+    m.to.elements *= m.extents[axis];
+  }
+  return m;
+}
+
+void set(std::int64_t (&to)[kMaxMovementRank], std::initializer_list<std::int64_t> from) {
+  std::copy(from.begin(), from.end(), to);
+}
+
+void probe_movements() {
+  Movement m = dense(MovementKind::kCopy, {7, 5, 70}, 2450);
+  set(m.from.strides, {1, 7, 35});
+  probe_move("transpose", m);
+  m = dense(MovementKind::kCopy, {2311}, 2311);
+  set(m.from.strides, {-1});
+  m.from.offset = 2310;
+  probe_move("reverse", m);
+  m = dense(MovementKind::kCopy, {3, 1036}, 1036);
+  set(m.from.strides, {0, 1});
+  probe_move("stretch", m);
+  probe_move("stretch, misaligned", m, {}, 1);
+  m = dense(MovementKind::kPad, {9, 11}, 35);
+  set(m.from.strides, {7, 1});
+  set(m.inside, {5, 7});
+  set(m.before, {2, 3});
+  m.fill = 77;
+  for (const Border border : {Border::kConstant, Border::kEdge, Border::kReflect, Border::kWrap}) {
+    m.border = border;
+    probe_move("pad", m);
+  }
+  m = dense(MovementKind::kPad, {4, 9}, 35);
+  set(m.from.strides, {7, 1});
+  set(m.inside, {5, 7});
+  set(m.before, {-1, 2});
+  probe_move("pad that cuts off", m);
+  m = dense(MovementKind::kGather, {2, 5, 90}, 2 * 4 * 90);
+  set(m.from.strides, {360, 0, 1});
+  set(m.index_strides, {0, 1, 0});
+  m.tuples = 5;
+  m.part_extents[0] = 4;
+  m.part_strides[0] = 90;
+  probe_move("gather", m, {3, -1, 0, -4, 2});
+  probe_move("gather with bad indices", m, {3, 4, 0, -5, 2});
+  m.wide_indices = false;
+  probe_move("gather by narrow indices", m, {1, -2, 4, 0, 3});
+  m = dense(MovementKind::kGather, {1030, 3}, 6 * 5 * 3);
+  set(m.from.strides, {0, 1});
+  set(m.index_strides, {1, 0});
+  m.tuples = 1030;
+  m.parts = 2;
+  set(m.part_extents, {6, 5});
+  set(m.part_strides, {15, 3});
+  std::vector<std::int64_t> pairs;
+  for (std::int64_t i = 0; i < 2 * m.tuples; ++i) pairs.push_back(i * 7 % (i % 2 == 0 ? 6 : 5) - (i % 3 == 0 ? 3 : 0));
+  probe_move("gather of tuples", m, pairs);
+  pairs[2055] = 5;
+  pairs[1030] = -7;
+  probe_move("gather of tuples, two of them bad", m, pairs);
+  m = dense(MovementKind::kScatter, {300, 4}, 1200);
+  m.from.strides[0] = 4;
+  m.from.strides[1] = 1;
+  m.to.elements = 90 * 4;
+  set(m.to.strides, {0, 1});
+  set(m.index_strides, {1, 0});
+  m.tuples = 300;
+  m.part_extents[0] = 90;
+  m.part_strides[0] = 4;
+  std::vector<std::int64_t> targets;
+  for (std::int64_t i = 0; i < 300; ++i) targets.push_back(i * 11 % 83 - (i % 5 == 0 ? 7 : 0));
+  targets[298] = targets[299] = 3;
+  probe_move("scatter with targets that come again", m, targets);
+  targets[17] = targets[299] = 90;  // the last one, too: not a later update of row 0
+  probe_move("scatter with a bad target", m, targets);
+}
+#endif
+
+#if defined(PROBE_elementwise)
+template <typename T>
+double number_of(T value) {
+  return static_cast<double>(widen(value));
+}
+
+/// `gap`: elements between the rows of x. (x + y) * 3 where a mask says so, else x + y and its square once more;
+/// `Result` of float or of a truth value.
+template <typename Result>
+void probe_elements(const char* name, std::int64_t rows, std::int64_t columns, bool stretched, std::size_t shift,
+                    std::int64_t gap = 0) {
+  const auto size = static_cast<std::size_t>(rows * columns);
+  const auto across = static_cast<std::size_t>(columns);
+  const auto pitch = static_cast<std::size_t>(columns + gap);
+  Memory<float> x(static_cast<std::size_t>(rows) * pitch - static_cast<std::size_t>(gap), Access::kReadOnly, "x",
+                  shift);
+  Memory<BFloat16> y(stretched ? across : size, Access::kReadOnly, "y", shift);
+  Memory<std::uint8_t> mask(size, Access::kReadOnly, "mask", shift);
+  Memory<float> one(1, Access::kReadOnly, "one element");
+  one.data[0] = 0.5F;
+  for (std::size_t i = 0; i < x.size; ++i) x.data[i] = static_cast<float>(i % 97) - 40.0F;
+  for (std::size_t i = 0; i < size; ++i) mask.data[i] = i % 3 == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < y.size; ++i) y.data[i] = to_bfloat16(static_cast<float>(i % 31) * 0.5F);
+  Elementwise request;
+  request.rank = 2;
+  request.extents[0] = rows;
+  request.extents[1] = columns;
+  request.operand_count = 5;
+  const auto operand = [&](int k, const void* data, Dtype dtype, std::int64_t down, std::int64_t right) {
+    request.operands[k].data = data;
+    request.operands[k].dtype = dtype;
+    request.operands[k].strides[0] = down;
+    request.operands[k].strides[1] = right;
+  };
+  operand(0, x.data, Dtype::kFloat32, columns + gap, 1);
+  operand(1, y.data, Dtype::kBFloat16, stretched ? 0 : columns, 1);
+  operand(2, mask.data, Dtype::kBool, columns, 1);
+  operand(3, one.data, Dtype::kFloat32, 0, 0);
+  request.operands[4].is_number = true;
+  request.operands[4].number = 3;
+  constexpr int kStep = kMaxElementOperands;
+  constexpr bool kIsTruth = sizeof(Result) == 1;
+  request.steps[0] = {ElementOp::kAdd, Dtype::kFloat32, {0, 1, 0}};
+  request.steps[1] = {ElementOp::kMul, Dtype::kFloat32, {kStep, kStep, 0}};
+  request.steps[2] = {ElementOp::kAdd, Dtype::kFloat32, {kStep + 1, kStep, 0}};
+  request.steps[3] = {ElementOp::kMul, Dtype::kFloat32, {kStep, 4, 0}};
+  request.steps[4] = {ElementOp::kWhere, Dtype::kFloat32, {2, kStep + 3, kStep + 2}};
+  request.steps[5] = {ElementOp::kSub, Dtype::kBFloat16, {kStep + 4, 3, 0}};
+  request.steps[6] = {ElementOp::kGreater, Dtype::kBool, {kStep + 5, 4, 0}};
+  request.step_count = kIsTruth ? 7 : 6;
+  request.result_dtype = kIsTruth ? Dtype::kBool : Dtype::kFloat32;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<Result> output(size, Access::kWriteFirst, "result", shift);
+    request.result = output.data;
+    if (elementwise(request, nullptr) != Status::kOk) fail(std::string(name) + ": refused");
+    return std::vector<float>(output.data, output.data + size);
+  });
+  for (std::size_t i = 0; i < size; ++i) {
+    const double sum =
+        static_cast<double>(x.data[i / across * pitch + i % across]) + number_of(y.data[stretched ? i % across : i]);
+    const double chosen = (mask.data[i] != 0 ? sum * 3 : sum * sum + sum) - 0.5;
+    const double rounded = number_of(to_bfloat16(static_cast<float>(chosen)));
+    check(name, static_cast<double>(result[i]), kIsTruth ? (rounded > 3 ? 1.0 : 0.0) : rounded);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace tensorlint::kernels
+#endif
+
 int main(int argc, char** argv) {
   using namespace tensorlint::kernels;
   const std::string only = argc > 1 ? argv[1] : "";
@@ -756,6 +1076,8 @@ int main(int argc, char** argv) {
     probe_segments(40, 3, 210, 0);
     probe_segments(40, 3, 210, 1);
     probe_segments(5, 2, 1028, 0);
+    probe_segments(3, 2, 1028, 0);
+    probe_segments(34, 3, 210, 1);
     probe_reduction("several rows each", {700, 12, 1}, 0, 0, 3);
     probe_reduction("lanes with a rest", {70, 523, 1}, 0);
     for (const std::size_t shift : {1U, 2U, 3U}) probe_reduction("misaligned batches", {2, 5203, 1}, 0, shift);
@@ -772,13 +1094,30 @@ int main(int argc, char** argv) {
     probe_reduction("more splits than four for each part", {1, 4000, 8}, 16);
     probe_reduction("more columns than threads", {1, 90, 1200}, 16);
     probe_reduction("splits of 2 tiles", {1, 50, 160}, 16);
+    probe_columns_of_bytes(90, 48, 0);
+    probe_columns_of_bytes(40, 528, 16);
     probe_reduction("columns of 3, in lines of 4 rows", {2, 1035, 3}, 0);
     probe_reduction("splits of columns of 3", {2, 4035, 3}, 340);
     probe_reduction("rows that are no whole vectors", {2, 51, 35}, 0);
     probe_reduction("the same in splits", {1, 151, 35}, 28);
+    probe_reduction("the same in batches", {1, 112, 35}, 0);
     probe_reduction("levels that several threads add", {3, 700, 4}, 0);
     probe_segments(37, 16, 49, 0);
     probe_segments(9, 128, 5, 1);
+  }
+#endif
+#if defined(PROBE_move_words)
+  if (wanted("move_words")) probe_movements();
+#endif
+#if defined(PROBE_elementwise)
+  if (wanted("elementwise")) {
+    probe_elements<float>("elements", 3, 4096, false, 0);
+    probe_elements<float>("elements, misaligned, a last part of a tile", 5, 821, false, 1);
+    probe_elements<float>("a row stretched over rows", 9, 512, true, 0);
+    probe_elements<float>("an odd row stretched over rows", 37, 111, true, 0);
+    probe_elements<float>("a slice of longer rows", 5, 520, false, 0, 16);
+    probe_elements<std::uint8_t>("truth values", 3, 4096, false, 0);
+    probe_elements<std::uint8_t>("truth values of a part of a tile", 1, 1003, false, 1);
   }
 #endif
 #if defined(PROBE_class_rows)
