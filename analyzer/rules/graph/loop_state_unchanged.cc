@@ -25,20 +25,29 @@ class LoopStateUnchanged : public Rule {
     const RegionOp region = region_op(call.model(), call.node());
     if (!is_loop(region.kind) || !region.has_graphs()) return;
     const Graph& body = call.model().graph(region.body());
-    if (!region.fits(body)) return;
-    for (std::size_t i = 0; i < region.carried; ++i) check_state(call, region, body, i, out);
+    if (!region.fits(body) || region.carried > kMost) return;
+    // What the body hands to its next iteration.
+    std::set<ValueId> updated;
+    for (std::size_t i = 0; i < region.carried; ++i)
+      if (const ValueId next = body.outputs[region.carried_output(i)]; next != ValueId::kAbsent)
+        updated.insert(before_copies(call.analysis(), next));
+    for (std::size_t i = 0; i < region.carried && !call.facts().meter().is_spent(); ++i)
+      check_state(call, region, body, i, updated, out);
   }
 
  private:
+  /// States and outputs of one loop that are looked at: models have a few of each.
+  static constexpr std::size_t kMost = 32;
+
   static void check_state(const NodeCall& call, const RegionOp& region, const Graph& body, std::size_t i,
-                          Reporter& out) {
+                          const std::set<ValueId>& updated, Reporter& out) {
     const dataflow::Analysis& analysis = call.analysis();
     const ValueId state = body.inputs[region.carried_input(i)], next = body.outputs[region.carried_output(i)];
     if (state == ValueId::kAbsent || next == ValueId::kAbsent || before_copies(analysis, next) != state) return;
     // A value that is only there to be read in the body; exporters carry such, and nothing takes it afterwards.
     const ValueId last = call.result(i);
     if (last == ValueId::kAbsent || (!call.model().value(last).is_output && analysis.users(last).empty())) return;
-    const ValueId update = update_of(call, region, body, state);
+    const ValueId update = update_of(call, region, body, state, updated);
     if (update == ValueId::kAbsent) return;
     const Operand given(analysis, call.operand(region.carried_operand(i)).value());
     const NodeId made = call.model().value(update).producer;
@@ -63,12 +72,14 @@ class LoopStateUnchanged : public Rule {
 
   /// What an output of each iteration is, of the state's own type, that a product with weights made of the state: a
   /// recurrent step.
-  static ValueId update_of(const NodeCall& call, const RegionOp& region, const Graph& body, ValueId state) {
+  static ValueId update_of(const NodeCall& call, const RegionOp& region, const Graph& body, ValueId state,
+                           const std::set<ValueId>& updated) {
     const dataflow::Analysis& analysis = call.analysis();
     const Fact& own = analysis.fact(state);
     if (own.kind != ValueKind::kTensor || !own.dtypes.proves(DTypeSet::floats()) || own.shape == ShapeId::kUnranked)
       return ValueId::kAbsent;
-    for (std::size_t k = region.control_outputs + region.carried; k < body.outputs.size(); ++k) {
+    const std::size_t first = region.control_outputs + region.carried;
+    for (std::size_t k = first; k < body.outputs.size() && k < first + kMost; ++k) {
       if (body.outputs[k] == ValueId::kAbsent) continue;
       const ValueId output = before_copies(analysis, body.outputs[k]);
       const Fact& fact = analysis.fact(output);
@@ -76,10 +87,7 @@ class LoopStateUnchanged : public Rule {
       if (made == NodeId::kNone || output == state || fact.kind != ValueKind::kTensor || fact.shape != own.shape ||
           fact.dtypes != own.dtypes)
         continue;
-      const bool is_handed_on = std::ranges::any_of(
-          std::span(body.outputs).subspan(region.control_outputs, region.carried),
-          [&](ValueId other) { return other != ValueId::kAbsent && before_copies(analysis, other) == output; });
-      if (!is_handed_on && is_step_of(call, state, output)) return output;
+      if (!updated.contains(output) && is_step_of(call, state, output)) return output;
     }
     return ValueId::kAbsent;
   }
@@ -92,8 +100,10 @@ class LoopStateUnchanged : public Rule {
     std::set<ValueId> seen{state};
     bool multiplied = false, reached = false;
     for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i) {
-      analysis.facts().meter().charge(16);
-      for (const NodeId user : analysis.users(pending[i])) {
+      const auto users = analysis.users(pending[i]);
+      analysis.facts().meter().charge(16 + 4 * users.size());
+      if (analysis.facts().meter().is_spent()) return false;
+      for (const NodeId user : users) {
         const NodeCall next(analysis, user);
         multiplied = multiplied || next.is(ops::Opcode::kMatMul) || next.is(ops::Opcode::kConv) ||
                      next.is(ops::Opcode::kRecurrence);
