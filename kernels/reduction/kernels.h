@@ -263,12 +263,17 @@ TL_DEVICE void walk_row(const ReductionParameters& p, const typename Accumulator
 }
 
 /// Blocks that must fit an SM. 8-bit elements come 16 to a vector and need the registers; states of one word in rows
-/// need few, and indices of 16-bit elements few enough for three.
+/// need few, before sm_90 some more for addresses; and indices of 16-bit elements few enough for three.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int kWordStateBlocks = 3;
+#else
+constexpr int kWordStateBlocks = 4;
+#endif
 template <typename Accumulator>
 constexpr int kReductionBlocks = sizeof(typename Accumulator::Element) == 1 ? 1 : 2;
 template <typename Accumulator>
 constexpr int kRowReductionBlocks =
-    sizeof(typename Accumulator::State) == 4                                ? 4
+    sizeof(typename Accumulator::State) == 4                                ? kWordStateBlocks
     : Accumulator::kUsesIndex && sizeof(typename Accumulator::Element) == 2 ? 3
                                                                             : kReductionBlocks<Accumulator>;
 
