@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/score_values.h"
 
@@ -65,26 +64,6 @@ class MultipliedMask : public Rule {
                           : "put -inf where the mask hides before the softmax: masked_fill(mask, -inf)");
       return;
     }
-  }
-
-  /// 0 and 1: what has been bool, the rest of it, and products of those.
-  static bool is_mask(const Expressions& expressions, ValueId value, int depth = 0) {
-    if (value == ValueId::kAbsent || depth > kMaxSteps) return false;
-    value = before_stretch(expressions, value);
-    const dataflow::Analysis& analysis = expressions.analysis();
-    if (analysis.fact(value).dtypes.proves(DTypeSet(DType::kBool))) return true;
-    if (is_input(analysis, value) && is_named_mask(analysis.model().name_of(value))) return true;
-    const NodeId node = expressions.producer(value);
-    if (expressions.op(node) == Opcode::kSub && expressions.is_number(expressions.operand(node, 0), 1))
-      return is_mask(expressions, expressions.operand(node, 1), depth + 1);
-    return expressions.op(node) == Opcode::kMul && is_mask(expressions, expressions.operand(node, 0), depth + 1) &&
-           is_mask(expressions, expressions.operand(node, 1), depth + 1);
-  }
-
-  static bool is_named_mask(std::string_view name) {
-    std::string text(name);
-    std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-    return text == "mask" || text.ends_with("_mask");
   }
 
   /// Sums of squares, magnitudes and such, whatever the range of NaN is.
