@@ -30,7 +30,7 @@ class ReversedScanOutput : public Rule {
     if (!backwards) return;
     const std::size_t outputs =
         call.node().result_count - std::min<std::size_t>(region.carried, call.node().result_count);
-    for (std::size_t k = 0; k < outputs; ++k)
+    for (std::size_t k = 0; k < outputs && !call.facts().meter().is_spent(); ++k)
       if (axes.writes_backwards(k) != *backwards) check_output(call, region, axes, k, *backwards, out);
   }
 
