@@ -104,6 +104,7 @@ class FactPrinter {
   Json dim_json(Dim dim) {
     DimPool& dims = facts_.dims();
     if (const auto extent = dims.as_constant(dim)) return *extent;
+    if (formula_bytes_ == 0) return {};
     if (!dims.is_named(dim)) {
       if (!all_symbols_ || dim.is_unknown()) return {};
       dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
@@ -114,7 +115,11 @@ class FactPrinter {
     }
     // A formula is whole or not there: half of one would say something else.
     const std::string text = dims.to_text(dim);
-    if (is_cut_off(text) || text.size() > formula_bytes_) return {};
+    if (is_cut_off(text)) return {};
+    if (text.size() > formula_bytes_) {
+      formula_bytes_ = 0;  // none is made for those after it
+      return {};
+    }
     formula_bytes_ -= text.size();
     return escape_for_display(text, 4 * text.size());
   }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 
 namespace tensorlint::reports {
@@ -24,6 +24,7 @@ Dim ExtentNames::name(Dim dim) {
 
 FactId ExtentNames::name(FactId id) {
   if (id == FactId::kAbsent || id == FactId::kTop) return id;
+  if (const auto known = named_.find(id); known != named_.end()) return known->second;
   Fact fact = facts_.fact(id);
   const auto renamed = [this](std::span<const Dim> list) {
     std::vector<Dim> result(list.begin(), list.end());
@@ -37,16 +38,19 @@ FactId ExtentNames::name(FactId id) {
     fact.content = facts_.intern_content(std::move(named));
   }
   if (fact.element != FactId::kTop) fact.element = name(fact.element);
-  return facts_.intern(fact);
+  return named_[id] = facts_.intern(fact);
 }
 
 bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(Dim)>& is_meant) {
   const FactStore& facts = analysis.facts();
   for (FactId id = analysis.fact_id(value); id != FactId::kAbsent && id != FactId::kTop; id = facts.fact(id).element) {
     const Fact& fact = facts.fact(id);
-    if (std::ranges::any_of(facts.dims_of(fact.shape), is_meant)) return true;
-    if (const Content* content = facts.content(fact.content);
-        content != nullptr && std::ranges::any_of(content->integers, is_meant))
+    const Content* content = facts.content(fact.content);
+    constexpr std::uint64_t kStepsOfDim = 4;
+    analysis.meter().charge(kStepsOfDim *
+                            (facts.dims_of(fact.shape).size() + (content == nullptr ? 0 : content->integers.size())));
+    if (std::ranges::any_of(facts.dims_of(fact.shape), is_meant) ||
+        (content != nullptr && std::ranges::any_of(content->integers, is_meant)))
       return true;
   }
   return false;
@@ -54,8 +58,8 @@ bool has_dim(const dataflow::Analysis& analysis, ValueId value, const std::funct
 
 ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std::function<bool(ValueId)>& has) {
   const Model& model = analysis.model();
-  std::set<ValueId> seen;
-  while (seen.insert(value).second) {
+  Visited<ValueId> seen(analysis.meter());
+  while (!analysis.meter().is_spent() && seen.insert(value)) {
     const Value& self = model.value(value);
     NodeId producer = self.producer;
     if (producer != NodeId::kNone && !analysis.reason(producer).empty())
@@ -68,13 +72,13 @@ ValueId first_with(const dataflow::Analysis& analysis, ValueId value, const std:
     const auto consider = [&](ValueId candidate) {
       if (!before && candidate != ValueId::kAbsent && !seen.contains(candidate) && has(candidate)) before = candidate;
     };
-    for (const ValueId operand : model.operands(model.node(producer))) consider(operand);
+    for (const ValueId operand : analysis.operands(producer)) consider(operand);
     const GraphId function =
         self.origin == ValueOrigin::kNode ? model.op(model.node(producer)).function : GraphId::kNone;
     if (function != GraphId::kNone && !before)
-      for (const ValueId output : model.graph(function).outputs) consider(output);
+      for (const ValueId output : analysis.outputs(function)) consider(output);
     if (self.origin == ValueOrigin::kNode && !before)
-      for (const Graph& graph : model.graphs)
+      for (const Graph& graph : Walk(std::span(model.graphs.data(), model.graphs.size()), analysis.meter()))
         if (graph.kind == GraphKind::kSubgraph && graph.owner == producer)
           for (const ValueId output : graph.outputs) consider(output);
     if (!before) return value;

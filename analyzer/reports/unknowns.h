@@ -25,6 +25,7 @@ class ExtentNames {
   FactStore& facts_;
   std::vector<Dim> symbols_;
   std::unordered_map<std::uint32_t, std::size_t> numbers_;  // of symbols, by id; from 1
+  std::unordered_map<FactId, FactId> named_;
 };
 
 /// True where a dim of the value's shape, an element of its contents, or one of what it holds is of that kind.

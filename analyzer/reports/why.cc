@@ -112,6 +112,10 @@ std::string unknown_lines(const dataflow::Analysis& analysis, ValueId value, boo
   const auto append_line = [&](const std::string& what, const std::function<bool(ValueId)>& has,
                                std::string_view reason) {
     const ValueId first = first_with(analysis, value, has);
+    if (analysis.meter().is_spent()) {
+      if (inherited) text += fmt::format("  {} not known: to find where that began takes too long\n", what);
+      return;
+    }
     if (first != value && !inherited) return;
     const Value& self = model.value(first);
     if (self.origin == ValueOrigin::kNode && !analysis.reason(self.producer).empty())
@@ -184,6 +188,10 @@ std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names,
     const Dim symbol = names.symbols()[i];
     const auto is_meant = [&](Dim dim) { return is_in(dims, symbol, dim); };
     const ValueId first = first_with(analysis, met_at[i], [&](ValueId id) { return has_dim(analysis, id, is_meant); });
+    if (analysis.meter().is_spent()) {
+      text += fmt::format("?{} and those after it: to find where they began takes too long\n", i + 1);
+      break;
+    }
     const bool is_input = model.value(first).origin == ValueOrigin::kInput;
     text += fmt::format(
         "?{} is {} of {}: {}\n", i + 1, places_text(analysis, first, is_meant), source_text(model, first),
@@ -196,6 +204,7 @@ std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names,
 
 std::string why_text(const WhySources& from, ValueId value) {
   const dataflow::Analysis& analysis = from.analysis;
+  analysis.meter().begin_reports();
   const Model& model = analysis.model();
   findings::LocationResolver places(model, from.source_root);
   ExtentNames names(analysis.facts());
@@ -297,6 +306,7 @@ std::string why_tree(const WhySources& from, ValueId value, std::size_t depth) {
     std::size_t level;
   };
   const dataflow::Analysis& analysis = from.analysis;
+  analysis.meter().begin_reports();
   const Model& model = analysis.model();
   findings::LocationResolver places(model, from.source_root);
   ExtentNames names(analysis.facts());

@@ -39,9 +39,9 @@ std::string name_before(const Model& model, NodeId before, ValueId value, std::s
   return unused_name(model, fmt::format("{}_{}_{}", model.name_of(value), what, static_cast<std::uint32_t>(before)));
 }
 
-void redirect_operands(const Model& model, NodeId node, ValueId from, const std::string& to,
+void redirect_operands(const dataflow::Analysis& analysis, NodeId node, ValueId from, const std::string& to,
                        std::vector<GraphEdit>& edits) {
-  const std::span<const ValueId> operands = model.operands(model.node(node));
+  const std::span<const ValueId> operands = analysis.operands(node).read();
   for (std::uint32_t i = 0; i < operands.size(); ++i)
     if (operands[i] == from) edits.push_back(SetOperand{node, i, to});
 }
@@ -61,14 +61,16 @@ std::optional<CastFix> cast_to_float(const ViolationCase& violation) {
   return std::nullopt;
 }
 
-std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to) {
+std::vector<GraphEdit> insert_cast(const dataflow::Analysis& analysis, NodeId before, ValueId value, DType to) {
+  const Model& model = analysis.model();
   const std::string made = name_before(model, before, value, to_text(to));
   std::vector<GraphEdit> edits{InsertNode{before, new_cast(made, std::string(model.name_of(value)), made, to)}};
-  redirect_operands(model, before, value, made, edits);
+  redirect_operands(analysis, before, value, made, edits);
   return edits;
 }
 
-std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value) {
+std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& analysis, NodeId before, ValueId value) {
+  const Model& model = analysis.model();
   const std::string made = name_before(model, before, value, "squeezed");
   const std::string from(model.name_of(value));
   std::vector<GraphEdit> edits;
@@ -81,20 +83,20 @@ std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId be
     edits.push_back(InsertNode{before, new_constant(axes, axes, std::move(last))});
     edits.push_back(InsertNode{before, new_squeeze(made, from, made, axes)});
   }
-  redirect_operands(model, before, value, made, edits);
+  redirect_operands(analysis, before, value, made, edits);
   return edits;
 }
 
 void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,
                              std::vector<GraphEdit>& edits) {
   const Model& model = analysis.model();
-  for (const ValueId result : model.results(model.node(node))) {
+  for (const ValueId result : analysis.results(node)) {
     if (result == ValueId::kAbsent) continue;
-    const auto users = analysis.users(result);
     const bool is_output = std::ranges::any_of(model.graphs, [&](const Graph& graph) {
-      return std::ranges::find(graph.outputs, result) != graph.outputs.end();
+      return std::ranges::any_of(Walk(std::span<const ValueId>(graph.outputs), analysis.meter()),
+                                 [&](ValueId output) { return output == result; });
     });
-    if (is_output || std::ranges::any_of(users, [&](NodeId user) { return user != reader; })) return;
+    if (is_output || std::ranges::any_of(analysis.users(result), [&](NodeId user) { return user != reader; })) return;
   }
   edits.push_back(RemoveNode{node});
 }
@@ -110,7 +112,7 @@ void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const
       exact = false;
       if (cast.result() == fix.operand.value() && before.fact().dtypes == DTypeSet(fix.to)) {
         std::vector<GraphEdit> edits;
-        redirect_operands(violation.model(), violation.at.node, fix.operand.value(),
+        redirect_operands(violation.analysis, violation.at.node, fix.operand.value(),
                           std::string(violation.model().name_of(before.value())), edits);
         remove_with_last_reader(violation.analysis, began, violation.at.node, edits);
         finding.fix(fmt::format("use {}, which {} is cast from", before.name(), fix.operand.name()),
@@ -120,15 +122,14 @@ void propose_cast(FindingBuilder& finding, const ViolationCase& violation, const
   }
   finding.fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)),
               exact ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
-              insert_cast(violation.model(), violation.at.node, fix.operand.value(), fix.to));
+              insert_cast(violation.analysis, violation.at.node, fix.operand.value(), fix.to));
 }
 
 bool is_in_violation(const dataflow::Analysis& analysis, ValueId value) {
   const std::vector<dataflow::NodeViolation>& violations = analysis.violations();  // by node
   if (violations.empty()) return false;
-  const Model& model = analysis.model();
   return std::ranges::any_of(analysis.users(value), [&](NodeId user) {
-    const auto operands = model.operands(model.node(user));
+    const auto operands = analysis.operands(user);
     return std::ranges::any_of(std::ranges::equal_range(violations, user, {}, &dataflow::NodeViolation::node),
                                [&](const dataflow::NodeViolation& violation) {
                                  return std::ranges::any_of(violation.operands, [&](int i) {

@@ -15,10 +15,10 @@ struct CastFix {
 std::optional<CastFix> cast_to_float(const ViolationCase& violation);
 
 /// Inserts a Cast of a value right before a node, for all operands of the node that are this value.
-std::vector<GraphEdit> insert_cast(const Model& model, NodeId before, ValueId value, DType to);
+std::vector<GraphEdit> insert_cast(const dataflow::Analysis& analysis, NodeId before, ValueId value, DType to);
 
 /// Inserts a Squeeze of the last axis of a value right before a node, for all operands of the node that are this value.
-std::vector<GraphEdit> insert_squeeze_of_last_axis(const Model& model, NodeId before, ValueId value);
+std::vector<GraphEdit> insert_squeeze_of_last_axis(const dataflow::Analysis& analysis, NodeId before, ValueId value);
 
 /// Takes away a node that only `reader` read, which now reads something else.
 void remove_with_last_reader(const dataflow::Analysis& analysis, NodeId node, NodeId reader,

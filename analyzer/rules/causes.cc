@@ -41,7 +41,7 @@ std::optional<std::set<ValueId>> constants_of(const dataflow::Analysis& analysis
     if (node.operand_count > kMaxListNodes) return std::nullopt;
     const ops::OpEntry* entry = analysis.entry(node);
     if (entry != nullptr && entry->has(ops::OpTrait::kShapeOf)) continue;
-    for (const ValueId operand : model.operands(node))
+    for (const ValueId operand : analysis.operands(producer))
       if (operand != ValueId::kAbsent && known.insert(operand).second) pending.push_back(operand);
     if (known.size() > kMaxListNodes) return std::nullopt;
   }
@@ -51,7 +51,7 @@ std::optional<std::set<ValueId>> constants_of(const dataflow::Analysis& analysis
 /// Lists with the same elements, made of the same constants.
 std::string list_key(const dataflow::Analysis& analysis, ValueId value) {
   const Fact& fact = analysis.fact(value);
-  const Content* content = analysis.facts().content(fact.content);
+  const Content* content = analysis.content(value);
   if (content == nullptr || content->integers.empty()) return {};
   const auto constants = constants_of(analysis, value);
   if (!constants || constants->empty()) return {};

@@ -48,31 +48,30 @@ void Consequences::follow(NodeId id, std::span<const dataflow::NodeViolation> vi
   if (sources_.empty() && !fails) return;
   const Model& model = analysis_.model();
   sources_.resize(model.values.size(), NodeId::kNone);
-  const Node& node = model.node(id);
   NodeId found = NodeId::kNone;
-  for (const ValueId operand : model.operands(node))
+  for (const ValueId operand : analysis_.operands(id))
     if (found == NodeId::kNone) found = source(operand);
-  if (found != NodeId::kNone ? fixes_shape(node) : !fails) return;
+  if (found != NodeId::kNone ? fixes_shape(id) : !fails) return;
   if (found == NodeId::kNone) found = id;
-  for (const ValueId result : model.results(node))
+  for (const ValueId result : analysis_.results(id))
     if (result != ValueId::kAbsent) sources_[result] = found;
 }
 
 /// The result has the shape that was meant, whatever came before: a list that is right asks for it, or an operand that
 /// is right has it.
-bool Consequences::fixes_shape(const Node& node) const {
-  const Model& model = analysis_.model();
+bool Consequences::fixes_shape(NodeId node) const {
   const FactStore& facts = analysis_.facts();
-  if (node.result_count == 0 || model.results(node)[0] == ValueId::kAbsent) return false;
-  const Fact& result = analysis_.fact(model.results(node)[0]);
+  const auto results = analysis_.results(node);
+  if (results.empty() || results.front() == ValueId::kAbsent) return false;
+  const Fact& result = analysis_.fact(results.front());
   if (result.shape == ShapeId::kUnranked) return false;
   const auto dims = facts.dims_of(result.shape);
-  const ops::OpEntry* entry = analysis_.entry(node);
-  return std::ranges::any_of(model.operands(node), [&](ValueId operand) {
+  const ops::OpEntry* entry = analysis_.entry(analysis_.model().node(node));
+  return std::ranges::any_of(analysis_.operands(node), [&](ValueId operand) {
     if (operand == ValueId::kAbsent || source(operand) != NodeId::kNone) return false;
     const Fact& fact = analysis_.fact(operand);
     if (entry != nullptr && entry->has(ops::OpTrait::kElementwise)) return fact.shape == result.shape;
-    const Content* content = facts.content(fact.content);
+    const Content* content = analysis_.content(operand);
     return content != nullptr && !content->integers.empty() &&
            std::ranges::equal(content->integers, dims,
                               [](Dim asked, Dim got) { return asked == got && !asked.is_unknown(); });
@@ -81,8 +80,7 @@ bool Consequences::fixes_shape(const Node& node) const {
 
 NodeId Consequences::source_of(const dataflow::NodeViolation& violation) const {
   if (sources_.empty() || !is_about_shapes(violation)) return NodeId::kNone;
-  const Model& model = analysis_.model();
-  const std::span<const ValueId> operands = model.operands(model.node(violation.node));
+  const auto operands = analysis_.operands(violation.node);
   for (const int index : violation.operands)
     if (index >= 0 && static_cast<std::size_t>(index) < operands.size())
       if (const NodeId found = source(operands[static_cast<std::size_t>(index)]); found != NodeId::kNone) return found;

@@ -25,7 +25,7 @@ class Consequences {
   NodeId source_of(const dataflow::NodeViolation& violation) const;
 
  private:
-  bool fixes_shape(const Node& node) const;
+  bool fixes_shape(NodeId node) const;
   NodeId source(ValueId value) const {
     return value == ValueId::kAbsent || !sources_.contains(value) ? NodeId::kNone : sources_[value];
   }

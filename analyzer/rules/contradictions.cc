@@ -21,12 +21,11 @@ Contradictions::Contradictions(const dataflow::Analysis& analysis) : analysis_(a
   const Model& model = analysis.model();
   for (const dataflow::NodeViolation& violation : analysis.violations()) {
     if (!is_noted_shape(violation)) continue;
-    const Node& node = model.node(violation.node);
     const dataflow::NodeViolation* first = &violation;
-    for (const ValueId operand : model.operands(node))
+    for (const ValueId operand : analysis.operands(violation.node))
       if (const auto known = by_value_.find(operand); known != by_value_.end()) first = first_.at(known->second);
     first_.emplace(&violation, first);
-    for (const ValueId result : model.results(node))
+    for (const ValueId result : analysis.results(violation.node))
       if (result != ValueId::kAbsent && model.value(result).type != nullptr) by_value_.emplace(result, &violation);
   }
   if (by_value_.empty()) return;
@@ -48,7 +47,7 @@ std::vector<const dataflow::NodeViolation*> Contradictions::behind(const dataflo
   if (by_value_.empty() || violation.node == NodeId::kNone || ops::is_about_declared_shape(kind) ||
       kind == ops::ConstraintKind::kDeclaredType || ops::aspect_of(kind) != Aspect::kShape)
     return found;
-  const std::span<const ValueId> operands = analysis_.model().operands(analysis_.model().node(violation.node));
+  const auto operands = analysis_.operands(violation.node);
   for (const int index : violation.operands) {
     if (index < 0 || static_cast<std::size_t>(index) >= operands.size()) continue;
     const ValueId value = value_behind(operands[static_cast<std::size_t>(index)]);
@@ -67,8 +66,7 @@ ValueId Contradictions::value_behind(ValueId value) const {
     const Value& self = model.value(value);
     if (self.producer == NodeId::kNone) break;
     const ShapeId shape = analysis_.fact(value).shape;
-    const auto all = model.operands(model.node(self.producer)),
-               operands = all.first(std::min(all.size(), kMaxOperands));
+    const auto all = analysis_.operands(self.producer), operands = all.first(kMaxOperands);
     const auto source = std::ranges::find_if(operands, [&](ValueId operand) {
       return operand != ValueId::kAbsent && shape != ShapeId::kUnranked && analysis_.fact(operand).shape == shape;
     });

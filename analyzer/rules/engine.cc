@@ -81,10 +81,9 @@ void check_nodes(const dataflow::Analysis& analysis, const RuleSelection& select
     any = any || !wanted[id].empty();
   }
   if (!any) return;
-  for (const NodeId id : ids_below<NodeId>(model.nodes.size())) {
+  for (const NodeId id : analysis.nodes()) {
     const std::vector<const Rule*>& rules = wanted[model.node(id).op];
     if (rules.empty() || !analysis.is_visited(id)) continue;
-    if (analysis.facts().meter().is_spent()) return;
     const NodeCall call(analysis, id);
     for (const Rule* rule : rules) {
       out.set_rule(rule->info());

@@ -48,7 +48,7 @@ std::string aspect_text(const dataflow::Analysis& analysis, ValueId value, Aspec
       return fact.kind == ValueKind::kTensor && fact.dtypes.size() == 1 ? fact.dtypes.to_text() : std::string();
     case Aspect::kShape: {
       if (fact.shape == ShapeId::kUnranked) return {};
-      const Content* content = analysis.facts().content(fact.content);
+      const Content* content = analysis.content(value);
       const bool is_scalar = fact.kind == ValueKind::kTensor && analysis.facts().dims_of(fact.shape).empty();
       std::string text = is_scalar ? "a scalar" : analysis.facts().shape_text(fact.shape);
       if (content == nullptr || content->integers.empty() || content->integers.size() > kShownElements) return text;
@@ -95,11 +95,12 @@ void explain_symbols(const dataflow::Analysis& analysis, const Fact& fact, std::
   for (const Dim symbol : symbols) {
     if (!is_made_up(pool.to_text(symbol)) || std::ranges::find(explained, symbol) != explained.end()) continue;
     explained.push_back(symbol);
-    for (const ValueId input : analysis.model().graph(GraphId::kMain).inputs) {
+    for (const ValueId input : analysis.inputs(GraphId::kMain)) {
       if (input == ValueId::kAbsent || analysis.fact(input).kind != ValueKind::kTensor ||
           analysis.fact(input).shape == ShapeId::kUnranked)
         continue;
       const auto dims = facts.dims_of(analysis.fact(input).shape);
+      analysis.meter().charge(1 + dims.size() / 4);
       const auto at = std::find(dims.begin(), dims.end(), symbol);
       if (at == dims.end()) continue;
       finding.notes.push_back(
@@ -136,9 +137,8 @@ const findings::StackFrame* library_frame(const std::vector<findings::StackFrame
 findings::SourceLocation place_of_use(const dataflow::Analysis& analysis, findings::LocationResolver& places,
                                       NodeId node) {
   constexpr int kMaxSteps = 16;
-  const Model& model = analysis.model();
   for (int step = 0; step < kMaxSteps; ++step) {
-    const auto results = model.results(model.node(node));
+    const auto results = analysis.results(node);
     if (results.empty() || results[0] == ValueId::kAbsent) break;
     const auto users = analysis.users(results[0]);
     if (users.empty()) break;
@@ -317,7 +317,7 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   finding->node = kept(model.label(node));
   finding->op = kept(model.text(model.op(at).name));
   finding->order = static_cast<std::uint64_t>(node);
-  for (const ValueId result : model.results(at)) {
+  for (const ValueId result : analysis_.results(node)) {
     if (result == ValueId::kAbsent) continue;
     finding->value = kept(model.name_of(result));
     break;

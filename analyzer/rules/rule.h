@@ -78,7 +78,9 @@ class Operand {
 class NodeCall {
  public:
   NodeCall(const dataflow::Analysis& analysis, NodeId node)
-      : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {}
+      : analysis_(analysis), id_(node), node_(analysis.model().node(node)) {
+    analysis.meter().charge(1);
+  }
 
   const dataflow::Analysis& analysis() const { return analysis_; }
   const Model& model() const { return analysis_.model(); }
@@ -91,13 +93,16 @@ class NodeCall {
   bool is(ops::Opcode opcode) const { return opcode_of(entry()) == opcode; }
   bool has(ops::OpTrait trait) const { return has_trait(entry(), trait); }
   std::size_t operand_count() const { return node_.operand_count; }
+  SpanWalk<ValueId> operands() const { return analysis_.operands(id_); }
+  SpanWalk<ValueId> results() const { return analysis_.results(id_); }
+  SpanWalk<Attribute> attributes() const { return analysis_.attributes(id_); }
   Operand operand(std::size_t index) const {
-    return {analysis_, index < node_.operand_count ? model().operands(node_)[index] : ValueId::kAbsent};
+    return {analysis_, index < node_.operand_count ? analysis_.operands(id_)[index] : ValueId::kAbsent};
   }
   ValueId result(std::size_t index = 0) const {
-    return index < node_.result_count ? model().results(node_)[index] : ValueId::kAbsent;
+    return index < node_.result_count ? analysis_.results(id_)[index] : ValueId::kAbsent;
   }
-  const Attribute* attribute(std::string_view name) const { return model().attribute(node_, name); }
+  const Attribute* attribute(std::string_view name) const { return analysis_.attribute(id_, name); }
 
  private:
   const dataflow::Analysis& analysis_;

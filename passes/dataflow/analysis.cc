@@ -56,7 +56,7 @@ Analysis::NodeApplication::NodeApplication(const Analysis& analysis, NodeId id) 
                   .site = static_cast<std::uint64_t>(id) + 1};
 }
 
-std::span<const NodeId> Analysis::users(ValueId value) const {
+SpanWalk<NodeId> Analysis::users(ValueId value) const {
   // A model that grows has got more since.
   if (user_offsets_.size() != model_->values.size() + 2 || user_list_.size() != model_->operand_list.size()) {
     user_offsets_.assign(model_->values.size() + 2, 0);
@@ -68,7 +68,9 @@ std::span<const NodeId> Analysis::users(ValueId value) const {
         user_list_[user_offsets_[static_cast<std::size_t>(operand) + 1]++] = id;
   }
   const std::size_t index = static_cast<std::size_t>(value);
-  return std::span(user_list_).subspan(user_offsets_[index], user_offsets_[index + 1] - user_offsets_[index]);
+  return {std::span<const NodeId>(user_list_)
+              .subspan(user_offsets_[index], user_offsets_[index + 1] - user_offsets_[index]),
+          *meter_};
 }
 
 }  // namespace tensorlint::dataflow

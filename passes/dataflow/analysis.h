@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/meter.h"
+#include "base/walk.h"
 #include "ir/call/application.h"
 #include "ir/facts/fact.h"
 #include "ir/graph/model.h"
@@ -120,13 +121,35 @@ class Analysis {
   /// The budget was spent before the end, or the input's meter: the rest is unknown.
   bool ran_out() const { return ran_out_; }
 
-  /// Consumers of each value, in file order.
-  std::span<const NodeId> users(ValueId value) const;
+  /// Of the input: what passes and rules do with it is counted there.
+  Meter& meter() const { return *meter_; }
+  /// The elements of a small tensor of constants, null where they are not known. To look at them is charged here.
+  const Content* content(ValueId value) const {
+    const Content* found = facts_->content(fact(value).content);
+    if (found != nullptr) meter_->charge(1 + found->size() / 4);
+    return found;
+  }
+  // How they go through the model: each step is charged, and the walk ends where the meter is spent.
+  /// Consumers of a value, in file order.
+  SpanWalk<NodeId> users(ValueId value) const;
+  SpanWalk<ValueId> operands(NodeId node) const { return {model_->operands(model_->node(node)), *meter_}; }
+  SpanWalk<ValueId> results(NodeId node) const { return {model_->results(model_->node(node)), *meter_}; }
+  SpanWalk<Attribute> attributes(NodeId node) const { return {model_->attributes(model_->node(node)), *meter_}; }
+  /// Null where the node has none of that name.
+  const Attribute* attribute(NodeId node, std::string_view name) const {
+    meter_->charge(1 + model_->node(node).attribute_count / 2);
+    return model_->attribute(model_->node(node), name);
+  }
+  SpanWalk<ValueId> inputs(GraphId graph) const { return {model_->graph(graph).inputs, *meter_}; }
+  SpanWalk<ValueId> outputs(GraphId graph) const { return {model_->graph(graph).outputs, *meter_}; }
+  auto nodes() const { return Walk(model_->nodes.ids(), *meter_); }
+  auto values() const { return Walk(model_->values.ids(kFirstValue), *meter_); }
 
  private:
   friend class Solver;
   const Model* model_ = nullptr;
   std::unique_ptr<FactStore> facts_;
+  Meter* meter_ = nullptr;  // of facts_
   IdVector<ValueId, FactId> value_facts_;
   IdVector<ValueId, Taint> taints_;
   std::vector<NodeViolation> violations_;

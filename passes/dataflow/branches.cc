@@ -122,7 +122,6 @@ bool Solver::depends_on_elements(ValueId condition) const {
   std::vector<ValueId> values{condition};
   bool has_input = false;
   for (std::size_t at = 0; at < values.size(); ++at) {
-    if (values.size() > kMostValues) return false;
     if (values[at] == ValueId::kAbsent) continue;
     const Value& value = model_.value(values[at]);
     has_input = has_input || (value.origin == ValueOrigin::kInput && value.graph == GraphId::kMain);
@@ -131,8 +130,11 @@ bool Solver::depends_on_elements(ValueId condition) const {
     const Operator& op = model_.op(node);
     if (ops::has_trait(ops::find_entry(model_.text(op.domain), model_.text(op.name), op.opset), ops::OpTrait::kShapeOf))
       return false;
-    for (const ValueId operand : model_.operands(node))
+    for (const ValueId operand : Walk(model_.operands(node), facts_.meter())) {
+      facts_.meter().charge(values.size() / 4);
       if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
+      if (values.size() > kMostValues) return false;
+    }
   }
   return has_input;
 }
@@ -144,10 +146,11 @@ bool Solver::depends_on_elements(ValueId condition) const {
 void Solver::refine_branch(const ShapeClash& clash, std::span<const NodeId> nodes) {
   const Node& node = model_.node(nodes.front());
   const ValueId condition = model_.operands(node).empty() ? ValueId::kAbsent : model_.operands(node).front();
-  const bool is_chosen = condition != ValueId::kAbsent && depends_on_elements(condition);
   if (speculative_ || speculations_ >= kMaxSpeculations || nodes.size() > kMaxSpeculativeNodes ||
-      budget_.visits() / kShareOfBranch < nodes.size() || (!clash.of_ranks && !is_chosen))
+      budget_.visits() / kShareOfBranch < nodes.size())
     return;
+  const bool is_chosen = condition != ValueId::kAbsent && depends_on_elements(condition);
+  if (!clash.of_ranks && !is_chosen) return;
   ++speculations_;
   Speculation after_then = follow_branch(clash.then_results, nodes);
   Speculation after_else = follow_branch(clash.else_results, nodes);

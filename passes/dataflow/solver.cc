@@ -18,6 +18,7 @@ Analysis Solver::begin(const Model& model, const AnalysisOptions& options) {
   Analysis analysis;
   analysis.model_ = &model;
   analysis.facts_ = std::make_unique<FactStore>(options.meter != nullptr ? options.meter : meter_of(model));
+  analysis.meter_ = &analysis.facts_->meter();
   analysis.value_facts_.assign(model.values.size(), FactId::kTop);
   analysis.taints_.resize(model.values.size());
   analysis.visited_.resize(model.nodes.size());

@@ -118,7 +118,7 @@ std::vector<AxisMistake> find_attention_mistakes(const Expressions& expressions,
   std::vector<NodeId> softmaxes;
   std::vector<NodeId> products;
   bool has_letters = false, has_norms = false;
-  for (const NodeId node : model.nodes.ids()) {
+  for (const NodeId node : analysis.nodes()) {
     const Opcode opcode = expressions.op(node);
     has_letters = has_letters || opcode == Opcode::kEinsum;
     has_norms = has_norms || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare;

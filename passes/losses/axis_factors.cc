@@ -33,7 +33,6 @@ std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
   if (value == ValueId::kAbsent) return {};
   // A stack of its own: a chain of nodes may be as long as the model.
   std::vector<ValueId> pending{value};
-  const Model& model = expressions_.analysis().model();
   std::set<ValueId> open;
   while (!pending.empty()) {
     const ValueId at = pending.back();
@@ -45,8 +44,7 @@ std::span<const AxisFactors::Factors> AxisFactors::of(ValueId value) {
     const NodeId node = expressions_.producer(at);
     if (node != NodeId::kNone && !expressions_.is_spent() && known_.size() + pending.size() < kMaxValues &&
         open.insert(at).second) {
-      expressions_.charge(model.node(node).operand_count);
-      for (const ValueId operand : model.operands(model.node(node))) {
+      for (const ValueId operand : expressions_.analysis().operands(node)) {
         if (operand == ValueId::kAbsent || known_.contains(operand) || open.contains(operand)) continue;
         pending.push_back(operand);
         ready = false;
@@ -131,11 +129,10 @@ void AxisFactors::regroup(ValueId from, std::span<const Dim> after, Axes& axes) 
 /// Parts of one shape that are joined: which part is the outer factor of the axis.
 void AxisFactors::join(NodeId node, std::span<const Dim> after, Axes& axes) {
   DimPool& pool = expressions_.analysis().facts().dims();
-  const Model& model = expressions_.analysis().model();
-  const auto parts = model.operands(model.node(node));
+  const auto parts = expressions_.analysis().operands(node);
   if (parts.empty() || parts.size() > kMaxParts) return;
   const auto shape = way_.dims(parts[0]);
-  const Attribute* given = model.attribute(model.node(node), "axis");
+  const Attribute* given = expressions_.analysis().attribute(node, "axis");
   if (given == nullptr || shape.size() != after.size()) return;
   const std::int64_t at = given->i < 0 ? given->i + static_cast<std::int64_t>(after.size()) : given->i;
   if (at < 0 || at >= static_cast<std::int64_t>(after.size())) return;
@@ -181,8 +178,7 @@ void AxisFactors::repeat(NodeId node, std::span<const Dim> after, Axes& axes) {
 void AxisFactors::pick(NodeId node, Axes& axes) {
   keep(node, axes);
   const auto data = way_.dims(expressions_.operand(node, 0)), indices = way_.dims(expressions_.operand(node, 1));
-  const Attribute* given =
-      expressions_.analysis().model().attribute(expressions_.analysis().model().node(node), "axis");
+  const Attribute* given = expressions_.analysis().attribute(node, "axis");
   std::int64_t at = given == nullptr ? 0 : given->i;
   if (at < 0) at += static_cast<std::int64_t>(data.size());
   const auto known = known_.find(expressions_.operand(node, 1));
@@ -195,8 +191,7 @@ void AxisFactors::pick(NodeId node, Axes& axes) {
 /// Axes that come through as they are.
 void AxisFactors::keep(NodeId node, Axes& axes) {
   const DimPool& pool = expressions_.analysis().facts().dims();
-  const Model& model = expressions_.analysis().model();
-  const auto operands = model.operands(model.node(node));
+  const auto operands = expressions_.analysis().operands(node);
   const ops::OpEntry* entry = expressions_.entry(node);
   const bool is_split = expressions_.op(node) == Opcode::kSplit;
   const bool is_loss = entry != nullptr && entry->loss().has_value();

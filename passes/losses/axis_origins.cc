@@ -29,7 +29,6 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
   if (value == ValueId::kAbsent) return {};
   // A stack of its own: a chain of nodes may be as long as the model.
   std::vector<ValueId> pending{value};
-  const Model& model = analysis_.model();
   std::set<ValueId> open;
   while (!pending.empty()) {
     const ValueId at = pending.back();
@@ -42,9 +41,8 @@ std::span<const AxisOrigins::Sources> AxisOrigins::of(ValueId value) {
     const bool is_bounded = bytes_ < kMaxBytes && !expressions_.is_spent();
     const bool is_followed = is_bounded && known_.size() + pending.size() < kMaxValues;
     if (node != NodeId::kNone && is_followed) {
-      expressions_.charge(model.node(node).operand_count);
       open.insert(at);
-      for (const ValueId operand : model.operands(model.node(node))) {
+      for (const ValueId operand : analysis_.operands(node)) {
         if (operand == ValueId::kAbsent || known_.contains(operand)) continue;
         if (open.contains(operand)) {  // a cycle
           known_.emplace(operand, own(operand));
@@ -113,7 +111,7 @@ std::span<const Dim> AxisOrigins::dims_of(ValueId value) const {
 }
 
 std::int64_t AxisOrigins::integer(NodeId node, std::string_view attribute, std::int64_t fallback) const {
-  const Attribute* given = analysis_.model().attribute(analysis_.model().node(node), attribute);
+  const Attribute* given = analysis_.attribute(node, attribute);
   return given == nullptr ? fallback : given->i;
 }
 
@@ -157,7 +155,7 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
       break;
     case Opcode::kConcat:
       axes.resize(dims.size());
-      for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node)))
+      for (const ValueId operand : analysis_.operands(node))
         for (std::size_t i = 0; i < std::min(axes.size(), known_[operand].size()); ++i)
           merge(axes[i], known_[operand][i]);
       break;
@@ -186,7 +184,7 @@ AxisOrigins::Axes AxisOrigins::compute(ValueId value) {
 
 AxisOrigins::Axes AxisOrigins::broadcast(NodeId node, std::span<const Dim> result) {
   Axes axes(result.size());
-  for (const ValueId operand : analysis_.model().operands(analysis_.model().node(node))) {
+  for (const ValueId operand : analysis_.operands(node)) {
     if (operand == ValueId::kAbsent) continue;
     const Axes& from = known_[operand];
     if (from.size() > axes.size()) return {};
@@ -215,7 +213,7 @@ AxisOrigins::Axes AxisOrigins::product(NodeId node, std::span<const Dim> result)
 
 AxisOrigins::Axes AxisOrigins::transposed(NodeId node) {
   const Axes& from = known_[expressions_.operand(node, 0)];
-  const Attribute* order = analysis_.model().attribute(analysis_.model().node(node), "perm");
+  const Attribute* order = analysis_.attribute(node, "perm");
   Axes axes(from.size());
   if (order != nullptr && order->ints.size() != from.size()) return {};
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -334,7 +332,7 @@ AxisOrigins::Axes AxisOrigins::gathered_at_tuples(NodeId node) {
 
 /// Each letter of the result from the axes with that letter.
 AxisOrigins::Axes AxisOrigins::einsum(NodeId node, std::size_t rank) {
-  const auto operands = analysis_.model().operands(analysis_.model().node(node));
+  const auto operands = analysis_.operands(node);
   Axes axes(rank);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Axes& from = known_[operands[i]];

@@ -12,8 +12,7 @@ AxisStep kept(std::size_t axis) { return {AxisFate::kKept, axis}; }
 
 /// Nullopt where there is an ellipsis, or no result: those are rare, and nothing is lost.
 std::optional<ops::EinsumEquation> equation_of(const Expressions& expressions, NodeId node) {
-  const Model& model = expressions.analysis().model();
-  const Attribute* given = model.attribute(model.node(node), "equation");
+  const Attribute* given = expressions.analysis().attribute(node, "equation");
   if (given == nullptr) return std::nullopt;
   expressions.charge(given->s.size());
   ops::Message error;
@@ -30,7 +29,6 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
   const ValueId from = expressions_.operand(node, operand), to = expressions_.result(node);
   const auto before = dims(from), after = dims(to);
   if (axis >= before.size()) return {};
-  const Model& model = analysis_.model();
   const Opcode opcode = expressions_.op(node);
   const auto same = [&] { return after.size() == before.size() ? kept(axis) : AxisStep{}; };
   if (reduces_axes(opcode) || has_trait(expressions_.entry(node), ops::OpTrait::kReduction))
@@ -41,7 +39,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kUnsqueeze:
       return operand == 0 ? through_view(from, to, axis) : AxisStep{};
     case Opcode::kTranspose: {
-      const Attribute* order = model.attribute(model.node(node), "perm");
+      const Attribute* order = analysis_.attribute(node, "perm");
       if (order == nullptr) return after.size() == before.size() ? kept(before.size() - 1 - axis) : AxisStep{};
       const auto at = std::ranges::find(order->ints, static_cast<std::int64_t>(axis));
       return at == order->ints.end() ? AxisStep{} : kept(static_cast<std::size_t>(at - order->ints.begin()));
@@ -49,7 +47,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
     case Opcode::kMatMul:
       return through_product(node, operand, axis);
     case Opcode::kGather: {
-      const Attribute* given = model.attribute(model.node(node), "axis");
+      const Attribute* given = analysis_.attribute(node, "axis");
       std::int64_t at = given == nullptr ? 0 : given->i;
       if (at < 0) at += static_cast<std::int64_t>(before.size());
       if (operand != 0 || after.size() + 1 < before.size()) return {};
@@ -57,7 +55,7 @@ AxisStep AxisWay::follow(NodeId node, std::size_t operand, std::size_t axis) con
       return kept(static_cast<std::int64_t>(axis) < at ? axis : axis + after.size() - before.size());
     }
     case Opcode::kGatherElements: {
-      const Attribute* given = model.attribute(model.node(node), "axis");
+      const Attribute* given = analysis_.attribute(node, "axis");
       std::int64_t at = given == nullptr ? 0 : given->i;
       if (at < 0) at += static_cast<std::int64_t>(before.size());
       if (operand != 0) return {};
@@ -134,7 +132,6 @@ AxisStep AxisWay::through_einsum(NodeId node, std::size_t operand, std::size_t a
 }
 
 std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const {
-  const Model& model = analysis_.model();
   switch (expressions_.op(node)) {
     case Opcode::kReduceMean:
     case Opcode::kReduceSum:
@@ -144,7 +141,7 @@ std::vector<std::size_t> AxisWay::summed(NodeId node, std::size_t operand) const
       const std::size_t rank = dims(expressions_.operand(node, operand)).size();
       if (rank == 0 || operand > 1) return {};
       if (rank == 1) return {0};
-      const Attribute* turned = model.attribute(model.node(node), operand == 0 ? "transA" : "transB");
+      const Attribute* turned = analysis_.attribute(node, operand == 0 ? "transA" : "transB");
       const bool last = (operand == 0) != (turned != nullptr && turned->i != 0);
       return {last ? rank - 1 : rank - 2};
     }

@@ -154,8 +154,7 @@ bool BatchMixing::is_same_samples(ValueId value, ValueId data) const {
     if (pending.size() > kMaxWay || cone_.before_views(pending[i]) == data) return true;
     const NodeId node = expressions_.producer(cone_.before_views(pending[i]));
     if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) continue;
-    const auto operands = cone_.operands(node);
-    expressions_.charge(operands.size());
+    const auto operands = cone_.operands(node).read();
     pending.insert(pending.end(), operands.begin(), operands.end());
   }
   return false;
@@ -384,12 +383,11 @@ bool BatchMixing::saturates(NodeId node) const {
   if (opcode == Opcode::kMax)
     return expressions_.number(expressions_.operand(node, 0)).has_value() ||
            expressions_.number(expressions_.operand(node, 1)).has_value();
-  const Model& model = cone_.analysis().model();
   const ops::ElementValue element = dataflow::element_function(cone_.analysis(), node, 1);
   if (element == nullptr) return false;
   const auto at = [&](double x) {
     const double operands[] = {x};
-    return element({operands, model.attributes(model.node(node))});
+    return element({operands, cone_.analysis().attributes(node).read()});
   };
   return std::abs(at(-1e3) - at(-2e3)) < 1e-6 && at(2e3) - at(1e3) > 1;
 }

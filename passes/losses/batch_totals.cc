@@ -46,17 +46,16 @@ std::optional<AxisMistake> BatchTotals::at(NodeId node) {
 /// Computed from inputs and constants by steps of single elements alone: no layer is before it.
 bool BatchTotals::is_data(ValueId value) const {
   std::vector<ValueId> pending{value};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(cone_.analysis().meter());
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
-    if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
+    if (at == ValueId::kAbsent || !seen.insert(at)) continue;
     if (seen.size() > kMaxWay) return false;
     const NodeId node = expressions_.producer(at);
     if (node == NodeId::kNone) continue;
     const Opcode opcode = expressions_.op(node);
     const auto operands = cone_.operands(node);
-    expressions_.charge(1 + operands.size());
     if (expressions_.is_spent()) return false;
     // A schedule is a row of numbers; rows of a table are embeddings.
     const bool is_looked_up = (opcode == Opcode::kGather || opcode == Opcode::kGatherND) &&
@@ -365,8 +364,7 @@ std::optional<AxisMistake> BatchTotals::expectation(NodeId node) {
 /// are averaged; here that is done along what the layer takes for the samples, and the steps are kept.
 std::optional<AxisMistake> BatchTotals::recurrence(NodeId node) {
   const ValueId data = expressions_.operand(node, 0), states = expressions_.result(node);
-  const Model& model = cone_.analysis().model();
-  const Attribute* layout = model.attribute(model.node(node), "layout");
+  const Attribute* layout = cone_.analysis().attribute(node, "layout");
   if ((layout != nullptr && layout->i != 0) || cone_.dims(data).size() != 3 || cone_.dims(states).size() != 4 ||
       !cone_.is_long(data, 0) || !cone_.is_long(data, 1) || !cone_.origins().is_batch(data, 0) ||
       cone_.origins().is_batch(data, 1))

@@ -71,9 +71,7 @@ class BroadcastFinder {
 
   std::optional<LossBroadcast> find_at(NodeId node) {
     if (!has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
-    const Model& model = analysis_.model();
-    auto operands = model.operands(model.node(node));
-    operands = operands.first(std::min(operands.size(), kMaxOperands));
+    const auto operands = analysis_.operands(node).first(kMaxOperands);
     for (std::size_t i = 0; i < operands.size(); ++i)
       for (std::size_t j = i + 1; j < operands.size() && !expressions_.is_spent(); ++j) {
         expressions_.charge(kStepsOfPair);
@@ -148,7 +146,7 @@ class BroadcastFinder {
       if (node == NodeId::kNone || (!moves_elements(opcode) && opcode != Opcode::kCast &&
                                     !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)))
         continue;
-      const auto operands = analysis_.model().operands(analysis_.model().node(node));
+      const auto operands = analysis_.operands(node);
       expressions_.charge(1 + operands.size() / 8);
       for (const ValueId operand : operands)
         if (operand != ValueId::kAbsent && pending.size() < kMaxValues &&
@@ -291,12 +289,11 @@ class SumFinder {
 
   /// A function of single elements that large ones do not saturate and that does not explode: a hinge, no kernel.
   bool grows(NodeId node) const {
-    const Model& model = expressions_.analysis().model();
     const ops::ElementValue element = dataflow::element_function(expressions_.analysis(), node, 1);
     if (element == nullptr) return false;
     const auto size_at = [&](double x) {
       const double operands[] = {x};
-      const double size = std::abs(element({operands, model.attributes(model.node(node))}));
+      const double size = std::abs(element({operands, expressions_.analysis().attributes(node).read()}));
       return std::isnan(size) ? 0 : size;
     };
     constexpr double kLarge = 1e3;

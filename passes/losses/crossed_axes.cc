@@ -128,31 +128,8 @@ bool CrossedAxes::has_samples_elsewhere(ValueId wide, std::size_t meets, std::si
   const auto of_wide = cone_.origins().of(wide);
   const bool are_samples =
       std::ranges::all_of(own, [&](const AxisSource& source) { return source.axis == 0 && is_input_axis(source); });
-  if (!are_samples || have_common(of_wide[meets], own)) return false;
-  if (have_common(of_wide[right], own) || !cone_.pool().as_constant(cone_.dims(narrow)[axis])) return true;
-  // A given matrix of pairs may be scaled along both of its axes.
-  return of_wide.size() > 2 && meet_elsewhere(own, AxisOrigins::Sources(of_wide[right]));
-}
-
-/// Both axes come together in another value: the samples of one input are those of the other, as where the number of a
-/// step picks what is added to each picture and what scales it.
-bool CrossedAxes::meet_elsewhere(const AxisOrigins::Sources& own, const AxisOrigins::Sources& samples) {
-  constexpr std::size_t kMaxValues = 64;
-  if (own.empty()) return false;
-  std::vector<ValueId> pending{own.front().value};
-  std::set<ValueId> seen;
-  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
-    for (const NodeId user : expressions_.users(pending[i])) {
-      const ValueId result = expressions_.result(user);
-      if (!cone_.has(user) || expressions_.is_spent() || result == ValueId::kAbsent || !seen.insert(result).second)
-        continue;
-      expressions_.charge(8);
-      if (expressions_.op(user) == Opcode::kAdd || expressions_.op(user) == Opcode::kMul)
-        for (const AxisOrigins::Sources& sources : cone_.origins().of(result))
-          if (have_common(sources, own) && have_common(sources, samples)) return true;
-      pending.push_back(result);
-    }
-  return false;
+  return are_samples && !have_common(of_wide[meets], own) &&
+         (have_common(of_wide[right], own) || !cone_.pool().as_constant(cone_.dims(narrow)[axis]));
 }
 
 /// The node before elementwise steps that reduces the axis of the wide value that the narrow one meets again.
@@ -427,16 +404,15 @@ std::optional<AxisMistake> CrossedAxes::turned_pictures(NodeId node, ValueId a, 
   if (order == 0 || order_of(b, 2, 3) != -order) return std::nullopt;
   const ValueId turned = order < 0 ? a : b;
   ValueId value = turned;
-  const Model& model = cone_.analysis().model();
   for (std::size_t step = 0; step < kMaxWay; ++step) {
     const NodeId maker = expressions_.producer(value);
     if (expressions_.op(maker) == Opcode::kTranspose) {
-      const Attribute* given = model.attribute(model.node(maker), "perm");
+      const Attribute* given = cone_.analysis().attribute(maker, "perm");
       if (given == nullptr || !std::ranges::equal(given->ints, std::array<std::int64_t, 4>{0, 3, 2, 1}))
         return std::nullopt;
       return AxisMistake{Kind::kTurnedPicture, node, turned, {2}, false, maker, 3, order < 0 ? b : a, 3};
     }
-    const auto operands = maker == NodeId::kNone ? std::span<const ValueId>() : cone_.operands(maker);
+    const auto operands = maker == NodeId::kNone ? std::span<const ValueId>() : cone_.operands(maker).read();
     const auto next = std::ranges::find_if(
         operands, [&](ValueId operand) { return operand != ValueId::kAbsent && order_of(operand, 2, 3) == -1; });
     if (next == operands.end() || cone_.dims(*next).size() != 4) return std::nullopt;

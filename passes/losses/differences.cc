@@ -167,14 +167,12 @@ bool LossPatternMatcher::append_reduction(ValueId value, Nodes& nodes) const {
 
 /// Every axis is reduced: there are no axes, or they are empty and that means all, or they name each.
 bool LossPatternMatcher::reduces_to_scalar(NodeId id) const {
-  const Node& node = model_.node(id);
-  if (model_.attribute(node, "axes") != nullptr) return false;
-  const Attribute* noop = model_.attribute(node, "noop_with_empty_axes");
+  if (analysis_.attribute(id, "axes") != nullptr) return false;
+  const Attribute* noop = analysis_.attribute(id, "noop_with_empty_axes");
   if (noop != nullptr && noop->i != 0) return false;
-  const auto operands = model_.operands(node);
+  const auto operands = analysis_.operands(id);
   if (operands.size() < 2 || operands[1] == ValueId::kAbsent) return true;
-  const Fact& axes = analysis_.fact(operands[1]);
-  const Content* content = analysis_.facts().content(axes.content);
+  const Content* content = analysis_.content(operands[1]);
   const Fact& data = analysis_.fact(operands[0]);
   const bool ranked = data.shape != ShapeId::kUnranked;
   return content != nullptr && ranked && content->size() == analysis_.facts().dims_of(data.shape).size();
@@ -184,7 +182,7 @@ bool LossPatternMatcher::reduces_to_scalar(NodeId id) const {
 bool LossPatternMatcher::keeps_axes(NodeId id) const {
   const Opcode kind = expressions_.op(id);
   if (kind != Opcode::kReduceMean && kind != Opcode::kReduceSum) return false;
-  const Attribute* keep = model_.attribute(model_.node(id), "keepdims");
+  const Attribute* keep = analysis_.attribute(id, "keepdims");
   return keep == nullptr || keep->i != 0;
 }
 

@@ -71,12 +71,12 @@ Opcode Expressions::classify_function(GraphId function) const {
 
 ValueId Expressions::operand(NodeId node, std::size_t index) const {
   if (node == NodeId::kNone) return ValueId::kAbsent;
-  const auto operands = model_.operands(model_.node(node));
-  return index < operands.size() ? operands[index] : ValueId::kAbsent;
+  const auto operands = analysis_.operands(node);
+  return index < operands.size() && !is_spent() ? operands[index] : ValueId::kAbsent;
 }
 
 ValueId Expressions::result(NodeId node) const {
-  const auto results = model_.results(model_.node(node));
+  const auto results = analysis_.results(node);
   return results.empty() ? ValueId::kAbsent : results[0];
 }
 
@@ -84,14 +84,15 @@ std::span<const Dim> Expressions::dims(ValueId value) const {
   if (value == ValueId::kAbsent || analysis_.taint(value).has(Aspect::kShape)) return {};
   const Fact& fact = analysis_.fact(value);
   if (fact.kind != ValueKind::kTensor || fact.shape == ShapeId::kUnranked) return {};
-  return analysis_.facts().dims_of(fact.shape);
+  const std::span<const Dim> dims = analysis_.facts().dims_of(fact.shape);
+  charge(1 + dims.size() / 4);  // who asks compares them
+  return dims;
 }
 
-std::span<const NodeId> Expressions::users(ValueId value) const {
-  if (value == ValueId::kAbsent) return {};
+SpanWalk<NodeId> Expressions::users(ValueId value) const {
+  if (value == ValueId::kAbsent) return {{}, analysis_.meter()};
   charge(4);
-  const std::span<const NodeId> all = analysis_.users(value);
-  return all.first(std::min(all.size(), kMaxUsers));
+  return analysis_.users(value).first(kMaxUsers);
 }
 
 ValueId Expressions::source(ValueId value) const {
@@ -112,7 +113,7 @@ const Tensor* Expressions::constant(ValueId value) const {
   if (value == ValueId::kAbsent) return nullptr;
   const NodeId node = producer(value);
   if (op(node) == Opcode::kConstant) {
-    const Attribute* tensor = model_.attribute(model_.node(node), "value");
+    const Attribute* tensor = analysis_.attribute(node, "value");
     return tensor != nullptr ? tensor->tensor : nullptr;
   }
   return node == NodeId::kNone ? model_.value(value).initializer : nullptr;
@@ -129,7 +130,7 @@ std::optional<double> Expressions::number(ValueId value) const {
     return std::nullopt;
   }
   // Constants in other attributes, and what constants are computed from.
-  const Content* content = analysis_.facts().content(analysis_.fact(value).content);
+  const Content* content = analysis_.content(value);
   if (content == nullptr || content->size() != 1) return std::nullopt;
   if (!content->floats.empty()) return content->floats[0];
   const auto constant = analysis_.facts().dims().as_constant(content->integers[0]);
@@ -232,7 +233,7 @@ bool Expressions::makes_integers(NodeId node) const {
 
 /// Without the attribute ConstantOfShape fills with zeros.
 std::optional<double> Expressions::filled_with(NodeId node) const {
-  const Attribute* value = model_.attribute(model_.node(node), "value");
+  const Attribute* value = analysis_.attribute(node, "value");
   if (value == nullptr) return 0;
   if (value->tensor == nullptr) return std::nullopt;
   if (const auto floats = value->tensor->floats(1); floats && floats->size() == 1) return floats->front();
@@ -252,16 +253,16 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
   const std::int64_t opset = model_.op(of).opset;
   const Opcode kind = op(node);
   if (kind == Opcode::kSoftmax || kind == Opcode::kLogSoftmax || kind == Opcode::kArgExtreme) {
-    const Attribute* axis = model_.attribute(of, "axis");
+    const Attribute* axis = analysis_.attribute(node, "axis");
     const bool searches = kind == Opcode::kArgExtreme;
     given.push_back(axis != nullptr ? axis->i : searches ? 0 : opset >= 13 ? -1 : 1);
     if (!searches && opset < 13)  // everything from the axis on is one row
       for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given.push_back(i);
-  } else if (const Attribute* axes = model_.attribute(of, "axes")) {
+  } else if (const Attribute* axes = analysis_.attribute(node, "axes")) {
     if (axes->ints.size() > ops::kMaxRank) return std::nullopt;  // some of them twice
     given.assign(axes->ints.begin(), axes->ints.end());
   } else if (const ValueId list = operand(node, 1); list != ValueId::kAbsent) {
-    const Content* content = analysis_.facts().content(analysis_.fact(list).content);
+    const Content* content = analysis_.content(list);
     if (content == nullptr || content->integers.size() > ops::kMaxRank) return std::nullopt;
     for (const Dim element : content->integers) {
       const auto axis = analysis_.facts().dims().as_constant(element);
@@ -273,7 +274,7 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
     all = true;
   }
   if (all) {
-    const Attribute* noop = model_.attribute(of, "noop_with_empty_axes");
+    const Attribute* noop = analysis_.attribute(node, "noop_with_empty_axes");
     if (noop != nullptr && noop->i != 0) return std::vector<std::size_t>{};
     for (std::int64_t i = 0; i < rank; ++i) given.push_back(i);
   }

@@ -34,15 +34,15 @@ struct Normalised {
 bool reduces_axes(Opcode opcode);
 
 /// Reads a graph as formulas. Looks at operators and constants only, so that it sees the same formula where facts are
-/// missing because a node of it fails. Every question costs a bounded number of steps.
+/// missing because a node of it fails. Every question costs a bounded number of steps, and each is charged.
 class Expressions {
  public:
   explicit Expressions(const dataflow::Analysis& analysis);
 
   const Analysis& analysis() const { return analysis_; }
   /// Of the input's work: what asks many questions charges them, and ends where it is spent.
-  void charge(std::uint64_t steps) const { analysis_.facts().meter().charge(steps); }
-  bool is_spent() const { return analysis_.facts().meter().is_spent(); }
+  void charge(std::uint64_t steps) const { analysis_.meter().charge(steps); }
+  bool is_spent() const { return analysis_.meter().is_spent(); }
   Opcode op(NodeId node) const { return node == NodeId::kNone ? Opcode::kOther : ops_[model_.node(node).op]; }
   /// The node that computes a value; kNone for inputs, initializers and kAbsent.
   NodeId producer(ValueId value) const {
@@ -57,7 +57,7 @@ class Expressions {
   const Graph* called_function(NodeId node) const;
   /// Result 0 is certainly integer or bool.
   bool makes_integers(NodeId node) const;
-  /// kAbsent where the node has fewer.
+  /// kAbsent where the node has fewer, and where the meter is spent: what goes back from operand to operand ends there.
   ValueId operand(NodeId node, std::size_t index) const;
   ValueId result(NodeId node) const;
   /// Of a node of two operands the one that is not `value`.
@@ -65,7 +65,7 @@ class Expressions {
   /// Empty where the shape is not known, or only assumed.
   std::span<const Dim> dims(ValueId value) const;
   /// Some of the nodes that use a value: enough for what programs make of a loss's parts.
-  std::span<const NodeId> users(ValueId value) const;
+  SpanWalk<NodeId> users(ValueId value) const;
 
   /// The value behind nodes that copy, cast or stretch it.
   ValueId source(ValueId value) const;

@@ -90,8 +90,7 @@ std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
   if (function == nullptr || function->outputs.size() != 1 || opaque_.contains(function)) return kNoPart;
   const auto count = parts_.size();
   Scope inner{function, {}};
-  const Model& model = expressions_.analysis().model();
-  for (const ValueId operand : model.operands(model.node(node)))
+  for (const ValueId operand : expressions_.analysis().operands(node))
     inner.arguments.push_back(build(operand, scope, depth + 1));
   if (!complete_) return kNoPart;
   const std::uint32_t result = build(function->outputs[0], &inner, depth + 1);
@@ -112,7 +111,7 @@ std::uint32_t Formula::build_call(NodeId node, const Scope* scope, int depth) {
 /// False where the node is not part of a formula.
 bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) {
   const Model& model = expressions_.analysis().model();
-  const auto operands = model.operands(model.node(node));
+  const auto operands = expressions_.analysis().operands(node);
   const OpSchema* const schema = model.op(model.node(node)).schema;
   if (schema == nullptr || operands.size() < schema->min_inputs || operands.size() > kMaxParts) return false;
   const Opcode opcode = expressions_.op(node);
@@ -124,7 +123,7 @@ bool Formula::read_node(NodeId node, const Scope* scope, int depth, Part& part) 
   } else if (entry != nullptr && entry->element() != nullptr) {
     part.kind = PartKind::kElement;
     part.element = entry->element();
-    part.attributes = model.attributes(model.node(node));
+    part.attributes = expressions_.analysis().attributes(node).read();
     if (std::ranges::any_of(part.attributes, [](const Attribute& each) { return !each.reference.empty(); })) {
       part.kind = PartKind::kLeaf;
       return false;

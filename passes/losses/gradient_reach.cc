@@ -24,9 +24,9 @@ IdVector<ValueId, bool> reached_from(const dataflow::Analysis& analysis, const s
     pending.pop_back();
     for (NodeId user : analysis.users(value)) {
       while (user != NodeId::kNone) {
-        for (const ValueId result : model.results(model.node(user))) reach(result);
+        for (const ValueId result : analysis.results(user)) reach(result);
         for (const GraphId body : bodies[user])
-          for (const ValueId input : model.graph(body).inputs) reach(input);
+          for (const ValueId input : analysis.inputs(body)) reach(input);
         user = model.graph(model.node(user).graph).owner;
       }
     }
@@ -71,7 +71,7 @@ NodeId where_gradients_stop(const dataflow::Analysis& analysis, ValueId value) {
     const NodeId producer = model.value(value).producer;
     if (producer == NodeId::kNone) return NodeId::kNone;
     if (!carries_gradients(analysis, value)) return producer;
-    const auto operands = model.operands(model.node(producer));
+    const auto operands = analysis.operands(producer);
     value = operands.empty() ? ValueId::kAbsent : operands[0];
   }
   return NodeId::kNone;

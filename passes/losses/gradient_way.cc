@@ -66,13 +66,13 @@ bool GradientWays::has_weights_before(ValueId value) {
     behind_weights_[behind] = true;
     pending.push_back(behind);
   };
-  for (const ValueId id : model.values.ids(kFirstValue))
+  for (const ValueId id : expressions_.analysis().values())
     if (is_weight(expressions_, id)) add(id);
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
     for (const NodeId user : expressions_.analysis().users(at))
-      for (const ValueId result : model.results(model.node(user))) add(result);
+      for (const ValueId result : expressions_.analysis().results(user)) add(result);
   }
   return behind_weights_[value];
 }
@@ -102,7 +102,7 @@ NodeId GradientWays::bypassed(ValueId value, ValueId input) {
       if (stop == NodeId::kNone && has_weights_before(at) && comes_from(at, input)) stop = node;
       continue;
     }
-    for (const ValueId operand : analysis.model().operands(analysis.model().node(node))) pending.push_back(operand);
+    for (const ValueId operand : analysis.operands(node)) pending.push_back(operand);
   }
   return stop;
 }
@@ -110,17 +110,16 @@ NodeId GradientWays::bypassed(ValueId value, ValueId input) {
 bool GradientWays::comes_from(ValueId value, ValueId input) const {
   constexpr std::size_t kMaxBefore = 400;
   std::vector<ValueId> pending{value};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(expressions_.analysis().meter());
   while (!pending.empty() && seen.size() < kMaxBefore) {
     const ValueId at = pending.back();
     pending.pop_back();
     if (at == input) return true;
     const NodeId node = expressions_.producer(at);
     // An extent depends on no element.
-    if (node == NodeId::kNone || expressions_.op(node) == Opcode::kShape || !seen.insert(at).second) continue;
-    expressions_.charge(kStepsOfVisit + expressions_.analysis().model().node(node).operand_count);
+    if (node == NodeId::kNone || expressions_.op(node) == Opcode::kShape || !seen.insert(at)) continue;
     if (expressions_.is_spent()) return false;
-    for (const ValueId operand : expressions_.analysis().model().operands(expressions_.analysis().model().node(node)))
+    for (const ValueId operand : expressions_.analysis().operands(node))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
   return false;
@@ -162,7 +161,7 @@ GradientWay GradientWays::follow(ValueId value, bool inputs_are_data) {
         has_trait(expressions_.entry(node), ops::OpTrait::kControlFlow))
       way.reaches_input = true;
     if (way.reaches_input || way.reaches_weight) return way;
-    for (const ValueId operand : model.operands(model.node(node))) pending.push_back(operand);
+    for (const ValueId operand : analysis.operands(node)) pending.push_back(operand);
   }
   return way;
 }

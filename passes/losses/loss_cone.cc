@@ -29,14 +29,8 @@ LossCone::LossCone(const Expressions& expressions, AxisOrigins& origins, std::sp
   std::ranges::sort(nodes_);
 }
 
-std::span<const ValueId> LossCone::operands(NodeId node) const {
-  const Model& model = analysis().model();
-  return model.operands(model.node(node));
-}
-
 std::size_t LossCone::operand_index(NodeId node, ValueId value) const {
-  const auto all = operands(node);
-  expressions_.charge(all.size());
+  const auto all = operands(node).read();
   return static_cast<std::size_t>(std::ranges::find(all, value) - all.begin());
 }
 
@@ -83,15 +77,14 @@ ValueId LossCone::before_views(ValueId value) const {
 bool LossCone::depends(ValueId value, ValueId on) const {
   constexpr std::size_t kMaxValues = 96;
   std::vector<ValueId> pending{value};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(analysis().meter());
   while (!pending.empty() && seen.size() < kMaxValues) {
     const ValueId at = pending.back();
     pending.pop_back();
     if (at == on) return true;
-    if (at == ValueId::kAbsent || !seen.insert(at).second) continue;
+    if (at == ValueId::kAbsent || !seen.insert(at)) continue;
     const NodeId node = expressions_.producer(at);
     if (node == NodeId::kNone) continue;
-    expressions_.charge(4 + 2 * operands(node).size());
     for (const ValueId operand : operands(node))
       if (operand == on || !seen.contains(operand)) pending.push_back(operand);
   }
@@ -187,7 +180,7 @@ std::optional<std::vector<double>> LossCone::numbers(ValueId value) const {
   if (constant == ValueId::kAbsent) return std::nullopt;
   const NodeId node = expressions_.producer(constant);
   const Model& model = analysis().model();
-  const Attribute* given = node == NodeId::kNone ? nullptr : model.attribute(model.node(node), "value");
+  const Attribute* given = node == NodeId::kNone ? nullptr : analysis().attribute(node, "value");
   const Tensor* tensor = given != nullptr        ? given->tensor
                          : node == NodeId::kNone ? model.value(constant).initializer
                                                  : nullptr;

@@ -23,7 +23,7 @@ class LossCone {
   AxisOrigins& origins() const { return origins_; }
   DimPool& pool() const { return analysis().facts().dims(); }
   std::span<const Dim> dims(ValueId value) const { return way_.dims(value); }
-  std::span<const ValueId> operands(NodeId node) const;
+  SpanWalk<ValueId> operands(NodeId node) const { return analysis().operands(node); }
   /// Which operand of the node the value is first; their number where it is none.
   std::size_t operand_index(NodeId node, ValueId value) const;
 

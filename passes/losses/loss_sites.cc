@@ -28,7 +28,7 @@ std::vector<LossSite> find_losses(const dataflow::Analysis& analysis) { return L
 
 std::vector<LossSite> LossPatternMatcher::find() {
   const CalledGraphs is_called = called_graphs(model_);
-  for (const NodeId id : model_.nodes.ids()) {
+  for (const NodeId id : analysis_.nodes()) {
     const Node& node = model_.node(id);
     if (!is_called[node.graph]) continue;
     if (const ops::OpEntry* entry = analysis_.entry(node); entry != nullptr && entry->loss()) {

@@ -362,8 +362,7 @@ std::optional<AxisMistake> MisreadViews::flattened_classes(NodeId node) const {
 std::optional<AxisMistake> MisreadViews::rows_of_first_column(NodeId node) const {
   const ValueId data = expressions_.operand(node, 0), indices = expressions_.operand(node, 1);
   const auto before = cone_.dims(data), after = cone_.dims(expressions_.result(node));
-  const Model& model = cone_.analysis().model();
-  const Attribute* axis = model.attribute(model.node(node), "axis");
+  const Attribute* axis = cone_.analysis().attribute(node, "axis");
   const bool is_first = axis == nullptr || axis->i == 0 || axis->i == -2;
   if (!is_first || before.size() != 2 || after.size() != 2 || !cone_.is_batch_alone(data, 0) ||
       !cone_.pool().is_constant(after[1], 1) || !cone_.pool().equal(before[0], after[0]) || !cone_.is_input(indices) ||

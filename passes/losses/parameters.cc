@@ -10,16 +10,15 @@ bool Parameters::reach(ValueId value) {
   if (reached_.empty()) {
     const Model& model = analysis_.model();
     reached_.resize(model.values.size());
-    for (const ValueId id : model.values.ids(kFirstValue)) {
+    for (const ValueId id : analysis_.values()) {
       const Value& known = model.value(id);
       if (known.origin != ValueOrigin::kInitializer || known.initializer == nullptr) continue;
       const bool floats = analysis_.fact(id).dtypes.proves(DTypeSet::floats());
       reached_[id] = floats && known.initializer->element_count().value_or(2) > 1;
     }
-    for (const Node& node : model.nodes) {
-      const auto operands = model.operands(node);
-      if (std::none_of(operands.begin(), operands.end(), [&](ValueId operand) { return reached_[operand]; })) continue;
-      for (const ValueId result : model.results(node)) reached_[result] = result != ValueId::kAbsent;
+    for (const NodeId node : analysis_.nodes()) {
+      if (std::ranges::none_of(analysis_.operands(node), [&](ValueId operand) { return reached_[operand]; })) continue;
+      for (const ValueId result : analysis_.results(node)) reached_[result] = result != ValueId::kAbsent;
     }
   }
   return reached_[value];

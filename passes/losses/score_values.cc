@@ -55,25 +55,10 @@ bool ScoreValues::is_layer(NodeId node) const {
           is_weight(expressions_.operand(node, 2)));
 }
 
-/// Places of elements, classes and ranks come from scores, and are integers within an axis.
-bool ScoreValues::is_counted(ValueId value) const {
-  return expressions_.analysis().fact(value).dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool));
-}
-
-/// A product of a value with itself turned round: what lies on its diagonal are sums of squares.
-bool ScoreValues::is_gram(NodeId node) const {
-  const auto turned = [&](ValueId value) {
-    return expressions_.op_of(value) == Opcode::kTranspose ? expressions_.operand(expressions_.producer(value), 0)
-                                                           : ValueId::kAbsent;
-  };
-  const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
-  return a != ValueId::kAbsent && b != ValueId::kAbsent && (turned(a) == b || turned(b) == a);
-}
-
 NodeId ScoreValues::layer_of(ValueId value) const {
   for (int step = 0; step < kMaxMoves; ++step) {
     const NodeId node = expressions_.producer(value);
-    if (node == NodeId::kNone || is_counted(value)) return NodeId::kNone;
+    if (node == NodeId::kNone) return NodeId::kNone;
     if (is_layer(node)) return node;
     const Opcode opcode = expressions_.op(node);
     if (opcode == Opcode::kAdd) {
@@ -106,16 +91,11 @@ const ScoreValues::Reach& ScoreValues::of(ValueId value) {
 ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
   const Analysis& analysis = expressions_.analysis();
   Leaf leaf;
-  bool picked = false;
   for (int step = 0; step < kMaxMoves; ++step) {
     const Range& range = analysis.fact(value).range;
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
     if (node == NodeId::kNone) return leaf;
-    if (is_counted(value)) {
-      leaf.kind = range.lo >= 0 ? LeafKind::kPositive : LeafKind::kOther;
-      return leaf;
-    }
     if (is_layer(node)) {
       leaf.layer = node;
       if (leaf.kind == LeafKind::kOther) leaf.kind = LeafKind::kScore;
@@ -128,7 +108,6 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
       return leaf;
     }
     if (picks(node) || opcode == Opcode::kCast) {
-      picked = picked || (!ops::repeats_elements(opcode) && opcode != Opcode::kCast);
       value = expressions_.operand(node, 0);
       continue;
     }
@@ -162,12 +141,6 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
       return leaf;
     }
     if (opcode == Opcode::kMatMul) {
-      leaf.is_gram = is_gram(node);
-      // What is picked of it may be the diagonal.
-      if (leaf.is_gram && picked) {
-        leaf.kind = LeafKind::kOther;
-        return leaf;
-      }
       const Reach a = of(expressions_.operand(node, 0)), b = of(expressions_.operand(node, 1));
       const bool a_signed = a.negative && a.positive, b_signed = b.negative && b.positive;
       if ((a_signed && (b_signed || b.never_negative)) || (b_signed && a.never_negative)) {
@@ -228,13 +201,6 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
     return std::ranges::any_of(
         others, [&](const Leaf& leaf) { return leaf.kind == LeafKind::kPositive && formula.depends(part, leaf.part); });
   };
-  // Zeros and ones that multiply it may leave its diagonal.
-  const bool is_masked = std::ranges::any_of(parts, [&](const Formula::Part& part) {
-    if (part.kind != Formula::PartKind::kLeaf || part.value == ValueId::kAbsent) return false;
-    const Range& range = analysis.fact(part.value).range;
-    return range.lo == 0 && range.hi == 1;
-  });
-  follows_all = follows_all && !(is_masked && std::ranges::any_of(scores, &Leaf::is_gram));
   reach.is_share = std::ranges::any_of(scores, &Leaf::is_share);
   for (const Formula::Part& part : parts)
     if (expressions_.op(part.node) == Opcode::kDiv && part.operands.size() == 2 &&
@@ -363,17 +329,15 @@ ValueId ScoreValues::picked_by_one_hot(ValueId summed) const {
 /// A layer is among what the value is computed from, or too much is.
 bool ScoreValues::comes_from_layer(ValueId value) const {
   constexpr std::size_t kMaxValues = 64;
-  const Model& model = expressions_.analysis().model();
   std::vector<ValueId> pending{value};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(expressions_.analysis().meter());
   while (!pending.empty()) {
     const ValueId at = pending.back();
     pending.pop_back();
     const NodeId node = expressions_.producer(at);
-    if (node == NodeId::kNone || !seen.insert(at).second) continue;
+    if (node == NodeId::kNone || !seen.insert(at)) continue;
     if (is_layer(node) || seen.size() > kMaxValues || expressions_.is_spent()) return true;
-    expressions_.charge(4 + model.node(node).operand_count);
-    for (const ValueId operand : model.operands(model.node(node)))
+    for (const ValueId operand : expressions_.analysis().operands(node))
       if (!seen.contains(operand)) pending.push_back(operand);
   }
   return false;

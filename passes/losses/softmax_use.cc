@@ -22,7 +22,7 @@ bool is_given_by_extents(const Expressions& expressions, ValueId value) {
     const NodeId node = expressions.producer(values[i]);
     if (node == NodeId::kNone) return false;
     if (has_trait(expressions.entry(node), ops::OpTrait::kShapeOf)) continue;
-    for (const ValueId operand : model.operands(model.node(node)))
+    for (const ValueId operand : expressions.analysis().operands(node))
       if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
   }
   return true;
@@ -182,8 +182,7 @@ std::optional<AxisMistake> SoftmaxUse::selected_by_stride(const Normalised& soft
     const NodeId sum = expressions_.producer(expressions_.operand(gather, 1));
     if (!classes || expressions_.op(gather) != Opcode::kGather || expressions_.op(sum) != Opcode::kAdd) continue;
     for (std::size_t i = 0; i < 2; ++i) {
-      const Content* rows =
-          cone_.analysis().facts().content(cone_.analysis().fact(expressions_.operand(sum, i)).content);
+      const Content* rows = cone_.analysis().content(expressions_.operand(sum, i));
       if (rows == nullptr || rows->integers.size() < 2) continue;
       bool strided = true;
       for (std::size_t k = 0; strided && k < rows->integers.size(); ++k)

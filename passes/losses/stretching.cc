@@ -91,7 +91,7 @@ bool Stretching::is_column_against_row(ValueId a, ValueId b) const {
 bool Stretching::is_column_against_squeezed(ValueId column, ValueId squeezed) {
   const NodeId node = expressions_.producer(squeezed);
   if (expressions_.op(node) != Opcode::kSqueeze || expressions_.operand(node, 1) != ValueId::kAbsent ||
-      analysis_.model().attribute(analysis_.model().node(node), "axes") != nullptr)
+      analysis_.attribute(node, "axes") != nullptr)
     return false;
   const ValueId before = expressions_.operand(node, 0);
   const auto x = shape(column), y = shape(before);
@@ -154,7 +154,7 @@ Stretching::Moved Stretching::moved(ValueId value, bool through_elements) const 
     const NodeId node = expressions_.producer(found.from);
     const Opcode opcode = expressions_.op(node);
     const bool one_of_each = through_elements && has_trait(expressions_.entry(node), ops::OpTrait::kElementwise) &&
-                             analysis_.model().operands(analysis_.model().node(node)).size() == 1;
+                             analysis_.operands(node).size() == 1;
     if (!moves_elements(opcode) && opcode != Opcode::kCast && !one_of_each) break;
     const ValueId before = expressions_.operand(node, 0);
     const auto from = shape(before), to = shape(found.from);

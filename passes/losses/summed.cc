@@ -53,7 +53,7 @@ void LossPatternMatcher::add_summed(const CalledGraphs& is_called) {
     const Graph& graph = model_.graph(id);
     if (graph.kind == GraphKind::kSubgraph || !is_called[id]) continue;
     std::set<ValueId> walked;
-    for (const ValueId output : graph.outputs) {
+    for (const ValueId output : analysis_.outputs(id)) {
       if (!walked.insert(output).second || expressions_.is_spent()) continue;
       const bool scalar = is_scalar(output);
       SumWalk walk{.output = output, .path = {}, .left = scalar ? kMaxNodesOfScalar : kMaxNodesOfTensor, .seen = {}};
@@ -123,7 +123,7 @@ void LossPatternMatcher::go_back(SumWalk& walk, ValueId value, Outer outer, bool
     case Opcode::kAdd:
     case Opcode::kMin:
     case Opcode::kMax:
-      for (const ValueId each : model_.operands(model_.node(node))) go_back(walk, each, outer, reduced);
+      for (const ValueId each : analysis_.operands(node)) go_back(walk, each, outer, reduced);
       break;
     case Opcode::kWhere:
       go_back(walk, operand(1), outer, reduced);
@@ -146,7 +146,7 @@ void LossPatternMatcher::go_back(SumWalk& walk, ValueId value, Outer outer, bool
       break;
     case Opcode::kConcat:  // terms that are stacked to be summed
       if (reduced)
-        for (const ValueId each : model_.operands(model_.node(node))) go_back(walk, each, outer, reduced);
+        for (const ValueId each : analysis_.operands(node)) go_back(walk, each, outer, reduced);
       break;
     default:
       break;

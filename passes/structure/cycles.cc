@@ -19,9 +19,10 @@ template <typename Visit>
 void for_each_user(const dataflow::Analysis& analysis, NodeId node, Visit visit) {
   const Model& model = analysis.model();
   const GraphId graph = model.node(node).graph;
-  for (const ValueId result : model.results(model.node(node))) {
+  // To the end even where the meter is spent: a way back has to arrive.
+  for (const ValueId result : analysis.results(node).read()) {
     if (result == ValueId::kAbsent) continue;
-    for (NodeId user : analysis.users(result)) {
+    for (NodeId user : analysis.users(result).read()) {
       while (user != NodeId::kNone && model.node(user).graph != graph) user = model.graph(model.node(user).graph).owner;
       if (user != NodeId::kNone) visit(user);
     }

@@ -28,10 +28,10 @@ class WalksTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def work(self, content, *command, name="m.onnxtxt", codes=(0, 1)):
+    def work(self, content, *command, name="m.onnxtxt", codes=(0, 1), value=None):
         path = self.folder / name
         path.write_bytes(content)
-        result = run([*command, path])
+        result = run([*command, path, *([value] if value else [])])
         self.assertIn(result.code, codes, result.errors[:500])
         self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
         self.assertLess(result.memory, (64 << 20) + 40 * len(content))
@@ -134,6 +134,36 @@ class WalksTest(unittest.TestCase):
         node, result = condition(1)
         graph = wire.graph([*readers(), node, wire.node("Neg", [result], ["y."])], [wire.value("x.", dims=[4, 4]), wire.value("c.", wire.BOOL, [])], [wire.data(1, "y.")])
         self.work(wire.model(graph, opsets=(("", 17),)), "place", "--device", "cuda:0", name="m.onnx")
+
+    def test_branches_that_differ_after_one_condition_of_many_values(self):
+        operands = list(itertools.islice(short_names(), 8500))
+        branches = [wire.graph([wire.node("Abs", [name], ["t"])], outputs=[wire.data(1, "t")], name="") for name in ("x.", "z.")]
+        nodes = [wire.node("Max", operands, ["s."]), wire.node("Cast", ["s."], ["c."], to=9)]
+        nodes += [wire.node("If", ["c."], [f"r{k}"], then_branch=("g", branches[0]), else_branch=("g", branches[1])) for k in range(190)]
+        graph = wire.graph(nodes, [wire.value("x.", dims=[4]), wire.value("z.", dims=[4, 4])], [wire.data(1, "r0")])
+        self.work(wire.model(graph, opsets=(("", 17),)), "check", name="m.onnx")
+
+    def test_states_that_a_loop_returns_as_it_got_them(self):
+        """Each state is compared with each output of each iteration, and that with each state that is handed on."""
+        fresh, count = short_names(), 1050
+        states, made, last, stacked = (list(itertools.islice(fresh, count)) for _ in range(4))
+        ends = [wire.data(1, name) for name in states]
+        body = wire.graph([wire.node("Neg", [states[0]], [name]) for name in made], [wire.data(1, "i."), wire.data(1, "k."), *ends],
+                          [wire.data(1, "k."), *ends, *(wire.data(1, name) for name in made)], name="b")
+        loop = wire.node("Loop", ["t.", "c.", *["x."] * count], last + stacked, body=("g", body))
+        inputs = [wire.value("x.", dims=[4]), wire.value("t.", wire.INT64, []), wire.value("c.", wire.BOOL, [])]
+        self.work(wire.model(wire.graph([loop], inputs, [wire.data(1, name) for name in last]), opsets=(("", 17),)), "check", name="m.onnx")
+
+    def test_where_extents_of_a_long_list_began(self):
+        way = list(itertools.islice(short_names(), 3000))
+        shape = b"".join(wire.data(1, b"") for _ in range(64))
+        value = wire.data(1, "x.") + wire.data(2, wire.data(1, wire.number(1, 1) + wire.data(2, shape)))
+        zeros = wire.number(1, 900) + wire.number(2, wire.INT64) + wire.data(8, "k.") + wire.data(7, bytes(900))
+        nodes = [wire.node("Shape", ["x."], ["s."]), wire.node("Concat", ["k.", "s."], ["c."], axis=0)]
+        nodes += [wire.node("Identity", [before], [name]) for before, name in itertools.pairwise(["c.", *way])]
+        graph = wire.graph(nodes, [value], [wire.data(1, way[-1])], [zeros])
+        output = self.work(wire.model(graph, opsets=(("", 17),)), "why", name="m.onnx", value=way[-1])
+        self.assertIn(b"takes too long", output)
 
     def test_unrecorded_nodes_before_many_values(self):
         """Each value that is compared names some of the nodes before it, not all of a long chain."""

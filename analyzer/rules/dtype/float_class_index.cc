@@ -38,7 +38,7 @@ class FloatClassIndex : public Rule {
                                  target.name(), target.fact().dtypes.to_text()),
                      out)
         .fix(fmt::format("cast {} to int64", target.name()), findings::Applicability::kUnsafe,
-             insert_cast(violation.model(), violation.at.node, target.value(), DType::kInt64));
+             insert_cast(violation.analysis, violation.at.node, target.value(), DType::kInt64));
   }
 };
 

@@ -20,7 +20,7 @@ class HalfMeetsFloat : public Rule {
     const CastFix fix = *half_of(violation);
     report_violation(violation, out)
         .fix(fmt::format("cast {} to {}", fix.operand.name(), to_text(fix.to)), findings::Applicability::kUnsafe,
-             insert_cast(violation.model(), violation.at.node, fix.operand.value(), fix.to));
+             insert_cast(violation.analysis, violation.at.node, fix.operand.value(), fix.to));
   }
 
  private:

@@ -25,13 +25,13 @@ class IndexDtype : public Rule {
                        out)
           .fix(fmt::format("cast {} to int64", labels->name()),
                fits ? findings::Applicability::kSafe : findings::Applicability::kUnsafe,
-               insert_cast(violation.model(), violation.at.node, labels->value(), DType::kInt64));
+               insert_cast(violation.analysis, violation.at.node, labels->value(), DType::kInt64));
       return;
     }
     const Operand index = violation.operands().front();
     report_violation(violation, out)
         .fix(fmt::format("cast {} to int64", index.name()), findings::Applicability::kUnsafe,
-             insert_cast(violation.model(), violation.at.node, index.value(), DType::kInt64));
+             insert_cast(violation.analysis, violation.at.node, index.value(), DType::kInt64));
   }
 
  private:

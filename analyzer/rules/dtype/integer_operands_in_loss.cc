@@ -48,7 +48,7 @@ class IntegerOperandsInLoss : public Rule {
       propose_cast(finding, violation, *fix);
     } else {
       finding.fix(fmt::format("cast {} to float32", operand.name()), findings::Applicability::kUnsafe,
-                  insert_cast(violation.model(), violation.at.node, operand.value(), DType::kFloat32));
+                  insert_cast(violation.analysis, violation.at.node, operand.value(), DType::kFloat32));
     }
   }
 

@@ -43,7 +43,7 @@ class IntegerTargetInRegressionLoss : public Rule {
                       target->name(), target->fact().dtypes.to_text()),
           out)
           .fix(fmt::format("cast {} to float32", target->name()), findings::Applicability::kUnsafe,
-               insert_cast(violation.model(), violation.at.node, target->value(), DType::kFloat32));
+               insert_cast(violation.analysis, violation.at.node, target->value(), DType::kFloat32));
       return;
     }
     const CastFix fix = *target_cast(violation);

@@ -25,7 +25,7 @@ class LossyCast : public Rule {
     const Operand operand = call.operand(0);
     if (!operand.present() || call.result() == ValueId::kAbsent || operand.taint().has(Aspect::kValue)) return;
     const auto to = call.analysis().fact(call.result()).dtypes.single();
-    const Content* content = call.facts().content(operand.fact().content);
+    const Content* content = call.analysis().content(operand.value());
     if (!to || content == nullptr || operand.fact().kind != ValueKind::kTensor) return;
     const auto changed =
         DTypeSet::integers().contains(*to) ? fraction_in(content->floats) : rounded_in(call.facts(), *content, *to);

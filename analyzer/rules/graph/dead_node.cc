@@ -34,7 +34,7 @@ class DeadNode : public Rule {
       if (live[id] || is_explained(id)) continue;
       // Of a chain of dead nodes only the last one is named: without it the others are dead the same way.
       bool feeds_another = false;
-      for (const ValueId value : model.results(model.node(id)))
+      for (const ValueId value : view.analysis().results(id))
         feeds_another = feeds_another || (value != ValueId::kAbsent && liveness.is_used(value));
       if (feeds_another) continue;
       if (is_left_behind(NodeCall(view.analysis(), id)))
@@ -79,9 +79,8 @@ class DeadNode : public Rule {
    public:
     Removal(const dataflow::Analysis& analysis, const IdVector<NodeId, bool>& live)
         : analysis_(analysis), live_(live), uses_(live.size()) {
-      const Model& model = analysis.model();
       for (const NodeId node : live.ids())
-        for (const ValueId result : model.results(model.node(node)))
+        for (const ValueId result : analysis.results(node))
           if (result != ValueId::kAbsent) uses_[node] += analysis.users(result).size();
     }
 
@@ -91,8 +90,9 @@ class DeadNode : public Rule {
       std::vector<NodeId> gone{dead};
       std::unordered_map<NodeId, std::size_t> uses_gone;
       for (std::size_t i = 0; i < gone.size(); ++i) {
-        const std::span<const ValueId> operands = model.operands(model.node(gone[i]));
-        analysis_.facts().meter().charge(kStepsPerOperand * operands.size());
+        // An edit is for all of them, or none.
+        const std::span<const ValueId> operands = analysis_.operands(gone[i]).read();
+        analysis_.meter().charge(kStepsPerOperand * operands.size());
         for (const ValueId operand : operands) {
           const NodeId producer = model.value(operand).producer;
           if (producer == NodeId::kNone || live_[producer] || model.node(producer).graph != model.node(dead).graph)
@@ -104,7 +104,7 @@ class DeadNode : public Rule {
       edits.reserve(gone.size());
       for (const NodeId node : gone) {
         edits.push_back(RemoveNode{node});
-        for (const ValueId result : model.results(model.node(node)))
+        for (const ValueId result : analysis_.results(node).read())
           if (result != ValueId::kAbsent && model.value(result).type != nullptr)
             edits.push_back(DropValueInfo{model.node(node).graph, std::string(model.name_of(result))});
       }

@@ -35,7 +35,7 @@ class DeclaredTypeContradicted : public Rule {
   /// other initializers it does not read.
   void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
-    for (const ValueId id : model.graph(GraphId::kMain).inputs) {
+    for (const ValueId id : view.analysis().inputs(GraphId::kMain)) {
       const Value& value = model.value(id);
       if (value.initializer == nullptr || value.type == nullptr || value.type->kind != TypeKind::kTensor) continue;
       const Tensor& tensor = *value.initializer;
@@ -69,7 +69,7 @@ class DeclaredTypeContradicted : public Rule {
   static bool is_of_exporter(const ViolationCase& violation) {
     if (violation.model().producer_name != "pytorch" || !violation.has_node()) return false;
     const Model& model = violation.model();
-    return std::ranges::none_of(model.results(model.node(violation.at.node)), [&](ValueId result) {
+    return std::ranges::none_of(violation.analysis.results(violation.at.node), [&](ValueId result) {
       return result != ValueId::kAbsent && model.value(result).is_output;
     });
   }

@@ -42,7 +42,7 @@ class DuplicateDefinition : public Rule {
       std::uint32_t hash = 0, place = 0;  // a node's index plus 1
     };
     std::vector<Slot> slots(size);  // open addressing
-    for (const NodeId id : model.nodes.ids()) {
+    for (const NodeId id : view.analysis().nodes()) {
       const Node& node = model.node(id);
       const std::string_view name = model.text(node.name);
       if (name.empty() || model.graph(node.graph).kind == GraphKind::kFunction) continue;

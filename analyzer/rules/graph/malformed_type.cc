@@ -17,7 +17,7 @@ class MalformedType : public Rule {
                   [](const StructureFault& fault) { return fault.kind == StructureFault::Kind::kMalformedType; });
     const Model& model = view.model();
     if (model.graph(GraphId::kMain).byte_length == 0) return;  // text leaves types out
-    for (const ValueId id : model.graph(GraphId::kMain).inputs) {
+    for (const ValueId id : view.analysis().inputs(GraphId::kMain)) {
       const Value& value = model.value(id);
       const bool typed = value.type != nullptr && value.type->kind != TypeKind::kNone;
       if (!typed && value.initializer == nullptr && value.sparse_initializer == nullptr)

@@ -135,7 +135,7 @@ std::vector<MovedAttribute> moved_attributes(const NodeCall& call) {
   const OpSchema* schema = call.op().schema;
   std::vector<MovedAttribute> moved;
   if (schema == nullptr || schema->deprecated || call.op().function != GraphId::kNone) return moved;
-  for (const Attribute& attribute : call.model().attributes(call.node())) {
+  for (const Attribute& attribute : call.attributes()) {
     if (schema->attribute(attribute.name) != nullptr) continue;
     const auto operand = operand_for(*schema, attribute.name);
     if (!operand) continue;

@@ -18,7 +18,7 @@ class TrainingModeWithoutLoss : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     std::vector<NodeId> training;
-    for (const NodeId id : view.model().nodes.ids())
+    for (const NodeId id : view.analysis().nodes())
       if (trains(NodeCall(view.analysis(), id))) training.push_back(id);
     if (training.empty() || serves_training(view, training)) return;
     for (const NodeId id : training)
@@ -61,11 +61,12 @@ class TrainingModeWithoutLoss : public Rule {
       return true;
     // Somebody keeps the running statistics, or hands the mask to the gradient.
     for (const NodeId id : training)
-      for (const ValueId result : model.results(model.node(id)).subspan(1))
+      for (const ValueId result : view.analysis().results(id).read().subspan(1))
         if (result != ValueId::kAbsent && view.liveness().is_used(result)) return true;
-    for (const Node& node : model.nodes)
-      if (model.text(model.op(node).domain) == "ai.onnx.preview.training") return true;
-    return std::ranges::any_of(model.graph(GraphId::kMain).outputs,
+    // An operator is there because a node is.
+    for (const Operator& op : model.operators)
+      if (model.text(op.domain) == "ai.onnx.preview.training") return true;
+    return std::ranges::any_of(view.analysis().outputs(GraphId::kMain),
                                [&](ValueId output) { return may_be_loss(view.analysis(), output); });
   }
 

@@ -28,8 +28,8 @@ class UndefinedValue : public Rule {
     const auto meant = [&](ValueId value, GraphId graph) {
       return suggestions_left-- > 0 ? suggested(model, value, graph) : std::string();
     };
-    for (const NodeId id : model.nodes.ids()) {
-      const std::span<const ValueId> operands = model.operands(model.node(id));
+    for (const NodeId id : view.analysis().nodes()) {
+      const auto operands = view.analysis().operands(id);
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const ValueId value = operands[i];
         if (!is_undefined(model, value) || !out.first(fmt::format("{}", static_cast<std::uint32_t>(value)))) continue;
@@ -46,7 +46,7 @@ class UndefinedValue : public Rule {
       }
     }
     for (const GraphId id : model.graphs.ids())
-      for (const ValueId value : model.graph(id).outputs)
+      for (const ValueId value : view.analysis().outputs(id))
         if (is_undefined(model, value) && out.first(fmt::format("{}", static_cast<std::uint32_t>(value))))
           out.report_graph(id, fmt::format("nothing defines the output {}{}", quoted_for_people(model.name_of(value)),
                                            meant(value, id)))
@@ -104,7 +104,7 @@ class UndefinedValue : public Rule {
     };
     std::vector<std::string> found;
     const auto add = [&](std::span<const ValueId> values, std::string_view kind) {
-      for (const ValueId value : values)
+      for (const ValueId value : Walk(values, view.analysis().meter()))
         if (fits(value) && found.size() <= kMaxUnused)
           found.push_back(fmt::format("{} {}", kind, quoted_for_people(model.name_of(value))));
     };

@@ -53,7 +53,7 @@ class AveragedTwice : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     bool is_mean = expressions.op(node) == Opcode::kReduceMean;
     if (!is_mean && node != NodeId::kNone && expressions.entry(node) != nullptr && expressions.entry(node)->loss()) {
-      const Attribute* reduction = analysis.model().attribute(analysis.model().node(node), "reduction");
+      const Attribute* reduction = analysis.attribute(node, "reduction");
       is_mean = reduction == nullptr || reduction->s == "mean";
     }
     const auto dims = is_mean ? expressions.dims(expressions.operand(node, 0)) : std::span<const Dim>();
@@ -69,8 +69,7 @@ class AveragedTwice : public Rule {
   static bool is_extent(const Expressions& expressions, ValueId value, Dim extent) {
     const FactStore& facts = expressions.analysis().facts();
     value = before_copies(expressions, value);
-    const Content* content =
-        value == ValueId::kAbsent ? nullptr : facts.content(expressions.analysis().fact(value).content);
+    const Content* content = value == ValueId::kAbsent ? nullptr : expressions.analysis().content(value);
     return content != nullptr && content->integers.size() == 1 && facts.dims().equal(content->integers[0], extent);
   }
 };

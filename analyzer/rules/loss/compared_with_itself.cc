@@ -44,7 +44,7 @@ class ComparedWithItself : public Rule {
     const dataflow::Analysis& analysis = expressions.analysis();
     // Of one value with two views every element meets others.
     if (a == ValueId::kAbsent || !analysis.fact(a).dtypes.proves(DTypeSet::floats()) ||
-        !are_computed_alike(expressions, a, b) || !losses::Parameters(analysis).reach(a))
+        !are_computed_alike(expressions, a, b) || !out.shared<losses::Parameters>().reach(a))
       return false;
     const ValueId value = before_stretch(expressions, a);
     out.report(node, fmt::format("a {} of {} and itself is always {}", what, Operand(analysis, value).name(), always))

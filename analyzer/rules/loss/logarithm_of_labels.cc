@@ -47,7 +47,7 @@ class LogarithmOfLabels : public Rule {
     const ValueId a = factor_of(expressions, logarithms[0]), b = factor_of(expressions, logarithms[1]);
     if (a == ValueId::kAbsent || b == ValueId::kAbsent) return;
     const ValueId prediction = first->complement ? b : a, rest = first->complement ? a : b;
-    losses::Parameters parameters(view.analysis());
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
     if (expressions.complement(rest) != prediction || !parameters.reach(prediction)) return;
     const dataflow::Analysis& analysis = view.analysis();
     out.report(logarithms[0],

@@ -59,7 +59,7 @@ class LogarithmsAsWeights : public Rule {
   static bool counts_up(const Expressions& expressions, ValueId numbers) {
     const dataflow::Analysis& analysis = expressions.analysis();
     const ValueId source = before_stretch(expressions, numbers);
-    const Content* content = analysis.facts().content(analysis.fact(source).content);
+    const Content* content = analysis.content(source);
     if (content == nullptr || content->floats.size() < 3) return false;
     const double step = content->floats[1] - content->floats[0];
     constexpr double kSame = 1e-3;

@@ -240,10 +240,9 @@ class LogitsIntoProbabilityLoss : public Rule {
   /// A function of one value that reaches well below zero wherever it is bounded, as a hyperbolic tangent does.
   static bool is_bounded_below_zero(const losses::Expressions& expressions, ValueId value) {
     const NodeId node = expressions.producer(value);
-    const Model& model = expressions.analysis().model();
     const Range& range = expressions.analysis().fact(value).range;
     return node != NodeId::kNone && expressions.op(node) == ops::Opcode::kOther &&
-           model.operands(model.node(node)).size() == 1 &&
+           expressions.analysis().operands(node).size() == 1 &&
            has_trait(expressions.entry(node), ops::OpTrait::kElementwise) && std::isfinite(range.hi) && range.hi > 0 &&
            range.lo <= -0.5 && std::isfinite(range.lo);
   }

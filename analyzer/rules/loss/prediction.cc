@@ -54,9 +54,7 @@ NodeId producer_behind_identities(const dataflow::Analysis& analysis, ValueId va
 
 bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
   const Model& model = analysis.model();
-  const std::span<const NodeId> users = analysis.users(value);
-  analysis.facts().meter().charge(users.size() / 4);  // any number of losses may ask of one value
-  return std::ranges::any_of(users, [&](NodeId user) {
+  return std::ranges::any_of(analysis.users(value), [&](NodeId user) {
     const ops::Opcode opcode = opcode_of(analysis.entry(model.node(user)));
     return opcode == ops::Opcode::kClip || opcode == ops::Opcode::kMin || opcode == ops::Opcode::kMax;
   });
@@ -64,18 +62,15 @@ bool is_clamped(const dataflow::Analysis& analysis, ValueId value) {
 
 void walk_back(const losses::Expressions& expressions, ValueId from,
                const std::function<bool(ValueId value, NodeId node)>& visit) {
-  const Model& model = expressions.analysis().model();
   constexpr std::size_t kMaxValues = 400;
-  constexpr std::uint64_t kStepsOfVisit = 8;
   std::vector<ValueId> pending{from};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(expressions.analysis().meter());
   while (!pending.empty() && seen.size() < kMaxValues && !expressions.is_spent()) {
-    expressions.charge(kStepsOfVisit);
     const ValueId value = pending.back();
     pending.pop_back();
     const NodeId node = expressions.producer(value);
-    if (node == NodeId::kNone || !seen.insert(value).second || !visit(value, node)) continue;
-    for (const ValueId operand : model.operands(model.node(node)))
+    if (node == NodeId::kNone || !seen.insert(value) || !visit(value, node)) continue;
+    for (const ValueId operand : expressions.analysis().operands(node))
       if (operand != ValueId::kAbsent) pending.push_back(operand);
   }
 }
@@ -121,7 +116,7 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis) {
   const Model& model = analysis.model();
   std::vector<ValueId> found;
   if (model.graphs.empty() || model.graph(GraphId::kMain).outputs.size() > kMaxOutputs) return found;
-  for (const ValueId output : model.graph(GraphId::kMain).outputs)
+  for (const ValueId output : analysis.outputs(GraphId::kMain))
     if (output != ValueId::kAbsent && is_one_float(analysis, output)) found.push_back(output);
   return found;
 }

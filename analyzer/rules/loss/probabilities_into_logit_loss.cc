@@ -277,7 +277,7 @@ class ProbabilitiesIntoLogitLoss : public Rule {
     const Model& model = analysis.model();
     if (normaliser.result() != loss.prediction || model.node(loss.anchor).graph != normaliser.node().graph) return {};
     std::vector<GraphEdit> edits;
-    const std::span<const ValueId> operands = model.operands(model.node(loss.anchor));
+    const auto operands = analysis.operands(loss.anchor);
     for (std::uint32_t i = 0; i < operands.size(); ++i)
       if (operands[i] == loss.prediction)
         edits.push_back(SetOperand{loss.anchor, i, std::string(model.name_of(normaliser.operand(0).value()))});

@@ -31,7 +31,7 @@ class SamplesLeftOut : public Rule {
     // Where something else reads the other samples, they have a loss of their own.
     if (expressions.users(all).size() != 1 || !origins.is_batch(all, 0) ||
         !is_input(analysis, before_stretch(expressions, targets)) || expressions.users(targets).size() != 1 ||
-        !losses::Parameters(analysis).reach(all))
+        !out.shared<losses::Parameters>().reach(all))
       return;
     const auto dims = expressions.dims(all), other = expressions.dims(targets);
     const DimPool& pool = analysis.facts().dims();
@@ -68,8 +68,7 @@ class SamplesLeftOut : public Rule {
   }
 
   static bool is_axis_zero(const Expressions& expressions, NodeId gather) {
-    const Model& model = expressions.analysis().model();
-    const Attribute* axis = model.attribute(model.node(gather), "axis");
+    const Attribute* axis = expressions.analysis().attribute(gather, "axis");
     return axis == nullptr || axis->i == 0;
   }
 };

@@ -128,12 +128,11 @@ class SilentBroadcastInLoss : public Rule {
                                   flat.name())
                     : fmt::format("give {} and {} one shape", first.name(), second.name()),
              findings::Applicability::kUnsafe,
-             takes_edit ? insert_squeeze_of_last_axis(analysis.model(), loss.anchor, tall.value())
-                        : std::vector<GraphEdit>{});
+             takes_edit ? insert_squeeze_of_last_axis(analysis, loss.anchor, tall.value()) : std::vector<GraphEdit>{});
   }
 
   static bool reads(const dataflow::Analysis& analysis, NodeId node, ValueId value) {
-    const auto operands = analysis.model().operands(analysis.model().node(node));
+    const auto operands = analysis.operands(node);
     return std::ranges::find(operands, value) != operands.end();
   }
 

@@ -31,7 +31,7 @@ class SwappedLossSides : public Rule {
     }
     if (data == ValueId::kAbsent || !is_input(analysis, data)) return;
     // The target of a distillation comes from parameters, too; then the prediction does as well.
-    losses::Parameters parameters(analysis);
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
     if (parameters.reach(data) || !parameters.reach(loss.target)) return;
     const std::string given = Operand(analysis, data).name(), computed = Operand(analysis, loss.target).name();
     out.report(loss.anchor, fmt::format("{} takes {} for its prediction, and {}, which is computed with parameters, "

@@ -72,7 +72,7 @@ class TargetInPrediction : public Rule {
       const ValueId given = expressions.operand(node, operand);
       if (given == ValueId::kAbsent) return fallback;
       const FactStore& facts = expressions.analysis().facts();
-      const Content* content = facts.content(expressions.analysis().fact(given).content);
+      const Content* content = expressions.analysis().content(given);
       if (content == nullptr || content->integers.size() != 1) return std::nullopt;
       return facts.dims().as_constant(content->integers[0]);
     };

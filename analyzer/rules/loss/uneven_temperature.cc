@@ -51,8 +51,7 @@ class UnevenTemperature : public Rule {
     // Sharper targets, of a temperature below 1, are a plan of their own.
     const bool teacher_alone = teacher->temperature > 1 && student->temperature == 1,
                student_alone = student->temperature > 1 && teacher->temperature == 1;
-    const dataflow::Analysis& analysis = expressions.analysis();
-    losses::Parameters parameters(analysis);
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
     if ((!teacher_alone && !student_alone) || !parameters.reach(p->scores) || !parameters.reach(q->scores))
       return false;
     const Softened &soft = teacher_alone ? *teacher : *student, &hard = teacher_alone ? *student : *teacher;

@@ -25,11 +25,12 @@ bool is_only_on(const std::vector<std::string>& devices, const std::string& devi
 }
 
 /// No other value and no node is called so: a key of the model may name it.
-bool is_only_one_of_its_name(const Model& model, ValueId value) {
+bool is_only_one_of_its_name(const dataflow::Analysis& analysis, ValueId value) {
+  const Model& model = analysis.model();
   const NameId name = model.value(value).name;
-  for (const ValueId other : model.values.ids(kFirstValue))
+  for (const ValueId other : analysis.values())
     if (other != value && model.value(other).name == name) return false;
-  return std::ranges::none_of(model.nodes, [&](const Node& node) { return node.name == name; });
+  return std::ranges::none_of(analysis.nodes(), [&](NodeId node) { return model.node(node).name == name; });
 }
 
 class Proposal {
@@ -38,7 +39,7 @@ class Proposal {
       : model_(view.model()), analysis_(view.analysis()), placement_(view.placement()), node_(violation.node) {}
 
   void gather(const placement::PlacementViolation& violation) {
-    const std::span<const ValueId> operands = model_.operands(model_.node(node_));
+    const std::span<const ValueId> operands = analysis_.operands(node_).read();
     if (violation.cause == placement::PlacementCause::kClaim) {
       if (violation.witness.iteration > 1) return;
       target_ = violation.witness.device;
@@ -105,7 +106,7 @@ class Proposal {
     const Value& value = model_.value(move.value);
     return value.origin == ValueOrigin::kInitializer && value.graph == GraphId::kMain && !value.is_output &&
            placement_.sources().value_source(move.value) == placement::SourceKind::kNone &&
-           analysis_.users(move.value).size() == move.operands.size() && is_only_one_of_its_name(model_, move.value);
+           analysis_.users(move.value).size() == move.operands.size() && is_only_one_of_its_name(analysis_, move.value);
   }
 
   std::string place_initializer(const Move& move, std::vector<GraphEdit>& edits) const {

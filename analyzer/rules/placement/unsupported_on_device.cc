@@ -42,7 +42,7 @@ class UnsupportedOnDevice : public Rule {
                                         : fmt::format("so do {} more nodes of this operator", known->second - 1));
       counts.erase(known);
     }
-    for (const NodeId id : model.nodes.ids()) {
+    for (const NodeId id : view.analysis().nodes()) {
       if (cannot_be_captured != NodeId::kNone && id > cannot_be_captured) break;
       const RegionKind kind = region_kind(model, model.op(model.node(id)));
       if (kind != RegionKind::kIf && !is_loop(kind)) continue;

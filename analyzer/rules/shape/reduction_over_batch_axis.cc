@@ -37,7 +37,7 @@ class ReductionOverBatchAxis : public Rule {
       if (report_mixing(analysis, mistake, out)) mixing.insert(mistake.node);
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     Search search{expressions, analysis, view.model(), origins, std::move(mixing)};
-    const bool has_scalar = std::ranges::any_of(view.model().graph(GraphId::kMain).outputs, [&](ValueId output) {
+    const bool has_scalar = std::ranges::any_of(view.analysis().outputs(GraphId::kMain), [&](ValueId output) {
       return output != ValueId::kAbsent && is_one_float(analysis, output);
     });
     for (const LossSite& loss : view.losses()) {
@@ -328,14 +328,14 @@ class ReductionOverBatchAxis : public Rule {
   /// Sums of products over the batch, divided by norms over the batch: a cosine between columns, not between samples.
   static void check_similarities(Search& search, ValueId output, Reporter& out) {
     std::vector<ValueId> pending{output};
-    std::set<ValueId> seen;
+    Visited<ValueId> seen(search.expressions.analysis().meter());
     std::vector<NodeId> divisions;
     constexpr std::size_t kMaxValues = 400;
     while (!pending.empty() && seen.size() < kMaxValues) {
       const ValueId value = pending.back();
       pending.pop_back();
       const NodeId node = search.expressions.producer(value);
-      if (node == NodeId::kNone || !seen.insert(value).second) continue;
+      if (node == NodeId::kNone || !seen.insert(value)) continue;
       const Opcode opcode = search.expressions.op(node);
       if (opcode == Opcode::kReduceSum && is_product_of_two(search, search.expressions.operand(node, 0)) &&
           reduces_batch_alone(search, node)) {
@@ -347,7 +347,7 @@ class ReductionOverBatchAxis : public Rule {
                           opcode == Opcode::kReduceSum ||
                           has_trait(search.expressions.entry(node), ops::OpTrait::kElementwise);
       if (!passes) continue;
-      for (const ValueId operand : search.model.operands(search.model.node(node)))
+      for (const ValueId operand : search.expressions.analysis().operands(node))
         if (operand != ValueId::kAbsent) pending.push_back(operand);
     }
   }

@@ -24,7 +24,7 @@ class ResizeOfBatch : public Rule {
     if (index < 0 || call.analysis().has_failed(call.id())) return;
     const Operand scales = call.operand(static_cast<std::size_t>(index));
     if (!scales.present() || scales.taint().has(Aspect::kValue) || call.attribute("axes") != nullptr) return;
-    const Content* content = call.facts().content(scales.fact().content);
+    const Content* content = call.analysis().content(scales.value());
     if (content == nullptr) return;
     const std::vector<double>& factors = content->floats;
     if (factors.size() < 4 || factors[0] == 1) return;

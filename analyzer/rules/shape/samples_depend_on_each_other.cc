@@ -45,6 +45,9 @@ class SamplesDependOnEachOther : public Rule {
   }
 
  private:
+  /// A model has one name for its batch, or a few: each node's extent is compared with all of them.
+  static constexpr std::size_t kMaxExtents = 16;
+
   struct Batches {
     std::set<ValueId> inputs{};
     std::vector<Dim> extents{};         ///< of their first axes
@@ -59,16 +62,15 @@ class SamplesDependOnEachOther : public Rule {
   }
 
   static Batches batched_inputs(const dataflow::Analysis& analysis) {
-    const Model& model = analysis.model();
     const DimPool& pool = analysis.facts().dims();
     Batches found;
-    for (const ValueId input : model.graph(GraphId::kMain).inputs) {
+    for (const ValueId input : analysis.inputs(GraphId::kMain)) {
       const Fact& fact = analysis.fact(input);
       if (fact.kind != ValueKind::kTensor || !analysis.facts().is_ranked(fact.shape)) continue;
       const auto dims = analysis.facts().dims_of(fact.shape);
       if (!dims.empty() && pool.is_symbol(dims.front()) && is_batch_name(pool.to_text(dims.front()))) {
         found.inputs.insert(input);
-        if (std::ranges::find(found.extents, dims.front()) == found.extents.end())
+        if (found.extents.size() < kMaxExtents && std::ranges::find(found.extents, dims.front()) == found.extents.end())
           found.extents.push_back(dims.front());
       }
     }
@@ -84,8 +86,8 @@ class SamplesDependOnEachOther : public Rule {
                                      });
   }
 
-  static bool has_result_for_each(const Model& model, Batches& batches, losses::AxisOrigins& origins) {
-    return std::ranges::any_of(model.graph(GraphId::kMain).outputs, [&](ValueId output) {
+  static bool has_result_for_each(const dataflow::Analysis& analysis, Batches& batches, losses::AxisOrigins& origins) {
+    return std::ranges::any_of(analysis.outputs(GraphId::kMain), [&](ValueId output) {
       return output != ValueId::kAbsent && is_batch(origins, batches, output, 0);
     });
   }
@@ -104,7 +106,7 @@ class SamplesDependOnEachOther : public Rule {
     const std::size_t rank = origins.of(value).size();
     for (std::size_t axis = 0; axis < rank; ++axis)
       if (axis != axes.front() && is_batch(origins, batches, value, axis)) return false;
-    if (!batches.has_results) batches.has_results = has_result_for_each(analysis.model(), batches, origins);
+    if (!batches.has_results) batches.has_results = has_result_for_each(analysis, batches, origins);
     return rank > 1 && *batches.has_results;
   }
 

@@ -74,7 +74,7 @@ class SoftmaxOverBatchAxis : public Rule {
       if (!reported.contains(mistake.node) && report_mistake(analysis, mistake, out)) reported.insert(mistake.node);
     if (view.losses().empty()) return;
     const Model& model = view.model();
-    for (const NodeId id : model.nodes.ids()) {
+    for (const NodeId id : analysis.nodes()) {
       if (model.node(id).graph != GraphId::kMain || expressions.op(id) != ops::Opcode::kSoftmax ||
           reported.contains(id))
         continue;
@@ -309,8 +309,7 @@ class SoftmaxOverBatchAxis : public Rule {
       return expressions.analysis().facts().dims_of(scores.shape).size() == 1 ? 0 : 1;
     }
     if (expressions.op(loss.anchor) != ops::Opcode::kGatherElements) return std::nullopt;
-    const Model& model = expressions.analysis().model();
-    const Attribute* axis = model.attribute(model.node(loss.anchor), "axis");
+    const Attribute* axis = expressions.analysis().attribute(loss.anchor, "axis");
     const auto rank = static_cast<std::int64_t>(
         expressions.analysis().facts().dims_of(expressions.analysis().fact(softmax.scores).shape).size());
     std::int64_t at = axis == nullptr ? 0 : axis->i;

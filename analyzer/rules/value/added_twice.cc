@@ -37,10 +37,9 @@ class AddedTwice : public Rule {
     }
     if (!any) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    for (const NodeId node : model.nodes.ids()) {
+    for (const NodeId node : view.analysis().nodes()) {
       const int skip = skips[model.node(node).op];
       if (skip < 0 || !view.analysis().is_visited(node) || view.analysis().has_failed(node)) continue;
-      if (expressions.is_spent()) return;
       const NodeCall call(view.analysis(), node);
       check(expressions, call, call.operand(0).value(), call.operand(static_cast<std::size_t>(skip)).value());
     }
@@ -89,9 +88,7 @@ class AddedTwice : public Rule {
   }
 
   static bool is_output(const dataflow::Analysis& analysis, ValueId value) {
-    for (const ValueId output : analysis.model().graph(GraphId::kMain).outputs)
-      if (output == value) return true;
-    return false;
+    return std::ranges::any_of(analysis.outputs(GraphId::kMain), [&](ValueId output) { return output == value; });
   }
 };
 

@@ -26,9 +26,7 @@ class BiasScaleMismatch : public Rule {
   void check(const NodeCall& call, Reporter& out) const override {
     const Operand quantized = call.operand(0), result(call.analysis(), call.result());
     if (!quantized.present() || !result.present() || !quantized.fact().dtypes.proves(DTypeSet(DType::kInt32))) return;
-    const auto users = call.analysis().users(call.result());
-    call.facts().meter().charge(users.size());
-    for (const NodeId user : users) {
+    for (const NodeId user : call.analysis().users(call.result())) {
       const NodeCall adds(call.analysis(), user);
       if (adds.operand(2).value() == result.value() && (adds.is(Opcode::kMatMul) || adds.is(Opcode::kConv)))
         return check_addend(adds, result, adds, out);
@@ -56,7 +54,8 @@ class BiasScaleMismatch : public Rule {
         dequantizes.operand(1).taint().has(Aspect::kValue))
       return {};
     const Fact& scale = dequantizes.operand(1).fact();
-    if (const Content* content = call.facts().content(scale.content); content != nullptr) return content->floats;
+    if (const Content* content = call.analysis().content(dequantizes.operand(1).value()); content != nullptr)
+      return content->floats;
     if (scale.range.lo == scale.range.hi && !scale.range.nan) return {scale.range.lo};
     return {};
   }

@@ -84,7 +84,7 @@ class ClipLeavesNothing : public Rule {
     if (!has_trait(call.entry(), ops::OpTrait::kElementwise)) return false;
     const ops::ElementValue element = dataflow::element_function(call.analysis(), call.id(), 1);
     if (element == nullptr) return false;
-    const auto attributes = call.model().attributes(call.node());
+    const auto attributes = call.attributes().read();
     const auto at = [&](double x) {
       const double operands[] = {x};
       return element({operands, attributes});

@@ -18,7 +18,7 @@ class FactorAlwaysZero : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    losses::Parameters parameters(view.analysis());
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
       if (!call.is(Opcode::kMul)) return;
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}})

@@ -71,7 +71,7 @@ class IndexOutOfRange : public Rule {
     std::vector<ValueId> each{indices.value()};
     const NodeId producer = call.model().value(indices.value()).producer;
     if (producer != NodeId::kNone && NodeCall(call.analysis(), producer).is(ops::Opcode::kConcat)) {
-      const auto parts = call.model().operands(call.model().node(producer));
+      const auto parts = call.analysis().operands(producer).read();
       each.assign(parts.begin(), parts.end());
     }
     const auto count = call.facts().dims().as_constant(tuples.back());
@@ -201,7 +201,7 @@ class IndexOutOfRange : public Rule {
     if (!indices.present() || !depth.present() || indices.taint().has(Aspect::kValue) ||
         depth.taint().has(Aspect::kValue))
       return;
-    const Content* content = call.facts().content(depth.fact().content);
+    const Content* content = call.analysis().content(depth.value());
     if (content == nullptr || content->integers.size() != 1) return;
     const auto classes = call.facts().dims().as_constant(content->integers[0]);
     if (!classes || *classes < 1) return;

@@ -23,7 +23,7 @@ class InfiniteGradient : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    losses::Parameters parameters(view.analysis());
+    losses::Parameters& parameters = out.shared<losses::Parameters>();
     each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
       const Operand operand = call.operand(0);
       if (!operand.present() || operand.taint().has(Aspect::kValue)) return;

@@ -85,12 +85,6 @@ class InvalidDomain : public Rule {
  private:
   static constexpr int kMaxSteps = 12;
 
-  static std::optional<double> number(const Operand& operand) {
-    if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
-    const Range& range = operand.fact().range;
-    return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
-  }
-
   static NodeId producer_of(const Operand& operand, const Model& model) {
     return operand.present() ? model.value(operand.value()).producer : NodeId::kNone;
   }
@@ -110,7 +104,7 @@ class InvalidDomain : public Rule {
     if (maker == NodeId::kNone ? value.initializer == nullptr
                                : !NodeCall(call.analysis(), maker).is(ops::Opcode::kConstant))
       return false;
-    const Content* content = call.facts().content(operand.fact().content);
+    const Content* content = call.analysis().content(operand.value());
     if (content == nullptr || content->floats.empty()) return false;
     bool found = false;
     for (std::size_t i = 0; i < content->floats.size(); ++i) found = found || content->floats[i] == extreme;
@@ -213,8 +207,8 @@ class InvalidDomain : public Rule {
       const auto rank = static_cast<std::int64_t>(call.facts().dims_of(call.operand(0).fact().shape).size());
       if (rank == 0 || (axis != nullptr && axis->i != -1 && axis->i != rank - 1)) return;
       if (made.is(ops::Opcode::kWhere)) {
-        const bool hides_true = number(made.operand(1)) == -HUGE_VAL,
-                   hides_false = number(made.operand(2)) == -HUGE_VAL;
+        const bool hides_true = number_of(made.operand(1)) == -HUGE_VAL,
+                   hides_false = number_of(made.operand(2)) == -HUGE_VAL;
         if (hides_true != hides_false) report_row(call, made.operand(0), hides_true ? 1 : 0, out);
         return;
       }
@@ -325,7 +319,7 @@ class InvalidDomain : public Rule {
       if (node == NodeId::kNone || at.fact().dtypes != DTypeSet(DType::kFloat16)) return;
       const NodeCall before(call.analysis(), node);
       const auto adds_nothing = [&](std::size_t side) {
-        const auto guard = number(before.operand(side));
+        const auto guard = number_of(before.operand(side));
         return guard && std::abs(*guard) < kSmallest;
       };
       if (before.is(ops::Opcode::kSoftmax) || before.is(ops::Opcode::kSigmoid)) {
@@ -343,7 +337,7 @@ class InvalidDomain : public Rule {
       }
       if (before.is(ops::Opcode::kAdd) && (adds_nothing(0) || adds_nothing(1))) {
         at = before.operand(adds_nothing(0) ? 1 : 0);
-      } else if (before.is(ops::Opcode::kSub) && number(before.operand(0)) == 1) {
+      } else if (before.is(ops::Opcode::kSub) && number_of(before.operand(0)) == 1) {
         complement = !complement;
         at = before.operand(1);
       } else if (passes_elements(before)) {
@@ -403,7 +397,7 @@ class InvalidDomain : public Rule {
     if (!compares.is(ops::Opcode::kCompare)) return;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand compared = compares.operand(1 - side);
-      const auto threshold = number(compares.operand(side));
+      const auto threshold = number_of(compares.operand(side));
       if (!threshold || !compared.present() || !compared.fact().dtypes.proves(DTypeSet::floats())) continue;
       const Range& range = compared.fact().range;
       if (!(*threshold > range.lo && *threshold < range.hi)) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,15 +60,14 @@ class MatrixElements {
     }
     if (const auto element = of_triangle(node, row, column, depth)) return element;
     const ops::ElementValue element = dataflow::element_function(analysis, node);
-    const Model& model = analysis.model();
     if (element == nullptr || !has_trait(expressions_.entry(node), ops::OpTrait::kElementwise)) return std::nullopt;
     std::vector<double> operands;
-    for (const ValueId operand : model.operands(model.node(node))) {
+    for (const ValueId operand : analysis.operands(node)) {
       const auto number = at(operand, row, column, depth + 1);
       if (!number) return std::nullopt;
       operands.push_back(*number);
     }
-    return element({operands, model.attributes(model.node(node))});
+    return element({operands, analysis.attributes(node).read()});
   }
 
  private:
@@ -93,11 +93,11 @@ class MatrixElements {
 
   const std::vector<double>* numbers_of(ValueId value) {
     constexpr std::size_t kMost = 4096;
-    for (const auto& [known, numbers] : constants_)
-      if (known == value) return numbers ? &*numbers : nullptr;
+    if (const auto known = constants_.find(value); known != constants_.end())
+      return known->second ? &*known->second : nullptr;
     const Model& model = expressions_.analysis().model();
     const NodeId node = expressions_.producer(value);
-    const Attribute* given = node == NodeId::kNone ? nullptr : model.attribute(model.node(node), "value");
+    const Attribute* given = node == NodeId::kNone ? nullptr : expressions_.analysis().attribute(node, "value");
     const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
     std::optional<std::vector<double>> numbers;
     if (tensor != nullptr && tensor->element_count().value_or(kMost + 1) <= kMost) {
@@ -106,8 +106,8 @@ class MatrixElements {
       if (!numbers)
         if (const auto integers = tensor->integers(kMost)) numbers.emplace(integers->begin(), integers->end());
     }
-    constants_.emplace_back(value, std::move(numbers));
-    return constants_.back().second ? &*constants_.back().second : nullptr;
+    const auto& known = constants_.emplace(value, std::move(numbers)).first->second;
+    return known ? &*known : nullptr;
   }
 
   /// The part of a matrix on one side of a diagonal, with zeros elsewhere.
@@ -115,7 +115,7 @@ class MatrixElements {
     const Model& model = expressions_.analysis().model();
     const OpSchema* schema = model.op(model.node(node)).schema;
     if (schema == nullptr || schema->attribute("upper") == nullptr || schema->input_index("k") < 0) return std::nullopt;
-    const Attribute* upper = model.attribute(model.node(node), "upper");
+    const Attribute* upper = expressions_.analysis().attribute(node, "upper");
     const ValueId given = expressions_.operand(node, static_cast<std::size_t>(schema->input_index("k")));
     const auto diagonal = given == ValueId::kAbsent ? std::optional<double>(0) : expressions_.number(given);
     const auto element = at(expressions_.operand(node, 0), row, column, depth + 1);
@@ -126,7 +126,7 @@ class MatrixElements {
   }
 
   const Expressions& expressions_;
-  std::vector<std::pair<ValueId, std::optional<std::vector<double>>>> constants_;
+  std::map<ValueId, std::optional<std::vector<double>>> constants_;
 };
 
 class InvertedMask : public Rule {
@@ -145,7 +145,7 @@ class InvertedMask : public Rule {
     each_node(view, out, {Opcode::kSoftmax}, [&](const Expressions& expressions, const NodeCall& call) {
       if (!looked) {
         kept = kept_by_means(view, expressions);
-        has_masks = !kept.empty() || has_named_mask(view.model());
+        has_masks = !kept.empty() || has_named_mask(view.analysis());
       }
       looked = true;
       const auto triangle = triangle_of(expressions, call, known);
@@ -260,8 +260,8 @@ class InvertedMask : public Rule {
   static std::vector<Kept> kept_by_means(const ModelView& view, const Expressions& expressions) {
     std::vector<Kept> found;
     const dataflow::Analysis& analysis = view.analysis();
-    for (const NodeId node : analysis.model().nodes.ids()) {
-      if (expressions.op(node) != Opcode::kDiv || expressions.is_spent()) continue;
+    for (const NodeId node : analysis.nodes()) {
+      if (expressions.op(node) != Opcode::kDiv) continue;
       ValueId below = before_stretch(expressions, expressions.operand(node, 1));
       NodeId sum = expressions.producer(below);
       if (expressions.op(sum) == Opcode::kClip || expressions.op(sum) == Opcode::kMax ||
@@ -330,8 +330,9 @@ class InvertedMask : public Rule {
     return std::nullopt;
   }
 
-  static bool has_named_mask(const Model& model) {
-    return std::ranges::any_of(model.graph(GraphId::kMain).inputs, [&](ValueId input) {
+  static bool has_named_mask(const dataflow::Analysis& analysis) {
+    const Model& model = analysis.model();
+    return std::ranges::any_of(analysis.inputs(GraphId::kMain), [&](ValueId input) {
       return input != ValueId::kAbsent && keeps_ones_by_name(model.name_of(input)).has_value();
     });
   }
@@ -344,7 +345,7 @@ class InvertedMask : public Rule {
     const bool hides_ones = scores->at_one < scores->at_zero;
     const Operand mask(analysis, scores->mask);
     const std::string hidden = fmt::format("the scores where {} is {}", mask.name(), hides_ones ? 1 : 0);
-    for (const Kept& mean : kept)
+    for (const Kept& mean : Walk(std::span(kept), analysis.meter()))
       if (mean.mask == scores->mask && mean.keeps_ones == hides_ones) {
         out.report(call.id(), fmt::format("{} hides {}, and a mean takes those alone", call.op_name(), hidden))
             .cause(mask.name())

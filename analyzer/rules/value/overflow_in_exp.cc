@@ -89,8 +89,7 @@ class OverflowInExp : public Rule {
   static std::optional<double> summed_cross_entropy(const Expressions& expressions, NodeId node) {
     const ops::OpEntry* entry = expressions.entry(node);
     if (entry == nullptr || !entry->loss() || !ops::takes_class_indices(*entry->loss())) return std::nullopt;
-    const Model& model = expressions.analysis().model();
-    const Attribute* reduction = model.attribute(model.node(node), "reduction");
+    const Attribute* reduction = expressions.analysis().attribute(node, "reduction");
     const auto scores = expressions.dims(expressions.operand(node, 0)),
                labels = expressions.dims(expressions.operand(node, 1));
     if (reduction == nullptr || reduction->s != "sum" || scores.size() < 2) return std::nullopt;

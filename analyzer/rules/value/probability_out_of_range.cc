@@ -112,7 +112,7 @@ class ProbabilityOutOfRange : public Rule {
     value = expressions.source(value);
     const NodeId node = expressions.producer(value);
     if (expressions.op(node) == ops::Opcode::kOneHot) {
-      const Content* depth = analysis.facts().content(analysis.fact(expressions.operand(node, 1)).content);
+      const Content* depth = analysis.content(expressions.operand(node, 1));
       if (depth == nullptr || depth->integers.size() != 1) return std::nullopt;
       return analysis.facts().dims().as_constant(depth->integers[0]);
     }
@@ -120,7 +120,7 @@ class ProbabilityOutOfRange : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const ValueId numbers = expressions.operand(node, side);
       if (numbers == ValueId::kAbsent) continue;
-      const Content* content = analysis.facts().content(analysis.fact(numbers).content);
+      const Content* content = analysis.content(numbers);
       if (content == nullptr || content->integers.size() < 2) continue;
       const auto& integers = content->integers;
       bool counts = true;

@@ -70,12 +70,12 @@ class QuotientAlwaysZero : public Rule {
 
   /// It is also divided as a floating-point number: no mask, but a picture.
   static bool is_picture(const NodeCall& call, const Operand& bytes) {
-    for (const NodeId user : users(bytes.value(), call)) {
+    for (const NodeId user : call.analysis().users(bytes.value())) {
       const NodeCall cast(call.analysis(), user);
       if (!cast.is(ops::Opcode::kCast) || cast.result() == ValueId::kAbsent ||
           !call.analysis().fact(cast.result()).dtypes.proves(DTypeSet::floats()))
         continue;
-      for (const NodeId next : users(cast.result(), call)) {
+      for (const NodeId next : call.analysis().users(cast.result())) {
         const NodeCall division(call.analysis(), next);
         if (division.is(ops::Opcode::kDiv) && division.operand(0).value() == cast.result()) return true;
       }
@@ -150,7 +150,7 @@ class QuotientAlwaysZero : public Rule {
     std::vector<ValueId> values{call.result()};
     for (std::size_t i = 0; i < values.size() && i < kMaxValues; ++i) {
       if (call.model().value(values[i]).is_output) return true;
-      for (const NodeId user : users(values[i], call)) {
+      for (const NodeId user : call.analysis().users(values[i])) {
         const NodeCall next(call.analysis(), user);
         if (next.result() != ValueId::kAbsent && (next.is(ops::Opcode::kCast) || next.is(ops::Opcode::kSub)))
           values.push_back(next.result());
@@ -202,17 +202,9 @@ class QuotientAlwaysZero : public Rule {
     return source(adds.operand(0), call);
   }
 
-  /// Any number of quotients have any number of users in common.
-  static std::span<const NodeId> users(ValueId value, const NodeCall& call) {
-    constexpr std::uint64_t kStepsPerUser = 16;
-    const std::span<const NodeId> users = call.analysis().users(value);
-    call.facts().meter().charge(kStepsPerUser * users.size());
-    return users;
-  }
-
   static bool cuts_fraction(const NodeCall& call) {
     if (call.analysis().fact(call.result()).dtypes.proves(DTypeSet::integers())) return true;
-    const auto all = users(call.result(), call);
+    const auto all = call.analysis().users(call.result());
     return !all.empty() && std::ranges::all_of(all, [&](NodeId user) {
       return NodeCall(call.analysis(), user).is(ops::Opcode::kRound);
     });
@@ -225,7 +217,7 @@ class QuotientAlwaysZero : public Rule {
     std::vector<ValueId> values{call.result()};
     for (std::size_t i = 0; i < values.size(); ++i) {
       const bool given_integers = analysis.fact(values[i]).dtypes.proves(DTypeSet::integers());
-      for (const NodeId user : users(values[i], call)) {
+      for (const NodeId user : analysis.users(values[i])) {
         const NodeCall use(analysis, user);
         if (use.result() == ValueId::kAbsent || std::ranges::find(values, use.result()) != values.end()) continue;
         const bool casts = use.is(ops::Opcode::kCast);
@@ -250,7 +242,7 @@ class QuotientAlwaysZero : public Rule {
     std::vector<ValueId> values{index.value()};
     std::optional<Indexed> found;
     for (std::size_t i = 0; i < values.size(); ++i)
-      for (const NodeId user : users(values[i], call)) {
+      for (const NodeId user : analysis.users(values[i])) {
         const NodeCall use(analysis, user);
         if (moves(use) && use.operand(0).value() == values[i] && use.result() != ValueId::kAbsent &&
             values.size() < kMaxValues)

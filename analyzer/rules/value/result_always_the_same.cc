@@ -68,9 +68,7 @@ class ResultAlwaysTheSame : public Rule {
   }
   /// The one number that a constant of floats holds; NaN is none.
   static std::optional<double> number(const NodeCall& call, const Operand& operand) {
-    if (!is_known(operand) || !is_constant(call, operand.value())) return std::nullopt;
-    const Range& range = operand.fact().range;
-    return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
+    return is_known(operand) && is_constant(call, operand.value()) ? number_of(operand) : std::nullopt;
   }
 
   /// Only of a layer with one feature: an axis of steps may have one where a model was traced.
@@ -124,7 +122,7 @@ class ResultAlwaysTheSame : public Rule {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Operand operand = call.operand(side);
       if (!is_known(operand) || !is_constant(call, operand.value())) continue;
-      const Content* content = call.facts().content(operand.fact().content);
+      const Content* content = call.analysis().content(operand.value());
       if (content == nullptr || content->floats.empty() ||
           !std::ranges::all_of(content->floats, [](double x) { return std::isnan(x); }))
         continue;

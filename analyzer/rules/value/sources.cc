@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bitset>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "passes/dataflow/attributes.h"
@@ -31,6 +32,48 @@ ValueId back(const Expressions& expressions, ValueId value, const Passes& passes
   expressions.charge(kMaxSteps);
   return value;
 }
+
+/// A call that rules look at: an execution reaches it, and it has a result and no fault of its own.
+bool is_looked_at(const dataflow::Analysis& analysis, NodeId node) {
+  return analysis.is_visited(node) && !analysis.has_failed(node) &&
+         NodeCall(analysis, node).result() != ValueId::kAbsent;
+}
+
+/// One walk over the model for all rules that look at calls of some operations.
+class NodesByOpcode {
+ public:
+  explicit NodesByOpcode(const dataflow::Analysis& analysis) : analysis_(analysis) {}
+
+  /// In file order.
+  std::vector<NodeId> of(const Expressions& expressions, std::initializer_list<Opcode> wanted) {
+    if (nodes_.empty()) {
+      nodes_.resize(kOpcodes);
+      for (const NodeId node : analysis_.nodes())
+        if (is_looked_at(analysis_, node)) nodes_[static_cast<std::size_t>(expressions.op(node))].push_back(node);
+    }
+    std::vector<NodeId> found;
+    for (const Opcode opcode : wanted) {
+      const std::vector<NodeId>& of = nodes_[static_cast<std::size_t>(opcode)];
+      found.insert(found.end(), of.begin(), of.end());
+    }
+    if (wanted.size() > 1) std::ranges::sort(found);
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kOpcodes = 256;
+  const dataflow::Analysis& analysis_;
+  std::vector<std::vector<NodeId>> nodes_;
+};
+
+/// The same for calls of any operation in the main graph.
+struct NodesOfMain {
+  explicit NodesOfMain(const dataflow::Analysis& analysis) {
+    for (const NodeId node : analysis.nodes())
+      if (analysis.model().node(node).graph == GraphId::kMain && is_looked_at(analysis, node)) nodes.push_back(node);
+  }
+  std::vector<NodeId> nodes;
+};
 
 /// The norm of which value it is, before a guard; kAbsent for anything else.
 ValueId norm_of(const Expressions& expressions, ValueId value) {
@@ -95,10 +138,10 @@ bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth) 
   if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
       expressions.op(first) == Opcode::kOther || expressions.op(first) == Opcode::kDropout)
     return false;
-  const auto one = model.attributes(model.node(first)), other = model.attributes(model.node(second));
+  const auto one = analysis.attributes(first).read(), other = analysis.attributes(second).read();
   expressions.charge(dataflow::steps_of(one));
   if (!dataflow::same_attributes(one, other)) return false;
-  const auto left = model.operands(model.node(first)), right = model.operands(model.node(second));
+  const auto left = analysis.operands(first), right = analysis.operands(second);
   if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
       expressions.result(second) != b)
     return false;
@@ -124,16 +167,8 @@ void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcod
                const std::function<void(const Expressions&, const NodeCall&)>& visit) {
   const dataflow::Analysis& analysis = view.analysis();
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-  std::bitset<256> is_wanted;
-  for (const Opcode opcode : wanted) is_wanted.set(static_cast<std::size_t>(opcode));
-  for (const NodeId node : analysis.model().nodes.ids()) {
-    if (!is_wanted[static_cast<std::size_t>(expressions.op(node))]) continue;
-    if (expressions.is_spent()) return;
-    expressions.charge(1);
-    if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
-    const NodeCall call(analysis, node);
-    if (call.result() != ValueId::kAbsent) visit(expressions, call);
-  }
+  const std::vector<NodeId> nodes = out.shared<NodesByOpcode>().of(expressions, wanted);
+  for (const NodeId node : Walk(std::span(nodes), analysis.meter())) visit(expressions, NodeCall(analysis, node));
 }
 
 void each_node_of_step(const ModelView& view, Reporter& out,
@@ -141,13 +176,8 @@ void each_node_of_step(const ModelView& view, Reporter& out,
   const dataflow::Analysis& analysis = view.analysis();
   if (one_float_outputs(analysis).empty()) return;
   const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-  for (const NodeId node : analysis.model().nodes.ids()) {
-    if (expressions.is_spent()) return;
-    expressions.charge(1);
-    if (!analysis.is_visited(node) || analysis.has_failed(node)) continue;
-    const NodeCall call(analysis, node);
-    if (call.node().graph == GraphId::kMain && call.result() != ValueId::kAbsent) visit(expressions, call);
-  }
+  for (const NodeId node : Walk(std::span(out.shared<NodesOfMain>().nodes), analysis.meter()))
+    visit(expressions, NodeCall(analysis, node));
 }
 
 ValueId before_moves(const Expressions& expressions, ValueId value) {
@@ -164,6 +194,12 @@ ValueId before_stretch(const Expressions& expressions, ValueId value) {
 bool is_input(const dataflow::Analysis& analysis, ValueId value) {
   const Value& known = analysis.model().value(value);
   return known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain && known.initializer == nullptr;
+}
+
+std::optional<double> number_of(const Operand& operand) {
+  if (!operand.present() || operand.fact().kind != ValueKind::kTensor) return std::nullopt;
+  const Range& range = operand.fact().range;
+  return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
 }
 
 std::optional<WithNumber> with_number(const Expressions& expressions, NodeId node) {

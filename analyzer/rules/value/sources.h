@@ -10,7 +10,8 @@
 
 namespace tensorlint::rules {
 
-/// Calls `visit` with each node of one of the opcodes that inference has seen.
+/// Calls `visit` with each node of one of the opcodes that an execution reaches and that fails in nothing, in file
+/// order, until the meter is spent. All rules share one walk over the model.
 void each_node(const ModelView& view, Reporter& out, std::initializer_list<ops::Opcode> wanted,
                const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
 /// The same for all of the main graph, where an output of the model may be a loss; no node otherwise.
@@ -24,6 +25,9 @@ ValueId before_stretch(const losses::Expressions& expressions, ValueId value);
 
 /// An input of the main graph, without a default.
 bool is_input(const dataflow::Analysis& analysis, ValueId value);
+
+/// The number that all elements of a tensor are, as far as that is proven.
+std::optional<double> number_of(const Operand& operand);
 
 /// The operand of the node that is not a number, with the number; of commutative nodes either may come first.
 struct WithNumber {
