@@ -161,6 +161,7 @@ class CrossedAxes {
   bool belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
   bool is_input_axis(const AxisSource& source) const;
   bool is_inner_axis_of_input(ValueId value, std::size_t axis);
+  bool meet_elsewhere(const AxisOrigins::Sources& own, const AxisOrigins::Sources& samples);
   bool has_samples_elsewhere(ValueId wide, std::size_t meets, std::size_t right, ValueId narrow, std::size_t axis);
   std::optional<AxisMistake> vectors_of_both_sides(NodeId node, ValueId wide, ValueId narrow);
   int order_of(ValueId value, std::size_t first, std::size_t second);

@@ -128,8 +128,31 @@ bool CrossedAxes::has_samples_elsewhere(ValueId wide, std::size_t meets, std::si
   const auto of_wide = cone_.origins().of(wide);
   const bool are_samples =
       std::ranges::all_of(own, [&](const AxisSource& source) { return source.axis == 0 && is_input_axis(source); });
-  return are_samples && !have_common(of_wide[meets], own) &&
-         (have_common(of_wide[right], own) || !cone_.pool().as_constant(cone_.dims(narrow)[axis]));
+  if (!are_samples || have_common(of_wide[meets], own)) return false;
+  if (have_common(of_wide[right], own) || !cone_.pool().as_constant(cone_.dims(narrow)[axis])) return true;
+  // A given matrix of pairs may be scaled along both of its axes.
+  return of_wide.size() > 2 && meet_elsewhere(own, AxisOrigins::Sources(of_wide[right]));
+}
+
+/// Both axes come together in another value: the samples of one input are those of the other, as where the number of a
+/// step picks what is added to each picture and what scales it.
+bool CrossedAxes::meet_elsewhere(const AxisOrigins::Sources& own, const AxisOrigins::Sources& samples) {
+  constexpr std::size_t kMaxValues = 64;
+  if (own.empty()) return false;
+  std::vector<ValueId> pending{own.front().value};
+  std::set<ValueId> seen;
+  for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+    for (const NodeId user : expressions_.users(pending[i])) {
+      const ValueId result = expressions_.result(user);
+      if (!cone_.has(user) || expressions_.is_spent() || result == ValueId::kAbsent || !seen.insert(result).second)
+        continue;
+      expressions_.charge(8);
+      if (expressions_.op(user) == Opcode::kAdd || expressions_.op(user) == Opcode::kMul)
+        for (const AxisOrigins::Sources& sources : cone_.origins().of(result))
+          if (have_common(sources, own) && have_common(sources, samples)) return true;
+      pending.push_back(result);
+    }
+  return false;
 }
 
 /// The node before elementwise steps that reduces the axis of the wide value that the narrow one meets again.

@@ -55,10 +55,25 @@ bool ScoreValues::is_layer(NodeId node) const {
           is_weight(expressions_.operand(node, 2)));
 }
 
+/// Places of elements, classes and ranks come from scores, and are integers within an axis.
+bool ScoreValues::is_counted(ValueId value) const {
+  return expressions_.analysis().fact(value).dtypes.proves(DTypeSet::integers() | DTypeSet(DType::kBool));
+}
+
+/// A product of a value with itself turned round: what lies on its diagonal are sums of squares.
+bool ScoreValues::is_gram(NodeId node) const {
+  const auto turned = [&](ValueId value) {
+    return expressions_.op_of(value) == Opcode::kTranspose ? expressions_.operand(expressions_.producer(value), 0)
+                                                           : ValueId::kAbsent;
+  };
+  const ValueId a = expressions_.operand(node, 0), b = expressions_.operand(node, 1);
+  return a != ValueId::kAbsent && b != ValueId::kAbsent && (turned(a) == b || turned(b) == a);
+}
+
 NodeId ScoreValues::layer_of(ValueId value) const {
   for (int step = 0; step < kMaxMoves; ++step) {
     const NodeId node = expressions_.producer(value);
-    if (node == NodeId::kNone) return NodeId::kNone;
+    if (node == NodeId::kNone || is_counted(value)) return NodeId::kNone;
     if (is_layer(node)) return node;
     const Opcode opcode = expressions_.op(node);
     if (opcode == Opcode::kAdd) {
@@ -91,11 +106,16 @@ const ScoreValues::Reach& ScoreValues::of(ValueId value) {
 ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
   const Analysis& analysis = expressions_.analysis();
   Leaf leaf;
+  bool picked = false;
   for (int step = 0; step < kMaxMoves; ++step) {
     const Range& range = analysis.fact(value).range;
     const NodeId node = expressions_.producer(value);
     const Opcode opcode = expressions_.op(node);
     if (node == NodeId::kNone) return leaf;
+    if (is_counted(value)) {
+      leaf.kind = range.lo >= 0 ? LeafKind::kPositive : LeafKind::kOther;
+      return leaf;
+    }
     if (is_layer(node)) {
       leaf.layer = node;
       if (leaf.kind == LeafKind::kOther) leaf.kind = LeafKind::kScore;
@@ -108,6 +128,7 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
       return leaf;
     }
     if (picks(node) || opcode == Opcode::kCast) {
+      picked = picked || (!ops::repeats_elements(opcode) && opcode != Opcode::kCast);
       value = expressions_.operand(node, 0);
       continue;
     }
@@ -141,6 +162,12 @@ ScoreValues::Leaf ScoreValues::read_leaf(ValueId value) {
       return leaf;
     }
     if (opcode == Opcode::kMatMul) {
+      leaf.is_gram = is_gram(node);
+      // What is picked of it may be the diagonal.
+      if (leaf.is_gram && picked) {
+        leaf.kind = LeafKind::kOther;
+        return leaf;
+      }
       const Reach a = of(expressions_.operand(node, 0)), b = of(expressions_.operand(node, 1));
       const bool a_signed = a.negative && a.positive, b_signed = b.negative && b.positive;
       if ((a_signed && (b_signed || b.never_negative)) || (b_signed && a.never_negative)) {
@@ -201,6 +228,13 @@ ScoreValues::Reach ScoreValues::evaluate(ValueId value) {
     return std::ranges::any_of(
         others, [&](const Leaf& leaf) { return leaf.kind == LeafKind::kPositive && formula.depends(part, leaf.part); });
   };
+  // Zeros and ones that multiply it may leave its diagonal.
+  const bool is_masked = std::ranges::any_of(parts, [&](const Formula::Part& part) {
+    if (part.kind != Formula::PartKind::kLeaf || part.value == ValueId::kAbsent) return false;
+    const Range& range = analysis.fact(part.value).range;
+    return range.lo == 0 && range.hi == 1;
+  });
+  follows_all = follows_all && !(is_masked && std::ranges::any_of(scores, &Leaf::is_gram));
   reach.is_share = std::ranges::any_of(scores, &Leaf::is_share);
   for (const Formula::Part& part : parts)
     if (expressions_.op(part.node) == Opcode::kDiv && part.operands.size() == 2 &&

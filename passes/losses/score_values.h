@@ -42,7 +42,7 @@ class ScoreValues {
     std::size_t part = 0;
     LeafKind kind = LeafKind::kOther;
     NodeId layer = NodeId::kNone, normaliser = NodeId::kNone;
-    bool is_sum = false, is_share = false;
+    bool is_sum = false, is_share = false, is_gram = false;
   };
 
   Reach evaluate(ValueId value);
@@ -51,6 +51,8 @@ class ScoreValues {
   ValueId picked_by_one_hot(ValueId summed) const;
   bool picks(NodeId node) const;
   bool is_layer(NodeId node) const;
+  bool is_counted(ValueId value) const;
+  bool is_gram(NodeId node) const;
   bool comes_from_layer(ValueId value) const;
   bool is_weight(ValueId value) const;
 

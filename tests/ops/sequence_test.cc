@@ -80,6 +80,16 @@ TEST(Optional, Elements) {
   fact.kind = ValueKind::kOptional;
   fact.element = held.facts().intern(held.tensor("float32[2]"));
   EXPECT_EQ(held.in(fact).infer().result(), "float32[2]");
+  Op empty("OptionalGetElement", 18), ask("OptionalHasElement", 18);
+  const auto without_element = [](Op& op) {
+    const Dim none[] = {op.facts().dims().constant(0)};
+    Fact optional;
+    optional.kind = ValueKind::kOptional;
+    optional.shape = op.facts().intern_shape(none);
+    return optional;
+  };
+  EXPECT_EQ(empty.in(without_element(empty)).infer().failures, Labels{"optional_empty"});
+  EXPECT_EQ(ask.content(ask.in(without_element(ask)).infer()), "0");
 }
 
 TEST(Strings, Shapes) {

@@ -47,9 +47,13 @@ class LoopStateUnchanged : public Rule {
     // A value that is only there to be read in the body; exporters carry such, and nothing takes it afterwards.
     const ValueId last = call.result(i);
     if (last == ValueId::kAbsent || (!call.model().value(last).is_output && analysis.users(last).empty())) return;
-    const ValueId update = update_of(call, region, body, state, updated);
-    if (update == ValueId::kAbsent) return;
     const Operand given(analysis, call.operand(region.carried_operand(i)).value());
+    if (!given.present()) return;
+    // Zeros that stay zeros are nothing that a body would want to read.
+    const Range& range = given.fact().range;
+    const bool is_zero = range.lo == 0 && range.hi == 0 && !range.nan;
+    const ValueId update = update_of(call, region, body, state, updated, is_zero);
+    if (update == ValueId::kAbsent) return;
     const NodeId made = call.model().value(update).producer;
     out.report(call.id(),
                fmt::format("each iteration of {} returns {} as it got it: {} is {} in the end", call.op_name(),
@@ -71,9 +75,9 @@ class LoopStateUnchanged : public Rule {
   }
 
   /// What an output of each iteration is, of the state's own type, that a product with weights made of the state: a
-  /// recurrent step.
+  /// recurrent step; or anything that is made of the state.
   static ValueId update_of(const NodeCall& call, const RegionOp& region, const Graph& body, ValueId state,
-                           const std::set<ValueId>& updated) {
+                           const std::set<ValueId>& updated, bool anything) {
     const dataflow::Analysis& analysis = call.analysis();
     const Fact& own = analysis.fact(state);
     if (own.kind != ValueKind::kTensor || !own.dtypes.proves(DTypeSet::floats()) || own.shape == ShapeId::kUnranked)
@@ -87,18 +91,18 @@ class LoopStateUnchanged : public Rule {
       if (made == NodeId::kNone || output == state || fact.kind != ValueKind::kTensor || fact.shape != own.shape ||
           fact.dtypes != own.dtypes)
         continue;
-      if (!updated.contains(output) && is_step_of(call, state, output)) return output;
+      if (!updated.contains(output) && is_step_of(call, state, output, anything)) return output;
     }
     return ValueId::kAbsent;
   }
 
-  /// The state goes through a product into the value.
-  static bool is_step_of(const NodeCall& call, ValueId state, ValueId value) {
+  /// The state goes into the value, through a product with weights unless `anything` will do.
+  static bool is_step_of(const NodeCall& call, ValueId state, ValueId value, bool anything) {
     constexpr std::size_t kMaxValues = 64;
     const dataflow::Analysis& analysis = call.analysis();
     std::vector<ValueId> pending{state};
     std::set<ValueId> seen{state};
-    bool multiplied = false, reached = false;
+    bool multiplied = anything, reached = false;
     for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i) {
       const auto users = analysis.users(pending[i]);
       analysis.facts().meter().charge(16 + 4 * users.size());

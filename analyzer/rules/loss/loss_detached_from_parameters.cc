@@ -28,7 +28,11 @@ class LossDetachedFromParameters : public Rule {
     const dataflow::Analysis& analysis = view.analysis();
     if (view.liveness().has_broken_links || check_constant(view, out)) return;
     if (view.losses().empty() || view.gradient_reach().parameters.empty()) {
-      if (check_named(view, out) || view.losses().empty()) return;
+      if (check_named(view, out)) return;
+      if (view.losses().empty()) {
+        check_overlap(view, out);
+        return;
+      }
     }
     const losses::GradientReach& gradients = view.gradient_reach();
     check_terms(view, out);
@@ -185,6 +189,60 @@ class LossDetachedFromParameters : public Rule {
           .note_at(stop, stop_text(analysis, stop));
       return;
     }
+  }
+
+  /// 1 - an overlap divided by a size, both of classes that have been chosen: a metric would not be taken from 1.
+  static void check_overlap(const ModelView& view, Reporter& out) {
+    const dataflow::Analysis& analysis = view.analysis();
+    const std::vector<ValueId> outputs = one_float_outputs(analysis);
+    if (outputs.size() != 1) return;
+    losses::GradientWays& ways = out.shared<losses::GradientWays>();
+    const losses::Expressions& expressions = ways.expressions();
+    ValueId value = outputs[0];
+    bool is_complement = false;
+    constexpr int kMaxSteps = 12;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const NodeId node = expressions.producer(value);
+      const ops::Opcode opcode = expressions.op(node);
+      const bool from_one = opcode == ops::Opcode::kSub && expressions.number(expressions.operand(node, 0)).has_value();
+      if (from_one || opcode == ops::Opcode::kNeg) {
+        is_complement = true;
+        value = expressions.operand(node, from_one ? 1 : 0);
+      } else if (ops::keeps_elements(opcode) || opcode == ops::Opcode::kReduceMean ||
+                 opcode == ops::Opcode::kReduceSum || opcode == ops::Opcode::kCast) {
+        value = expressions.operand(node, 0);
+      } else if (const auto scaled = with_number(expressions, node);
+                 scaled && (opcode == ops::Opcode::kMul || (opcode == ops::Opcode::kDiv && !scaled->is_first))) {
+        value = scaled->value;
+      } else {
+        break;
+      }
+    }
+    const NodeId division = expressions.producer(value);
+    if (!is_complement || expressions.op(division) != ops::Opcode::kDiv) return;
+    const losses::GradientWay over = ways.of_loss(expressions.operand(division, 0)),
+                              under = ways.of_loss(expressions.operand(division, 1));
+    for (const losses::GradientWay& way : {over, under})
+      if (way.stop == NodeId::kNone || way.reaches_weight || way.reaches_input) return;
+    const NodeId choice = choice_before(expressions, over.stop);
+    out.report(choice, fmt::format("no gradient of {} reaches a weight", Operand(analysis, outputs[0]).name()))
+        .note_at(choice, stop_text(analysis, choice))
+        .fix("take the probabilities in place of the chosen classes");
+  }
+
+  /// Where the classes are chosen that a node encodes; the node itself where they are not.
+  static NodeId choice_before(const losses::Expressions& expressions, NodeId stop) {
+    constexpr int kMaxSteps = 8;
+    NodeId node = stop;
+    for (int step = 0; step < kMaxSteps && node != NodeId::kNone; ++step) {
+      const ops::Opcode opcode = expressions.op(node);
+      if (opcode == ops::Opcode::kArgExtreme) return node;
+      if (opcode != ops::Opcode::kOneHot && opcode != ops::Opcode::kEqual && opcode != ops::Opcode::kCast &&
+          !ops::moves_elements(opcode))
+        break;
+      node = expressions.producer(expressions.operand(node, 0));
+    }
+    return stop;
   }
 
   static bool names_loss(std::string_view name) {

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/losses/score_values.h"
 
@@ -62,18 +64,6 @@ class MultipliedMask : public Rule {
                           : "put -inf where the mask hides before the softmax: masked_fill(mask, -inf)");
       return;
     }
-  }
-
-  /// 0 and 1: what has been bool, the rest of it, and products of those.
-  static bool is_mask(const Expressions& expressions, ValueId value, int depth = 0) {
-    if (value == ValueId::kAbsent || depth > kMaxSteps) return false;
-    value = before_stretch(expressions, value);
-    if (expressions.analysis().fact(value).dtypes.proves(DTypeSet(DType::kBool))) return true;
-    const NodeId node = expressions.producer(value);
-    if (expressions.op(node) == Opcode::kSub && expressions.is_number(expressions.operand(node, 0), 1))
-      return is_mask(expressions, expressions.operand(node, 1), depth + 1);
-    return expressions.op(node) == Opcode::kMul && is_mask(expressions, expressions.operand(node, 0), depth + 1) &&
-           is_mask(expressions, expressions.operand(node, 1), depth + 1);
   }
 
   /// Sums of squares, magnitudes and such, whatever the range of NaN is.

@@ -14,7 +14,7 @@ class QuantizationLosesRange : public Rule {
  public:
   QuantizationLosesRange()
       : Rule({"TL-V522", "quantization-loses-range", "value", findings::Severity::kWarning,
-              "a scale or zero point that makes one number of all values, or of all below 0"}) {}
+              "a scale or zero point that makes one number of many values"}) {}
 
   bool wants(std::string_view domain, std::string_view name, const ops::OpEntry*) const override {
     const OpSchema* schema = find_any_version(domain, name);
@@ -49,12 +49,26 @@ class QuantizationLosesRange : public Rule {
     // Numbers of one sign may be rare; those of a function that is even-handed about 0 are not.
     const bool is_balanced = range.lo < 0 && range.hi > 0 && std::abs(range.lo + range.hi) <= range.hi / 4;
     const bool loses_negative = lowest >= 0, loses_positive = highest <= 0;
-    if (!is_balanced || (!loses_negative && !loses_positive)) return;
-    out.report(call.id(),
-               fmt::format("all numbers of {} {} 0 become 0: it is in {}, and the zero point is {}", data.name(),
-                           loses_negative ? "below" : "above", range.to_text(), bound_text(*zero_point)))
-        .origin(data, Aspect::kValue)
-        .fix(fmt::format("make the zero point {}", bound_text((integers.lo + integers.hi + 1) / 2)));
+    if (is_balanced && (loses_negative || loses_positive)) {
+      out.report(call.id(),
+                 fmt::format("all numbers of {} {} 0 become 0: it is in {}, and the zero point is {}", data.name(),
+                             loses_negative ? "below" : "above", range.to_text(), bound_text(*zero_point)))
+          .origin(data, Aspect::kValue)
+          .fix(fmt::format("make the zero point {}", bound_text((integers.lo + integers.hi + 1) / 2)));
+      return;
+    }
+    // A scale for the whole range, with the zero point of another one: calibration would have made both fit.
+    const double width = range.hi - range.lo, cut = std::max(range.hi - highest, lowest - range.lo);
+    if (std::abs(highest - lowest - width) <= width / 64 && cut > width / 8) {
+      const double right = std::nearbyint(integers.lo - range.lo / *scale);
+      out.report(call.id(),
+                 fmt::format("{} is in {}, and {} keeps only what is in [{:.4g}, {:.4g}]: the scale fits, the "
+                             "zero point {} does not",
+                             data.name(), range.to_text(), call.op_name(), lowest, highest, bound_text(*zero_point)))
+          .origin(data, Aspect::kValue)
+          .fix(fmt::format("make the zero point {}", bound_text(right)));
+      return;
+    }
   }
 };
 

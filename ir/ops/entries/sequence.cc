@@ -25,6 +25,7 @@ const Constraint kJoinAxis{"concat_from_sequence_axis_in_range", ConstraintKind:
                            "-rank <= axis < rank; with new_axis up to the rank"};
 const Constraint kJoinShapes{"concat_from_sequence_shapes", ConstraintKind::kConcatShapes,
                              "elements have one shape but for the joined axis"};
+const Constraint kEmptyOptional{"optional_empty", ConstraintKind::kDomain, "the optional has an element"};
 const Constraint kNoElements{"concat_from_sequence_empty", ConstraintKind::kDomain, "the sequence has elements"};
 
 /// Length of a sequence operand.
@@ -306,10 +307,13 @@ FactId declared(FactStore& facts, const TypeDecl* type) {
   return inner;
 }
 
+/// How many elements an optional has, 0 or 1, is kept as a sequence's length is.
 void optional(Inference& in) {
+  const Dim dims[] = {in.dims().constant(in.has(0) ? 1 : 0)};
   Fact& result = in.result();
   result.kind = ValueKind::kOptional;
   result.element = FactId::kTop;
+  result.shape = in.facts().intern_shape(dims);
   if (in.has(0)) {
     result.element = in.operand_id(0);
   } else if (const Attribute* type = in.attribute("type"); type != nullptr) {
@@ -318,10 +322,16 @@ void optional(Inference& in) {
   }
 }
 
+std::optional<std::int64_t> elements_of(Inference& in, const Fact& fact) {
+  const auto dims = in.facts().dims_of(fact.shape);
+  return dims.size() == 1 ? in.dims().as_constant(dims.front()) : std::nullopt;
+}
+
 void optional_get_element(Inference& in) {
   const Fact& operand = in.operand(0);
   // From opset 18 on a tensor or sequence counts as an optional that holds it.
   if (operand.kind == ValueKind::kOptional) {
+    if (elements_of(in, operand) == 0) in.fail(kEmptyOptional, {0}, {"{} has no element", OperandRef(0)});
     in.set_fact(0, operand.element);
   } else if (operand.kind != ValueKind::kUnknown) {
     in.set_same(0, 0);
@@ -334,6 +344,8 @@ void optional_has_element(Inference& in) {
     in.set_elements(0, {in.dims().constant(0)});
   } else if (in.operand(0).kind == ValueKind::kTensor || in.operand(0).kind == ValueKind::kSequence) {
     in.set_elements(0, {in.dims().constant(1)});
+  } else if (in.operand(0).kind == ValueKind::kOptional) {
+    if (const auto count = elements_of(in, in.operand(0))) in.set_elements(0, {in.dims().constant(*count)});
   }
 }
 
@@ -354,7 +366,7 @@ const RegisterOps kSequences{
         .constraint(kJoinShapes)
         .constraint(kNoElements),
     collection("Optional").infer(optional),
-    collection("OptionalGetElement").infer(optional_get_element),
+    collection("OptionalGetElement").infer(optional_get_element).constraint(kEmptyOptional),
     collection("OptionalHasElement").infer(optional_has_element),
 };
 
