@@ -140,13 +140,11 @@ bool CrossedAxes::meet_elsewhere(const AxisOrigins::Sources& own, const AxisOrig
   constexpr std::size_t kMaxValues = 64;
   if (own.empty()) return false;
   std::vector<ValueId> pending{own.front().value};
-  std::set<ValueId> seen;
+  Visited<ValueId> seen(cone_.analysis().meter());
   for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
     for (const NodeId user : expressions_.users(pending[i])) {
       const ValueId result = expressions_.result(user);
-      if (!cone_.has(user) || expressions_.is_spent() || result == ValueId::kAbsent || !seen.insert(result).second)
-        continue;
-      expressions_.charge(8);
+      if (!cone_.has(user) || expressions_.is_spent() || result == ValueId::kAbsent || !seen.insert(result)) continue;
       if (expressions_.op(user) == Opcode::kAdd || expressions_.op(user) == Opcode::kMul)
         for (const AxisOrigins::Sources& sources : cone_.origins().of(result))
           if (have_common(sources, own) && have_common(sources, samples)) return true;

@@ -24,7 +24,7 @@ class MaskHidesNothing : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    std::set<NodeId> seen;
+    Visited<NodeId> seen(view.analysis().meter());
     each_node(view, out, {Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kReduceLogSumExp},
               [&](const Expressions& expressions, const NodeCall& call) {
                 check_scores(expressions, call.operand(0).value(), call.id(), seen, out);
@@ -39,7 +39,7 @@ class MaskHidesNothing : public Rule {
   /// Less than this moves no score that a softmax compares; what hides one is a thousand or more.
   static constexpr double kNothing = 1e-3;
 
-  static void check_scores(const Expressions& expressions, ValueId scores, NodeId softmax, std::set<NodeId>& seen,
+  static void check_scores(const Expressions& expressions, ValueId scores, NodeId softmax, Visited<NodeId>& seen,
                            Reporter& out) {
     constexpr int kMaxSteps = 8;
     const dataflow::Analysis& analysis = expressions.analysis();
@@ -51,7 +51,7 @@ class MaskHidesNothing : public Rule {
         for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
           const ValueId mask = expressions.operand(node, side);
           const auto size = size_of(expressions, mask);
-          if (!size || !(std::abs(*size) < kNothing) || *size == 0 || !seen.insert(node).second) continue;
+          if (!size || !(std::abs(*size) < kNothing) || *size == 0 || !seen.insert(node)) continue;
           out.report(node, fmt::format("a mask changes {} by {:.4g}, which hides nothing",
                                        Operand(analysis, expressions.operand(node, 1 - side)).name(),
                                        opcode == Opcode::kSub ? -*size : *size))
@@ -81,9 +81,8 @@ class MaskHidesNothing : public Rule {
     }
     if (product == ValueId::kAbsent) return std::nullopt;
     const dataflow::Analysis& analysis = expressions.analysis();
-    const Content* content = analysis.facts().content(analysis.fact(product).content);
+    const Content* content = analysis.content(product);
     if (content == nullptr || content->floats.size() < 2) return std::nullopt;
-    expressions.charge(content->floats.size() / 8);
     const auto other = std::ranges::find_if(content->floats, [](double number) { return number != 0; });
     if (other == content->floats.end()) return std::nullopt;
     const bool has_zero = std::ranges::find(content->floats, 0.0) != content->floats.end();

@@ -65,8 +65,7 @@ class UnboundedLoss : public Rule {
                  (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first))) {
         pending.push_back({numbered->value, numbered->number < 0 ? -sign : sign});
       } else if (opcode == Opcode::kAdd || opcode == Opcode::kConcat) {
-        const Model& model = expressions.analysis().model();
-        for (const ValueId operand : model.operands(model.node(node)))
+        for (const ValueId operand : expressions.analysis().operands(node))
           if (operand != ValueId::kAbsent) pending.push_back({operand, sign});
       } else {
         found.push_back(pending[i]);
@@ -119,7 +118,7 @@ class UnboundedLoss : public Rule {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind != Formula::PartKind::kLeaf || formula.depends(error->part, i)) continue;
       if (parts[i].value == ValueId::kAbsent) return false;
-      const Content* content = analysis.facts().content(analysis.fact(parts[i].value).content);
+      const Content* content = analysis.content(parts[i].value);
       if (content == nullptr || content->floats.empty() || content->floats.size() > kMaxNumbers) return false;
       weights.push_back({i, &content->floats});
       if (content->floats.size() == 1) continue;
