@@ -6,9 +6,9 @@
 namespace tensorlint {
 
 /// The work done for one input, and the memory that is kept for it: counted where they are done and taken, never timed,
-/// so that the same input ends at the same point wherever it is checked. The stores of facts charge it, and the loops
-/// over what an input gives; who uses them need not. What comes after its allowance is unknown (Unknown::kBudget,
-/// dataflow::Gap::kBudget), and reports say that they are partial.
+/// so that the same input ends at the same point wherever it is checked. Stores of facts charge it, and each step of a
+/// Walk (base/walk.h), which rules get instead of a model's lists; who uses them need not. Past its allowance facts
+/// are unknown (Unknown::kBudget, dataflow::Gap::kBudget), walks end, and reports say that they are partial.
 class Meter {
  public:
   /// Steps of some 10 ns. Models that people write take less than a tenth: the rest is for bodies and calls that are

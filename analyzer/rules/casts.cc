@@ -132,6 +132,7 @@ bool is_in_violation(const dataflow::Analysis& analysis, ValueId value) {
     const auto operands = analysis.operands(user);
     return std::ranges::any_of(std::ranges::equal_range(violations, user, {}, &dataflow::NodeViolation::node),
                                [&](const dataflow::NodeViolation& violation) {
+                                 analysis.meter().charge(1 + violation.operands.size() / 4);
                                  return std::ranges::any_of(violation.operands, [&](int i) {
                                    const auto at = static_cast<std::size_t>(i);
                                    return i >= 0 && at < operands.size() && operands[at] == value;

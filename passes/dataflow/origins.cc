@@ -37,10 +37,9 @@ ValueId handed_on_from(const Analysis& analysis, ValueId value, Aspect aspect) {
   const std::size_t control = region_op(model, node).control_operands;
   const std::span<const ValueId> operands =
       model.operands(node).subspan(std::min<std::size_t>(control, node.operand_count));
-  const auto source = std::ranges::find_if(operands, [&](ValueId operand) {
-    return operand != ValueId::kAbsent && agree(analysis.fact(operand), analysis.fact(value), aspect);
-  });
-  return source == operands.end() ? ValueId::kAbsent : *source;
+  for (const ValueId operand : Walk(operands, analysis.meter()))
+    if (operand != ValueId::kAbsent && agree(analysis.fact(operand), analysis.fact(value), aspect)) return operand;
+  return ValueId::kAbsent;
 }
 
 Origin origin_of(const Analysis& analysis, ValueId value, Aspect aspect) { return Origins(analysis).of(value, aspect); }
