@@ -2,6 +2,9 @@
 
   export_programs.py        needs torch 2.13.0, onnx, onnxscript
 
+`programs/modules` has a module in each file, `Step`, with `example()` for its inputs and `OPEN` for their open axes, and `Fixed`, which is
+the same without its mistake; it is exported by both exporters as it is, and by one of them as it should be.
+
 Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
 is there is kept: remove it to export it anew. Of the metadata the frames of the programs themselves are kept, since
 the line of a finding comes from there, and what PyTorch calls the node.
@@ -9,6 +12,8 @@ the line of a finding comes from there, and what PyTorch calls the node.
 import ast
 import contextlib
 import importlib
+import importlib.util
+import inspect
 import io
 import json
 import logging
@@ -23,6 +28,7 @@ import torch
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "programs")
 SOURCES = "tests/models/programs"
+MODULES = os.path.join(FOLDER, "modules")
 TRACE = "pkg.torch.onnx.stack_trace"
 #: What PyTorch computes there: the exporter leaves small summands out of the node itself.
 CALL = "pkg.torch.onnx.fx_node"
@@ -65,7 +71,7 @@ def nodes_of(graph):
                 yield from nodes_of(attribute.g)
 
 
-def shorten(path):
+def shorten(path, folder=FOLDER, sources=SOURCES):
     model = onnx.load(path)
     graphs = [model.graph, *model.functions]
     for graph in graphs:
@@ -74,7 +80,7 @@ def shorten(path):
             del node.metadata_props[:]
             if call:
                 node.metadata_props.add(key=CALL, value=call)
-            if frames := python_frames(trace):
+            if frames := python_frames(trace, folder, sources):
                 node.metadata_props.add(key=TRACE, value=frames)
             node.doc_string = ""
     del model.metadata_props[:]
@@ -96,6 +102,58 @@ def export(step, inputs, path, exporter):
             axes = {name: {0: "batch"} for name in names} if is_open else None
             torch.onnx.export(step, values, path, dynamo=False, input_names=names, output_names=["loss"], dynamic_axes=axes)
     shorten(path)
+
+
+def export_module(step, inputs, opened, path, exporter):
+    torch.manual_seed(0)
+    values = tuple(value.clone() for value in inputs)
+    parts = list(step.modules())
+    step.train(not any(isinstance(part, (torch.nn.Dropout, torch.nn.modules.batchnorm._BatchNorm)) for part in parts))
+    names = list(inspect.signature(step.forward).parameters)[: len(values)]
+    axes = {name: dict(given) for name, given in zip(names, opened or [], strict=False) if given}
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        if exporter == "dynamo":
+            shapes = tuple(dict(given) if given else None for given in opened) if opened else None
+            torch.onnx.export(step, values, path, dynamo=True, verbose=False, external_data=False, dynamic_shapes=shapes)
+        else:
+            torch.onnx.export(step, values, path, dynamo=False, verbose=False, opset_version=18, input_names=names,
+                              training=torch.onnx.TrainingMode.PRESERVE, dynamic_axes=axes or None)
+    shorten(path, MODULES, SOURCES + "/modules")
+
+
+def modules():
+    """Each module of the folder: name, class, exporters, marked lines."""
+    for number, name in enumerate(sorted(file[:-3] for file in os.listdir(MODULES) if file.endswith(".py"))):
+        with open(os.path.join(MODULES, name + ".py")) as source:
+            lines = source.read().splitlines()
+        marked = {at: line.split("# fault:")[1].split() for at, line in enumerate(lines, 1) if "# fault:" in line}
+        yield name, "Step", ["dynamo", "torchscript"], marked
+        if marked:
+            yield name + "_fixed", "Fixed", [["dynamo", "torchscript"][number % 2]], {}
+
+
+def add_modules(index):
+    for program, kind, exporters, marked in modules():
+        spec = importlib.util.spec_from_file_location(program, os.path.join(MODULES, program.removesuffix("_fixed") + ".py"))
+        assert spec is not None and spec.loader is not None
+        source = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(source)
+        if not hasattr(source, kind):
+            continue
+        for exporter in exporters:
+            path = f"modules/{program}_{exporter}.onnx"
+            entry = {"source": "sixth_modules", "program": program, "exporter": exporter}
+            try:
+                if not os.path.exists(os.path.join(FOLDER, path)):
+                    torch.manual_seed(0)
+                    export_module(getattr(source, kind)(), source.example(), getattr(source, "OPEN", None), os.path.join(FOLDER, path), exporter)
+            except Exception as error:
+                index["unsupported"].append({**entry, "error": type(error).__name__})
+                print("not exported:", path, " ".join(str(error).split())[-300:], flush=True)
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(os.path.join(FOLDER, path))
+                continue
+            index["models"].append({**entry, "file": f"programs/{path}", "faults": marked})
 
 
 def exporters_of(number, fixed):
@@ -162,6 +220,8 @@ def main() -> None:
             is_lost = any(exporter.startswith(other) for other in lost)
             index["models"].append({**entry, "file": f"programs/{path}", "faults": {} if is_lost else marked})
         save(index, os.path.join(HERE, "programs.json"))
+    add_modules(index)
+    save(index, os.path.join(HERE, "programs.json"))
     print(len(index["models"]), "models,", len(index["unsupported"]), "not exported")
 
 

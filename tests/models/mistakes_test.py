@@ -19,7 +19,7 @@ INDEX = json.loads((FOLDER / "index.json").read_text())
 FALSE_ALARMS = {"background_shift": "an index of -1 whose row is multiplied by 0 afterwards"}
 
 # Mistakes that nothing finds. Of those that fail for some inputs: what may be found of a value is not followed that far.
-LEAST = {"fails": 55, "may": 24, "silent": 47}
+LEAST = {"fails": 65, "may": 29, "silent": 56}
 
 
 def run(*words):
