@@ -24,8 +24,8 @@ constexpr std::uint64_t kStepsOfGlob = 2;
 bool matches(std::string_view glob, std::string_view name, Meter& meter) {
   if (glob.empty()) return false;
   const bool is_searched = glob.find('*') != std::string_view::npos && glob.find('?') != std::string_view::npos;
-  meter.charge(kStepsOfGlob + glob.size() / 16 +
-               (is_searched ? glob.size() * (64 + name.size()) / 64 : name.size() / 16));
+  const std::size_t searched = is_searched ? std::min(glob.size(), name.size()) * (64 + name.size()) / 64 : 0;
+  meter.charge(kStepsOfGlob + (glob.size() + name.size()) / 16 + searched);
   return matches_name(glob, name);
 }
 
