@@ -170,7 +170,7 @@ class CrossedAxes {
   NodeId reduced_along(ValueId wide, std::size_t meets, ValueId narrow);
   bool is_degree(NodeId node, NodeId reduction, ValueId wide, std::size_t meets, std::size_t right);
   bool is_named_twice(ValueId value);
-  bool meets_its_own(ValueId narrow, std::size_t axis);
+  bool meets_its_own(ValueId narrow, std::size_t axis, ValueId wide, NodeId node);
   std::optional<AxisMistake> statistic_of_rows(NodeId node);
   bool is_summed_along(ValueId value, std::size_t axis) const;
   bool is_symmetric(ValueId value) const;

@@ -80,7 +80,8 @@ std::optional<AxisMistake> CrossedAxes::crossed(NodeId node, ValueId wide, Value
       const NodeId reduction = reduced_along(wide, meets, narrow);
       // Of two batches either may be meant, but for a statistic of one of them.
       const bool both = cone_.origins().is_batch(wide, meets) && cone_.origins().is_batch(wide, right);
-      if ((reduction == NodeId::kNone && (both || is_named_twice(wide))) || meets_its_own(narrow, i)) continue;
+      if ((reduction == NodeId::kNone && (both || is_named_twice(wide))) || meets_its_own(narrow, i, wide, node))
+        continue;
       if (reduction != NodeId::kNone && y.size() == x.size() && is_degree(node, reduction, wide, meets, right))
         continue;
       const NodeId from = reduction == NodeId::kNone ? node : reduction;
@@ -208,7 +209,7 @@ bool CrossedAxes::is_named_twice(ValueId value) {
 
 /// What the value is computed from meets the axis that it comes from somewhere else: rows and columns are both scaled
 /// by their degrees.
-bool CrossedAxes::meets_its_own(ValueId narrow, std::size_t axis) {
+bool CrossedAxes::meets_its_own(ValueId narrow, std::size_t axis, ValueId wide, NodeId node) {
   const auto of_narrow = cone_.origins().of(narrow);
   if (axis >= of_narrow.size()) return false;
   const AxisOrigins::Sources own = of_narrow[axis];
@@ -228,6 +229,8 @@ bool CrossedAxes::meets_its_own(ValueId narrow, std::size_t axis) {
           opcode == Opcode::kMul || opcode == Opcode::kDiv || opcode == Opcode::kSub || opcode == Opcode::kAdd;
       const ValueId other = expressions_.beside(user, pending[i]);
       if (!scales || cone_.operands(user).size() != 2) continue;
+      // The same values scale the other axis, before or after.
+      if (user != node && (result == wide || other == expressions_.result(node))) return true;
       const auto x = cone_.dims(other), y = cone_.dims(pending[i]);
       if (x.size() < y.size() || x.size() < 2) continue;
       const auto of_other = cone_.origins().of(other);
