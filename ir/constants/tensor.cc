@@ -117,6 +117,7 @@ std::optional<std::vector<std::int64_t>> Tensor::integers(std::size_t limit) con
     if (!word) return std::nullopt;
     // int32_data holds narrower types one element a word, sub-byte types packed into the low byte.
     if (bits < 8) {
+      if (elements.size() == *count) return std::nullopt;
       for (unsigned k = 0; k < 8 / bits && elements.size() < *count; ++k)
         elements.push_back(narrow(static_cast<std::uint8_t>(*word), k, bits, is_signed));
       continue;

@@ -11,9 +11,12 @@ namespace {
 AxisStep kept(std::size_t axis) { return {AxisFate::kKept, axis}; }
 
 /// Nullopt where there is an ellipsis, or no result: those are rare, and nothing is lost.
+/// Longer texts name more axes than tensors have.
+constexpr std::size_t kMaxEquation = 1024;
+
 std::optional<ops::EinsumEquation> equation_of(const Expressions& expressions, NodeId node) {
   const Attribute* given = expressions.analysis().attribute(node, "equation");
-  if (given == nullptr) return std::nullopt;
+  if (given == nullptr || given->s.size() > kMaxEquation) return std::nullopt;
   expressions.charge(given->s.size());
   ops::Message error;
   auto equation = ops::parse_einsum(given->s, error);

@@ -356,6 +356,7 @@ std::optional<AxisMistake> CrossedAxes::cosine_of_pairs(NodeId node) {
     found.push_back(cone_.before_views(cone_.norm_of(factor, norm)));
     if (cone_.dims(factor).size() != 1) return std::nullopt;
   }
+  if (found.size() != 2) return std::nullopt;
   const bool matches = (found[0] == left && found[1] == right) || (found[0] == right && found[1] == left);
   if (!matches || !cone_.has_batch(left) || !cone_.has_batch(right)) return std::nullopt;
   return AxisMistake{Kind::kCrossedAxes, node, narrow, {0}, false, lengths, 1, wide, 0};

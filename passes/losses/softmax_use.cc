@@ -17,13 +17,14 @@ bool is_given_by_extents(const Expressions& expressions, ValueId value) {
   const Model& model = expressions.analysis().model();
   std::vector<ValueId> values{value};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values.size() > kMaxValues) return false;
     if (values[i] == ValueId::kAbsent || model.value(values[i]).initializer != nullptr) continue;
     const NodeId node = expressions.producer(values[i]);
     if (node == NodeId::kNone) return false;
     if (has_trait(expressions.entry(node), ops::OpTrait::kShapeOf)) continue;
-    for (const ValueId operand : expressions.analysis().operands(node))
+    for (const ValueId operand : expressions.analysis().operands(node)) {
       if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
+      if (values.size() > kMaxValues) return false;
+    }
   }
   return true;
 }

@@ -26,7 +26,7 @@ class ReversedScanOutput : public Rule {
     const RegionOp region = region_op(call.model(), call.node());
     if (region.kind != RegionKind::kScan || !region.has_graphs() || region.scanned == 0) return;
     const ScanAxes axes = axes_of(call);
-    const auto backwards = reads_backwards(region, axes);
+    const auto backwards = reads_backwards(call, region, axes);
     if (!backwards) return;
     const std::size_t outputs =
         call.node().result_count - std::min<std::size_t>(region.carried, call.node().result_count);
@@ -42,7 +42,8 @@ class ReversedScanOutput : public Rule {
   }
 
   /// nullopt where some of the sequences are read from one end and some from the other.
-  static std::optional<bool> reads_backwards(const RegionOp& region, const ScanAxes& axes) {
+  static std::optional<bool> reads_backwards(const NodeCall& call, const RegionOp& region, const ScanAxes& axes) {
+    call.facts().meter().charge(1 + region.scanned);
     for (std::size_t i = 1; i < region.scanned; ++i)
       if (axes.reads_backwards(i) != axes.reads_backwards(0)) return std::nullopt;
     return axes.reads_backwards(0);
@@ -66,6 +67,7 @@ class ReversedScanOutput : public Rule {
           continue;
         }
         for (std::size_t operand = 0; operand < use.operand_count(); ++operand) {
+          if (analysis.facts().meter().is_spent()) return;
           const ValueId other = use.operand(operand).value();
           if (other == ValueId::kAbsent || other == pending[i] || !is_in_order(call, region, axes, k, other)) continue;
           out.report(user,
@@ -95,6 +97,7 @@ class ReversedScanOutput : public Rule {
                           ValueId value) {
     const Model& model = call.model();
     for (std::size_t step = 0; step < kMaxValues && value != ValueId::kAbsent; ++step) {
+      call.facts().meter().charge(1 + region.scanned);
       for (std::size_t i = 0; i < region.scanned; ++i)
         if (call.operand(region.scanned_operand(i)).value() == value) return axes.input(i) == axes.output(k);
       const NodeId node = model.value(value).producer;
@@ -103,7 +106,8 @@ class ReversedScanOutput : public Rule {
       const RegionOp other = region_op(model, before.node());
       if (other.kind == RegionKind::kScan && other.has_graphs()) {
         const ScanAxes its = axes_of(before);
-        const auto backwards = reads_backwards(other, its);
+        const auto backwards = reads_backwards(before, other, its);
+        call.facts().meter().charge(1 + before.node().result_count);
         for (std::size_t output = 0; output + other.carried < before.node().result_count; ++output)
           if (before.result(other.carried + output) == value && backwards &&
               its.writes_backwards(output) == *backwards && its.output(output) == its.input(0)) {

@@ -106,6 +106,8 @@ class LossDetachedFromParameters : public Rule {
       if (!number) return std::nullopt;
       operands.push_back(*number);
     }
+    // A walk that the spent meter ends gives fewer of them.
+    if (operands.size() != model.node(node).operand_count) return std::nullopt;
     const double result = element({operands, expressions.analysis().attributes(node).read()});
     return std::isfinite(result) ? std::optional(result) : std::nullopt;
   }

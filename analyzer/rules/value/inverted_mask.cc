@@ -67,6 +67,8 @@ class MatrixElements {
       if (!number) return std::nullopt;
       operands.push_back(*number);
     }
+    // A walk that the spent meter ends gives fewer of them.
+    if (operands.size() != analysis.model().node(node).operand_count) return std::nullopt;
     return element({operands, analysis.attributes(node).read()});
   }
 

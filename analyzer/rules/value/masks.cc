@@ -13,10 +13,12 @@ using losses::Expressions;
 using ops::Opcode;
 
 bool is_named_mask(std::string_view name) {
+  constexpr std::string_view kEnding = "_mask";
+  if (name.size() > kEnding.size()) name.remove_prefix(name.size() - kEnding.size());
   std::string text(name);
   std::ranges::transform(text, text.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text == "mask" || text.ends_with("_mask");
+  return text == "mask" || text == kEnding;
 }
 
 /// Ones on a diagonal `k`, as EyeLike makes them.
