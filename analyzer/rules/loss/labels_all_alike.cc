@@ -33,7 +33,7 @@ class LabelsAllAlike : public Rule {
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     std::vector<Judged> judged;
-    for (const Term& term : terms_of(expressions, outputs[0]))
+    for (const AddedReduction& term : added_reductions(expressions, outputs[0]))
       if (!judge(expressions, term, judged)) return;
     for (const Judged& given : judged)
       for (const Judged& made : judged) {
@@ -55,10 +55,6 @@ class LabelsAllAlike : public Rule {
   }
 
  private:
-  struct Term {
-    NodeId reduction;
-    double sign;
-  };
   struct Judged {
     NodeId node;
     ValueId score;
@@ -67,40 +63,9 @@ class LabelsAllAlike : public Rule {
     std::set<ValueId> weights;
   };
 
-  /// The means that are added up, each with its sign.
-  static std::vector<Term> terms_of(const Expressions& expressions, ValueId loss) {
-    constexpr std::size_t kMaxValues = 24;
-    struct Part {
-      ValueId value;
-      double sign;
-    };
-    std::vector<Term> found;
-    std::vector<Part> parts{{loss, 1}};
-    for (std::size_t i = 0; i < parts.size() && parts.size() < kMaxValues; ++i) {
-      const auto [value, sign] = parts[i];
-      const NodeId node = expressions.producer(value);
-      const Opcode opcode = expressions.op(node);
-      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
-      const auto numbered = with_number(expressions, node);
-      if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
-        found.push_back({node, sign});
-      } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast) {
-        parts.push_back({first, sign});
-      } else if (opcode == Opcode::kNeg) {
-        parts.push_back({first, -sign});
-      } else if ((opcode == Opcode::kMul || (opcode == Opcode::kDiv && numbered && !numbered->is_first)) && numbered) {
-        parts.push_back({numbered->value, numbered->number < 0 ? -sign : sign});
-      } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
-        parts.push_back({first, sign});
-        parts.push_back({second, opcode == Opcode::kSub ? -sign : sign});
-      }
-    }
-    return found;
-  }
-
   /// A term of one score alone: where it is least. False where scores are compared with each other, or with data.
-  static bool judge(const Expressions& expressions, const Term& term, std::vector<Judged>& judged) {
-    const Formula formula(expressions, expressions.operand(term.reduction, 0));
+  static bool judge(const Expressions& expressions, const AddedReduction& term, std::vector<Judged>& judged) {
+    const Formula formula(expressions, expressions.operand(term.node, 0));
     if (!formula.is_complete()) return false;
     const losses::ScoreValues scores(expressions);
     std::optional<std::size_t> leaf;
@@ -127,7 +92,7 @@ class LabelsAllAlike : public Rule {
     double best = 0, least = HUGE_VAL, most = -HUGE_VAL;
     for (const double score : kScores) {
       given.back().value = score;
-      const double value = term.sign * formula.evaluate(given, 0);
+      const double value = std::copysign(1.0, term.factor) * formula.evaluate(given, 0);
       if (std::isnan(value)) return false;
       most = std::max(most, value);
       if (value < least) {
@@ -138,8 +103,8 @@ class LabelsAllAlike : public Rule {
     // A score that is only kept small has no label.
     if (best == 0 || most - least < 0.1) return true;
     const ValueId score = parts[*leaf].value;
-    judged.push_back({expressions.producer(expressions.operand(term.reduction, 0)), score,
-                      expressions.operand(layer, 1), best, weights_of(expressions, score)});
+    judged.push_back({expressions.producer(expressions.operand(term.node, 0)), score, expressions.operand(layer, 1),
+                      best, weights_of(expressions, score)});
     return true;
   }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
@@ -118,6 +119,39 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis) {
   if (model.graphs.empty() || model.graph(GraphId::kMain).outputs.size() > kMaxOutputs) return found;
   for (const ValueId output : analysis.outputs(GraphId::kMain))
     if (output != ValueId::kAbsent && is_one_float(analysis, output)) found.push_back(output);
+  return found;
+}
+
+std::vector<AddedReduction> added_reductions(const losses::Expressions& expressions, ValueId loss) {
+  using ops::Opcode;
+  constexpr std::size_t kMaxValues = 24;
+  struct Part {
+    ValueId value;
+    double factor;
+  };
+  std::vector<AddedReduction> found;
+  std::vector<Part> parts{{loss, 1}};
+  for (std::size_t i = 0; i < parts.size() && parts.size() < kMaxValues; ++i) {
+    const auto [value, factor] = parts[i];
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+    const auto numbered = with_number(expressions, node);
+    if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
+      found.push_back({node, factor});
+    } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast) {
+      parts.push_back({first, factor});
+    } else if (opcode == Opcode::kNeg) {
+      parts.push_back({first, -factor});
+    } else if (opcode == Opcode::kMul && numbered) {
+      parts.push_back({numbered->value, factor * numbered->number});
+    } else if (opcode == Opcode::kDiv && numbered && !numbered->is_first) {
+      parts.push_back({numbered->value, factor / numbered->number});
+    } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
+      parts.push_back({first, factor});
+      parts.push_back({second, opcode == Opcode::kSub ? -factor : factor});
+    }
+  }
   return found;
 }
 

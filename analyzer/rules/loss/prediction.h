@@ -35,6 +35,13 @@ bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node);
 /// The outputs of the main graph that may be a loss: is_one_float.
 std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
 
+struct AddedReduction {
+  NodeId node;    ///< ReduceMean or ReduceSum
+  double factor;  ///< of its result in the loss
+};
+/// The outermost means and sums that are added up to a loss.
+std::vector<AddedReduction> added_reductions(const losses::Expressions& expressions, ValueId loss);
+
 /// Certainly a float tensor of one element, as a loss is.
 bool is_one_float(const dataflow::Analysis& analysis, ValueId value);
 

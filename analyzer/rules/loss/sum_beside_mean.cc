@@ -27,7 +27,7 @@ class SumBesideMean : public Rule {
     if (outputs.size() != 1) return;
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     NodeId summed = NodeId::kNone, averaged = NodeId::kNone;
-    for (const Term& term : terms_of(expressions, outputs[0])) {
+    for (const AddedReduction& term : added_reductions(expressions, outputs[0])) {
       const ValueId data = expressions.operand(term.node, 0);
       if (!has_batch(expressions, origins, data)) continue;
       const bool takes_all =
@@ -35,7 +35,8 @@ class SumBesideMean : public Rule {
       if (!takes_all) continue;
       if (expressions.op(term.node) == Opcode::kReduceMean)
         averaged = term.node;
-      else if (std::abs(std::abs(term.factor) - 0.5) < 1e-6 && normal_divergence(expressions, data))
+      else if (std::abs(std::abs(term.factor * own_factor(expressions, data)) - 0.5) < 1e-6 &&
+               normal_divergence(expressions, data))
         summed = term.node;
     }
     if (summed == NodeId::kNone || averaged == NodeId::kNone) return;
@@ -48,42 +49,6 @@ class SumBesideMean : public Rule {
   }
 
  private:
-  struct Term {
-    NodeId node;
-    double factor;
-  };
-
-  /// The reductions that are added up, each with the number that it is multiplied with.
-  static std::vector<Term> terms_of(const Expressions& expressions, ValueId loss) {
-    constexpr std::size_t kMaxValues = 24;
-    struct Part {
-      ValueId value;
-      double factor;
-    };
-    std::vector<Term> found;
-    std::vector<Part> parts{{loss, 1}};
-    for (std::size_t i = 0; i < parts.size() && parts.size() < kMaxValues; ++i) {
-      const auto [value, factor] = parts[i];
-      const NodeId node = expressions.producer(value);
-      const Opcode opcode = expressions.op(node);
-      const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
-      const auto numbered = with_number(expressions, node);
-      if (opcode == Opcode::kReduceMean || opcode == Opcode::kReduceSum) {
-        found.push_back({node, factor * own_factor(expressions, first)});
-      } else if (ops::keeps_elements(opcode) || opcode == Opcode::kCast || opcode == Opcode::kNeg) {
-        parts.push_back({first, factor});
-      } else if (opcode == Opcode::kMul && numbered) {
-        parts.push_back({numbered->value, factor * numbered->number});
-      } else if (opcode == Opcode::kDiv && numbered && !numbered->is_first) {
-        parts.push_back({numbered->value, factor / numbered->number});
-      } else if (opcode == Opcode::kAdd || opcode == Opcode::kSub) {
-        parts.push_back({first, factor});
-        parts.push_back({second, factor});
-      }
-    }
-    return found;
-  }
-
   /// 0.5 of 0.5 * (...) that is summed.
   static double own_factor(const Expressions& expressions, ValueId value) {
     const NodeId node = expressions.producer(value);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
 #include "analyzer/rules/value/sources.h"
 #include "passes/dataflow/element_function.h"
 #include "passes/losses/axis_origins.h"
@@ -316,19 +317,10 @@ class InvertedMask : public Rule {
     return found;
   }
 
-  static std::string lowered(std::string_view name) {
-    std::string text(name);
-    std::ranges::transform(text, text.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return text;
-  }
-
   /// What a mask of that name is 1 for: what attention may see (transformers, BERT), or what it is to ignore (PyTorch).
   static std::optional<bool> keeps_ones_by_name(std::string_view name) {
-    const std::string text = lowered(name);
-    const auto ends_with = [&](std::string_view end) { return text.ends_with(end); };
-    if (ends_with("key_padding_mask")) return false;
-    if (ends_with("attention_mask") || ends_with("input_mask")) return true;
+    if (has_ending(name, "key_padding_mask")) return false;
+    if (has_ending(name, "attention_mask") || has_ending(name, "input_mask")) return true;
     return std::nullopt;
   }
 

@@ -1,7 +1,6 @@
 #include "analyzer/rules/value/masks.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "analyzer/rules/value/sources.h"
@@ -13,12 +12,7 @@ using losses::Expressions;
 using ops::Opcode;
 
 bool is_named_mask(std::string_view name) {
-  constexpr std::string_view kEnding = "_mask";
-  if (name.size() > kEnding.size()) name.remove_prefix(name.size() - kEnding.size());
-  std::string text(name);
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text == "mask" || text == kEnding;
+  return has_ending(name, "_mask") || (name.size() == 4 && has_ending(name, "mask"));
 }
 
 /// Ones on a diagonal `k`, as EyeLike makes them.
@@ -48,6 +42,12 @@ bool is_mask(const Expressions& expressions, ValueId value, int depth) {
 }
 
 }  // namespace
+
+bool has_ending(std::string_view name, std::string_view ending) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return name.size() >= ending.size() &&
+         std::ranges::equal(name.substr(name.size() - ending.size()), ending, {}, lower);
+}
 
 bool is_mask(const Expressions& expressions, ValueId value) { return is_mask(expressions, value, 0); }
 
