@@ -256,6 +256,7 @@ std::optional<std::vector<std::size_t>> Expressions::axes_of(NodeId node) const 
     const Attribute* axis = analysis_.attribute(node, "axis");
     const bool searches = kind == Opcode::kArgExtreme;
     given.push_back(axis != nullptr ? axis->i : searches ? 0 : opset >= 13 ? -1 : 1);
+    if (given[0] < -rank || given[0] >= rank) return std::nullopt;
     if (!searches && opset < 13)  // everything from the axis on is one row
       for (std::int64_t i = (given[0] < 0 ? given[0] + rank : given[0]) + 1; i < rank; ++i) given.push_back(i);
   } else if (const Attribute* axes = analysis_.attribute(node, "axes")) {

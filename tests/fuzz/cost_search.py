@@ -7,6 +7,7 @@ byte of memory. An input that breaks it is left in `--found`, made smaller, with
 in an ordinary build, since a sanitizer costs a factor that differs from place to place.
 """
 import argparse
+import base64
 import contextlib
 import hashlib
 import multiprocessing
@@ -460,6 +461,7 @@ def search(number, arguments, seeds, results):
                 words = " ".join(COMMANDS[command])
                 found.append(f"{name}.onnx: {words}: {cost.seconds:.2f} s, {cost.memory >> 20} MiB, {len(data)} bytes {ended} {kind(data)}")
                 print("found", found[-1], flush=True)
+                print(f"again: base64 -d <<<{base64.b64encode(data).decode()} >{name}.onnx", flush=True)
                 continue  # what breaks the promise has no children: they would only break it again
             population.offer(command, cost, data)
     top = sorted(((share, f"{what}: {' '.join(COMMANDS[number])}: {of}") for (number, what, of), (share, _) in population.best.items()), reverse=True)[:10]

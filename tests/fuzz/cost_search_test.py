@@ -1,7 +1,9 @@
 """The search for models that cost too much finds what a planted fault makes dear, and leaves the smallest it knows."""
 
+import base64
 import contextlib
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -48,6 +50,8 @@ class CostSearch(unittest.TestCase):
         outcome, found = search(MANY_ADDS + "exit 3", "--inputs", "80")
         self.assertEqual(outcome.returncode, 1, outcome.stderr)
         self.assertIn("ends with 3", outcome.stdout)
+        again = re.findall(r"^again: base64 -d <<<(\S+) >", outcome.stdout, re.MULTILINE)
+        self.assertEqual(sorted(base64.b64decode(text) for text in again), sorted(found))
         self.assertIn(min(data.count(b"Add") for data in found), range(101, 200))
 
     def test_a_tool_that_keeps_the_promise_is_left_alone(self):

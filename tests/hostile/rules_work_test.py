@@ -295,6 +295,27 @@ class RulesWorkTest(unittest.TestCase):
         inputs = [value("d", [5]), *[value(f"f{i}", ["N"], TensorProto.INT64) for i in range(3)]]
         self.check(model(nodes, inputs, [untyped(name) for name in gathered], initializers=numbers, opset=17))
 
+    def test_axes_at_the_end_of_their_type(self) -> None:
+        """Sums of them overflow. An operator of opset 11 counts from its axis on."""
+        folder = self.path.parent
+        for number, path in enumerate(sorted((hostile_test.ROOT / "tests" / "models").rglob("*.onnx"))):
+            proto = ModelProto.FromString(path.read_bytes())
+            for attribute in (attribute for node in proto.graph.node for attribute in node.attribute if attribute.name == "axis"):
+                attribute.i = 2**63 - 1
+            for opset in proto.opset_import:
+                opset.version = 11 if opset.domain == "" else opset.version
+            (folder / f"{number}.onnx").write_bytes(proto.SerializeToString())
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, limits[1]))
+        try:
+            result = hostile_test.run(["check", "--format", "json", "--timings", folder])
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+        self.assertEqual(result.code, 1, result.errors[:500])
+        reports = json.loads(result.output)["inputs"]
+        self.assertGreater(len(reports), 1000)
+        self.assertLess(max(report["peak_rss_bytes"] for report in reports), 128 << 20)
+
 
 if __name__ == "__main__":
     unittest.main()

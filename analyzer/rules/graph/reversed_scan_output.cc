@@ -89,7 +89,8 @@ class ReversedScanOutput : public Rule {
     const Fact& fact = use.facts().fact(use.analysis().fact_id(use.result()));
     if (given == nullptr || fact.shape == ShapeId::kUnranked || use.result() == ValueId::kAbsent) return false;
     const auto rank = static_cast<std::int64_t>(use.facts().dims_of(fact.shape).size());
-    return (given->i + rank) % std::max<std::int64_t>(rank, 1) != (axis + rank) % std::max<std::int64_t>(rank, 1);
+    const auto from_front = [rank](std::int64_t at) { return at < 0 ? at + rank : at; };
+    return from_front(given->i) != from_front(axis);
   }
 
   /// One of the sequences that are read, or what another Scan makes of it in its order.
