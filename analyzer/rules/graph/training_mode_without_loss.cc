@@ -17,9 +17,13 @@ class TrainingModeWithoutLoss : public Rule {
              {passes::Pass::kLosses, passes::Pass::kGradientReach, passes::Pass::kLiveness}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    std::vector<bool> has_mode;  // most models know no such operator: the nodes need not be looked at then
+    for (const Operator& op : view.model().operators) has_mode.push_back(has_training_mode(op));
+    if (std::ranges::find(has_mode, true) == has_mode.end()) return;
     std::vector<NodeId> training;
     for (const NodeId id : view.analysis().nodes())
-      if (trains(NodeCall(view.analysis(), id))) training.push_back(id);
+      if (has_mode[static_cast<std::size_t>(view.model().node(id).op)] && trains(NodeCall(view.analysis(), id)))
+        training.push_back(id);
     if (training.empty() || serves_training(view, training)) return;
     for (const NodeId id : training)
       out.report(id, fmt::format("{} is in training mode, but the model computes no loss",
@@ -30,11 +34,14 @@ class TrainingModeWithoutLoss : public Rule {
 
  private:
   /// BatchNormalization has the mode as an attribute, Dropout as an operand.
+  static bool has_training_mode(const Operator& op) {
+    return op.schema != nullptr && op.function == GraphId::kNone &&
+           (op.schema->attribute("training_mode") != nullptr || op.schema->input_index("training_mode") >= 0);
+  }
+
   static bool trains(const NodeCall& call) {
-    const OpSchema* schema = call.op().schema;
-    if (schema == nullptr || call.op().function != GraphId::kNone || !call.analysis().is_visited(call.id()))
-      return false;
-    if (schema->attribute("training_mode") != nullptr) {
+    if (!call.analysis().is_visited(call.id())) return false;
+    if (call.op().schema->attribute("training_mode") != nullptr) {
       const Attribute* mode = call.attribute("training_mode");
       return mode != nullptr && mode->kind == AttributeKind::kInt && mode->i != 0;
     }

@@ -23,6 +23,8 @@ class UndefinedValue : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     const Model& model = view.model();
+    const auto values = view.analysis().values();
+    if (std::ranges::none_of(values, [&](ValueId value) { return is_undefined(model, value); })) return;
     int suggestions_left = kMaxSuggestions;
     const Unused unused_values(view);
     const auto meant = [&](ValueId value, GraphId graph) {

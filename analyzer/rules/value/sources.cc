@@ -51,12 +51,14 @@ class NodesByOpcode {
       for (const NodeId node : analysis_.nodes())
         if (is_looked_at(analysis_, node)) nodes_[static_cast<std::size_t>(expressions.op(node))].push_back(node);
     }
-    std::vector<NodeId> found;
+    std::vector<NodeId> found, both;
     for (const Opcode opcode : wanted) {
       const std::vector<NodeId>& of = nodes_[static_cast<std::size_t>(opcode)];
-      found.insert(found.end(), of.begin(), of.end());
+      if (of.empty()) continue;
+      both.resize(found.size() + of.size());
+      std::ranges::merge(found, of, both.begin());
+      found.swap(both);
     }
-    if (wanted.size() > 1) std::ranges::sort(found);
     return found;
   }
 
