@@ -67,7 +67,7 @@ bool KernelMatcher::add_gathered(NodeId gather) {
     if (!from_scores) nodes.erase(softmax);
     request.kind = from_scores ? kernels::ClassLossKind::kCrossEntropy : kernels::ClassLossKind::kNegativeLogLikelihood;
     KernelCall call{.kernel = from_scores ? "class_loss cross_entropy" : "class_loss negative_log_likelihood",
-                    .result = chosen->result,
+                    .results = {{.value = chosen->result}},
                     .operands = {{.value = data}, {.value = labels, .counts_from_end = request.classes}, {}},
                     .request = request};
     const ValueId operands[] = {data, labels};
@@ -120,7 +120,7 @@ bool KernelMatcher::add_probabilities(NodeId product) {
   nodes.insert({product, softmax});
   const ValueId scores = expressions_.operand(softmax, 0);
   KernelCall call{.kernel = "class_loss cross_entropy_probabilities",
-                  .result = chosen->result,
+                  .results = {{.value = chosen->result}},
                   .operands = {{.value = scores}, {.value = target}, {}},
                   .request = request};
   const ValueId operands[] = {scores, target};

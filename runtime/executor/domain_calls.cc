@@ -53,7 +53,7 @@ void KernelMatcher::add_domain_loss(NodeId node) {
                                                : kernels::Averaging::kNone;
   if (kind == kernels::Averaging::kNone && averaging != "none") return leave(node, "its reduction is unknown");
   KernelCall made{.kernel = {},
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .operands = {{.value = input}, {.value = target}},
                   .request = kernels::PointwiseLoss{}};
   const auto known = std::ranges::find(kPointwise, name, &DomainLoss::name);

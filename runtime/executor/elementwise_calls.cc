@@ -379,7 +379,7 @@ void KernelMatcher::add_program(const ElementNode& root, ElementClass computed) 
       .kernel = fmt::format("elementwise {}{}",
                             fmt::join(std::span(whole->names).first(std::min(kShownNames, whole->names.size())), ", "),
                             whole->names.size() > kShownNames ? ", ..." : ""),
-      .result = expressions_.result(root.node),
+      .results = {{.value = expressions_.result(root.node)}},
       .operands = whole->operands,
       .request = whole->request};
   std::vector<ValueId> values;

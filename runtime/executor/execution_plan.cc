@@ -84,7 +84,7 @@ class CopyPlanner {
         for (const ValueId value : host_reads(step)) last_host_read_[value] = at;
         continue;
       }
-      on_host_[step.call->result] = false;
+      for (const CallResult& result : step.call->results) on_host_[result.value] = false;
       for (const CallOperand& operand : step.call->operands)
         if (operand.value != ValueId::kAbsent)
           (operand.is_prepared() ? last_host_read_ : last_device_read_[step.call->device])[operand.value] = at;
@@ -99,7 +99,7 @@ class CopyPlanner {
       if (operand.is_prepared()) {
         if (operand.value != ValueId::kAbsent && !on_host_[operand.value]) copy_out(operand.value, step.copies);
         const std::uint64_t bytes =
-            operand.value == ValueId::kAbsent ? element_bytes(call.dtype) : bytes_of(operand.value);
+            operand.value == ValueId::kAbsent ? element_bytes(call.results[0].dtype) : bytes_of(operand.value);
         step.call_copies.push_back({.value = operand.value, .to_device = true, .device = call.device, .bytes = bytes});
       } else if (!on_device_[call.device][operand.value]) {
         // From one device to another through the host.
@@ -111,9 +111,11 @@ class CopyPlanner {
     }
     if (const std::uint64_t bytes = report_bytes(call); bytes > 0)
       step.call_copies.push_back({.to_device = false, .device = call.device, .bytes = bytes});
-    on_device_[call.device][call.result] = true;
-    touched.push_back(call.result);
-    step.result_bytes = bytes_of(call.result);
+    for (const CallResult& result : call.results) {
+      on_device_[call.device][result.value] = true;
+      touched.push_back(result.value);
+      step.result_bytes.push_back(bytes_of(result.value));
+    }
   }
 
   void copy_out(ValueId value, std::vector<PlannedCopy>& copies) {

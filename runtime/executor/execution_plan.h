@@ -26,11 +26,11 @@ struct PlannedCopy {
 /// A node in the interpreter, or a kernel.
 struct PlanStep {
   NodeId node = NodeId::kNone;
-  std::optional<KernelCall> call;        ///< none: the interpreter
-  std::vector<PlannedCopy> copies;       ///< of values, before it
-  std::vector<PlannedCopy> call_copies;  ///< what the host prepares for the kernel, and what the kernel reports
-  std::uint64_t result_bytes = 0;        ///< of the kernel
-  std::vector<ValueId> host_drops;       ///< not needed there after it
+  std::optional<KernelCall> call;           ///< none: the interpreter
+  std::vector<PlannedCopy> copies;          ///< of values, before it
+  std::vector<PlannedCopy> call_copies;     ///< what the host prepares for the kernel, and what the kernel reports
+  std::vector<std::uint64_t> result_bytes;  ///< of the kernel, by result
+  std::vector<ValueId> host_drops;          ///< not needed there after it
 };
 
 /// Where a node runs.

@@ -217,13 +217,13 @@ void Executor::run_command(Frame& frame, std::size_t at) {
       break;
     }
     case Command::Kind::kPrepare: {
-      const HostTensor prepared = prepare(step.call->operands[command.operand], step.call->dtype);
+      const HostTensor prepared = prepare(step.call->operands[command.operand], step.call->results[0].dtype);
       device.copy_in(frame.values[command.slot], prepared.raw(), prepared.bytes());
       break;
     }
     case Command::Kind::kKernel:
       launch(frame, step, command);
-      kinds_[step.call->result] = {step.call->dtype, step.call->extents};
+      for (const CallResult& result : step.call->results) kinds_[result.value] = {result.dtype, result.extents};
       break;
     case Command::Kind::kCopyOut:
       copy_out(frame, command);
@@ -369,7 +369,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (command.operands[i] != Command::kNoSlot) operands[i] = frame.values[command.operands[i]].data();
   Device& device = *devices_[command.device];
-  const DeviceValue& result = frame.values[command.slot];
+  const DeviceValue& result = frame.values[command.results[0]];
   if (const auto* reduction = std::get_if<ReductionCall>(&call.request)) {
     kernels::Reduction request;
     request.kind = reduction->kind;
@@ -440,7 +440,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     for (const MovementCall::Part& part : movement->parts) {
       kernels::Movement request = part.movement;
       request.source = operands[static_cast<std::size_t>(part.source)];
-      request.destination = result.data();
+      request.destination = frame.values[command.results[static_cast<std::size_t>(part.result)]].data();
       if (part.indices >= 0) {
         request.indices = operands[static_cast<std::size_t>(part.indices)];
         request.bad_indices = static_cast<std::int64_t*>(frame.values[command.report].data());

@@ -39,26 +39,32 @@ struct ReductionCall {
   bool last_of_equals = false;
 };
 
-/// Launches one after the other, each for a part of the result.
+/// Launches one after the other, each for a part of a result.
 struct MovementCall {
   struct Part {
     kernels::Movement movement;
     int source = 0;    ///< which operand
     int indices = -1;  ///< which operand; -1: none
+    int result = 0;    ///< which result
   };
   std::vector<Part> parts;
 };
 
+/// What a call makes.
+struct CallResult {
+  ValueId value = ValueId::kAbsent;
+  DType dtype = DType::kUndefined;
+  Extents extents{};
+};
+
 /// Nodes that one kernel computes at once. Requests hold all but pointers.
 struct KernelCall {
-  std::string kernel;           ///< "pointwise_loss squared mean"
-  NodeId node = NodeId::kNone;  ///< makes the result
-  ValueId result = ValueId::kAbsent;
-  DType dtype = DType::kUndefined;  ///< of the result
-  Extents extents{};
-  std::size_t device = 0;        ///< of those that run the model
-  std::vector<NodeId> nodes{};   ///< sorted; those it stands for, `node` too
-  std::vector<NodeId> unused{};  ///< sorted; nothing but extents of what it stands for was made of them
+  std::string kernel;                 ///< "pointwise_loss squared mean"
+  NodeId node = NodeId::kNone;        ///< makes the results
+  std::vector<CallResult> results{};  ///< one or more; those of the node that nothing reads may be left out
+  std::size_t device = 0;             ///< of those that run the model
+  std::vector<NodeId> nodes{};        ///< sorted; those it stands for, `node` too
+  std::vector<NodeId> unused{};       ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
   /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.

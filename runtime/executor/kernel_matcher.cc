@@ -127,9 +127,8 @@ std::optional<Extents> KernelMatcher::extents(ValueId value) const {
 
 bool KernelMatcher::needs_more_results(NodeId node) const {
   const auto results = model_.results(model_.node(node));
-  return std::any_of(results.begin() + (results.empty() ? 0 : 1), results.end(), [&](ValueId result) {
-    return result != ValueId::kAbsent && (readers_.is_output(result) || !readers_.of(result).empty());
-  });
+  return std::any_of(results.begin() + (results.empty() ? 0 : 1), results.end(),
+                     [&](ValueId result) { return result != ValueId::kAbsent && is_read(result); });
 }
 
 std::int64_t KernelMatcher::count(std::span<const std::int64_t> extents) {
@@ -185,12 +184,11 @@ std::vector<KernelMatcher::Tail> KernelMatcher::tails(ValueId value) const {
   return found;
 }
 
-bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands, const std::set<NodeId>& formula,
-                               KernelCall& call) {
-  // All that the result is made of, back to the operands.
+bool KernelMatcher::take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call) {
+  // All that the results are made of, back to the operands.
   std::set<NodeId> behind;
-  const GraphId graph = model_.value(result).graph;
-  Nodes pending{expressions_.producer(result)};
+  const GraphId graph = model_.value(call.results[0].value).graph;
+  Nodes pending{call.node};
   while (!pending.empty()) {
     const NodeId node = pending.back();
     pending.pop_back();
@@ -208,7 +206,8 @@ bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands
   // Less what others need.
   const auto is_needed = [&](NodeId node) {
     return std::ranges::any_of(model_.results(model_.node(node)), [&](ValueId value) {
-      if (value == ValueId::kAbsent || value == result) return false;
+      if (value == ValueId::kAbsent || std::ranges::find(call.results, value, &CallResult::value) != call.results.end())
+        return false;
       return readers_.is_output(value) ||
              std::ranges::any_of(readers_.of(value), [&](NodeId reader) { return !behind.contains(reader); });
     });
@@ -234,12 +233,15 @@ bool KernelMatcher::take_nodes(ValueId result, std::span<const ValueId> operands
 }
 
 bool KernelMatcher::complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula) {
-  const auto type = dtype(call.result);
-  const auto shape = extents(call.result);
-  if (!type || !shape || !take_nodes(call.result, operands, formula, call)) return false;
-  call.dtype = *type;
-  call.extents = *shape;
-  call.node = expressions_.producer(call.result);
+  call.node = expressions_.producer(call.results[0].value);
+  for (CallResult& result : call.results) {
+    const auto type = dtype(result.value);
+    const auto shape = extents(result.value);
+    if (!type || !shape) return false;
+    result.dtype = *type;
+    result.extents = *shape;
+  }
+  if (!take_nodes(operands, formula, call)) return false;
   for (const Nodes* const nodes : {&call.nodes, &call.unused})
     for (const NodeId node : *nodes) taken_[node] = true;
   calls_.emplace(call.node, std::move(call));

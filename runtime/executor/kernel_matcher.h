@@ -56,12 +56,13 @@ class KernelMatcher {
 
   /// Something reads a result of the node after the first.
   bool needs_more_results(NodeId node) const;
+  bool is_read(ValueId value) const { return readers_.is_output(value) || !readers_.of(value).empty(); }
 
   // ---- what a call stands for
 
-  /// Takes what makes `results` of `operands` into the call: nodes of the formula, and others of which nothing else is
-  /// made. False where one of the former has another reader, or computes in another dtype than `dtype`.
-  bool take_nodes(ValueId result, std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
+  /// Takes what makes the call's results of `operands` into it: nodes of the formula, and others of which nothing else
+  /// is made. False where one of the former has another reader, or computes in another dtype than `dtype`.
+  bool take_nodes(std::span<const ValueId> operands, const std::set<NodeId>& formula, KernelCall& call);
   bool complete(KernelCall call, std::span<const ValueId> operands, const std::set<NodeId>& formula);
   bool is_taken(NodeId node) const { return taken_[node]; }
   /// By the registry of kernels; for a dtype that it lacks it leaves the node.
@@ -179,6 +180,7 @@ class KernelMatcher {
   bool add_tile(const MovementNode& moved);
   bool add_slice(const MovementNode& moved);
   bool add_concat(const MovementNode& moved);
+  bool add_split(const MovementNode& moved);
   bool add_pad(const MovementNode& moved);
   bool add_permuted(const MovementNode& moved, const Extents& shape, std::span<const std::size_t> order);
   bool add_depth_to_space(const MovementNode& moved);

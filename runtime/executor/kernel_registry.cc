@@ -57,7 +57,7 @@ constexpr KernelOperators kOperators[] = {
      "Round Sin Cos IsNaN",
      kFloats, "at most 8 axes"},
     {"",
-     "Identity Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Concat DepthToSpace SpaceToDepth Gather "
+     "Identity Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Concat Split DepthToSpace SpaceToDepth Gather "
      "GatherElements GatherND",
      kWords, "at most 8 axes"},
     {"", "Slice Pad", kWords, "at most 8 axes; bounds known before the run"},

@@ -74,6 +74,7 @@ void KernelMatcher::add_movement(NodeId node) {
       {"Tile", &KernelMatcher::add_tile},
       {"Slice", &KernelMatcher::add_slice},
       {"Concat", &KernelMatcher::add_concat},
+      {"Split", &KernelMatcher::add_split},
       {"Pad", &KernelMatcher::add_pad},
       {"DepthToSpace", &KernelMatcher::add_depth_to_space},
       {"SpaceToDepth", &KernelMatcher::add_space_to_depth},
@@ -108,7 +109,7 @@ void KernelMatcher::add_movement(NodeId node) {
 /// `operands`: sources and indices, as the parts number them.
 bool KernelMatcher::complete_movement(const MovementNode& moved, std::string kernel, MovementCall request,
                                       std::vector<ValueId> operands) {
-  KernelCall call{.kernel = std::move(kernel), .result = moved.result, .request = std::move(request)};
+  KernelCall call{.kernel = std::move(kernel), .results = {{.value = moved.result}}, .request = std::move(request)};
   for (const ValueId operand : operands) call.operands.push_back({.value = operand});
   return complete(std::move(call), operands, {moved.node});
 }
@@ -210,6 +211,41 @@ bool KernelMatcher::add_concat(const MovementNode& moved) {
   if (first != moved.extents[axis]) return false;
   std::string kernel = fmt::format("move concat of {}", request.parts.size());
   return complete_movement(moved, std::move(kernel), std::move(request), values);
+}
+
+/// A slice for each part that something reads.
+bool KernelMatcher::add_split(const MovementNode& moved) {
+  const std::size_t rank = moved.shape.size();
+  const std::int64_t given = moved.in.int_attribute("axis", 0);
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  if (axis >= rank) return false;
+  const std::vector<std::int64_t> whole = strides_of(moved.shape);
+  KernelCall call{.kernel = {}, .operands = {{.value = moved.data}}};
+  MovementCall request;
+  std::int64_t first = 0;
+  for (const ValueId part : model_.results(model_.node(moved.node))) {
+    const auto shape = extents(part);
+    if (!shape || shape->size() != rank) {
+      leave(moved.node, "where it is split is not known before the run");
+      return false;
+    }
+    if (is_read(part)) {
+      Movement m = into_result(*shape, moved.dtype, count(moved.shape));
+      set(m.from.strides, whole);
+      m.from.offset = m.to.elements == 0 ? 0 : first * whole[axis];
+      request.parts.push_back({.movement = m, .result = static_cast<int>(call.results.size())});
+      call.results.push_back({.value = part});
+    }
+    first += (*shape)[axis];
+  }
+  if (call.results.empty()) {
+    leave(moved.node, "nothing reads what it makes");
+    return false;
+  }
+  if (first != moved.shape[axis]) return false;
+  call.kernel = fmt::format("move split into {}", call.results.size());
+  call.request = std::move(request);
+  return complete(std::move(call), std::span(&moved.data, 1), {moved.node});
 }
 
 bool KernelMatcher::add_pad(const MovementNode& moved) {

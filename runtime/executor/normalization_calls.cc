@@ -121,7 +121,7 @@ void KernelMatcher::add_normalization_call(NodeId node, std::vector<ValueId> ope
   KernelCall call{.kernel = given                                                ? "normalization by given statistics"
                             : request.kind == NormalizationKind::kRootMeanSquare ? "normalization by root mean square"
                                                                                  : "normalization",
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .request = request};
   const bool centred = request.kind != NormalizationKind::kRootMeanSquare;
   call.operands = {{.value = operands[0]},

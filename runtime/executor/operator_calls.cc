@@ -75,7 +75,7 @@ void KernelMatcher::add_reduction(NodeId node, ReductionKind kind) {
     if (extent == 0) return leave(node, "it reduces nothing");
   const auto known = std::ranges::find(kReductions, kind, &ReductionOperator::kind);
   KernelCall call{.kernel = std::string(known->kernel),
-                  .result = result,
+                  .results = {{.value = result}},
                   .operands = {{.value = data}},
                   .request = std::move(request)};
   const ValueId operands[] = {data};
@@ -98,7 +98,7 @@ void KernelMatcher::add_softmax(NodeId node, bool logarithmic) {
   request.classes = count(std::span(*shape).subspan(axes->front(), axes->size()));
   request.inner = count(std::span(*shape).subspan(axes->back() + 1));
   KernelCall call{.kernel = logarithmic ? "softmax logarithmic" : "softmax",
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .operands = {{.value = data}},
                   .request = request};
   const ValueId operands[] = {data};
@@ -145,7 +145,7 @@ void KernelMatcher::add_class_operator(NodeId node, bool from_scores) {
   request.kind = from_scores ? kernels::ClassLossKind::kCrossEntropy : kernels::ClassLossKind::kNegativeLogLikelihood;
   KernelCall call{
       .kernel = fmt::format("class_loss {}, {}", from_scores ? "cross_entropy" : "negative_log_likelihood", averaging),
-      .result = expressions_.result(node),
+      .results = {{.value = expressions_.result(node)}},
       .operands = {{.value = scores}, {.value = labels}, {.value = weight}},
       .request = request};
   std::vector<ValueId> operands{scores, labels};

@@ -332,7 +332,7 @@ bool KernelMatcher::add_call(ValueId elements, const Pair& pair, const std::set<
   std::set<NodeId> nodes = formula;
   nodes.insert(chosen->nodes.begin(), chosen->nodes.end());
   KernelCall call{.kernel = fmt::format("pointwise_loss {}, {}", to_text(pair.kind), averaging),
-                  .result = chosen->result,
+                  .results = {{.value = chosen->result}},
                   .operands = {{.value = pair.input},
                                {.value = pair.target, .drops_negative = pair.drops_negative},
                                weight,

@@ -92,8 +92,10 @@ class CommandList {
     }
     Command& kernel = command(Kind::kKernel, at);
     kernel.device = call.device;
-    kernel.slot = slots_[{call.result, call.device}] = slot(step.result_bytes);
-    made_by_[call.result] = at;
+    for (std::size_t r = 0; r < call.results.size(); ++r) {
+      kernel.results.push_back(slots_[{call.results[r].value, call.device}] = slot(step.result_bytes[r]));
+      made_by_[call.results[r].value] = at;
+    }
     if (const std::uint64_t bytes = report_bytes(call); bytes > 0) {
       kernel.report = slot(bytes);
       reports_.emplace_back(kernel.report, at);
@@ -172,6 +174,7 @@ class Ordering {
       if (slot != Command::kNoSlot && std::ranges::find(slots, slot) == slots.end()) slots.push_back(slot);
     };
     std::ranges::for_each(command.operands, add);
+    std::ranges::for_each(command.results, add);
     add(command.slot);
     add(command.report);
     return slots;

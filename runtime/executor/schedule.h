@@ -38,7 +38,8 @@ struct Command {
   ValueId value = ValueId::kAbsent;
   std::size_t operand = 0;
   std::vector<Slot> operands;  ///< kKernel: by operand; kNoSlot: not given
-  Slot slot = kNoSlot;         ///< what is copied, or the kernel's result
+  std::vector<Slot> results;   ///< kKernel: by result
+  Slot slot = kNoSlot;         ///< what is copied
   Slot report = kNoSlot;       ///< kKernel: of labels
 
   std::vector<Slot> begins, ends;  ///< before the call, and after it

@@ -26,7 +26,7 @@ class Split {
   void add(const KernelCall& call) {
     const Vertex side = cut_.add_vertex();
     sides_[call.node] = side;
-    made_by_[call.result] = side;
+    for (const CallResult& result : call.results) made_by_[result.value] = side;
     double host = 0, device = 0;
     for (const std::vector<NodeId>* const nodes : {&call.nodes, &call.unused}) {
       for (const NodeId node : *nodes) {

@@ -68,7 +68,7 @@ void KernelMatcher::add_convolution(NodeId node) {
   if (count(std::span(*weights).subspan(1)) >= INT32_MAX - 255)
     return leave(node, "its filters are too large for a kernel");
   KernelCall call{.kernel = has_bias ? "convolution, bias" : "convolution",
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .operands = {{.value = data}, {.value = filters}, {.value = bias}},
                   .request = request};
   std::vector<ValueId> operands{data, filters};
@@ -96,7 +96,7 @@ void KernelMatcher::add_pool(NodeId node, bool maximum) {
   request.dtype = *loss_dtype(*type);
   request.images = (*shape)[0] * (*shape)[1];
   KernelCall call{.kernel = maximum ? "pooling max" : "pooling average",
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .operands = {{.value = data}},
                   .request = request};
   const ValueId operands[] = {data};
@@ -117,7 +117,7 @@ void KernelMatcher::add_global_pool(NodeId node, kernels::ReductionKind kind, st
   request.dtype = request.result_dtype = *loss_dtype(*type);
   for (std::size_t axis = 2; axis < shape->size(); ++axis) request.axes.push_back(static_cast<int>(axis));
   KernelCall call{.kernel = std::move(kernel),
-                  .result = expressions_.result(node),
+                  .results = {{.value = expressions_.result(node)}},
                   .operands = {{.value = data}},
                   .request = std::move(request)};
   const ValueId operands[] = {data};

@@ -19,7 +19,8 @@ struct Case {
   std::string_view name, graph;
 };
 
-// A loss; a softmax; a chain between host and device; two outputs with labels; memory that several values use in turn.
+// A loss; a softmax; a chain between host and device; two outputs with labels; memory that several values use in turn;
+// one call with several results, which the host, kernels and an output read.
 constexpr Case kCases[] = {
     {"loss",
      "g (float[6, 4] x, float[6, 4] t) => (y) {\n [difference] d = Sub (x, t)\n [square] s = Mul (d, d)\n"
@@ -39,6 +40,9 @@ constexpr Case kCases[] = {
      " [p] p = Softmax (x)\n [q] q = LogSoftmax (p)\n [a] a = ReduceMax (q)\n [r] r = Softmax (u)\n"
      " [b] b = ReduceMin (r)\n [s] s = LogSoftmax (v)\n [c] c = ReduceSum (s)\n [t] t = Softmax (w)\n"
      " [d] d = ReduceSumSquare (t)\n [z] z = Sinh (s)\n}"},
+    {"parts",
+     "g (float[8, 9] x) => (y, b, z) {\n [a] a = Softmax (x)\n [parts] b, c, d = Split <num_outputs = 3> (a)\n"
+     " [e] e = Sinh (c)\n [f] y = ReduceMax (e)\n [g] z = ReduceSum (d)\n}"},
 };
 
 class DeviceFaults : public Executing, public ::testing::WithParamInterface<Case> {

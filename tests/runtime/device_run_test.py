@@ -114,7 +114,7 @@ class BackendCases(unittest.TestCase):
     OPERATORS = {"ArgMax", "ArgMin", "LogSoftmax", "NegativeLogLikelihoodLoss", "Softmax", "SoftmaxCrossEntropyLoss"} | {
         f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
     } | {"AveragePool", "BatchNormalization", "Conv", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
-         "LayerNormalization", "MatMul", "MaxPool", "RMSNormalization"}
+         "LayerNormalization", "MatMul", "MaxPool", "RMSNormalization", "Split"}
 
     def test_backend_cases(self) -> None:
         expected = backend_run_test.listed()

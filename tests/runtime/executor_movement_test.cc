@@ -120,6 +120,51 @@ TEST_F(ExecutingMovement, BadIndexNamesTheNode) {
   }
 }
 
+TEST_F(ExecutingMovement, SplitsIntoSeveralResults) {
+  const auto kernel = [&](std::string_view graph, int opset = 21) {
+    const auto where = places(graph, 0, fmt::format("<ir_version: 10, opset_import: [\"\": {}]>\n", opset));
+    const auto found = where.find("a");
+    return found == where.end() ? std::string("none") : found->second;
+  };
+  for (const std::string_view dtype : {"double", "float16", "int64", "uint8", "bool"}) {
+    EXPECT_EQ(kernel(fmt::format("g ({}[4, 7, 3] x) => (a, b, c) {{ a, b, c = Split <axis = 1, num_outputs = 3> (x) }}",
+                                 dtype)),
+              "move split into 3")
+        << dtype;
+  }
+  const std::string_view sizes = " s = Constant <value = int64[3] {1, 0, 4}> ()\n";
+  EXPECT_EQ(kernel(fmt::format("g (float[2, 5] x) => (a, b, c) {{\n{} a, b, c = Split <axis = -1> (x, s)\n}}", sizes)),
+            "move split into 3");
+  EXPECT_EQ(kernel(fmt::format("g (float[5, 2] x) => (a, b, c) {{\n{} a, b, c = Split (x, s)\n}}", sizes), 13),
+            "move split into 3");
+  EXPECT_EQ(kernel("g (float[5, 2] x) => (a, b) { a, b = Split <split = [3, 2]> (x) }", 11), "move split into 2");
+  EXPECT_EQ(kernel("g (float[6, 2] x) => (a, b) { a, b = Split (x) }", 2), "move split into 2");
+  EXPECT_EQ(kernel("g (float[0, 2] x) => (a, b) { a, b = Split <axis = 1> (x) }", 13), "move split into 2");
+  EXPECT_EQ(kernel("g (float[5, 2] x) => (a) { a = Split <num_outputs = 1> (x) }"), "move split into 1");
+  EXPECT_EQ(kernel("g (float[6, 4] x, int64[2] k) => (a, b) {\n z = Constant <value = int64[2] {0, 0}> ()\n"
+                   " h = Constant <value = int64[2] {3, 3}> ()\n t = Mul (k, z)\n s = Add (t, h)\n"
+                   " a, b = Split (x, s)\n}"),
+            "host: its extents are not known before the run");
+}
+
+TEST_F(ExecutingMovement, PartsThatNothingReadsAreLeftOut) {
+  const auto where = places(
+      "g (float[6, 4] x) => (y, z) {\n a, b, c = Split <num_outputs = 3> (x)\n d = Exp (c)\n"
+      " y = Transpose (d)\n z = Identity (a)\n}");
+  EXPECT_EQ(where.at("a"), "move split into 2");
+  EXPECT_EQ(where.at("y"), "move transpose");
+  // The whole comes in; two results go out.
+  EXPECT_EQ(copies_.in, 1U);
+  EXPECT_EQ(copies_.out, 2U);
+  EXPECT_EQ(places("g (float[6, 4] x) => (y) {\n a, b = Split <num_outputs = 2> (x)\n y = Exp (x)\n}").at("a"),
+            "host: nothing reads what it makes");
+  // One of the parts is read by the host alone, another one in a body.
+  const auto split = places(
+      "g (float[6, 4] x, bool[1] q) => (y, z) {\n a, b = Split <num_outputs = 2> (x)\n y = Sinh (b)\n"
+      " z = If (q) <then_branch = t () => (m) { m = Exp (a) }, else_branch = e () => (n) { n = Neg (a) }>\n}");
+  EXPECT_EQ(split.at("a"), "move split into 2");
+}
+
 TEST_F(ExecutingMovement, WhatIsMovedStaysOnTheDevice) {
   // One copy there, one back: nothing between them sees the host.
   const auto where = places(

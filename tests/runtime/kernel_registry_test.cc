@@ -89,6 +89,7 @@ const std::vector<std::pair<std::string, std::string>>& examples() {
     each("Unsqueeze", "@[3, 40] x", " (x, one)");
     each("Tile", "@[3, 40] x", " (x, two_ones)");
     each("Concat", "@[3, 40] x, @[3, 40] z", " <axis = 0> (x, z)");
+    each("Split", "@[3, 40] x", " <num_outputs = 1> (x)");
     each("DepthToSpace SpaceToDepth", "@[1, 4, 8, 8] x", " <blocksize = 2> (x)");
     each("Gather", "@[3, 40] x, int64[5] n", " (x, n)");
     each("GatherElements", "@[3, 40] x, int64[3, 40] n", " (x, n)");
