@@ -223,6 +223,8 @@ void Executor::run_command(Frame& frame, std::size_t at) {
     }
     case Command::Kind::kKernel:
       launch(frame, step, command);
+      [[fallthrough]];
+    case Command::Kind::kView:
       for (const CallResult& result : step.call->results) kinds_[result.value] = {result.dtype, result.extents};
       break;
     case Command::Kind::kCopyOut:
@@ -237,7 +239,8 @@ void Executor::run_command(Frame& frame, std::size_t at) {
   }
   if (command.record) device.record(*stream, plan.first_event + *command.record);
   for (const Command::Slot slot : command.ends) frame.values[slot] = {};
-  if (command.kind == Command::Kind::kHost || command.kind == Command::Kind::kKernel)
+  if (command.kind == Command::Kind::kHost || command.kind == Command::Kind::kKernel ||
+      command.kind == Command::Kind::kView)
     for (const ValueId value : step.host_drops) interpreter_.hold(value, {});
 }
 

@@ -50,6 +50,10 @@ struct MovementCall {
   std::vector<Part> parts;
 };
 
+/// The elements of its operand in their order, as a tensor of other extents: nothing is launched, and both lie in the
+/// same memory.
+struct ViewCall {};
+
 /// What a call makes.
 struct CallResult {
   ValueId value = ValueId::kAbsent;
@@ -68,10 +72,11 @@ struct KernelCall {
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
   /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.
-  /// MovementCall: sources and indices, as the parts say.
+  /// MovementCall: sources and indices, as the parts say. ViewCall: the data.
   std::vector<CallOperand> operands{};
   std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
-               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise, MovementCall>
+               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise, MovementCall,
+               ViewCall>
       request{};
 };
 

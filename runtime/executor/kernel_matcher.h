@@ -174,7 +174,7 @@ class KernelMatcher {
   bool complete_copy(const MovementNode& moved, std::string kernel, const kernels::Movement& copy);
   bool complete_scatter(const MovementNode& moved, std::string kernel, const kernels::Movement& m);
   // False where the node stays with the interpreter; then they may have left a reason.
-  bool add_plain_copy(const MovementNode& moved);
+  bool add_view(const MovementNode& moved);
   bool add_transpose(const MovementNode& moved);
   bool add_expand(const MovementNode& moved);
   bool add_tile(const MovementNode& moved);

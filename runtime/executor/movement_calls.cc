@@ -64,11 +64,11 @@ std::uint64_t bits_of(DType dtype, double number) {
 void KernelMatcher::add_movement(NodeId node) {
   using Add = bool (KernelMatcher::*)(const MovementNode&);
   static constexpr std::pair<std::string_view, Add> kOperators[] = {
-      {"Identity", &KernelMatcher::add_plain_copy},
-      {"Reshape", &KernelMatcher::add_plain_copy},
-      {"Flatten", &KernelMatcher::add_plain_copy},
-      {"Squeeze", &KernelMatcher::add_plain_copy},
-      {"Unsqueeze", &KernelMatcher::add_plain_copy},
+      {"Identity", &KernelMatcher::add_view},
+      {"Reshape", &KernelMatcher::add_view},
+      {"Flatten", &KernelMatcher::add_view},
+      {"Squeeze", &KernelMatcher::add_view},
+      {"Unsqueeze", &KernelMatcher::add_view},
       {"Transpose", &KernelMatcher::add_transpose},
       {"Expand", &KernelMatcher::add_expand},
       {"Tile", &KernelMatcher::add_tile},
@@ -118,11 +118,13 @@ bool KernelMatcher::complete_copy(const MovementNode& moved, std::string kernel,
   return complete_movement(moved, std::move(kernel), {{{copy, 0, -1}}}, {moved.data});
 }
 
-bool KernelMatcher::add_plain_copy(const MovementNode& moved) {
-  const std::int64_t elements = count(moved.extents);
-  Movement m = into_result({elements}, moved.dtype, elements);
-  m.from.strides[0] = 1;
-  return complete_copy(moved, "move copy", m);
+bool KernelMatcher::add_view(const MovementNode& moved) {
+  if (count(moved.shape) != count(moved.extents)) return false;
+  KernelCall call{.kernel = "view",
+                  .results = {{.value = moved.result}},
+                  .operands = {{.value = moved.data}},
+                  .request = ViewCall{}};
+  return complete(std::move(call), std::span(&moved.data, 1), {moved.node});
 }
 
 bool KernelMatcher::add_transpose(const MovementNode& moved) {

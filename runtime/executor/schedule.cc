@@ -75,7 +75,16 @@ class CommandList {
     use(added.slot);
   }
 
+  void add_view(const KernelCall& call, std::size_t at) {
+    Command& view = command(Kind::kView, at);
+    view.value = call.results[0].value;
+    view.device = call.device;
+    slots_[{view.value, call.device}] = slots_.at({call.operands[0].value, call.device});
+    made_by_[view.value] = at;
+  }
+
   void add_call(const KernelCall& call, const PlanStep& step, std::size_t at) {
+    if (std::holds_alternative<ViewCall>(call.request)) return add_view(call, at);
     std::vector<Slot> operands(call.operands.size(), Command::kNoSlot);
     auto own = step.call_copies.begin();
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
@@ -287,6 +296,7 @@ std::optional<tensorlint_stream> stream_of(Command::Kind kind) {
     case Kind::kCopyOut:
     case Kind::kReport:
       return kTensorlintCopiesOut;
+    case Kind::kView:
     case Kind::kHost:
       break;
   }

@@ -24,6 +24,7 @@ struct Command {
     kKernel,
     kCopyOut,  ///< of `value`
     kReport,   ///< of labels, copied out
+    kView,     ///< nothing is called: `value` is what its operand is on the device
     kHost,     ///< the step's node in the interpreter
   };
   /// A place in Schedule::lifetimes and the offsets of its memory.

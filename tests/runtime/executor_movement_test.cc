@@ -19,10 +19,10 @@ TEST_F(ExecutingMovement, EveryOperatorAndWidth) {
   const std::pair<std::string_view, std::string_view> calls[] = {
       {"y = Transpose (x)", "move transpose"},
       {"y = Transpose <perm = [1, 0, 2]> (x)", "move transpose"},
-      {"y = Reshape (x, s)", "move copy"},
-      {"y = Flatten (x)", "move copy"},
-      {"y = Unsqueeze (x, one)", "move copy"},
-      {"y = Identity (x)", "move copy"},
+      {"y = Reshape (x, s)", "view"},
+      {"y = Flatten (x)", "view"},
+      {"y = Unsqueeze (x, one)", "view"},
+      {"y = Identity (x)", "view"},
       {"y = Expand (x, e)", "move expand"},
       {"y = Tile (x, r)", "move tile"},
       {"y = Slice (x, b, c, a, t)", "move slice"},
@@ -118,6 +118,30 @@ TEST_F(ExecutingMovement, BadIndexNamesTheNode) {
     EXPECT_TRUE(outputs.error().message.starts_with("node `picks`")) << outputs.error().message;
     EXPECT_EQ(device_->counts().live_blocks, 0U);
   }
+}
+
+TEST_F(ExecutingMovement, ViewsTakeNoMemoryOfTheirOwn) {
+  const std::string_view head = "g (float[64, 32] x) => (y) {\n s = Constant <value = int64[2] {16, 128}> ()\n";
+  constexpr std::uint64_t kBytes = 64 * 32 * 4;
+  EXPECT_EQ(places(fmt::format("{} a = Softmax (x)\n b = Reshape (a, s)\n y = Softmax (b)\n}}", head)).at("b"), "view");
+  EXPECT_EQ(peak_, 2 * kBytes);
+  // Memory of the data lives as long as the last view, and a view as long as the data's last reader.
+  EXPECT_EQ(
+      places(fmt::format("{} a = Softmax (x)\n b = Reshape (a, s)\n c = Flatten <axis = 0> (b)\n d = Softmax (c)\n"
+                         " e = Softmax (b)\n h = Softmax (a)\n t = Reshape (h, s)\n u = Mul (e, t)\n"
+                         " y = ReduceSum (u)\n}}",
+                         head))
+          .at("c"),
+      "view");
+  // Of what comes from the host, and goes there; that both see.
+  EXPECT_EQ(places(fmt::format("{} y = Reshape (x, s)\n}}", head)).at("y"), "view");
+  EXPECT_EQ(peak_, kBytes);
+  EXPECT_EQ(copies_.in + copies_.out, 2U);
+  EXPECT_EQ(places("g (float[4, 6] x) => (a, b, y) {\n a = Exp (x)\n b = Flatten <axis = 0> (a)\n c = Sinh (b)\n"
+                   " s = Constant <value = int64[2] {4, 6}> ()\n d = Reshape (c, s)\n y = Softmax (d)\n}")
+                .at("d"),
+            "view");
+  EXPECT_EQ(places("g (float[4, 6] x) => (y) {\n a = Exp (x)\n b = Flatten (a)\n y = Exp (x)\n}").at("b"), "view");
 }
 
 TEST_F(ExecutingMovement, SplitsIntoSeveralResults) {
