@@ -11,4 +11,13 @@ namespace tensorlint::rules {
 /// every spelling counts; nullopt for anything else.
 std::optional<double> normal_divergence(const losses::Expressions& expressions, ValueId value);
 
+/// The same where v may be the logarithm of the standard deviation, too: 1 + c * v - m^2 - e^(c * v).
+struct NormalDivergence {
+  NodeId node = NodeId::kNone;  ///< computes an element
+  ValueId mean = ValueId::kAbsent, log_variance = ValueId::kAbsent;
+  double scale = 0;
+  double rate = 1;  ///< c: 1 for a variance, 2 for a standard deviation
+};
+std::optional<NormalDivergence> find_normal_divergence(const losses::Expressions& expressions, ValueId value);
+
 }  // namespace tensorlint::rules

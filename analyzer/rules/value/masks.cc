@@ -1,9 +1,12 @@
 #include "analyzer/rules/value/masks.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "analyzer/rules/value/sources.h"
+#include "passes/dataflow/element_function.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -41,7 +44,43 @@ bool is_mask(const Expressions& expressions, ValueId value, int depth) {
          is_mask(expressions, expressions.operand(node, 1), depth + 1);
 }
 
+/// 0, 1, 2, ...
+bool are_steps(const Expressions& expressions, ValueId value) {
+  value = before_stretch(expressions, value);
+  const NodeId node = expressions.producer(value);
+  if (expressions.op(node) == Opcode::kRange)
+    return expressions.is_number(expressions.operand(node, 0), 0) &&
+           expressions.is_number(expressions.operand(node, 2), 1);
+  const Content* content = expressions.analysis().content(value);
+  if (content == nullptr || content->integers.size() < 2) return false;
+  const DimPool& pool = expressions.analysis().facts().dims();
+  expressions.charge(content->integers.size());
+  for (std::size_t i = 0; i < content->integers.size(); ++i)
+    if (pool.as_constant(content->integers[i]) != static_cast<std::int64_t>(i)) return false;
+  return true;
+}
+
 }  // namespace
+
+std::optional<StepMask> step_mask(const Expressions& expressions, NodeId node) {
+  const dataflow::Analysis& analysis = expressions.analysis();
+  if (expressions.op(node) != Opcode::kCompare) return std::nullopt;
+  const ops::ElementValue element = dataflow::element_function(analysis, node, 2);
+  if (element == nullptr) return std::nullopt;
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    const ValueId steps = expressions.operand(node, side), other = expressions.operand(node, 1 - side);
+    if (steps == ValueId::kAbsent || other == ValueId::kAbsent || !are_steps(expressions, steps)) continue;
+    const ValueId lengths = before_stretch(expressions, other);
+    const auto is_step = [&](double step, double length) {
+      const std::array both{side == 0 ? step : length, side == 0 ? length : step};
+      return element({both, {}}) == 1;
+    };
+    if (is_input(analysis, lengths) && analysis.fact(lengths).dtypes.proves(DTypeSet::integers()) && is_step(1, 2) &&
+        !is_step(3, 2))
+      return StepMask{lengths, !is_step(2, 2)};
+  }
+  return std::nullopt;
+}
 
 bool has_ending(std::string_view name, std::string_view ending) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };

@@ -19,7 +19,7 @@ class Step(nn.Module):
 
     def forward(self, x, time, event):
         order = torch.sort(time, descending=True).indices
-        return self.partial(self.risk(x).squeeze(-1), event, order)  # fault: no-rule
+        return self.partial(self.risk(x).squeeze(-1), event, order)  # fault: samples-in-other-order
 
 
 class Fixed(Step):

@@ -23,7 +23,7 @@ class Step(nn.Module):
         return torch.stack(states)
 
     def forward(self, xs, ys):
-        return nn.functional.mse_loss(self.read(self.unroll(xs)).squeeze(-1), ys)  # fault: no-rule
+        return nn.functional.mse_loss(self.read(self.unroll(xs)).squeeze(-1), ys)  # fault: state-never-carried
 
 
 class Fixed(Step):

@@ -26,7 +26,7 @@ class Step(nn.Module):
     def forward(self, x, eps):
         h = F.relu(self.enc(x))
         mu, logvar = self.to_mu(h), self.to_logvar(h)
-        recon = self.dec(self.reparametrise(mu, logvar, eps))  # fault: no-rule
+        recon = self.dec(self.reparametrise(mu, logvar, eps))  # fault: deviation-of-other-scale
         bce = F.binary_cross_entropy_with_logits(recon, x, reduction="sum") / x.size(0)
         kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp(), dim=1)
         return bce + kl.mean(), kl.mean()

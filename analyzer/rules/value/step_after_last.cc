@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/masks.h"
+#include "analyzer/rules/value/sources.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class StepAfterLast : public Rule {
+ public:
+  StepAfterLast()
+      : Rule({"TL-V543", "step-after-last", "value", findings::Severity::kWarning,
+              "the step of a sequence at its length: the one after its last"}) {}
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    each_node(view, out, {Opcode::kGather, Opcode::kGatherElements, Opcode::kGatherND},
+              [&](const Expressions& expressions, const NodeCall& call) { check_lookup(expressions, call, out); });
+  }
+
+ private:
+  static void check_lookup(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    const Operand data = call.operand(0), index = call.operand(1);
+    if (!data.present() || !index.present() || !data.fact().dtypes.proves(DTypeSet::floats())) return;
+    // Of a table of weights a row for each length may be meant.
+    const ValueId source = before_stretch(expressions, data.value());
+    if (analysis.model().value(source).initializer != nullptr || expressions.dims(data.value()).size() < 2) return;
+    // Many rows of one table, too; one row of it is a step.
+    if (call.is(Opcode::kGather) && !expressions.dims(index.value()).empty()) return;
+    const ValueId lengths = length_in(expressions, call, index.value());
+    if (lengths == ValueId::kAbsent) return;
+    out.report(call.id(), fmt::format("the step of {} at {} is the one after the last: steps count from 0", data.name(),
+                                      Operand(analysis, lengths).name()))
+        .fix(fmt::format("take the step at {} - 1", analysis.model().name_of(lengths)));
+  }
+
+  /// The input that counts steps, as it is; of indices of several axes the last one.
+  static ValueId length_in(const Expressions& expressions, const NodeCall& call, ValueId index) {
+    ValueId value = before_stretch(expressions, index);
+    if (call.is(Opcode::kGatherND) && expressions.op_of(value) == Opcode::kConcat) {
+      const NodeId joined = expressions.producer(value);
+      const std::size_t count = NodeCall(call.analysis(), joined).operand_count();
+      value = before_stretch(expressions, expressions.operand(joined, count - 1));
+    }
+    const dataflow::Analysis& analysis = call.analysis();
+    if (!is_input(analysis, value) || !analysis.fact(value).dtypes.proves(DTypeSet::integers()))
+      return ValueId::kAbsent;
+    return is_named_length(analysis.model().name_of(value)) || counts_steps(expressions, value) ? value
+                                                                                                : ValueId::kAbsent;
+  }
+
+  static bool is_named_length(std::string_view name) {
+    constexpr std::array<std::string_view, 6> kNames{"length", "lengths", "lens", "seq_len", "seqlen", "num_steps"};
+    for (const std::string_view known : kNames)
+      if (has_ending(name, known)) return true;
+    return false;
+  }
+
+  /// 0, 1, 2, ... are compared with it: those below it are the steps.
+  static bool counts_steps(const Expressions& expressions, ValueId lengths) {
+    constexpr std::size_t kMaxValues = 12;
+    std::vector<ValueId> pending{lengths};
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : expressions.users(pending[i])) {
+        const Opcode opcode = expressions.op(user);
+        const ValueId result = expressions.result(user);
+        if (const auto steps = step_mask(expressions, user); steps && steps->is_strict) return true;
+        if (result != ValueId::kAbsent && (ops::repeats_elements(opcode) || opcode == Opcode::kCast))
+          pending.push_back(result);
+      }
+    return false;
+  }
+};
+
+const RegisterRule<StepAfterLast> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
