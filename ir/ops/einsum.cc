@@ -51,4 +51,14 @@ EinsumTerm implied_result(const std::vector<EinsumTerm>& terms) {
   return result;
 }
 
+std::vector<int> einsum_labels(const EinsumTerm& term, std::size_t rank) {
+  std::vector<int> labels(term.letters.begin(), term.letters.end());
+  if (!term.has_ellipsis) return labels;
+  const auto covered = static_cast<int>(rank - term.letters.size());
+  std::vector<int> middle;
+  for (int i = 0; i < covered; ++i) middle.push_back(i - covered);
+  labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(term.ellipsis), middle.begin(), middle.end());
+  return labels;
+}
+
 }  // namespace tensorlint::ops

@@ -94,6 +94,7 @@ class KernelMatcher {
   bool add_product(NodeId node, std::string_view name);
   void add_matmul(NodeId node);
   void add_gemm(NodeId node);
+  void add_einsum(NodeId node);
   void add_matrix_product(NodeId node, std::string kernel, std::span<const ValueId> operands,
                           kernels::MatrixProduct request);
 

@@ -39,6 +39,7 @@ constexpr KernelOperators kOperators[] = {
      "operands of one shape"},
     {"tensorlint", "CrossEntropyLoss NllLoss", kFloats | DType::kInt64, ""},
     {"", "MatMul Gemm", kFloats, ""},
+    {"", "Einsum", kFloats, "two operands, of which no axis is summed up alone"},
     {"", "Conv", kFloats, "one or two spatial axes"},
     {"", "MaxPool AveragePool", kFloats, "one or two spatial axes; first result only"},
     {"", "GlobalAveragePool GlobalMaxPool", kFloats, ""},

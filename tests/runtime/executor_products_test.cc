@@ -43,6 +43,46 @@ TEST_F(ExecutingProducts, GemmTurnsScalesAndAdds) {
   EXPECT_EQ(copies_, (ExecutionPlan::Copies{.in = 2, .bytes_in = 4 * (35 + 21), .out = 1, .bytes_out = 60}));
 }
 
+TEST_F(ExecutingProducts, EinsumOfTwoOperands) {
+  const auto of = [&](std::string_view equation, std::string_view a, std::string_view b) {
+    return places(fmt::format("g (float[{}] a, float[{}] b) => (y) {{ y = Einsum <equation = \"{}\"> (a, b) }}", a, b,
+                              equation),
+                  1e-5)
+        .at("y");
+  };
+  const std::string_view kernel = "matrix_product";
+  EXPECT_EQ(of("ij,jk->ik", "5, 7", "7, 3"), kernel);
+  EXPECT_EQ(of("ij,jk", "5, 7", "7, 3"), kernel);
+  EXPECT_EQ(of("ij,jk->ki", "5, 7", "7, 3"), kernel);
+  EXPECT_EQ(of("ij,kj->ik", "5, 7", "3, 7"), kernel);
+  EXPECT_EQ(of("mf,bft->bmt", "5, 7", "2, 7, 3"), kernel);
+  EXPECT_EQ(of("atd,bsd->abts", "2, 3, 7", "4, 5, 7"), kernel);
+  EXPECT_EQ(of("atd,bsd->stba", "2, 3, 7", "4, 5, 7"), kernel);
+  EXPECT_EQ(of("bqhd,bkhd->bhqk", "2, 3, 4, 5", "2, 6, 4, 5"), kernel);
+  EXPECT_EQ(of("bhqk,bkhd->bqhd", "2, 4, 3, 6", "2, 6, 4, 5"), kernel);
+  EXPECT_EQ(of("bd,bd->b", "6, 5", "6, 5"), kernel);
+  EXPECT_EQ(of("bd,bd->bd", "6, 5", "6, 5"), kernel);
+  EXPECT_EQ(of("i,j->ij", "6", "5"), kernel);
+  EXPECT_EQ(of("i,j->ji", "6", "5"), kernel);
+  EXPECT_EQ(of("i,i->", "6", "6"), kernel);
+  EXPECT_EQ(of("bij,bij->b", "3, 4, 5", "3, 4, 5"), kernel);
+  EXPECT_EQ(of("...ij,...jk->...ik", "2, 3, 4, 5", "3, 5, 6"), kernel);
+  EXPECT_EQ(of("...ij,jk->...ik", "2, 3, 4, 5", "5, 6"), kernel);
+  // Extents of 1 stretch, also those that are summed over.
+  EXPECT_EQ(of("bij,bjk->bik", "1, 4, 5", "3, 5, 6"), kernel);
+  EXPECT_EQ(of("ij,jk->ik", "4, 1", "5, 6"), kernel);
+  EXPECT_EQ(of("ij,jk->ik", "4, 0", "0, 6"), kernel);
+  EXPECT_EQ(of("ijk,kl->jl", "1, 4, 5", "5, 6"), kernel);
+  EXPECT_EQ(of("ijk,kl->jl", "2, 4, 5", "5, 6"), "host: there is no kernel for sums of one operand");
+  EXPECT_EQ(of("kl,ijk->jl", "5, 6", "2, 4, 5"), "host: there is no kernel for sums of one operand");
+  EXPECT_EQ(of("bij,bji->b", "3, 4, 5", "3, 5, 4"), "host: there is no kernel for sums over axes that lie apart");
+  EXPECT_EQ(of("ii,ij->ij", "4, 4", "4, 3"), "host: there is no kernel for diagonals");
+  EXPECT_EQ(places("g (float[4, 3] a) => (y) { y = Einsum <equation = \"ij->ji\"> (a) }").at("y"),
+            "host: there is no kernel for 1 operands");
+  EXPECT_EQ(places("g (int64[4, 3] a, int64[3, 2] b) => (y) { y = Einsum <equation = \"ij,jk->ik\"> (a, b) }").at("y"),
+            "host: there is no kernel for int64");
+}
+
 TEST_F(ExecutingProducts, EveryDtypeOfProducts) {
   for (const auto& [name, tolerance] :
        {std::pair("double", 1e-12), std::pair("float", 1e-5), std::pair("float16", 3e-3), std::pair("bfloat16", 2e-2)})

@@ -74,6 +74,7 @@ const std::vector<std::pair<std::string, std::string>>& examples() {
         "@[3, 40] x, @[3, 40] z", " (x, z)");
     each("Div Pow", "@[3, 40] x", " (x, c)");
     each("MatMul Gemm", "@[40, 40] x, @[40, 3] z", " (x, z)");
+    each("Einsum", "@[40, 40] x, @[40, 3] z", " <equation = \"ij,jk->ik\"> (x, z)");
     each("Conv", "@[1, 2, 8, 8] x, @[3, 2, 3, 3] z", " (x, z)");
     each("MaxPool AveragePool", "@[1, 2, 8, 8] x", " <kernel_shape = [2, 2]> (x)");
     each("GlobalAveragePool GlobalMaxPool", "@[1, 2, 8, 8] x", " (x)");
@@ -114,7 +115,7 @@ std::string why_not_there(const std::string& example, DType dtype) {
   // Divisors and exponents: integers must be known, floats not.
   std::string number =
       text.find("(x, c)") == std::string::npos ? "" : std::string(text.substr(0, text.find('['))) + "[1] c = {2}, ";
-  const std::string model_text = "<ir_version: 13, opset_import: [\"\": 26, \"tensorlint\": 1]>\ng (" +
+  const std::string model_text = "<ir_version: 13, opset_import: [\"\": 28, \"tensorlint\": 1]>\ng (" +
                                  text.substr(0, bar) + ") => (y) <" + number +
                                  "int64[2] shape = {3, 40}, int64[1] one = {1}, int64[1] three = {3}, int64[2] "
                                  "two_ones = {2, 1}, int64[4] pads = {1, 1, 1, 1}> { y = " +

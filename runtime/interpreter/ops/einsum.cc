@@ -15,10 +15,7 @@
 namespace tensorlint::runtime {
 namespace {
 
-using Labels = std::vector<int>;
-
-/// Letters are their code; the axes of an ellipsis count from its last one, down from here.
-constexpr int kLastEllipsisAxis = -1;
+using Labels = std::vector<int>;  // see ops::einsum_labels
 
 bool holds(const Labels& labels, int label) { return std::ranges::find(labels, label) != labels.end(); }
 
@@ -39,16 +36,6 @@ struct Labelled {
   std::span<const T> elements() const { return tensor.as<T>(); }
   std::span<T> elements() { return tensor.as_mutable<T>(); }
 };
-
-Labels labels_of(const ops::EinsumTerm& term, std::size_t rank) {
-  Labels labels(term.letters.begin(), term.letters.end());
-  if (!term.has_ellipsis) return labels;
-  const auto covered = static_cast<int>(rank - term.letters.size());
-  Labels middle;
-  for (int i = 0; i < covered; ++i) middle.push_back(kLastEllipsisAxis - (covered - 1 - i));
-  labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(term.ellipsis), middle.begin(), middle.end());
-  return labels;
-}
 
 /// The extents of labels: where some axes are 1, they stretch to the others.
 using LabelExtents = std::map<int, std::int64_t>;
@@ -189,14 +176,14 @@ void einsum(Evaluation& e) {
   LabelExtents extents;
   for (std::size_t i = 0; i < equation->terms.size(); ++i) {
     const HostTensor& operand = e.operand(static_cast<int>(i));
-    labels.push_back(labels_of(equation->terms[i], operand.rank()));
+    labels.push_back(ops::einsum_labels(equation->terms[i], operand.rank()));
     for (std::size_t axis = 0; axis < operand.rank(); ++axis) {
       std::int64_t& extent = extents.try_emplace(labels[i][axis], 1).first->second;
       if (extent == 1) extent = operand.extent(axis);
     }
   }
   const ops::EinsumTerm term = equation->result ? *equation->result : ops::implied_result(equation->terms);
-  const Labels wanted = labels_of(term, result.rank());
+  const Labels wanted = ops::einsum_labels(term, result.rank());
   const auto run = [&]<typename T>() {
     std::vector<Labelled<T>> operands;
     for (std::size_t i = 0; i < labels.size(); ++i)
