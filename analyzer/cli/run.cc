@@ -20,7 +20,7 @@ struct RunOptions {
   std::vector<std::string> inputs, dump;
   std::string expect, outputs, device = "cpu", sides;
   std::string seed, memory_limit, time_limit, rtol, atol, threads, repeat;  ///< empty: not given
-  bool check_facts = false, timings = false, force = false;
+  bool check_facts = false, gradient = false, timings = false, force = false;
   SettingsOptions settings;
 };
 
@@ -60,6 +60,7 @@ std::vector<std::string> arguments_of(const std::string& path, const RunOptions&
   arguments.add("atol", options.atol);
   arguments.add("repeat", options.repeat);
   arguments.add_flag("check-facts", options.check_facts);
+  arguments.add_flag("gradient", options.gradient);
   arguments.add_flag("timings", options.timings);
   return arguments.take();
 }
@@ -87,6 +88,7 @@ class Run : public Command {
     options.text("--outputs", options_.outputs, "DIR", "write the outputs there as output_0.pb, ...");
     options.texts("--dump", options_.dump, "VALUE", "print a value, of any node, each time it is computed");
     options.flag("--check-facts", options_.check_facts, "hold every value against what `show` says of it");
+    options.flag("--gradient", options_.gradient, "with --device: show the gradient of each loss by its prediction");
     options.flag("--timings", options_.timings, "time of each operator, and peak memory");
     options.text("--memory-limit", options_.memory_limit, "BYTES", "of all tensors (default: 4294967296)");
     options.text("--time-limit", options_.time_limit, "S", "seconds after which the run is stopped (default: none)");
@@ -98,11 +100,6 @@ class Run : public Command {
                  "with --device: the kernels that are worth their copies (default with cuda:N), or all");
     options.flag("--force", options_.force, "run a model with errors as far as it goes");
     options.text("--config", options_.settings.config, "FILE", "configuration of the check before the run");
-  }
-
-  std::span<const char* const> unbuilt_options() const override {
-    static constexpr const char* kUnbuilt[] = {"--gradient"};
-    return kUnbuilt;
   }
 
   int run() override { return run_model(options_); }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "passes/dataflow/analysis.h"
+#include "passes/losses/loss_sites.h"
 #include "passes/placement/placement.h"
 #include "runtime/executor/kernel_matcher.h"
 #include "runtime/executor/readers.h"
@@ -17,6 +18,8 @@ namespace tensorlint::runtime {
 namespace {
 
 constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+/// Values between the operand of a loss and what the program hands to it: casts and changes of shape.
+constexpr std::size_t kNearest = 64;
 
 /// The inputs of a run as declarations, so that facts have its extents.
 dataflow::AnalysisOptions options_of(const Model& model, std::span<const HostValue> inputs) {
@@ -116,6 +119,10 @@ class CopyPlanner {
       touched.push_back(result.value);
       step.result_bytes.push_back(bytes_of(result.value));
     }
+    if (call.gradient) {
+      step.gradient_bytes = bytes_of(call.gradient->value);
+      step.call_copies.push_back({.to_device = false, .device = call.device, .bytes = step.gradient_bytes});
+    }
   }
 
   void copy_out(ValueId value, std::vector<PlannedCopy>& copies) {
@@ -208,12 +215,14 @@ struct Part {
 
 class Planner {
  public:
-  Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides)
+  Planner(const Model& model, std::span<const HostValue> inputs, std::span<const std::string> devices, Sides sides,
+          bool with_gradients)
       : model_(model),
         order_(model),
         devices_(devices),
         analysis_(dataflow::analyse(model, options_of(model, inputs))),
         readers_(model),
+        with_gradients_(with_gradients),
         matcher_(analysis_, readers_),
         calls_(matcher_.find()) {
     if (devices.size() > 1) {
@@ -229,6 +238,8 @@ class Planner {
 
   Result<ExecutionPlan> run() {
     if (order_.steps(GraphId::kMain).is_cyclic) return Error{"nodes of the graph depend on each other", {}};
+    if (with_gradients_)
+      if (auto missing = add_gradients()) return *std::move(missing);
     ExecutionPlan plan;
     plan_graph(plan);
     for (const GraphId graph : model_.graphs.ids()) {
@@ -254,9 +265,83 @@ class Planner {
   }
 
  private:
+  static bool is_loss(const KernelCall& call) {
+    return std::holds_alternative<kernels::PointwiseLoss>(call.request) ||
+           std::holds_alternative<kernels::ClassLoss>(call.request);
+  }
+
+  /// Asks the call of each loss for its gradient.
+  std::optional<Error> add_gradients() {
+    bool has_loss = false;
+    for (const losses::LossSite& site : losses::find_losses(analysis_)) {
+      if (site.anchor == NodeId::kNone || !analysis_.is_visited(site.anchor)) continue;
+      has_loss = true;
+      const auto part = parts_.find(site.anchor);
+      KernelCall* const call = part == parts_.end() || part->second.is_unused ? nullptr : &calls_.at(part->second.call);
+      const auto refuse = [&](std::string_view why) {
+        return Error{
+            fmt::format("node `{}` ({}): no kernel computes the gradient of this {}: {}", model_.label(site.anchor),
+                        model_.text(model_.op(model_.node(site.anchor)).name), ops::to_text(site.kind), why),
+            {}};
+      };
+      if (call == nullptr || !is_loss(*call)) {
+        const auto left = left_.find(site.anchor);
+        const std::string_view reason = left != left_.end() ? left->second : matcher_.reason(site.anchor);
+        return refuse(call != nullptr  ? fmt::format("it is computed by `{}`", call->kernel)
+                      : reason.empty() ? std::string("it runs in the interpreter")
+                                       : std::string(reason));
+      }
+      if (call->gradient) continue;
+      if (!takes_prediction_first(site, *call)) return refuse("its kernel gives the one by another operand");
+      const Fact& fact = analysis_.fact(call->operands[0].value);
+      CallResult& gradient = call->gradient.emplace();
+      gradient.value = call->operands[0].value;
+      gradient.dtype = *fact.dtypes.single();
+      for (const Dim dim : analysis_.facts().dims_of(fact.shape))
+        gradient.extents.push_back(*analysis_.facts().dims().as_constant(dim));
+    }
+    if (!has_loss) return Error{"no node of the model is known as a loss, so there is no gradient to compute", {}};
+    return std::nullopt;
+  }
+
+  /// The first operand is the prediction, or made of it, or what the call makes it of; operands of a loss that is
+  /// symmetric are swapped for that.
+  bool takes_prediction_first(const losses::LossSite& site, KernelCall& call) const {
+    const auto is_prediction = [&](const CallOperand& operand) {
+      return !operand.is_prepared() && (is_made_of(operand.value, site.prediction, site.prediction_source) ||
+                                        is_made_of(site.prediction, operand.value, operand.value));
+    };
+    const bool is_first = is_prediction(call.operands[0]), is_second = is_prediction(call.operands[1]);
+    const auto* const pointwise = std::get_if<kernels::PointwiseLoss>(&call.request);
+    if (pointwise == nullptr || is_first || !is_second) return is_first;
+    using Kind = kernels::PointwiseKind;
+    if (pointwise->kind != Kind::kSquared && pointwise->kind != Kind::kAbsolute && pointwise->kind != Kind::kHuber &&
+        pointwise->kind != Kind::kSmoothL1)
+      return false;
+    if (call.operands[0].is_prepared()) return false;
+    std::swap(call.operands[0], call.operands[1]);
+    return true;
+  }
+
+  /// One of the two, or computed from it by the nearest nodes.
+  bool is_made_of(ValueId value, ValueId one, ValueId other) const {
+    if (value == ValueId::kAbsent) return false;
+    std::set<ValueId> seen{value};
+    std::vector<ValueId> pending{value};
+    for (std::size_t at = 0; at < pending.size() && pending.size() < kNearest; ++at) {
+      if (pending[at] == one || pending[at] == other) return true;
+      const NodeId node = model_.value(pending[at]).producer;
+      if (node == NodeId::kNone) continue;
+      for (const ValueId operand : model_.operands(model_.node(node)))
+        if (operand != ValueId::kAbsent && seen.insert(operand).second) pending.push_back(operand);
+    }
+    return false;
+  }
+
   void leave_what_is_not_worth_copies() {
     for (const NodeId left : calls_not_worth_copies(analysis_, readers_, calls_)) {
       const KernelCall& call = calls_.at(left);
+      if (with_gradients_ && is_loss(call)) continue;
       for (const NodeId node : call.nodes)
         left_[node] = fmt::format("copies for `{}` cost more than running here", call.kernel);
       calls_.erase(left);
@@ -348,6 +433,7 @@ class Planner {
   const std::span<const std::string> devices_;
   const dataflow::Analysis analysis_;
   const Readers readers_;
+  const bool with_gradients_;
   KernelMatcher matcher_;
   std::map<NodeId, KernelCall> calls_;
   std::map<NodeId, std::string> left_;  ///< why calls that there are were left to the interpreter
@@ -358,8 +444,8 @@ class Planner {
 }  // namespace
 
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides) {
-  return Planner(model, inputs, devices, sides).run();
+                                     std::span<const std::string> devices, Sides sides, bool with_gradients) {
+  return Planner(model, inputs, devices, sides, with_gradients).run();
 }
 
 }  // namespace tensorlint::runtime

@@ -17,7 +17,7 @@
 namespace tensorlint::runtime {
 
 struct PlannedCopy {
-  ValueId value = ValueId::kAbsent;  ///< kAbsent: a number of a kernel's own, or its report of labels
+  ValueId value = ValueId::kAbsent;  ///< kAbsent: a number of a kernel's own, its report of labels, or its gradient
   bool to_device = false;
   std::size_t device = 0;
   std::uint64_t bytes = 0;
@@ -30,7 +30,8 @@ struct PlanStep {
   std::vector<PlannedCopy> copies;          ///< of values, before it
   std::vector<PlannedCopy> call_copies;     ///< what the host prepares for the kernel, and what the kernel reports
   std::vector<std::uint64_t> result_bytes;  ///< of the kernel, by result
-  std::vector<ValueId> host_drops;          ///< not needed there after it
+  std::uint64_t gradient_bytes = 0;
+  std::vector<ValueId> host_drops;  ///< not needed there after it
 };
 
 /// Where a node runs.
@@ -87,9 +88,10 @@ std::uint64_t report_bytes(const KernelCall& call);
 
 /// `devices`: names. With more than one of them every call runs where the model places it, and the first one takes what
 /// nothing places; `sides` is of a single device.
-/// `inputs`: by input of the main graph, absent where the model has a default. Errors: the graph cannot run in any
-/// order.
+/// `inputs`: by input of the main graph, absent where the model has a default. `with_gradients`: every loss of the
+/// model is a call that computes its gradient by its prediction, too. Errors: the graph cannot run in any order; a loss
+/// whose gradient no kernel computes, or no loss at all, with `with_gradients`.
 Result<ExecutionPlan> plan_execution(const Model& model, std::span<const HostValue> inputs,
-                                     std::span<const std::string> devices, Sides sides);
+                                     std::span<const std::string> devices, Sides sides, bool with_gradients = false);
 
 }  // namespace tensorlint::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -61,6 +62,7 @@ Result<std::vector<HostValue>> Executor::run(std::vector<HostValue> inputs) {
   if (auto failed = choose_plan(inputs)) return *std::move(failed);
   planned_ = {};
   seconds_.assign(plan_->steps.size(), 0);
+  gradients_.clear();
   try {
     refuse_too_large();
     const GraphExecution::Copies before = counted();
@@ -80,7 +82,7 @@ std::optional<Error> Executor::choose_plan(std::span<const HostValue> inputs) {
   if (found == plans_.end()) {
     std::vector<std::string> names;
     for (const Device* const device : devices_) names.push_back(device->name());
-    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_);
+    Result<ExecutionPlan> plan = plan_execution(model_, inputs, names, sides_, with_gradients_);
     if (!plan) return plan.error();
     if (plans_.size() == kKeptPlans) plans_.pop_back();
     found = plans_.emplace(plans_.end(), std::move(kinds), *std::move(plan));
@@ -189,6 +191,7 @@ void Executor::run_commands(Frame& frame) {
     throw explained(fault, "after the last node: ");
   }
   check_labels(frame);
+  std::ranges::move(frame.gradients, std::back_inserter(gradients_));
 }
 
 void Executor::run_command(Frame& frame, std::size_t at) {
@@ -233,6 +236,13 @@ void Executor::run_command(Frame& frame, std::size_t at) {
     case Command::Kind::kReport:
       device.copy_out(frame.reports[command.slot].data(), frame.values[command.slot], sizeof(LabelReport));
       break;
+    case Command::Kind::kGradient: {
+      const CallResult& kind = *step.call->gradient;
+      Gradient& gradient = frame.gradients.emplace_back(step.call->node, step.call->results[0].value, kind.value,
+                                                        HostTensor(kind.dtype, kind.extents, memory_));
+      device.copy_out(gradient.tensor.mutable_raw(), frame.values[command.slot], gradient.tensor.bytes());
+      break;
+    }
     case Command::Kind::kHost:
       run_node(step);
       break;
@@ -424,6 +434,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.weight = operands[2];
     request.positive_weight = operands[3];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
+    if (call.gradient) request.gradient = frame.values[command.gradient].data();
     device.pointwise_loss(request);
   } else if (const auto* classes = std::get_if<kernels::ClassLoss>(&call.request)) {
     kernels::ClassLoss request = *classes;
@@ -432,6 +443,7 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     (indices ? request.labels : request.probabilities) = operands[1];
     request.weight = operands[2];
     (request.averaging == kernels::Averaging::kNone ? request.losses : request.total) = result.data();
+    if (call.gradient) request.gradient = frame.values[command.gradient].data();
     if (indices) request.bad_labels = static_cast<std::int64_t*>(frame.values[command.report].data());
     device.class_loss(request);
   } else if (const auto* elements = std::get_if<kernels::Elementwise>(&call.request)) {

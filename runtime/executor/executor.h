@@ -37,6 +37,9 @@ class Executor {
 
   /// The host waits after each step, so that `seconds` are those of its work. Otherwise they are those of its calls.
   void set_timed(bool is_timed) { is_timed_ = is_timed; }
+  /// Before the first run: each loss gives its gradient by its prediction, too. A run fails where no kernel computes
+  /// that of one of the model's losses, or where it has none.
+  void set_with_gradients(bool with_gradients) { with_gradients_ = with_gradients; }
 
   std::span<Device* const> devices() const { return devices_; }
   /// Of the last run.
@@ -46,6 +49,16 @@ class Executor {
   GraphExecution::Copies copies() const { return copies_; }
   /// Seconds that each step of the main graph took, with its copies.
   std::span<const double> seconds() const { return seconds_; }
+
+  /// Of the sum of a loss, by the value that is its prediction.
+  struct Gradient {
+    NodeId loss = NodeId::kNone;    ///< makes the result of the call
+    ValueId of = ValueId::kAbsent;  ///< that result
+    ValueId by = ValueId::kAbsent;  ///< in the graph of the loss
+    HostTensor tensor;              ///< dtype and extents of `by`
+  };
+  /// Of the last run, in the order in which the losses ran; those of a body each time that it did.
+  std::span<const Gradient> gradients() const { return gradients_; }
 
  private:
   using Kinds = std::vector<std::pair<DType, Extents>>;
@@ -57,6 +70,7 @@ class Executor {
     std::vector<DeviceBlock> blocks{};  ///< by device
     std::vector<DeviceValue> values{};  ///< by slot of the plan
     std::map<Command::Slot, LabelReport> reports{};
+    std::vector<Gradient> gradients{};
   };
 
   std::optional<Error> choose_plan(std::span<const HostValue> inputs);
@@ -93,7 +107,8 @@ class Executor {
   GraphExecution::Copies copies_, planned_;             ///< of the run
   IdVector<GraphId, std::vector<ValueId>> values_of_;
   std::vector<double> seconds_;
-  bool is_timed_ = false;
+  std::vector<Gradient> gradients_;
+  bool is_timed_ = false, with_gradients_ = false;
 };
 
 }  // namespace tensorlint::runtime

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,9 +67,11 @@ struct KernelCall {
   std::string kernel;                 ///< "pointwise_loss squared mean"
   NodeId node = NodeId::kNone;        ///< makes the results
   std::vector<CallResult> results{};  ///< one or more; those of the node that nothing reads may be left out
-  std::size_t device = 0;             ///< of those that run the model
-  std::vector<NodeId> nodes{};        ///< sorted; those it stands for, `node` too
-  std::vector<NodeId> unused{};       ///< sorted; nothing but extents of what it stands for was made of them
+  /// Of a loss, where it is asked for: that of the sum of its result, by the value, which is its first operand.
+  std::optional<CallResult> gradient{};
+  std::size_t device = 0;        ///< of those that run the model
+  std::vector<NodeId> nodes{};   ///< sorted; those it stands for, `node` too
+  std::vector<NodeId> unused{};  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
   /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.

@@ -41,11 +41,11 @@ class CommandList {
       schedule_.commands.back().is_output = true;
     }
     // Last, so that no kernel is waited for before the next one is under way.
-    for (const auto& [slot, step] : reports_) {
-      Command& report = command(Kind::kReport, step);
-      report.slot = slot;
-      report.device = steps[step].call->device;
-      use(slot);
+    for (const Last& last : last_) {
+      Command& copy = command(last.kind, last.step);
+      copy.slot = last.slot;
+      copy.device = steps[last.step].call->device;
+      use(last.slot);
     }
   }
 
@@ -107,7 +107,11 @@ class CommandList {
     }
     if (const std::uint64_t bytes = report_bytes(call); bytes > 0) {
       kernel.report = slot(bytes);
-      reports_.emplace_back(kernel.report, at);
+      last_.push_back({Kind::kReport, kernel.report, at});
+    }
+    if (call.gradient) {
+      kernel.gradient = slot(step.gradient_bytes);
+      last_.push_back({Kind::kGradient, kernel.gradient, at});
     }
     for (const Slot operand : operands)
       if (operand != Command::kNoSlot) use(operand);
@@ -117,7 +121,12 @@ class CommandList {
   Schedule& schedule_;
   std::map<std::pair<ValueId, std::size_t>, Slot> slots_;  ///< by value and device
   std::map<ValueId, std::size_t> made_by_;                 ///< steps
-  std::vector<std::pair<Slot, std::size_t>> reports_;
+  struct Last {
+    Kind kind;
+    Slot slot;
+    std::size_t step;
+  };
+  std::vector<Last> last_;  ///< what is copied out after all steps
 };
 
 /// Decides on events. Each agent has a clock: up to which command of each other one all is known to be done.
@@ -186,6 +195,7 @@ class Ordering {
     std::ranges::for_each(command.results, add);
     add(command.slot);
     add(command.report);
+    add(command.gradient);
     return slots;
   }
 
@@ -295,6 +305,7 @@ std::optional<tensorlint_stream> stream_of(Command::Kind kind) {
       return kTensorlintKernels;
     case Kind::kCopyOut:
     case Kind::kReport:
+    case Kind::kGradient:
       return kTensorlintCopiesOut;
     case Kind::kView:
     case Kind::kHost:

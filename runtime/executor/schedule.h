@@ -22,10 +22,11 @@ struct Command {
     kCopyIn,   ///< of `value`
     kPrepare,  ///< the host prepares `operand` of the step's kernel, and copies it in
     kKernel,
-    kCopyOut,  ///< of `value`
-    kReport,   ///< of labels, copied out
-    kView,     ///< nothing is called: `value` is what its operand is on the device
-    kHost,     ///< the step's node in the interpreter
+    kCopyOut,   ///< of `value`
+    kReport,    ///< of labels, copied out
+    kGradient,  ///< of a loss, copied out
+    kView,      ///< nothing is called: `value` is what its operand is on the device
+    kHost,      ///< the step's node in the interpreter
   };
   /// A place in Schedule::lifetimes and the offsets of its memory.
   using Slot = std::uint32_t;
@@ -42,6 +43,7 @@ struct Command {
   std::vector<Slot> results;   ///< kKernel: by result
   Slot slot = kNoSlot;         ///< what is copied
   Slot report = kNoSlot;       ///< kKernel: of labels
+  Slot gradient = kNoSlot;     ///< kKernel: of a loss
 
   std::vector<Slot> begins, ends;  ///< before the call, and after it
   std::vector<Event> waits;        ///< its stream waits for them before it

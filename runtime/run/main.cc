@@ -230,6 +230,7 @@ int run_model(const RunArguments& arguments) {
     for (const auto& device : devices) all.push_back(device.get());
     executor.emplace(model, memory, std::move(all), arguments.seed.value_or(0), arguments.sides.value_or(otherwise));
     executor->set_timed(arguments.timings == Timings::kByOperator);
+    executor->set_with_gradients(arguments.gradient);
   }
   RunTime start;
   Result<std::vector<HostValue>> outputs = std::vector<HostValue>{};
@@ -250,6 +251,12 @@ int run_model(const RunArguments& arguments) {
       text += fmt::format("{}: {} = {}\n", shown(model.name_of(main.outputs[i])), type_text((*outputs)[i]),
                           elements_text((*outputs)[i], kShownElements));
   }
+  if (arguments.gradient)
+    for (const Executor::Gradient& gradient : executor->gradients()) {
+      const HostValue value(gradient.tensor);
+      text += fmt::format("gradient of {} by {}: {} = {}\n", shown(model.label(gradient.loss)),
+                          shown(model.name_of(gradient.by)), type_text(value), elements_text(value, kShownElements));
+    }
   if (!arguments.outputs.empty())
     if (const auto failed = write_outputs(model, arguments.outputs, *outputs)) return refuse(failed->message);
   std::size_t differing = 0;

@@ -33,6 +33,7 @@ bool set(RunArguments& to, std::string_view name, std::string_view value) {
   if (name == "rtol") return read_number(value, to.rtol);
   if (name == "atol") return read_number(value, to.atol);
   if (name == "check-facts") return to.check_facts = true;
+  if (name == "gradient") return to.gradient = true;
   if (name == "threads") return read_number(value, to.threads) && to.threads > 0 && to.threads <= 256;
   if (name == "repeat") return read_number(value, to.repeat) && to.repeat > 0;
   if (name == "timings") return to.timings = value == "total" ? Timings::kTotal : Timings::kByOperator, true;
@@ -56,6 +57,8 @@ Result<RunArguments> parse_arguments(const std::vector<std::string>& arguments) 
     return Error{"--check-facts and --dump need every value on the host: they run on the cpu, without --device", {}};
   if (result.sides && result.device.empty())
     return Error{"--sides chooses between a device and the interpreter: it needs --device", {}};
+  if (result.gradient && result.device.empty())
+    return Error{"--gradient asks the kernels of losses for it: it needs --device", {}};
   if (result.model.empty()) return Error{"`tensorlint run MODEL` starts this program", {}};
   return result;
 }

@@ -26,6 +26,7 @@ struct RunArguments {
   double time_limit = 0;                                ///< seconds; 0: none
   double rtol = 1e-3, atol = 1e-7;
   bool check_facts = false;
+  bool gradient = false;  ///< with a device
   Timings timings = Timings::kNone;
   int threads = 0;           ///< 0: as many as the machine has, within reason
   std::uint64_t repeat = 1;  ///< runs, of which the last one is shown, and those after the second are timed

@@ -168,7 +168,7 @@ class CommandTest(unittest.TestCase):
         self.assertIn(f"\n\n== {BAD}\n", shown)
 
     def test_what_is_not_built_yet_says_so(self):
-        for arguments in [["run", OK, "--gradient", "x"], ["preflight", "train.py"],
+        for arguments in [["preflight", "train.py"],
                           ["check", OK, "--format", "sarif"], ["check", OK, "--format", "html=report.html"], ["show", OK, "--format", "html"],
                           ["check", OK, "--torch-version", "2.13"],
                           ["check", OK, "--", "-std=c++20"]]:

@@ -148,6 +148,34 @@ class DeviceOption(unittest.TestCase):
         self.assertIn("emulated: these are times of the emulator", text)
         self.assertEqual(result.stdout.splitlines()[0], self.run_loss("--device", "emulated:1", "--repeat", "2").stdout.splitlines()[0])
 
+    def test_gradient_of_the_prediction(self) -> None:
+        host = self.run_loss()
+        loss = float(host.stdout.split("= ")[1])
+        # The mean of (x - t)^2 falls by itself along its gradient, less the square of what is left.
+        for sides in ("kernels", "cost"):
+            result = self.run_loss("--device", "emulated:0", "--gradient", "--sides", sides, "--timings")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            found = re.search(r"^gradient of `loss` by `x`: float32\[6, ?3\] = (.*)$", result.stdout, re.MULTILINE)
+            assert found is not None, result.stdout
+            gradient = np.array([float(number) for number in re.findall(r"-?[\d.]+(?:e-?\d+)?", found[1])])
+            self.assertEqual(gradient.size, 18)
+            # 2 (x - t) / 18 each: squares of it are the loss times 4 / 18.
+            self.assertAlmostEqual(float((gradient**2).sum()), loss * 4 / 18, places=5)
+            self.assertRegex(result.stdout, r"2 from it \(76 bytes\)")
+
+    def test_gradients_that_no_kernel_computes(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.onnxtxt"
+            path.write_text('<ir_version: 10, opset_import: ["": 21]>\ng (float[6, 3] x) => (float[6, 3] y) { y = Exp (x) }\n')
+            command = [TOOL, "run", str(path), "--seed", "1", "--device", "emulated:0", "--gradient"]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn("no node of the model is known as a loss, so there is no gradient to compute", result.stderr)
+        model = MODELS / "losses/hand_log_cosh_mean_dynamo.onnx"
+        result = subprocess.run([TOOL, "run", str(model), "--seed", "1", "--device", "emulated:0", "--gradient"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("node `node_sub_1` (Sub): no kernel computes the gradient of this log-cosh loss: it is computed by `elementwise Sub", result.stderr)
+
     def test_two_devices(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m.onnxtxt"
@@ -178,6 +206,7 @@ class DeviceOption(unittest.TestCase):
             (["--device", "emulated:0,"], "`` is not a device"),
             (["--device", "emulated:0", "--sides", "gpu"], "`--sides=gpu` cannot be understood"),
             (["--sides", "cost"], "it needs --device"),
+            (["--gradient"], "it needs --device"),
             (["--device", "emulated:0", "--dump", "d"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--check-facts"], "they run on the cpu, without --device"),
             (["--device", "emulated:0", "--memory-limit", "175"], "bytes"),
