@@ -55,6 +55,7 @@ struct Solver::Iterations {
   std::vector<AbstractValue> scan_outputs{};  ///< joined over the iterations so far
   std::optional<std::int64_t> trips;          ///< their exact number, where it is constant
   bool is_exact = false;                      ///< each iteration is followed on its own
+  bool was_exact = false;                     ///< the last one was
   bool uses_number = false;                   ///< the body reads the number of the iteration
   int joins = 0;
   std::uint32_t checkpoint = 0;  ///< symbols made since are of one iteration: the next one has others
@@ -119,6 +120,7 @@ std::vector<AbstractValue> Solver::body_inputs(const Loop& loop, const Iteration
 /// Follows the body once, and notes what leaves it.
 void Solver::run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t k) {
   const RegionOp& region = loop.region;
+  run.was_exact = run.is_exact;
   ++conditional_;  // it may run no iteration, or not this one
   const std::vector<AbstractValue> outputs = follow_body(region.body(), body_inputs(loop, run, k));
   --conditional_;
@@ -150,13 +152,16 @@ std::optional<std::vector<AbstractValue>> Solver::next_iteration(const Loop& loo
     run.before = run.after;
     return std::nullopt;
   }
-  const ValueId number = value_at(model_.graph(loop.region.body()).inputs, loop.region.iteration_input);
-  if (!is_last && number != ValueId::kAbsent && !speculative_) {
-    // The iterations left out differ in their number alone, which nothing reads.
-    const FactId all = scalar_fact(facts_, DType::kInt64, {0, static_cast<double>(*run.trips - 1), false});
-    out_.value_facts_[number] = facts_.join(out_.value_facts_[number], all);
-  }
+  if (!is_last) leave_out_iterations(loop);
   return run.after;
+}
+
+/// The iterations that are not followed differ in their number alone, which nothing reads.
+void Solver::leave_out_iterations(const Loop& loop) {
+  const ValueId number = value_at(model_.graph(loop.region.body()).inputs, loop.region.iteration_input);
+  if (number == ValueId::kAbsent || speculative_) return;
+  const FactId all = scalar_fact(facts_, DType::kInt64, {0, static_cast<double>(*loop.trips - 1), false});
+  out_.value_facts_[number] = facts_.join(out_.value_facts_[number], all);
 }
 
 /// After an iteration that stands for all: the final values, once the iteration yields nothing that did not enter it.
@@ -171,7 +176,10 @@ std::optional<std::vector<AbstractValue>> Solver::join_iteration(const Loop& loo
     if (run.joins >= kJoinsBeforeWidening) next[i].fact = widen(facts_, run.before[i].fact, next[i].fact);
   }
   ++run.joins;
-  if (next == run.before) {
+  // An iteration that was followed on its own had its own number, which is not that of those after it.
+  const bool has_others = run.was_exact && *loop.trips > 1;
+  if (next == run.before && !(has_others && run.uses_number)) {
+    if (has_others) leave_out_iterations(loop);
     std::vector<AbstractValue> carried = run.after;
     for (std::size_t i = 0; i < carried.size() && loop.trips != 1; ++i) carried[i].fact = joined(i);
     return carried;

@@ -203,6 +203,7 @@ class Solver {
   void run_body(NodeId id, const Loop& loop, Iterations& run, std::int64_t k);
   std::optional<std::vector<AbstractValue>> next_iteration(const Loop& loop, Iterations& run, std::int64_t k);
   std::optional<std::vector<AbstractValue>> join_iteration(const Loop& loop, Iterations& run);
+  void leave_out_iterations(const Loop& loop);
   void report_carried(NodeId id, const Loop& loop, std::span<AbstractValue> after);
   FactId stacked_without_visit(ValueId output);
   void check_condition(NodeId id, const AbstractValue& condition);

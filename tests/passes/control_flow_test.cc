@@ -40,6 +40,19 @@ TEST(ControlFlow, WithoutAConditionTheCountDecides) {
   EXPECT_EQ(solved.fact("s"), "float32[3, 3]");
 }
 
+/// The first iteration says that the condition is open, and it is not the only one.
+TEST(ControlFlow, NumbersOfIterationsAreThoseOfAll) {
+  for (const std::string_view made : {"Identity(i)", "Add(i, i)", "Identity(v)"}) {
+    const Solved solved(
+        with_header(fmt::format("g (int64 x, bool stop) => (z, s) <int64 three = {{3}}> {{ z, s = Loop(three, \"\", x) "
+                                "<body = b (int64 i, bool "
+                                "c, int64 v) => (d, w, t) {{ d = Identity(stop) w = Identity(v) t = {} }}> }}",
+                                made)));
+    EXPECT_EQ(solved.range("i"), (Range{0, 2, false})) << made;
+    EXPECT_TRUE(solved.range("s").hi >= 2) << made;
+  }
+}
+
 TEST(ControlFlow, ALoopThatDoesNotRun) {
   for (const Solved& solved : {doubling("zero", "yes"), doubling("minus", "yes"), doubling("three", "no"),
                                doubling("zero", "go", ", bool go"), doubling("", "no")}) {
