@@ -13,6 +13,7 @@
 #include "analyzer/cli/edited_model.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/model_data.h"
+#include "analyzer/findings/input_report.h"
 #include "analyzer/fixes/fixer.h"
 #include "analyzer/reports/diff.h"
 #include "analyzer/rules/engine.h"
@@ -146,6 +147,7 @@ int run_fix(const FixOptions& given) {
         fmt::format("{} can be fixed with --unsafe, which may change values\n", plural(plan.unsafe_left, "finding"));
   if (!plan.edits.empty())
     text += fmt::format("{} more can be fixed in a second run\n", plural(plan.fixed.size(), "finding"));
+  if (left.is_partial) text += fmt::format("{}\n", findings::kPartialText);
   if (!outcome) text += "nothing to fix\n";
   const std::span<const std::string_view> parts = outcome ? outcome->edited.parts() : std::span(&file, 1);
   if (to_stdout) {  // the report makes room for the model

@@ -13,6 +13,10 @@
 
 namespace tensorlint::findings {
 
+/// What reports say of an input that was not examined to its end.
+inline constexpr std::string_view kPartialText =
+    "only a part was examined: the model needs more work than its size allows";
+
 /// What became of one input of `check`.
 struct InputReport {
   std::string path;
@@ -44,9 +48,7 @@ struct InputReport {
   } work;  ///< of the input's meter
 
   /// In words, for people; empty where all was examined.
-  std::string_view partial_text() const {
-    return is_partial ? "only a part was examined: the model needs more work than its size allows" : "";
-  }
+  std::string_view partial_text() const { return is_partial ? kPartialText : ""; }
 
   std::size_t omitted() const { return counts.total() - findings.size(); }
 };

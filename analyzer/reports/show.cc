@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/findings/input_report.h"
 #include "analyzer/findings/source_location.h"
 #include "base/escape.h"
 #include "base/glob.h"
@@ -140,7 +141,9 @@ class ShowPrinter {
   }
 
   std::string print() {
+    const bool is_partial = analysis_.ran_out() || analysis_.meter().is_partial();
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
+    if (is_partial && !out_.empty()) fmt::format_to(std::back_inserter(out_), "\n{}\n", findings::kPartialText);
     return std::move(out_);
   }
 

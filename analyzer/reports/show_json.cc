@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/findings/input_report.h"
 #include "analyzer/reports/contract.h"
 #include "analyzer/reports/show.h"
 #include "base/escape.h"
@@ -23,9 +24,11 @@ using Json = nlohmann::ordered_json;
 /// Names that a reader may look up again are kept longer than what only people read.
 constexpr std::size_t kIdentifierLength = 1000;
 
-/// Formulas in one report, at least, and for each node; those after it are null, as dims that are not
-/// known.
+/// Formulas and contents in one report, at least, and for each node. Formulas after it are null, as dims that are not
+/// known, and contents are left out.
 constexpr std::size_t kFormulaBytes = std::size_t{4} << 20, kFormulaBytesPerNode = 512;
+/// An element on a line of its own, with its indentation.
+constexpr std::size_t kBytesOfElement = 32;
 
 std::string identifier(std::string_view text) { return escape_for_display(text, kIdentifierLength); }
 
@@ -57,6 +60,9 @@ class FactPrinter {
     return json;
   }
 
+  /// Some formulas or contents, of those that were printed.
+  bool has_left_out() const { return left_out_; }
+
  private:
   Json print(const Fact& fact) {
     switch (fact.kind) {
@@ -83,7 +89,7 @@ class FactPrinter {
     json["range"] = range_json(fact.range, fact.dtypes);
     const bool integers = fact.dtypes.is_subset_of(DTypeSet::integers() | DTypeSet(DType::kBool));
     if (!fact.range.nan && !integers) json["nan"] = false;
-    if (const Content* content = facts_.content(fact.content)) {
+    if (const Content* content = facts_.content(fact.content); content != nullptr && has_room(*content)) {
       if (content->floats.empty()) {
         json["contents"] = dims_json(content->integers);
       } else {
@@ -95,6 +101,20 @@ class FactPrinter {
     return json;
   }
 
+  bool has_room(const Content& content) {
+    const std::size_t bytes = kBytesOfElement * content.size();
+    if (bytes > formula_bytes_) return leave_out();
+    formula_bytes_ -= bytes;
+    return true;
+  }
+
+  /// What is asked for, and all after it.
+  bool leave_out() {
+    formula_bytes_ = 0;
+    left_out_ = true;
+    return false;
+  }
+
   Json dims_json(std::span<const Dim> list) {
     Json json = Json::array();
     for (const Dim dim : list) json.push_back(dim_json(dim));
@@ -104,7 +124,10 @@ class FactPrinter {
   Json dim_json(Dim dim) {
     DimPool& dims = facts_.dims();
     if (const auto extent = dims.as_constant(dim)) return *extent;
-    if (formula_bytes_ == 0) return {};
+    if (formula_bytes_ == 0) {
+      left_out_ = true;
+      return {};
+    }
     if (!dims.is_named(dim)) {
       if (!all_symbols_ || dim.is_unknown()) return {};
       dim = dims.substitute(dim, [&](Dim symbol) -> std::optional<Dim> {
@@ -117,7 +140,7 @@ class FactPrinter {
     const std::string text = dims.to_text(dim);
     if (is_cut_off(text)) return {};
     if (text.size() > formula_bytes_) {
-      formula_bytes_ = 0;  // none is made for those after it
+      leave_out();
       return {};
     }
     formula_bytes_ -= text.size();
@@ -134,6 +157,7 @@ class FactPrinter {
   FactStore& facts_;
   bool all_symbols_;
   std::size_t formula_bytes_;
+  bool left_out_ = false;
 };
 
 /// Nodes of a graph with the names of what they take and give; an operand that is left out is null.
@@ -268,6 +292,7 @@ class ShowDocument {
     out_.open('{');
     out_.put("schema", 1);
     out_.put("path", identifier(model_.path));
+    if (analysis_.ran_out() || analysis_.meter().is_partial()) out_.put("partial", findings::kPartialText);
     if (model_.graphs.empty()) {
       out_.put("values", Json::object());
       out_.put("nodes", Json::array());
@@ -284,6 +309,7 @@ class ShowDocument {
       out_.close('}');
     }
     out_.close(']');
+    if (facts_.has_left_out()) out_.put("left_out", "formulas and contents past the size that the document may have");
     out_.key("losses");
     out_.open('[');
     for (const losses::LossSite& loss : sites)

@@ -26,6 +26,20 @@ def softmaxes(of, count, names, **attributes):
     return [wire.node("Softmax", [of], [name], **attributes) for name in results], results
 
 
+def summed_masks(operator, depth):
+    names, nodes, outputs = fresh_names(), [wire.node("Trilu", ["ones"], ["t."], upper=1)], []
+    for _ in range(200):
+        element = "t."
+        for _ in range(depth):
+            nodes.append(wire.node(operator, [element, element], [element := next(names)]))
+        nodes.append(wire.node("Add", ["x.", element], [scores := next(names)]))
+        nodes.append(wire.node("Softmax", [scores], [result := next(names)]))
+        outputs.append(result)
+    nodes.append(wire.node("Max", outputs, ["y."]))
+    ones = wire.tensor("ones", 1, [12, 12], struct.pack("<144f", *[1.0] * 144))
+    return model(nodes, [wire.value("x.", dims=["N", 12, 12])], initializers=[ones])
+
+
 class WideNodesTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -43,18 +57,8 @@ class WideNodesTest(unittest.TestCase):
     def test_masks_whose_elements_are_sums_of_sums(self):
         """The meter is spent at the operands of some Add, which are none then."""
         for operator, depth in (("Add", 9), ("Pow", 9), ("Mul", 9)):
-            names, nodes, outputs = fresh_names(), [wire.node("Trilu", ["ones"], ["t."], upper=1)], []
-            for _ in range(200):
-                element = "t."
-                for _ in range(depth):
-                    nodes.append(wire.node(operator, [element, element], [element := next(names)]))
-                nodes.append(wire.node("Add", ["x.", element], [scores := next(names)]))
-                nodes.append(wire.node("Softmax", [scores], [result := next(names)]))
-                outputs.append(result)
-            nodes.append(wire.node("Max", outputs, ["y."]))
-            ones = wire.tensor("ones", 1, [12, 12], struct.pack("<144f", *[1.0] * 144))
             with self.subTest(operator):
-                self.work(model(nodes, [wire.value("x.", dims=["N", 12, 12])], initializers=[ones]))
+                self.work(summed_masks(operator, depth))
 
     def test_scans_of_thousands_of_sequences_that_others_are_held_against(self):
         one = wire.graph([wire.node("Identity", ["p"], ["q"])], [wire.data(1, "p")], [wire.data(1, "q")], name="b")
