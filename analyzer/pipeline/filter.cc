@@ -79,13 +79,13 @@ class Filter {
     // after fails by itself.
     rules::drop_followers(found.followers, out_.findings);
     cut(found.omitted);
-    report_unused(comments, used, found.omitted);
+    report_unused(comments, used, found);
     findings::sort_and_deduplicate(out_.findings);
     findings::group_by_cause(out_.findings);
     if (options_.baseline != nullptr) {
       const config::Baseline::Known known = options_.baseline->take_out(model_.path, out_.findings);
       out_.in_baseline = known.found;
-      out_.gone = known.gone;
+      if (!found.is_partial) out_.gone = known.gone;
     }
     out_.counts = findings::count(out_.findings);
     out_.counts += found.omitted;
@@ -127,14 +127,13 @@ class Filter {
     });
   }
 
-  void report_unused(const CommentSuppressions& comments, const std::vector<bool>& used,
-                     findings::SeverityCounts& omitted) {
+  void report_unused(const CommentSuppressions& comments, const std::vector<bool>& used, rules::RuleResults& found) {
     if (model_.comments.empty() || !reports_unused_suppressions(selection_)) return;
     findings::LocationResolver locations(model_, selection_.source_root());
     std::size_t kept = 0;
     const auto add = [&](Finding finding) {
       if (kept++ >= selection_.limit()) {
-        ++omitted[finding.severity];
+        ++found.omitted[finding.severity];
         return;
       }
       finding.graph = model_.graph_path(GraphId::kMain);
@@ -144,7 +143,8 @@ class Filter {
     for (const BadSuppression& bad : comments.bad) add(about(bad.place, bad.message, selection_));
     for (std::size_t i = 0; i < used.size(); ++i) {
       const Suppression& comment = comments.good[i];
-      if (used[i] || !all_run(comment, selection_)) continue;
+      // Of an input that is checked in part nobody knows what it would have suppressed.
+      if (used[i] || found.is_partial || !all_run(comment, selection_)) continue;
       Finding finding = unused_suppression(comment, selection_);
       finding.fixes = {{.message = "remove the comment",
                         .applicability = findings::Applicability::kSafe,

@@ -31,7 +31,9 @@ class ContractReport {
         model_(analysis.model()),
         pool_(analysis.facts().dims()),
         contract_(contract),
-        locations_(model_, source_root) {}
+        locations_(model_, source_root) {
+    analysis.meter().begin_reports();
+  }
 
   std::string lines() {
     std::string text;
@@ -50,6 +52,9 @@ class ContractReport {
     return text + summary();
   }
 
+  /// False as well where the texts, which are made by now, were cut off.
+  bool has_all() const { return contract_.has_all() && !analysis_.meter().is_spent(); }
+
   Json requirements() {
     Json array = Json::array();
     for (const Requirement& requirement : contract_.requirements) array.push_back(json_of(requirement));
@@ -60,7 +65,8 @@ class ContractReport {
   std::string summary() const {
     if (!contract_.has_sizes)
       return "no sizes were found with which the model runs: nothing is known of its contract\n";
-    if (!contract_.is_complete) return "incomplete: the model is too large to try all of its inputs\n";
+    if (!contract_.is_complete || analysis_.meter().is_spent())
+      return "incomplete: the model is too large to try all of its inputs\n";
     if (contract_.depends_on_elements)
       return "incomplete: elements of an input decide extents, and which of them run was not tried\n";
     if (contract_.requirements.empty()) return "no requirement: inputs of the declared types run\n";
@@ -146,11 +152,13 @@ Json requirements_json(const dataflow::Analysis& analysis, const contract::Contr
 
 std::string contract_json(const dataflow::Analysis& analysis, const contract::Contract& contract,
                           const std::string& source_root) {
+  ContractReport report(analysis, contract, source_root);
+  Json requirements = report.requirements();
   const Json document = {{"schema", 1},
                          {"tool", {{"name", "tensorlint"}, {"version", kVersion}}},
                          {"path", identifier(analysis.model().path)},
-                         {"complete", contract.has_all()},
-                         {"requirements", requirements_json(analysis, contract, source_root)}};
+                         {"complete", report.has_all()},
+                         {"requirements", std::move(requirements)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -257,6 +257,10 @@ std::string why_text(const WhySources& from, ValueId value) {
   const auto origin = [&](Aspect aspect, std::string_view what) {
     if (has_bodies) return;
     const dataflow::Origin found = dataflow::origin_of(analysis, value, aspect);
+    if (analysis.meter().is_spent()) {
+      text += fmt::format("to find where the {} of {} began takes too long\n", what, name_of(model, value));
+      return;
+    }
     if (found.value == value) return;
     text += fmt::format("the {} of {} began at {}", what, name_of(model, value), name_of(model, found.value));
     text += found.node == NodeId::kNone

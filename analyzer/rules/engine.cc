@@ -171,6 +171,7 @@ RuleResults run_rules(const passes::PassResults& known, const RuleSelection& sel
   results.followers = std::move(followers);
   results.omitted = out.omitted();
   results.omitted_places = out.omitted_places();
+  results.is_partial = known.is_partial();
   return results;
 }
 

@@ -73,6 +73,7 @@ struct RuleResults {
   std::vector<Follower> followers;
   findings::SeverityCounts omitted;  ///< past the caps, or the work that the input may cost
   std::size_t omitted_places = 0;    ///< past the caps, of findings that are counted
+  bool is_partial = false;           ///< PassResults::is_partial
 };
 
 /// The passes whose results the rules of a selection read. `copies_at_run_time`: as of run_rules.

@@ -194,6 +194,7 @@ FindingBuilder& FindingBuilder::cost(findings::TransferCost cost) {
 }
 
 FindingBuilder& FindingBuilder::cause(std::string key) {
+  if (reporter_.is_cut_off()) return *this;
   reporter_.note_cause(key);
   if (finding_ != nullptr) finding_->causes.push_back(std::move(key));
   return *this;
@@ -211,13 +212,14 @@ FindingBuilder& FindingBuilder::place(findings::SourceLocation place) {
 }
 
 FindingBuilder& FindingBuilder::note(std::string message) {
+  if (reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size());
   if (finding_ != nullptr) finding_->notes.push_back({.message = std::move(message), .node = {}, .place = {}});
   return *this;
 }
 
 FindingBuilder& FindingBuilder::note_at(NodeId node, std::string message) {
-  if (finding_ == nullptr) return *this;
+  if (finding_ == nullptr || reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size());
   finding_->notes.push_back({.message = std::move(message),
                              .node = kept(reporter_.analysis().model().label(node)),
@@ -240,6 +242,7 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
   if (finding_ == nullptr || !operand.present()) return *this;
   const dataflow::Analysis& analysis = reporter_.analysis();
   const dataflow::Origin origin = reporter_.shared<dataflow::Origins>().of(operand.value(), aspect);
+  if (reporter_.is_cut_off()) return *this;
   const ValueId source = origin.value == ValueId::kAbsent ? operand.value() : origin.value;
   const std::string what = aspect_text(analysis, source, aspect);
   if (what.empty()) return *this;
@@ -263,13 +266,14 @@ FindingBuilder& FindingBuilder::origin(const Operand& operand, Aspect aspect) {
 
 FindingBuilder& FindingBuilder::fix(std::string message, findings::Applicability applicability,
                                     std::vector<GraphEdit> edits) {
+  if (reporter_.is_cut_off()) return *this;
   reporter_.charge(message.size() + Reporter::kStepsPerText * edits.size());
   if (finding_ != nullptr) finding_->fixes.push_back({std::move(message), applicability, std::move(edits)});
   return *this;
 }
 
 findings::Finding* Reporter::add(findings::Severity severity, GraphId graph) {
-  if (analysis_.facts().meter().is_spent()) {  // what the rule compared may have been cut off
+  if (is_cut_off()) {
     last_ = nullptr;
     last_is_omitted_ = false;
     return nullptr;
@@ -317,11 +321,10 @@ FindingBuilder Reporter::report(findings::Severity severity, NodeId node, std::s
   finding->node = kept(model.label(node));
   finding->op = kept(model.text(model.op(at).name));
   finding->order = static_cast<std::uint64_t>(node);
-  for (const ValueId result : analysis_.results(node)) {
-    if (result == ValueId::kAbsent) continue;
-    finding->value = kept(model.name_of(result));
-    break;
-  }
+  // By index, so that the finding that spends the meter names its value, too.
+  const auto results = analysis_.results(node);
+  for (std::size_t i = 0; i < results.size() && finding->value.empty(); ++i)
+    if (results[i] != ValueId::kAbsent) finding->value = kept(model.name_of(results[i]));
   const findings::LocationResolver::NodeLocation& found = places_.of(node);
   finding->place = found.place.known() ? found.place : place_of_use(analysis_, places_, node);
   finding->module = found.module;

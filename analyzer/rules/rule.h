@@ -163,7 +163,8 @@ class FindingBuilder {
   Reporter& reporter_;
 };
 
-/// Takes the findings of one input, and charges its meter for them. A rule reports under its own name.
+/// Takes the findings of one input, and charges its meter for them: where that is spent, neither findings nor causes,
+/// notes and fixes of the last one are taken any more. A rule reports under its own name.
 class Reporter {
  public:
   using Severities = std::function<std::optional<findings::Severity>(std::string_view code)>;
@@ -221,6 +222,9 @@ class Reporter {
   friend class FindingBuilder;
   findings::Finding* add(findings::Severity severity, GraphId graph);
   void charge(std::size_t text) const { analysis_.facts().meter().charge(kStepsPerText + text); }
+  /// What a rule has just compared, and what it says of its last finding, may come of a walk that the spent meter
+  /// ended: no other user of a value, another origin. Nothing more is taken.
+  bool is_cut_off() const { return analysis_.meter().is_spent(); }
   /// A key of the last finding. Past the cap one that is known makes a place of what was counted as a finding.
   void note_cause(const std::string& key);
 

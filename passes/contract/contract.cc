@@ -493,11 +493,13 @@ Contract find_contract(const dataflow::Analysis& analysis, const dataflow::Analy
   std::optional<Sizes> working = find_working_sizes(prober);
   if (!working) {
     // Where the input's work is spent, nobody has looked for all of them.
-    contract.is_complete = !analysis.facts().meter().is_spent();
+    contract.is_complete = !analysis.meter().is_partial();
     contract.has_sizes = !contract.is_complete;
     return contract;
   }
-  return ContractSearch(prober, std::move(*working)).find();
+  contract = ContractSearch(prober, std::move(*working)).find();
+  if (analysis.meter().is_partial()) contract.is_complete = false;
+  return contract;
 }
 
 }  // namespace tensorlint::contract

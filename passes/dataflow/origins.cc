@@ -59,8 +59,8 @@ Origin Origins::of(ValueId value, Aspect aspect) {
     way.push_back(value);
     constexpr std::uint64_t kStepsOfValue = 16;
     analysis_.facts().meter().charge(kStepsOfValue);
-    if (analysis_.facts().meter().is_spent()) return begin_at(analysis_.model(), value);
     const ValueId source = handed_on_from(analysis_, value, aspect);
+    if (analysis_.meter().is_spent()) return begin_at(analysis_.model(), value);  // not kept: nobody looked further
     if (source == ValueId::kAbsent || steps > analysis_.model().nodes.size()) {
       origin = begin_at(analysis_.model(), value);
       break;

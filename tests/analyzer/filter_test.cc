@@ -97,6 +97,15 @@ TEST(Filter, AnUnusedCommentHasTheSeverityOfItsRule) {
   EXPECT_EQ(unused.fixes[0].edits.size(), 1U);
 }
 
+TEST(Filter, AnInputThatIsCheckedInPartProvesNothing) {
+  Options options;
+  options.analysis.meter = std::make_shared<Meter>(std::uint64_t{1});
+  options.analysis.meter->charge(options.analysis.meter->steps_allowed());
+  const CheckResults results = check("# tensorlint: ignore[cycle] so", options);
+  EXPECT_TRUE(results.is_partial);
+  EXPECT_EQ(rules_of(results), Rules());
+}
+
 TEST(Filter, ARuleThatDidNotRunProvesNothing) {
   Options options;
   options.selection.ignore("cycle");

@@ -54,7 +54,7 @@ class ClassAxisPosition : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     for (const losses::AxisMistake& mistake : axis_mistakes(out)) report_mistake(view.analysis(), mistake, out);
-    if (!one_float_outputs(view.analysis()).empty() || view.model().graphs.empty()) return;
+    if (!has_no_loss_output(view.analysis()) || view.model().graphs.empty()) return;
     auto& [expressions, origins] = out.shared<losses::LossAxes>();
     for (const losses::AxisMistake& mistake : losses::find_attention_mistakes(expressions, origins)) {
       if (mistake.kind == losses::AxisMistake::Kind::kSelectedElsewhere)

@@ -122,6 +122,10 @@ std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis) {
   return found;
 }
 
+bool has_no_loss_output(const dataflow::Analysis& analysis) {
+  return one_float_outputs(analysis).empty() && !analysis.ran_out() && !analysis.meter().is_spent();
+}
+
 std::vector<AddedReduction> added_reductions(const losses::Expressions& expressions, ValueId loss) {
   using ops::Opcode;
   constexpr std::size_t kMaxValues = 24;

@@ -34,6 +34,8 @@ bool is_of_unit_interval(const losses::Expressions& expressions, NodeId node);
 
 /// The outputs of the main graph that may be a loss: is_one_float.
 std::vector<ValueId> one_float_outputs(const dataflow::Analysis& analysis);
+/// None of them may be a loss: nobody trains here. False where the analysis ended early and an output may be anything.
+bool has_no_loss_output(const dataflow::Analysis& analysis);
 
 struct AddedReduction {
   NodeId node;    ///< ReduceMean or ReduceSum

@@ -31,7 +31,7 @@ class RangeOutsideDomain : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     // Of logarithms and quotients in training steps, invalid-domain tells more.
-    const bool is_step = !one_float_outputs(view.analysis()).empty();
+    const bool is_step = !has_no_loss_output(view.analysis());
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kLog, Opcode::kLog1p, Opcode::kSqrt, Opcode::kPow,
                                                            Opcode::kDiv};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {

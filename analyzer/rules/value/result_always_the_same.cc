@@ -38,7 +38,7 @@ class ResultAlwaysTheSame : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     // Of a training step, softmax-over-batch-axis tells it.
-    const bool is_step = !one_float_outputs(view.analysis()).empty();
+    const bool is_step = !has_no_loss_output(view.analysis());
     static constexpr std::initializer_list<Opcode> kWanted{Opcode::kSoftmax, Opcode::kLogSoftmax, Opcode::kEqual,
                                                            Opcode::kCompare};
     each_node(view, out, kWanted, [&](const Expressions& expressions, const NodeCall& call) {

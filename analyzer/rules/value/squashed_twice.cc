@@ -19,7 +19,7 @@ class SquashedTwice : public Rule {
 
   /// In front of a loss, probabilities-into-logit-loss says it.
   void check_model(const ModelView& view, Reporter& out) const override {
-    if (!one_float_outputs(view.analysis()).empty()) return;
+    if (!has_no_loss_output(view.analysis())) return;
     each_node(view, out, {Opcode::kSigmoid, Opcode::kSoftmax, Opcode::kLogSoftmax},
               [&](const Expressions& expressions, const NodeCall& call) { check_call(expressions, call, out); });
   }
