@@ -53,6 +53,7 @@ class SamplesInOtherOrder : public Rule {
           sums.push_back({result, known.axis});
     for (const Sorted& running : forward(expressions, std::move(sums))) {
       const std::size_t rank = expressions.dims(running.value).size();
+      if (running.axis >= rank) continue;  // of a node that fails nothing is known
       for (const NodeId user : expressions.users(running.value)) {
         const Opcode opcode = expressions.op(user);
         if (opcode != Opcode::kMul && opcode != Opcode::kAdd && opcode != Opcode::kSub && opcode != Opcode::kDiv)
