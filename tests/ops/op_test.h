@@ -134,6 +134,14 @@ class Op {
     EXPECT_NE(call_.schema, nullptr) << "no schema for " << call_.name;
     return outcome_of([&](InferenceResult& result) { tensorlint::ops::infer(call_, entry, result); });
   }
+  /// The call as it is so far; a view of this.
+  const Application& application() {
+    taints_.resize(operands_.size());
+    call_.operands = operands_;
+    call_.operand_taints = taints_;
+    call_.attributes = attributes_;
+    return call_;
+  }
   /// As a user's signature says, of an operator that has no entry.
   Outcome infer_as(const Signature& signature) {
     return outcome_of([&](InferenceResult& result) { infer_signature(signature, call_, result); });
@@ -188,10 +196,7 @@ class Op {
  private:
   template <typename Infer>
   Outcome outcome_of(Infer infer) {
-    taints_.resize(operands_.size());
-    call_.operands = operands_;
-    call_.operand_taints = taints_;
-    call_.attributes = attributes_;
+    application();
     Outcome outcome;
     infer(outcome.raw);
     for (const FactId result : outcome.raw.results) outcome.results.push_back(store_->to_text(result));
