@@ -1,0 +1,374 @@
+// What is said of every model in the repository, and of the same models with one thing changed: an operator, an
+// attribute, the order of operands, a constant, what is declared of an input. A line of varied_models.expected.txt for
+// each model, and below it its findings: hashes of all facts, of the losses found and of the findings with notes and
+// fixes; and how many findings its variations have, with a hash of these. Every text that the hashes stand for is
+// written by
+//     TENSORLINT_VARIATIONS=FILE tensorlint_tests --gtest_filter=*VariedModels*
+// so that a change can be reviewed as the difference of two such files.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/findings/input_report.h"
+#include "analyzer/pipeline/pipeline.h"
+#include "analyzer/reports/json.h"
+#include "analyzer/reports/show.h"
+#include "ir/readers/onnx/reader.h"
+#include "ir/text/reader.h"
+
+namespace tensorlint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExpected = "tests/models/varied_models.expected.txt";
+// Chosen for a test of ten seconds. Of the programs' exports, which are alike, every one is looked at, and each
+// so many-th is varied; of the variations of a model each so many-th is made, of a rule's fixture more than of others.
+constexpr std::size_t kVariedProgram = 12;
+constexpr std::size_t kVariedFixture = 2;
+constexpr std::size_t kVariedOther = 6;
+constexpr std::size_t kMostNodes = 40;       // of a model that is varied
+constexpr std::size_t kMostBytes = 100'000;  // of a file: weights show nothing more
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kStride = 15;
+#else
+constexpr std::size_t kStride = 1;
+#endif
+
+/// FNV-1a, folded to 16 bits: the same on every machine.
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:04x}", (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) & 0xffff);
+}
+
+std::ofstream& all_texts() {
+  static std::ofstream file([] {
+    const char* path = std::getenv("TENSORLINT_VARIATIONS");
+    return std::string(path == nullptr ? "" : path);
+  }());
+  return file;
+}
+
+/// What is said of a model.
+struct Said {
+  std::string facts, losses, findings;
+  std::vector<findings::Finding> found;
+};
+
+Said said_of(const Model& model, const dataflow::AnalysisOptions& options, bool varied) {
+  Said said;
+  const dataflow::Analysis analysis = dataflow::analyse(model, options);
+  pipeline::Options pipeline_options;
+  pipeline_options.analysis = options;
+  pipeline::Pipeline pipeline(analysis, std::move(pipeline_options));
+  pipeline::CheckResults results = pipeline.check();
+  findings::InputReport report;
+  report.path = model.path;
+  report.checked = true;
+  report.nodes = model.nodes.size();
+  report.findings = std::move(results.findings);
+  report.counts = results.counts;
+  said.findings = reports::check_json({&report, 1}, false);
+  said.found = std::move(report.findings);
+  const passes::PassResults& passes = pipeline.run({passes::Pass::kLosses, passes::Pass::kPlacement});
+  for (const losses::LossSite& site : passes.losses()) {
+    said.losses += fmt::format("{} at {}: {}, {} from {}, {} of", to_text(site.kind), model.label(site.anchor),
+                               model.name_of(site.prediction), model.name_of(site.target),
+                               model.name_of(site.prediction_source), model.name_of(site.target_source));
+    for (const NodeId node : site.nodes) said.losses += " " + model.label(node);
+    said.losses += '\n';
+  }
+  if (varied) {
+    for (const ValueId value : model.values.ids(kFirstValue))
+      said.facts += fmt::format("{}: {}{}\n", model.name_of(value), analysis.facts().to_text(analysis.fact_id(value)),
+                                analysis.taint(value).bits);
+    return said;
+  }
+  said.facts = reports::show_text(analysis, passes.placement(), {});
+  reports::ShowStyle style;
+  style.all_symbols = true;
+  reports::show_json(analysis, passes.placement(), passes.losses(), style,
+                     [&](std::string_view part) { said.facts += part; });
+  return said;
+}
+
+/// Makes one change after another to a model, and takes each back.
+class Variations {
+ public:
+  /// Makes the first of `stride`, and so on.
+  Variations(Model& model, std::size_t stride) : model_(model), stride_(stride) {}
+
+  std::string all() {
+    for (const NodeId node : model_.nodes.ids()) {
+      operators(node);
+      operands(node);
+      attributes(node);
+    }
+    constants();
+    inputs();
+    return fmt::format("{} findings in {}:{}", findings_, count_, hash_of(text_));
+  }
+
+ private:
+  void say(const std::string& what, const dataflow::AnalysisOptions& options = {}) {
+    if (count_++ % stride_ != 0) return;
+    const Said said = said_of(model_, options, true);
+    findings_ += said.found.size();
+    std::string text = fmt::format("{}\n{}{}", what, said.facts, said.losses);
+    for (const findings::Finding& finding : said.found) {
+      text += fmt::format("{} {}: {}", finding.code, finding.node, finding.message);
+      for (const findings::Note& note : finding.notes) text += fmt::format("; {}", note.message);
+      for (const findings::Fix& fix : finding.fixes) text += fmt::format("; {}", fix.message);
+      text += fmt::format("; {}\n", finding.also.size());
+    }
+    text_ += text;
+    if (all_texts().is_open()) all_texts() << model_.path << " | " << text;
+  }
+
+  /// Another one that the model has, with as many operands.
+  void operators(NodeId id) {
+    Node& node = model_.nodes[id];
+    const OperatorId old = node.op;
+    std::size_t tried = 0;
+    for (const OperatorId other : model_.operators.ids()) {
+      const OpSchema* schema = model_.operators[other].schema;
+      if (other == old || schema == nullptr || model_.operators[old].schema == nullptr || tried == 2) continue;
+      if (node.operand_count < schema->min_inputs || node.operand_count > schema->max_inputs) continue;
+      ++tried;
+      node.op = other;
+      say(fmt::format("{} is {}", model_.text(model_.operators[old].name), schema->name));
+    }
+    node.op = old;
+  }
+
+  void operands(NodeId id) {
+    const Node& node = model_.nodes[id];
+    for (std::uint32_t i = 0; i + 1 < node.operand_count; ++i) {
+      ValueId* const first = model_.operand_list.data() + node.first_operand + i;
+      if (first[0] == first[1]) continue;
+      std::swap(first[0], first[1]);
+      say(fmt::format("operands {} and {} of {}", i, i + 1, static_cast<std::uint32_t>(id)));
+      std::swap(first[0], first[1]);
+    }
+  }
+
+  void attributes(NodeId id) {
+    const Node& node = model_.nodes[id];
+    for (std::uint32_t i = 0; i < node.attribute_count; ++i) {
+      Attribute& attribute = model_.attribute_list[node.first_attribute + i];
+      const Attribute old = attribute;
+      const auto changed = [&](std::string_view to) {
+        say(fmt::format("{} of {} is {}", old.name, static_cast<std::uint32_t>(id), to));
+        attribute = old;
+      };
+      if (old.kind == AttributeKind::kInt)
+        for (const std::int64_t other : {old.i + 1, old.i - 1}) {
+          attribute.i = other;
+          changed(std::to_string(other));
+        }
+      if (old.kind == AttributeKind::kFloat)
+        for (const float other : {0.0F, -old.f}) {
+          attribute.f = other;
+          changed(std::to_string(other));
+        }
+      if (old.kind == AttributeKind::kString)
+        for (const std::string_view other : {"none", "sum", "mean"}) {
+          attribute.s = other;
+          changed(other);
+        }
+      if (old.kind == AttributeKind::kInts && !old.ints.empty())
+        for (const std::int64_t step : {1, -1}) {
+          std::vector<std::int64_t> list(old.ints.begin(), old.ints.end());
+          list.back() += step;
+          attribute.ints = list;
+          changed(fmt::format("{}", fmt::join(list, " ")));
+        }
+    }
+  }
+
+  void constants() {
+    for (const ValueId id : model_.values.ids(kFirstValue)) {
+      const Tensor* const old = model_.values[id].initializer;
+      if (old == nullptr) continue;
+      const auto changed = [&](std::string raw, std::string_view to) {
+        Tensor tensor = *old;
+        tensor.has_raw = true;
+        tensor.raw = raw;
+        tensor.typed_field = TypedField::kNone;
+        tensor.typed = {};
+        model_.values[id].initializer = &tensor;
+        say(fmt::format("{} is {}", model_.name_of(id), to));
+        model_.values[id].initializer = old;
+      };
+      const auto as_raw = [](const auto& numbers) {
+        std::string raw(numbers.size() * sizeof(numbers[0]), '\0');
+        std::memcpy(raw.data(), numbers.data(), raw.size());
+        return raw;
+      };
+      if (old->dtype_code == static_cast<int>(DType::kFloat32)) {
+        const auto numbers = old->floats(4);
+        if (!numbers || numbers->empty()) continue;
+        for (const float other : {0.0F, 1.0F, -1.0F, 0.5F}) {
+          std::vector<float> list(numbers->begin(), numbers->end());
+          list.back() = other;
+          changed(as_raw(list), std::to_string(other));
+        }
+      } else if (old->dtype_code == static_cast<int>(DType::kInt64)) {
+        const auto numbers = old->integers(8);
+        if (!numbers || numbers->empty()) continue;
+        for (const std::int64_t other : {numbers->back() + 1, numbers->back() - 1}) {
+          std::vector<std::int64_t> list = *numbers;
+          list.back() = other;
+          changed(as_raw(list), std::to_string(other));
+        }
+      }
+    }
+  }
+
+  void inputs() {
+    for (const ValueId input : model_.graph(GraphId::kMain).inputs) {
+      const TypeDecl* type = model_.value(input).type;
+      if (type == nullptr || type->kind != TypeKind::kTensor || !type->ranked) continue;
+      const std::string name(model_.name_of(input));
+      std::vector<std::string> extents;
+      for (const DimDecl& dim : type->dims)
+        extents.push_back(dim.has_extent               ? std::to_string(dim.extent)
+                          : dim.name == NameId::kEmpty ? "?"
+                                                       : std::string(model_.text(dim.name)));
+      const auto declared = [&](const std::vector<std::string>& dims) {
+        dataflow::AnalysisOptions options;
+        options.values[name].has_shape = true;
+        options.values[name].dims = dims;
+        say(fmt::format("{}: {}", name, fmt::join(dims, ",")), options);
+      };
+      for (std::size_t axis = 0; axis < extents.size(); ++axis)
+        for (const std::string_view other : {"1", "5", "n", "?"}) {
+          std::vector<std::string> dims = extents;
+          dims[axis] = other;
+          declared(dims);
+        }
+      std::vector<std::string> dims = extents;
+      dims.insert(dims.begin(), "2");
+      declared(dims);
+      if (!extents.empty()) declared({extents.begin(), extents.end() - 1});
+      for (const DType dtype : {DType::kInt64, DType::kFloat16, DType::kFloat64, DType::kBool}) {
+        dataflow::AnalysisOptions options;
+        options.values[name].dtypes = dtype;
+        say(fmt::format("{}: {}", name, to_text(dtype)), options);
+      }
+      for (const Range& range : {Range{0, 1, false}, Range{-1, 3, false}, Range{2, 9, false}}) {
+        dataflow::AnalysisOptions options;
+        options.values[name].range = range;
+        say(fmt::format("{}: {}", name, range.to_text()), options);
+      }
+    }
+  }
+
+  Model& model_;
+  std::size_t stride_, count_ = 0, findings_ = 0;
+  std::string text_;
+};
+
+/// `stride`: of the variations; 0 for none.
+std::string lines_of(const fs::path& path, std::size_t stride) {
+  Result<Model> model =
+      path.extension() == ".onnx" ? read_onnx_file(path.string()) : read_onnx_text_file(path.string());
+  if (!model) return fmt::format("{}: {}\n", path.string(), model.error().message);
+  const Said said = said_of(*model, {}, false);
+  if (all_texts().is_open()) all_texts() << said.facts << said.losses << said.findings;
+  std::string line = fmt::format("{}: facts {}, losses {}, findings {}", path.string(), hash_of(said.facts),
+                                 hash_of(said.losses), hash_of(said.findings));
+  if (stride > 0 && model->nodes.size() <= kMostNodes)
+    line += fmt::format(", varied {}", Variations(*model, stride).all());
+  line += '\n';
+  for (const findings::Finding& finding : said.found)
+    line +=
+        fmt::format("  {} {} {}: {}\n", finding.place.line, finding.code, to_text(finding.severity), finding.message);
+  return line;
+}
+
+/// The models below a folder, sorted.
+std::vector<fs::path> models_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if ((entry.path().extension() == ".onnx" || entry.path().extension() == ".onnxtxt") &&
+        entry.file_size() <= kMostBytes)
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Folders of models: each is a test.
+std::vector<std::string> folders() {
+  std::vector<std::string> found{"tests/models/losses", "tests/models/sizes", "tests/models/steps",
+                                 "tests/models/mistakes", "samples"};
+  for (const std::string root : {"tests/rules", "tests/models/programs"}) {
+    if (!fs::is_directory(root)) continue;  // where the program only lists its tests
+    for (const auto& entry : fs::directory_iterator(root))
+      if (entry.is_directory()) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string text_of(const std::string& folder) {
+  std::string text;
+  std::size_t number = 0;
+  const bool programs = folder.starts_with("tests/models/programs"), fixtures = folder.starts_with("tests/rules");
+  for (const fs::path& path : models_in(folder)) {
+    const std::size_t stride = fixtures ? kVariedFixture : programs && number % kVariedProgram != 0 ? 0 : kVariedOther;
+    if (number++ % kStride == 0) text += lines_of(path, stride);
+  }
+  return text;
+}
+
+/// The part of the expected file about a folder.
+std::string expected_of(const std::string& folder) {
+  std::ifstream in{std::string(kExpected), std::ios::binary};
+  std::string text;
+  bool here = false;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("  ")) here = line.starts_with(folder + "/");
+    if (here) text += line + '\n';
+  }
+  return text;
+}
+
+class VariedModels : public testing::TestWithParam<std::string> {};
+
+TEST_P(VariedModels, AreSaidWhatIsListed) {
+  if (std::getenv("TENSORLINT_UPDATE") != nullptr) return;  // the list is written below
+  const std::string found = text_of(GetParam()), expected = expected_of(GetParam());
+  if (kStride == 1) {
+    EXPECT_EQ(found, expected);
+    return;
+  }
+  std::istringstream lines(found);
+  for (std::string line; std::getline(lines, line);) EXPECT_NE(expected.find(line + '\n'), std::string::npos) << line;
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, VariedModels, testing::ValuesIn(folders()), [](const auto& info) {
+  std::string name = info.param;
+  std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+});
+
+TEST(VariedModelsList, IsWrittenOnDemand) {
+  if (std::getenv("TENSORLINT_UPDATE") == nullptr) return;
+  std::ofstream out{std::string(kExpected), std::ios::binary};
+  out << "# What is said of models and of their variations (varied_models_test.cc).\n";
+  for (const std::string& folder : folders()) out << text_of(folder);
+}
+
+}  // namespace
+}  // namespace tensorlint
