@@ -188,6 +188,12 @@ class Build:
             ran = subprocess.run(line, shell=True, cwd=self.folder, capture_output=True, text=True)
             if ran.returncode != 0:
                 raise Trouble(f"{name} does not link: {ran.stderr[:2000]}")
+        # What the programs look for beside themselves.
+        for path in (self.folder / "bin").iterdir():
+            beside = self.out / path.name
+            if path.name not in PROGRAMS and not beside.exists():
+                beside.unlink(missing_ok=True)
+                beside.symlink_to(path)
 
     def make(self, sources: list[Source]) -> None:
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
