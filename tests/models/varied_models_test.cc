@@ -24,6 +24,7 @@
 #include "analyzer/reports/show.h"
 #include "ir/readers/onnx/reader.h"
 #include "ir/text/reader.h"
+#include "tests/ops/varied_calls.h"
 
 namespace tensorlint {
 namespace {
@@ -172,7 +173,7 @@ class Variations {
         attribute = old;
       };
       if (old.kind == AttributeKind::kInt)
-        for (const std::int64_t other : {old.i + 1, old.i - 1}) {
+        for (const std::int64_t other : {ops::next_to(old.i, 1), ops::next_to(old.i, -1)}) {
           attribute.i = other;
           changed(std::to_string(other));
         }
@@ -189,7 +190,7 @@ class Variations {
       if (old.kind == AttributeKind::kInts && !old.ints.empty())
         for (const std::int64_t step : {1, -1}) {
           std::vector<std::int64_t> list(old.ints.begin(), old.ints.end());
-          list.back() += step;
+          list.back() = ops::next_to(list.back(), step);
           attribute.ints = list;
           changed(fmt::format("{}", fmt::join(list, " ")));
         }
@@ -226,7 +227,7 @@ class Variations {
       } else if (old->dtype_code == static_cast<int>(DType::kInt64)) {
         const auto numbers = old->integers(8);
         if (!numbers || numbers->empty()) continue;
-        for (const std::int64_t other : {numbers->back() + 1, numbers->back() - 1}) {
+        for (const std::int64_t other : {ops::next_to(numbers->back(), 1), ops::next_to(numbers->back(), -1)}) {
           std::vector<std::int64_t> list = *numbers;
           list.back() = other;
           changed(as_raw(list), std::to_string(other));

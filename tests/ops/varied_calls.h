@@ -42,6 +42,11 @@ inline std::string full_text(const FactStore& facts, FactId id, int depth = 0) {
   return text;
 }
 
+/// Wraps around: models have the largest numbers that there are.
+constexpr std::int64_t next_to(std::int64_t number, std::int64_t step) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(number) + static_cast<std::uint64_t>(step));
+}
+
 /// Owns what its attributes point to, and not its facts. Copies share the owner.
 struct VariedCall {
   std::string_view domain, name;
@@ -197,7 +202,9 @@ class Variations {
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       const auto known = base_.facts->dims().as_constant(extents[axis]);
       std::vector<Dim> others{number(0), number(1), symbol("s"), Dim(Unknown::kNotTracked)};
-      if (known) others.insert(others.end(), {number(*known + 1), number(std::max<std::int64_t>(*known - 1, 0))});
+      if (known)
+        others.insert(others.end(),
+                      {number(next_to(*known, 1)), number(std::max<std::int64_t>(next_to(*known, -1), 0))});
       for (const Dim other : others) {
         Extents changed = extents;
         changed[axis] = other;
@@ -255,7 +262,8 @@ class Variations {
       for (std::size_t at = 0; at < std::min<std::size_t>(content->integers.size(), 8); ++at) {
         const std::int64_t old = base_.facts->dims().as_constant(content->integers[at]).value_or(0);
         std::vector<Dim> others;
-        for (const std::int64_t other : {old + 1, old - 1, std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40})
+        for (const std::int64_t other :
+             {next_to(old, 1), next_to(old, -1), std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40})
           others.push_back(number(other));
         if (!fact.dtypes.contains(DType::kBool)) others.insert(others.end(), {symbol("s"), Dim(Unknown::kNotTracked)});
         for (const Dim other : others) {
@@ -392,7 +400,7 @@ class Variations {
       call.attributes.erase(call.attributes.begin() + static_cast<std::ptrdiff_t>(at));
       visit_(fmt::format("dropped {}", attribute.name), call);
       if (attribute.kind == AttributeKind::kInt) {
-        std::vector<std::int64_t> others{attribute.i + 1, attribute.i - 1, 0, 1, -1, 2, 3, -4, 1000};
+        std::vector<std::int64_t> others{next_to(attribute.i, 1), next_to(attribute.i, -1), 0, 1, -1, 2, 3, -4, 1000};
         std::sort(others.begin(), others.end());
         others.erase(std::unique(others.begin(), others.end()), others.end());
         for (const std::int64_t other : others) {
@@ -409,8 +417,8 @@ class Variations {
       } else if (attribute.kind == AttributeKind::kInts) {
         const std::vector<std::int64_t> list(attribute.ints.begin(), attribute.ints.end());
         for (std::size_t element = 0; element < std::min<std::size_t>(list.size(), 6); ++element)
-          for (const std::int64_t other :
-               {list[element] + 1, list[element] - 1, std::int64_t{0}, std::int64_t{-1}, std::int64_t{1000}}) {
+          for (const std::int64_t other : {next_to(list[element], 1), next_to(list[element], -1), std::int64_t{0},
+                                           std::int64_t{-1}, std::int64_t{1000}}) {
             std::vector<std::int64_t> changed = list;
             changed[element] = other;
             if (other != list[element]) with_list(at, changed);
