@@ -271,11 +271,18 @@ constexpr int kWordStateBlocks = 4;
 #endif
 template <typename Accumulator>
 constexpr int kReductionBlocks = sizeof(typename Accumulator::Element) == 1 ? 1 : 2;
+/// Its batch of vectors has one reference: the registers of four blocks are enough, though its state has two words.
+template <typename Accumulator>
+constexpr bool kIsShortLogSumExp = false;
+template <>
+inline constexpr bool kIsShortLogSumExp<LogSumExp<BFloat16>> = true;
+template <>
+inline constexpr bool kIsShortLogSumExp<LogSumExp<Half>> = true;
 template <typename Accumulator>
 constexpr int kRowReductionBlocks =
-    sizeof(typename Accumulator::State) == 4                                ? kWordStateBlocks
-    : Accumulator::kUsesIndex && sizeof(typename Accumulator::Element) == 2 ? 3
-                                                                            : kReductionBlocks<Accumulator>;
+    sizeof(typename Accumulator::State) == 4 || kIsShortLogSumExp<Accumulator> ? kWordStateBlocks
+    : Accumulator::kUsesIndex && sizeof(typename Accumulator::Element) == 2    ? 3
+                                                                               : kReductionBlocks<Accumulator>;
 
 template <typename Accumulator>
 TL_KERNEL void TL_LAUNCH_BOUNDS(kThreads, kRowReductionBlocks<Accumulator>) reduce_rows(const ReductionParameters p) {

@@ -16,8 +16,8 @@ constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 // 4 loads in flight for each thread: below this a block does not fill its own latency.
 constexpr std::int64_t kUnitsPerStep = std::int64_t{kThreads} * 4;
 // 64 KiB a block: about 2 us of one SM's share of the bandwidth, so that the last wave of blocks costs little. Where
-// there are blocks enough twice that, then starting them costs less; half as much again for states of more than a word,
-// of which fewer blocks fit an SM.
+// there are blocks enough twice that, then starting them costs less; half as much again for states of more than two
+// words, of which fewer blocks fit an SM.
 constexpr std::int64_t kUnitsPerSplit = kUnitsPerStep * 4;
 constexpr std::int64_t kManyBlocks = 512;
 // Blocks that a grid aims at where results are few: 16 for each of the 132 SMs of the largest part in view, as a power
@@ -64,7 +64,7 @@ Status plan_rows(const FoldedAxes& folded, int vector_size, std::size_t state_by
     return Status::kOk;
   }
   plan->lanes = kThreads;
-  const std::int64_t large = state_bytes <= 4 ? 2 * kUnitsPerSplit : kUnitsPerSplit + kUnitsPerSplit / 2;
+  const std::int64_t large = state_bytes <= 8 ? 2 * kUnitsPerSplit : kUnitsPerSplit + kUnitsPerSplit / 2;
   const std::int64_t part = rows * (units / large) >= kManyBlocks ? large : kUnitsPerSplit;
   std::int64_t splits =
       std::min({ceil_div(units, part), kMaxRowSplits, std::max<std::int64_t>(1, kMaxRowSplits / rows)});
