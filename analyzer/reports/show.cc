@@ -23,18 +23,20 @@ constexpr std::size_t kMessageLength = 2000;
 /// Elements of contents and operands of a node that fit on a line.
 constexpr std::size_t kShownElements = 8, kShownOperands = 32;
 
-/// Why dims of a value's shape are not known, as far as the operands of its node do not have that already.
+/// Why dims of a value's shape are not known, as far as the operands of its node do not have that already; nothing
+/// where to look at these takes too long.
 std::set<Unknown> new_unknowns(const dataflow::Analysis& analysis, ValueId value) {
   std::set<Unknown> reasons;
   for (const Dim dim : analysis.facts().dims_of(analysis.fact(value).shape))
     if (dim.is_unknown()) reasons.insert(dim.reason());
-  const Model& model = analysis.model();
-  for (const ValueId operand : model.operands(model.node(model.value(value).producer)))
+  for (const ValueId operand : analysis.operands(analysis.model().value(value).producer)) {
+    if (reasons.empty()) break;
     std::erase_if(reasons, [&](Unknown reason) {
       return operand != ValueId::kAbsent &&
              has_dim(analysis, operand, [reason](Dim dim) { return dim == Dim(reason); });
     });
-  return reasons;
+  }
+  return analysis.meter().is_spent() ? std::set<Unknown>() : reasons;
 }
 
 /// A bound in at most six digits where it is no integer, rounded up (`away` = 1) or down (-1) so that it still holds.
@@ -141,8 +143,9 @@ class ShowPrinter {
   }
 
   std::string print() {
-    const bool is_partial = analysis_.ran_out() || analysis_.meter().is_partial();
+    analysis_.meter().begin_reports();
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) add_graph(static_cast<GraphId>(g));
+    const bool is_partial = analysis_.ran_out() || analysis_.meter().is_partial();
     if (is_partial && !out_.empty()) fmt::format_to(std::back_inserter(out_), "\n{}\n", findings::kPartialText);
     return std::move(out_);
   }

@@ -8,7 +8,7 @@ import unittest
 
 import wire
 from hostile_test import run
-from wide_nodes_test import summed_masks
+from wide_nodes_test import fresh_names, summed_masks
 
 ELEMENTS, NODES = 1024, 3500
 
@@ -35,6 +35,22 @@ class DocumentsTest(unittest.TestCase):
         self.assertEqual(len(document["values"]["c"]["contents"]), ELEMENTS)
         self.assertEqual(document["values"][names[-1]]["shape"], [ELEMENTS])
         self.assertNotIn("contents", document["values"][names[-1]])
+
+    def test_thousands_of_results_held_against_thousands_of_operands(self):
+        rank, results = 60, list(itertools.islice(fresh_names(), 4500))
+        then = wire.graph([wire.node("Identity", ["a"], ["t"])], [], [wire.data(1, "t")], name="t")
+        turned = wire.node("Transpose", ["a"], ["e"], perm=[*range(1, rank), 0])
+        other = wire.graph([turned], [], [wire.data(1, "e")], name="e")
+        choice = wire.node("If", ["c"], ["b"], then_branch=("g", then), else_branch=("g", other))
+        function = wire.function("f", ["a", "c"], ["b"] * len(results), [choice])
+        call = wire.node("f", ["x", "c", *["x"] * 8000], results, domain="local")
+        inputs = [wire.value("x", dims=[*range(2, rank + 2)]), wire.value("c", wire.BOOL, dims=[])]
+        content = wire.model(wire.graph([call], inputs, [wire.data(1, results[0])]), [function])
+        self.path.write_bytes(content)
+        result = run(["show", self.path])
+        self.assertEqual(result.code, 0)
+        self.assertLess(result.cpu, 1)
+        self.assertIn(b"only a part was examined", result.output)
 
     def test_a_fix_says_that_not_all_was_examined(self):
         self.path.write_bytes(summed_masks("Add", 9))
