@@ -103,7 +103,17 @@ bool CrossedAxes::belongs_elsewhere(ValueId wide, std::size_t meets, std::size_t
     return std::ranges::all_of(own,
                                [&](const AxisSource& source) { return std::ranges::binary_search(sources, source); });
   };
-  return is_of(of_wide[right]) && !have_common(of_wide[meets], own) && !have_common(of_wide[meets], of_wide[right]);
+  return is_of(of_wide[right]) && !have_common(of_wide[meets], own) && !have_common(of_wide[meets], of_wide[right]) &&
+         !is_of_matrix_of_pairs(of_wide[meets]);
+}
+
+/// Of a square matrix of weights: what goes from each state to each state, so that either axis may be meant.
+bool CrossedAxes::is_of_matrix_of_pairs(const AxisOrigins::Sources& sources) const {
+  return std::ranges::all_of(sources, [&](const AxisSource& source) {
+    const auto dims = cone_.dims(source.value);
+    return cone_.analysis().model().value(source.value).initializer != nullptr && source.axis < dims.size() &&
+           std::ranges::count_if(dims, [&](Dim dim) { return cone_.pool().equal(dim, dims[source.axis]); }) > 1;
+  });
 }
 
 bool CrossedAxes::is_input_axis(const AxisSource& source) const {

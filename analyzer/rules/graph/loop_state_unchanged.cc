@@ -93,6 +93,26 @@ class LoopStateUnchanged : public Rule {
         continue;
       if (!updated.contains(output) && is_step_of(call, state, output, anything)) return output;
     }
+    return unread_step(analysis, state);
+  }
+
+  /// A value of the state's own type that is computed from the state in some steps, and that nothing reads.
+  static ValueId unread_step(const dataflow::Analysis& analysis, ValueId state) {
+    constexpr std::size_t kMaxValues = 64;
+    const Fact& own = analysis.fact(state);
+    std::vector<ValueId> pending{state};
+    Visited<ValueId> seen(analysis.meter());
+    for (std::size_t i = 0; i < pending.size() && pending.size() < kMaxValues; ++i)
+      for (const NodeId user : analysis.users(pending[i])) {
+        const NodeCall next(analysis, user);
+        const ValueId result = next.result();
+        if (result == ValueId::kAbsent || next.node().result_count != 1 || !seen.insert(result)) continue;
+        pending.push_back(result);
+        const Fact& fact = analysis.fact(result);
+        if (pending[i] != state && analysis.users(result).empty() && !analysis.model().value(result).is_output &&
+            fact.kind == ValueKind::kTensor && fact.shape == own.shape && fact.dtypes == own.dtypes)
+          return result;
+      }
     return ValueId::kAbsent;
   }
 

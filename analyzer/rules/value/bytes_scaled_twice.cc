@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include <cmath>
 
 #include "analyzer/rules/rule.h"
@@ -19,9 +22,8 @@ class BytesScaledTwice : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
-    each_node_of_step(view, out, [&](const Expressions& expressions, const NodeCall& call) {
-      if (call.is(Opcode::kDiv) || call.is(Opcode::kSub) || call.is(Opcode::kMul)) check_step(expressions, call, out);
-    });
+    each_node(view, out, {Opcode::kDiv, Opcode::kSub, Opcode::kMul},
+              [&](const Expressions& expressions, const NodeCall& call) { check_step(expressions, call, out); });
   }
 
  private:
@@ -29,7 +31,7 @@ class BytesScaledTwice : public Rule {
   static constexpr double kBytes = 200, kMean = 20;
 
   static void check_step(const Expressions& expressions, const NodeCall& call, Reporter& out) {
-    const auto step = with_number(expressions, call.id());
+    const auto step = call.is(Opcode::kSub) ? less_means(expressions, call) : with_number(expressions, call.id());
     if (!step || step->is_first) return;
     const bool divides = call.is(Opcode::kDiv) && step->number >= kBytes && step->number <= 256,
                scales = call.is(Opcode::kMul) && step->number > 0 && step->number <= 1 / kBytes,
@@ -43,6 +45,16 @@ class BytesScaledTwice : public Rule {
                                     : fmt::format("{} is in [0, 1], and is divided as bytes are", picture.name()))
         .note_at(scaled, "bytes become numbers in [0, 1] here")
         .fix(subtracts ? "divide the mean and the deviation by 255, too" : "divide once");
+  }
+
+  /// A number that is subtracted, or the least of the means of channels.
+  static std::optional<WithNumber> less_means(const Expressions& expressions, const NodeCall& call) {
+    constexpr std::size_t kMaxChannels = 16;
+    const Operand means = call.operand(1);
+    if (!means.present() || !call.operand(0).present()) return std::nullopt;
+    const Content* content = call.analysis().content(before_stretch(expressions, means.value()));
+    if (content == nullptr || content->floats.empty() || content->floats.size() > kMaxChannels) return std::nullopt;
+    return WithNumber{call.operand(0).value(), *std::ranges::min_element(content->floats), false};
   }
 
   /// The division of an input of bytes before the value was moved, cut or cast.
