@@ -22,6 +22,11 @@ class BytesScaledTwice : public Rule {
              {passes::Pass::kLosses}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    const dataflow::Analysis& analysis = view.analysis();
+    bool has_bytes = false;
+    for (const ValueId input : analysis.inputs(GraphId::kMain))
+      has_bytes |= input != ValueId::kAbsent && analysis.fact(input).dtypes == DTypeSet(DType::kUint8);
+    if (!has_bytes) return;
     each_node(view, out, {Opcode::kDiv, Opcode::kSub, Opcode::kMul},
               [&](const Expressions& expressions, const NodeCall& call) { check_step(expressions, call, out); });
   }

@@ -18,6 +18,7 @@ class MaskedAfterLogarithm : public Rule {
               "a mask of the positive numbers, multiplied with the logarithm or the inverse of all of them"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    if (!has_node(out, {Opcode::kCompare, Opcode::kEqual}) || !has_node(out, {Opcode::kLog, Opcode::kDiv})) return;
     each_node(view, out, {Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
         if (check_product(expressions, call, call.operand(side).value(), call.operand(1 - side).value(), out)) return;

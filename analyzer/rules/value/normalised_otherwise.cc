@@ -24,6 +24,7 @@ class NormalisedOtherwise : public Rule {
               "the mean of the squares, or two different axes"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    if (!has_node(out, {Opcode::kReduceMean})) return;
     each_node(view, out, {Opcode::kDiv, Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
       if (call.is(Opcode::kDiv))
         check_quotient(expressions, call, call.operand(0).value(), Divisor{call.operand(1).value()}, out);

@@ -19,6 +19,7 @@ class OverlapOfBoxesApart : public Rule {
               "an overlap of boxes, as the product of two extents that are negative for boxes apart"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    if (!has_node(out, {Opcode::kMin})) return;
     each_node(view, out, {Opcode::kMul}, [&](const Expressions& expressions, const NodeCall& call) {
       const NodeId width = extent_of(expressions, call.operand(0).value()),
                    height = extent_of(expressions, call.operand(1).value());

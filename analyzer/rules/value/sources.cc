@@ -173,6 +173,11 @@ void each_node(const ModelView& view, Reporter& out, std::initializer_list<Opcod
   for (const NodeId node : Walk(std::span(nodes), analysis.meter())) visit(expressions, NodeCall(analysis, node));
 }
 
+bool has_node(Reporter& out, std::initializer_list<Opcode> wanted) {
+  const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+  return !out.shared<NodesByOpcode>().of(expressions, wanted).empty();
+}
+
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const Expressions&, const NodeCall&)>& visit) {
   const dataflow::Analysis& analysis = view.analysis();

@@ -18,6 +18,9 @@ void each_node(const ModelView& view, Reporter& out, std::initializer_list<ops::
 void each_node_of_step(const ModelView& view, Reporter& out,
                        const std::function<void(const losses::Expressions&, const NodeCall&)>& visit);
 
+/// Whether there is a node of one of the opcodes: for rules that look at many nodes, and mean few of them.
+bool has_node(Reporter& out, std::initializer_list<ops::Opcode> wanted);
+
 /// The value before its elements were moved, looked up or cast.
 ValueId before_moves(const losses::Expressions& expressions, ValueId value);
 /// The same where every element is still there: transposed, stretched, given another shape, cast.
