@@ -41,10 +41,17 @@ class NormalisedOtherwise : public Rule {
     bool is_root = false;  ///< the square root of the value
   };
 
+  static bool may_invert(Opcode opcode) {
+    return opcode == Opcode::kDiv || opcode == Opcode::kPow || opcode == Opcode::kMul || opcode == Opcode::kOther;
+  }
+
   /// 1 / x, 1 / sqrt(x) and x ** -0.5, in every spelling.
   static std::optional<Divisor> inverted(const Expressions& expressions, ValueId value) {
     if (value == ValueId::kAbsent) return std::nullopt;
-    NodeId node = expressions.producer(before_stretch(expressions, value));
+    NodeId node = expressions.producer(value);
+    if (node == NodeId::kNone) return std::nullopt;
+    node = expressions.producer(before_stretch(expressions, value));
+    if (!may_invert(expressions.op(node))) return std::nullopt;
     // 1 * (1 / x), as an exporter writes 1 / x.
     if (const auto same = with_number(expressions, node);
         same && same->number == 1 && expressions.op(node) == Opcode::kMul)
@@ -96,7 +103,7 @@ class NormalisedOtherwise : public Rule {
     const auto along = expressions.axes_of(own_mean), of_variance = expressions.axes_of(variance);
     if (!along || !of_variance) return;
     // A variance that is centred along its own axes is one, whatever the numerator is centred along.
-    const auto of_centre = expressions.axes_of(mean);
+    const auto of_centre = mean == own_mean ? along : expressions.axes_of(mean);
     const bool keeps_rank = expressions.dims(expressions.operand(own_mean, 0)).size() ==
                             expressions.dims(expressions.operand(variance, 0)).size();
     if (keeps_rank && *along != *of_variance && of_centre && *of_centre == *along) {
@@ -124,19 +131,23 @@ class NormalisedOtherwise : public Rule {
       value = before_stretch(expressions, value);
       const NodeId node = expressions.producer(value);
       const Opcode opcode = expressions.op(node);
-      const auto numbered = with_number(expressions, node);
       const bool is_half = opcode == Opcode::kPow && expressions.is_number(expressions.operand(node, 1), 0.5);
       if (opcode == Opcode::kSqrt || is_half) {
         // The fourth root is nobody's deviation.
         if (divisor.is_root) return ValueId::kAbsent;
         divisor.is_root = true;
         value = expressions.operand(node, 0);
-      } else if (opcode == Opcode::kClip) {
+        continue;
+      }
+      if (opcode == Opcode::kClip) {
         value = expressions.operand(node, 0);
-      } else if (numbered && (opcode == Opcode::kMax || opcode == Opcode::kAdd) && std::abs(numbered->number) < 0.1) {
+        continue;
+      }
+      const auto numbered = with_number(expressions, node);
+      if (!numbered) return value;
+      if ((opcode == Opcode::kMax || opcode == Opcode::kAdd) && std::abs(numbered->number) < 0.1) {
         value = numbered->value;
-      } else if (numbered && !numbered->is_first && numbered->number >= 1 &&
-                 (opcode == Opcode::kMul || opcode == Opcode::kDiv)) {
+      } else if (!numbered->is_first && numbered->number >= 1 && (opcode == Opcode::kMul || opcode == Opcode::kDiv)) {
         is_scaled = true;
         value = numbered->value;
       } else {
