@@ -183,10 +183,18 @@ Dim same_extent(Inference& in, Dim a, Dim b, int operand_a, int operand_b, const
 }
 
 Dim element_count(DimPool& pool, std::span<const Dim> dims) {
-  Dim count = pool.constant(1);
   // A zero extent decides, whatever the others are; so do that first.
   for (const Dim dim : dims)
     if (pool.is_constant(dim, 0)) return dim;
+  // Numbers, as most shapes are, need no pool.
+  std::int64_t known = 1;
+  std::size_t i = 0;
+  for (; i < dims.size(); ++i) {
+    const auto extent = pool.as_constant(dims[i]);
+    if (!extent || __builtin_mul_overflow(known, *extent, &known)) break;
+  }
+  if (i == dims.size()) return pool.constant(known);
+  Dim count = pool.constant(1);
   for (const Dim dim : dims) count = pool.mul(count, dim);
   return count;
 }

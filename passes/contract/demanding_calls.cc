@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/id_vector.h"
@@ -70,10 +70,10 @@ class DemandingCalls {
     const std::span<const ValueId> results =
         model_.results(node).first(std::min<std::size_t>(node.result_count, kMaxResults));
     const ShapeId first = results.empty() ? ShapeId::kUnranked : shape_of(results.front());
-    asked_.clear();
+    ++asking_;
     return std::ranges::any_of(model_.operands(node), [&](ValueId operand) {
       const ShapeId shape = shape_of(operand);
-      return is_open(shape) && shape != first && !facts_.meter().is_spent() && asked_.insert(shape).second &&
+      return is_open(shape) && shape != first && !facts_.meter().is_spent() && is_asked_first(shape) &&
              !keeps(results, shape);
     });
   }
@@ -93,6 +93,12 @@ class DemandingCalls {
       open_[at] =
           std::ranges::any_of(facts_.dims_of(shape), [&](Dim dim) { return is_open(dim); }) ? Known::kYes : Known::kNo;
     return open_[at] == Known::kYes;
+  }
+  /// Of one node: its operands may be many, and of few shapes.
+  bool is_asked_first(ShapeId shape) {
+    const auto at = static_cast<std::size_t>(shape);
+    if (at >= asked_.size()) asked_.resize(at + 1, 0);
+    return std::exchange(asked_[at], asking_) != asking_;
   }
   bool is_open(Dim dim) const { return !dim.is_unknown() && !facts_.dims().as_constant(dim); }
 
@@ -120,7 +126,8 @@ class DemandingCalls {
   const Model& model_;
   const FactStore& facts_;
   std::vector<Known> open_;                 // by shape
-  std::set<ShapeId> asked_;                 // of one node: its operands may be many, and of few shapes
+  std::vector<std::uint32_t> asked_;        // by shape: for which node it was asked last
+  std::uint32_t asking_ = 0;
   std::unordered_set<std::uint64_t> seen_;  // hashes of calls
 };
 

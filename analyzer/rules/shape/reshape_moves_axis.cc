@@ -68,6 +68,7 @@ class ReshapeMovesAxis : public Rule {
       const auto found = std::ranges::find(after, before[i]);
       if (found == after.end() || std::ranges::count(after, before[i]) != 1) continue;
       const auto to = static_cast<std::size_t>(found - after.begin());
+      if (std::ranges::equal(before.first(i), after.first(to))) continue;
       const Dim rows_before = ops::element_count(pool, before.first(i));
       const Dim rows_after = ops::element_count(pool, after.first(to));
       if (pool.differ(rows_before, rows_after)) return Moved{i, to};

@@ -136,6 +136,7 @@ class RangeOutsideDomain : public Rule {
       const auto given = expressions.number(call.operand(1).value());
       if (!given) return;
       exponent = *given;
+      if (exponent >= 0 && exponent == std::floor(exponent)) return;  // defined everywhere
     }
     const Formula formula(expressions, operand.value());
     const auto leaf = formula.is_complete() ? bounded_leaf(expressions, formula) : std::nullopt;
