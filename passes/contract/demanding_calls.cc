@@ -125,8 +125,8 @@ class DemandingCalls {
   const dataflow::Analysis& analysis_;
   const Model& model_;
   const FactStore& facts_;
-  std::vector<Known> open_;                 // by shape
-  std::vector<std::uint32_t> asked_;        // by shape: for which node it was asked last
+  std::vector<Known> open_;           // by shape
+  std::vector<std::uint32_t> asked_;  // by shape: for which node it was asked last
   std::uint32_t asking_ = 0;
   std::unordered_set<std::uint64_t> seen_;  // hashes of calls
 };
