@@ -2,8 +2,8 @@
 
   export_programs.py        needs torch 2.13.0, onnx, onnxscript
 
-`programs/modules` has a module in each file, `Step`, with `example()` for its inputs and `OPEN` for their open axes, and `Fixed`, which is
-the same without its mistake; it is exported by both exporters as it is, and by one of them as it should be.
+`programs/modules` and `programs/formulas` have a module in each file, `Step`, with `example()` for its inputs and `OPEN` for their open axes, and `Fixed`, which is
+the same without its mistake; it is exported by both exporters as it is, and by one of them as it should be. `EVAL` says that it is a step of inference.
 
 Each program is exported by both exporters, one of them with a fixed and the other with an open batch, in turn. A file that
 is there is kept: remove it to export it anew. Of the metadata the frames of the programs themselves are kept, since
@@ -28,7 +28,8 @@ import torch
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "programs")
 SOURCES = "tests/models/programs"
-MODULES = os.path.join(FOLDER, "modules")
+#: Folders with a module in each file, and which batch they are.
+MODULES = {"modules": "sixth", "formulas": "seventh"}
 TRACE = "pkg.torch.onnx.stack_trace"
 #: What PyTorch computes there: the exporter leaves small summands out of the node itself.
 CALL = "pkg.torch.onnx.fx_node"
@@ -104,11 +105,15 @@ def export(step, inputs, path, exporter):
     shorten(path)
 
 
-def export_module(step, inputs, opened, path, exporter):
+def export_module(source, kind, folder, path, exporter):
+    torch.manual_seed(0)
+    step = getattr(source, kind)()
+    inputs, opened = source.example(), getattr(source, "OPEN", None)
     torch.manual_seed(0)
     values = tuple(value.clone() for value in inputs)
     parts = list(step.modules())
-    step.train(not any(isinstance(part, (torch.nn.Dropout, torch.nn.modules.batchnorm._BatchNorm)) for part in parts))
+    is_fixed = any(isinstance(part, (torch.nn.Dropout, torch.nn.modules.batchnorm._BatchNorm)) for part in parts)
+    step.train(not is_fixed and not getattr(source, "EVAL", False))
     names = list(inspect.signature(step.forward).parameters)[: len(values)]
     axes = {name: dict(given) for name, given in zip(names, opened or [], strict=False) if given}
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -118,13 +123,14 @@ def export_module(step, inputs, opened, path, exporter):
         else:
             torch.onnx.export(step, values, path, dynamo=False, verbose=False, opset_version=18, input_names=names,
                               training=torch.onnx.TrainingMode.PRESERVE, dynamic_axes=axes or None)
-    shorten(path, MODULES, SOURCES + "/modules")
+    shorten(path, os.path.join(FOLDER, folder), f"{SOURCES}/{folder}")
 
 
-def modules():
-    """Each module of the folder: name, class, exporters, marked lines."""
-    for number, name in enumerate(sorted(file[:-3] for file in os.listdir(MODULES) if file.endswith(".py"))):
-        with open(os.path.join(MODULES, name + ".py")) as source:
+def modules(folder):
+    """Each module of a folder: name, class, exporters, marked lines."""
+    place = os.path.join(FOLDER, folder)
+    for number, name in enumerate(sorted(file[:-3] for file in os.listdir(place) if file.endswith(".py"))):
+        with open(os.path.join(place, name + ".py")) as source:
             lines = source.read().splitlines()
         marked = {at: line.split("# fault:")[1].split() for at, line in enumerate(lines, 1) if "# fault:" in line}
         yield name, "Step", ["dynamo", "torchscript"], marked
@@ -132,21 +138,20 @@ def modules():
             yield name + "_fixed", "Fixed", [["dynamo", "torchscript"][number % 2]], {}
 
 
-def add_modules(index):
-    for program, kind, exporters, marked in modules():
-        spec = importlib.util.spec_from_file_location(program, os.path.join(MODULES, program.removesuffix("_fixed") + ".py"))
+def add_modules(index, folder):
+    for program, kind, exporters, marked in modules(folder):
+        spec = importlib.util.spec_from_file_location(program, os.path.join(FOLDER, folder, program.removesuffix("_fixed") + ".py"))
         assert spec is not None and spec.loader is not None
         source = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(source)
         if not hasattr(source, kind):
             continue
         for exporter in exporters:
-            path = f"modules/{program}_{exporter}.onnx"
-            entry = {"source": "sixth_modules", "program": program, "exporter": exporter}
+            path = f"{folder}/{program}_{exporter}.onnx"
+            entry = {"source": f"{MODULES[folder]}_{folder}", "program": program, "exporter": exporter}
             try:
                 if not os.path.exists(os.path.join(FOLDER, path)):
-                    torch.manual_seed(0)
-                    export_module(getattr(source, kind)(), source.example(), getattr(source, "OPEN", None), os.path.join(FOLDER, path), exporter)
+                    export_module(source, kind, folder, os.path.join(FOLDER, path), exporter)
             except Exception as error:
                 index["unsupported"].append({**entry, "error": type(error).__name__})
                 print("not exported:", path, " ".join(str(error).split())[-300:], flush=True)
@@ -220,7 +225,8 @@ def main() -> None:
             is_lost = any(exporter.startswith(other) for other in lost)
             index["models"].append({**entry, "file": f"programs/{path}", "faults": {} if is_lost else marked})
         save(index, os.path.join(HERE, "programs.json"))
-    add_modules(index)
+    for folder in MODULES:
+        add_modules(index, folder)
     save(index, os.path.join(HERE, "programs.json"))
     print(len(index["models"]), "models,", len(index["unsupported"]), "not exported")
 
