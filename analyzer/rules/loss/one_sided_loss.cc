@@ -62,11 +62,18 @@ class OneSidedLoss : public Rule {
                  (opcode == Opcode::kMul || (opcode == Opcode::kDiv && !numbered->is_first))) {
         sign = numbered->number < 0 ? -sign : sign;
         value = numbered->value;
+      } else if (opcode == Opcode::kDiv && !numbered && is_positive_number(expressions, expressions.operand(node, 1))) {
+        value = expressions.operand(node, 0);  // by how many there are
       } else {
         return reduced ? value : ValueId::kAbsent;
       }
     }
     return ValueId::kAbsent;
+  }
+
+  static bool is_positive_number(const Expressions& expressions, ValueId value) {
+    return value != ValueId::kAbsent && is_one_float(expressions.analysis(), value) &&
+           expressions.analysis().fact(value).range.lo > 0;
   }
 
   /// The mean of the logarithms of the labels' probabilities, without the minus.
@@ -286,7 +293,7 @@ class OneSidedLoss : public Rule {
     // Least where the score is right, and where it is as wrong as can be.
     const auto is_least_at_both_ends = [&](double y) {
       const double low = at(y, -8), high = at(y, 8), middle = std::max(at(y, y > 0 ? -1 : 1), at(y, 0));
-      return middle > 0.05 && std::isfinite(low) && std::isfinite(high) && low >= 0 && high >= 0 &&
+      return middle > 0.01 && std::isfinite(low) && std::isfinite(high) && low >= 0 && high >= 0 &&
              std::max(low, high) < 0.1 * middle && std::abs(at(y, 2) - at(y, -2)) > 0.1 * middle;
     };
     if (is_least_at_both_ends(1) && is_least_at_both_ends(0)) {

@@ -95,21 +95,9 @@ class MatrixElements {
   }
 
   const std::vector<double>* numbers_of(ValueId value) {
-    constexpr std::size_t kMost = 4096;
     if (const auto known = constants_.find(value); known != constants_.end())
       return known->second ? &*known->second : nullptr;
-    const Model& model = expressions_.analysis().model();
-    const NodeId node = expressions_.producer(value);
-    const Attribute* given = node == NodeId::kNone ? nullptr : expressions_.analysis().attribute(node, "value");
-    const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
-    std::optional<std::vector<double>> numbers;
-    if (tensor != nullptr && tensor->element_count().value_or(kMost + 1) <= kMost) {
-      expressions_.charge(64 + tensor->element_count().value_or(0) / 8);
-      numbers = tensor->floats(kMost);
-      if (!numbers)
-        if (const auto integers = tensor->integers(kMost)) numbers.emplace(integers->begin(), integers->end());
-    }
-    const auto& known = constants_.emplace(value, std::move(numbers)).first->second;
+    const auto& known = constants_.emplace(value, constant_numbers(expressions_, value)).first->second;
     return known ? &*known : nullptr;
   }
 
@@ -152,6 +140,15 @@ class InvertedMask : public Rule {
       }
       looked = true;
       const auto triangle = triangle_of(expressions, call, known);
+      if (triangle && triangle->hides_row) {
+        out.report(triangle->node,
+                   "the mask hides each position from itself, and one of them sees nothing: the softmax of its scores "
+                   "is NaN")
+            .note_at(triangle->softmax, "the scores are normalised here")
+            .cause("row")
+            .fix("leave the diagonal out of what is hidden: triu(ones, 1), Trilu with k = 1");
+        return;
+      }
       if (triangle && triangle->hides_past) future.push_back(*triangle);
       hides_future = hides_future || (triangle && !triangle->hides_past);
       if (has_masks) check_key_mask(expressions, call, kept, out);
@@ -169,7 +166,10 @@ class InvertedMask : public Rule {
   struct Triangle {
     NodeId node, softmax;
     bool hides_past;
+    bool hides_row = false;  ///< with minus infinity, of the first or last position all
   };
+
+  static constexpr std::int64_t kMostOfRow = 512;
 
   /// Which side a mask hides, by the value and by whether it hides where that holds; layers share one.
   using SidesHidden = std::map<std::pair<ValueId, bool>, std::optional<bool>>;
@@ -201,8 +201,12 @@ class InvertedMask : public Rule {
           const auto chosen = elements.at(first, i, k);
           return chosen ? std::optional((*chosen != 0) == hides_true) : std::nullopt;
         };
-        // A row that is hidden whole, as the last one is with the diagonal, is NaN: another rule's.
-        if (std::isinf(low) && is_hidden(0, 0).value_or(false)) return std::nullopt;
+        if (std::isinf(low) && is_hidden(0, 0).value_or(false)) {
+          // Of a constant the rule about domains says so.
+          const bool is_constant = constant_numbers(expressions, before_stretch(expressions, first)).has_value();
+          if (!is_constant && hides_whole_row(is_hidden, extent)) return Triangle{node, call.id(), false, true};
+          return std::nullopt;
+        }
         auto found = known.find({first, hides_true});
         if (found == known.end())
           found = known.emplace(std::pair(first, hides_true), side_hidden(is_hidden, extent)).first;
@@ -234,6 +238,18 @@ class InvertedMask : public Rule {
       }
     }
     return std::nullopt;
+  }
+
+  /// One side of the diagonal and the diagonal itself: nothing is left of the row at one end.
+  template <typename Hidden>
+  static bool hides_whole_row(const Hidden& is_hidden, std::int64_t extent) {
+    const auto is_whole = [&](std::int64_t row) {
+      for (std::int64_t k = 0; k < extent; ++k)
+        if (!is_hidden(row, k).value_or(false)) return false;
+      return true;
+    };
+    return extent <= kMostOfRow && (is_whole(0) || is_whole(extent - 1)) &&
+           !is_hidden(1, 0).value_or(true) != !is_hidden(0, 1).value_or(true);
   }
 
   /// True where all before the diagonal is hidden and nothing after it; false where it is the other way round.
@@ -295,12 +311,22 @@ class InvertedMask : public Rule {
     std::optional<Sense> found;
     std::vector<Formula::Assignment> zero, one;
     const auto parts = formula.parts();
+    // Beside a mask of integers or one that is named so, a float input is data.
+    const auto is_marked = [&](ValueId source) {
+      return keeps_ones_by_name(analysis.model().name_of(source)) ||
+             analysis.fact(source).dtypes.proves(DTypeSet::integers());
+    };
+    const bool has_marked = std::ranges::any_of(parts, [&](const Formula::Part& part) {
+      const ValueId source =
+          part.kind == Formula::PartKind::kLeaf ? before_stretch(expressions, part.value) : ValueId::kAbsent;
+      return source != ValueId::kAbsent && is_input(analysis, source) && is_marked(source);
+    });
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].kind != Formula::PartKind::kLeaf) continue;
       if (parts[i].value == ValueId::kAbsent) return std::nullopt;
       const ValueId source = before_stretch(expressions, parts[i].value);
       std::optional<Sense> own;
-      if (is_input(analysis, source) && expressions.dims(source).size() >= 2)
+      if (is_input(analysis, source) && expressions.dims(source).size() >= 2 && (!has_marked || is_marked(source)))
         own = Sense{source, 0, 1};
       else if (expressions.op_of(parts[i].value) == Opcode::kCast && depth < kMaxDepth)  // to bool
         own = sense_of(expressions, expressions.operand(parts[i].node, 0), depth + 1);

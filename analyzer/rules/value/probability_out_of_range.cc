@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 #include "passes/losses/axis_origins.h"
 #include "passes/losses/formula.h"
 
@@ -46,12 +48,14 @@ class ProbabilityOutOfRange : public Rule {
       if (label || parts[i].value == ValueId::kAbsent) return;
       label = i;
     }
-    if (!label || *label + 1 == parts.size()) return;  // labels as they are
+    if (!label) return;
+    const bool as_they_are = *label + 1 == parts.size();
     const auto at = [&](double number) {
       const losses::Formula::Assignment given[] = {{*label, number}};
       return formula.evaluate(given, 0);
     };
-    const auto classes = one_hot_depth(expressions, parts[*label].value);
+    const auto row = one_hot_row(expressions, parts[*label].value);
+    if (as_they_are && (binary || !row)) return;
     const auto say = [&](std::string situation) {
       out.report(
              findings::Severity::kWarning, loss.anchor,
@@ -60,17 +64,21 @@ class ProbabilityOutOfRange : public Rule {
           .fix("make the labels probabilities: between 0 and 1, and 1 in sum over the classes");
     };
     constexpr double kOff = 1e-4;
-    if (classes && !binary) {
+    if (row && !binary) {
       // A factor alone is a weight; more than 1 is no smoothing that rounds.
-      const double rest = at(0), chosen = at(1), sum = chosen + static_cast<double>(*classes - 1) * rest;
-      if (rest > kOff && sum > 1.01)
+      const double rest = at(row->elsewhere), chosen = at(row->at_class),
+                   sum = chosen + static_cast<double>(row->classes - 1) * rest;
+      if (as_they_are && chosen < rest)
+        say(fmt::format("has {:.4g} for the class and {:.4g} for the others, which are the ones that are trained",
+                        chosen, rest));
+      else if (rest > kOff && sum > 1.01)
         say(fmt::format("has {:.4g} for a class and {:.4g} for the others: {:.4g} in sum", chosen, rest, sum));
       return;
     }
     if (!binary) return;
     const Value& known = analysis.model().value(parts[*label].value);
     const bool is_input = known.origin == ValueOrigin::kInput && known.graph == GraphId::kMain;
-    const bool is_truth = classes || analysis.fact(parts[*label].value).dtypes.proves(DTypeSet(DType::kBool)) ||
+    const bool is_truth = row || analysis.fact(parts[*label].value).dtypes.proves(DTypeSet(DType::kBool)) ||
                           analysis.fact(parts[*label].value).range == Range{0, 1, false};
     if (!is_input && !is_truth) return;
     // What labels are counted as; one that fits is taken to be meant.
@@ -106,15 +114,36 @@ class ProbabilityOutOfRange : public Rule {
     return true;
   }
 
-  /// The number of classes of a one-hot value: OneHot, or labels compared with 0, 1, 2, ...
-  static std::optional<std::int64_t> one_hot_depth(const losses::Expressions& expressions, ValueId value) {
+  /// What a row of class labels has at the class and elsewhere: OneHot, labels compared with 0, 1, 2, ..., and numbers
+  /// that are put into a table of one other number.
+  struct OneHotRow {
+    double at_class, elsewhere;
+    std::int64_t classes;
+  };
+
+  static std::optional<OneHotRow> one_hot_row(const losses::Expressions& expressions, ValueId value) {
     const dataflow::Analysis& analysis = expressions.analysis();
+    const DimPool& pool = analysis.facts().dims();
     value = expressions.source(value);
     const NodeId node = expressions.producer(value);
     if (expressions.op(node) == ops::Opcode::kOneHot) {
       const Content* depth = analysis.content(expressions.operand(node, 1));
       if (depth == nullptr || depth->integers.size() != 1) return std::nullopt;
-      return analysis.facts().dims().as_constant(depth->integers[0]);
+      const auto classes = pool.as_constant(depth->integers[0]);
+      const auto values = constant_numbers(expressions, expressions.operand(node, 2));
+      if (!classes) return std::nullopt;
+      return values && values->size() == 2 ? OneHotRow{(*values)[1], (*values)[0], *classes}
+                                           : OneHotRow{1, 0, *classes};
+    }
+    if (is_scatter(expressions, node)) {
+      const auto fill = only_number(expressions, expressions.operand(node, 0)),
+                 put = only_number(expressions, expressions.operand(node, 2));
+      const auto indices = expressions.dims(expressions.operand(node, 1)), table = expressions.dims(value);
+      // One class in each row.
+      if (!fill || !put || indices.size() < 2 || table.size() != indices.size() || !pool.is_constant(indices.back(), 1))
+        return std::nullopt;
+      const auto classes = pool.as_constant(table.back());
+      return classes ? std::optional(OneHotRow{*put, *fill, *classes}) : std::nullopt;
     }
     if (expressions.op(node) != ops::Opcode::kEqual) return std::nullopt;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -125,10 +154,24 @@ class ProbabilityOutOfRange : public Rule {
       const auto& integers = content->integers;
       bool counts = true;
       for (std::size_t i = 0; i < integers.size(); ++i)
-        counts = counts && analysis.facts().dims().is_constant(integers[i], static_cast<std::int64_t>(i));
-      if (counts) return static_cast<std::int64_t>(integers.size());
+        counts = counts && pool.is_constant(integers[i], static_cast<std::int64_t>(i));
+      if (counts) return OneHotRow{1, 0, static_cast<std::int64_t>(integers.size())};
     }
     return std::nullopt;
+  }
+
+  static std::optional<double> only_number(const losses::Expressions& expressions, ValueId value) {
+    if (const auto number = number_of(Operand(expressions.analysis(), value))) return number;
+    const auto numbers = constant_numbers(expressions, value);
+    if (!numbers || numbers->empty() || std::ranges::count(*numbers, numbers->front()) != std::ssize(*numbers))
+      return std::nullopt;
+    return numbers->front();
+  }
+
+  static bool is_scatter(const losses::Expressions& expressions, NodeId node) {
+    if (node == NodeId::kNone || expressions.op(node) != ops::Opcode::kOther) return false;
+    const OpSchema* schema = expressions.analysis().model().op(expressions.analysis().model().node(node)).schema;
+    return schema != nullptr && schema->input_index("updates") == 2 && schema->attribute("axis") != nullptr;
   }
 
   static void check_prediction(const dataflow::Analysis& analysis, const losses::LossSite& loss, Reporter& out) {

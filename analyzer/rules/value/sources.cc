@@ -209,6 +209,21 @@ std::optional<double> number_of(const Operand& operand) {
   return range.lo == range.hi && !range.nan ? std::optional(range.lo) : std::nullopt;
 }
 
+std::optional<std::vector<double>> constant_numbers(const Expressions& expressions, ValueId value) {
+  constexpr std::size_t kMost = 4096;
+  const Model& model = expressions.analysis().model();
+  if (value == ValueId::kAbsent) return std::nullopt;
+  const NodeId node = expressions.producer(value);
+  const Attribute* given = node == NodeId::kNone ? nullptr : expressions.analysis().attribute(node, "value");
+  const Tensor* tensor = node == NodeId::kNone ? model.value(value).initializer : given ? given->tensor : nullptr;
+  if (tensor == nullptr || tensor->element_count().value_or(kMost + 1) > kMost) return std::nullopt;
+  expressions.charge(64 + tensor->element_count().value_or(0) / 8);
+  auto numbers = tensor->floats(kMost);
+  if (!numbers)
+    if (const auto integers = tensor->integers(kMost)) numbers.emplace(integers->begin(), integers->end());
+  return numbers;
+}
+
 std::optional<WithNumber> with_number(const Expressions& expressions, NodeId node) {
   const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
   if (first == ValueId::kAbsent || second == ValueId::kAbsent) return std::nullopt;
@@ -230,6 +245,58 @@ ValueId summed_squares(const Expressions& expressions, ValueId value) {
   if (opcode == Opcode::kReduceSumSquare) return expressions.operand(sum, 0);
   if (opcode != Opcode::kReduceSum) return ValueId::kAbsent;
   return square_base(expressions, expressions.source(expressions.operand(sum, 0)));
+}
+
+ValueId before_guard(const Expressions& expressions, ValueId value) {
+  constexpr double kSmall = 1e-2;
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    if (opcode == Opcode::kClip) {
+      value = expressions.operand(node, 0);
+      continue;
+    }
+    if (opcode != Opcode::kAdd && opcode != Opcode::kMax) break;
+    const auto guarded = with_number(expressions, node);
+    if (!guarded || std::abs(guarded->number) > kSmall) break;
+    value = guarded->value;
+  }
+  return value;
+}
+
+std::optional<RunningAverage> running_average(const Expressions& expressions, ValueId value) {
+  constexpr double kRounding = 1e-6;  // of 0.999 and 0.001 in float32, and of their sum
+  if (value == ValueId::kAbsent) return std::nullopt;
+  const NodeId sum = expressions.producer(value);
+  if (expressions.op(sum) != Opcode::kAdd) return std::nullopt;
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    const NodeId kept = expressions.producer(expressions.operand(sum, side));
+    const auto old = with_number(expressions, kept);
+    if (expressions.op(kept) != Opcode::kMul || !old || old->number <= 0.5 || old->number >= 1) continue;
+    // (1 - decay) * g, also as a factor of (1 - decay) * g * g.
+    const ValueId term = expressions.operand(sum, 1 - side);
+    for (const ValueId factor : expressions.factors(term)) {
+      const NodeId node = expressions.producer(factor);
+      const auto share = with_number(expressions, node);
+      if (expressions.op(node) == Opcode::kMul && share && std::abs(share->number + old->number - 1) < kRounding)
+        return RunningAverage{old->number, old->value, factor == term ? share->value : term};
+    }
+  }
+  return std::nullopt;
+}
+
+ValueId before_scale(const Expressions& expressions, ValueId value) {
+  for (int step = 0; step < kMaxSteps && value != ValueId::kAbsent; ++step) {
+    value = before_stretch(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    if (opcode != Opcode::kMul && opcode != Opcode::kDiv) break;
+    const auto scaled = with_number(expressions, node);
+    if (!scaled || (opcode == Opcode::kDiv && scaled->is_first)) break;
+    value = scaled->value;
+  }
+  return value;
 }
 
 bool is_of_unit_length(const Expressions& expressions, ValueId value) {

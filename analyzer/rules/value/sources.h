@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <vector>
 
 #include "analyzer/rules/rule.h"
 #include "passes/losses/expressions.h"
@@ -32,6 +33,9 @@ bool is_input(const dataflow::Analysis& analysis, ValueId value);
 /// The number that all elements of a tensor are, as far as that is proven.
 std::optional<double> number_of(const Operand& operand);
 
+/// The elements of an initializer or of what a Constant holds, row-major; nullopt for more than some thousands.
+std::optional<std::vector<double>> constant_numbers(const losses::Expressions& expressions, ValueId value);
+
 /// The operand of the node that is not a number, with the number; of commutative nodes either may come first.
 struct WithNumber {
   ValueId value = ValueId::kAbsent;
@@ -44,6 +48,19 @@ std::optional<WithNumber> with_number(const losses::Expressions& expressions, No
 ValueId square_base(const losses::Expressions& expressions, ValueId value);
 /// d for the sum of d * d along axes; kAbsent for anything else.
 ValueId summed_squares(const losses::Expressions& expressions, ValueId value);
+
+/// Before what keeps a divisor or a logarithm's argument off 0: a small summand, a bound.
+ValueId before_guard(const losses::Expressions& expressions, ValueId value);
+
+/// A sum with decay * old + (1 - decay) * added, as averages are carried from step to step; 0.5 < decay < 1.
+struct RunningAverage {
+  double decay = 0;
+  ValueId old = ValueId::kAbsent, added = ValueId::kAbsent;
+};
+std::optional<RunningAverage> running_average(const losses::Expressions& expressions, ValueId value);
+
+/// Before products and quotients with numbers.
+ValueId before_scale(const losses::Expressions& expressions, ValueId value);
 
 /// Divided by its own norm.
 bool is_of_unit_length(const losses::Expressions& expressions, ValueId value);

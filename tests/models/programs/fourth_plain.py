@@ -110,7 +110,7 @@ def causal_mask_below_the_diagonal(self, x, nxt):
     att = self.q(x) @ self.k(x).transpose(-2, -1) / 3 ** 0.5
     seen = torch.tril(torch.ones(T, T), diagonal=-1)
     att = att.masked_fill(seen == 0, float("-inf"))
-    att = F.softmax(att, dim=-1)  # fault: invalid-domain
+    att = F.softmax(att, dim=-1)  # fault: invalid-domain inverted-mask
     logits = self.head(att @ self.v(x))
     return F.cross_entropy(logits.view(-1, 8), nxt.view(-1))
 

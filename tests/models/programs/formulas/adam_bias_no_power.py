@@ -15,14 +15,14 @@ class Step(nn.Module):
         self.w = nn.Parameter(torch.randn(4, 3) * 0.1)
 
     def correct(self, m: Tensor, v: Tensor, t: Tensor):
-        return m / (1 - self.b1 * t), v / (1 - self.b2 ** t)  # fault: no-rule
+        return m / (1 - self.b1 * t), v / (1 - self.b2 ** t)
 
     def forward(self, x: Tensor, y: Tensor, m: Tensor, v: Tensor, t: Tensor):
         err = x @ self.w - y
         g = 2 * x.t() @ err / err.numel()
         m = self.b1 * m + (1 - self.b1) * g
         v = self.b2 * v + (1 - self.b2) * g * g
-        mh, vh = self.correct(m, v, t)
+        mh, vh = self.correct(m, v, t)  # fault: misbuilt-gradient-step
         w = self.w - self.lr * mh / (vh.sqrt() + self.eps)
         return (err ** 2).mean(), w, m, v, t + 1
 

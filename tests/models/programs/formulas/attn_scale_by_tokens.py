@@ -17,12 +17,12 @@ class Step(nn.Module):
         self.proj = nn.Linear(dim, dim)
 
     def width(self, q):
-        return q.size(2)  # fault: no-rule
+        return q.size(2)
 
     def forward(self, x, target):
         b, t, c = x.shape
         q, k, v = self.qkv(x).reshape(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        att = q @ k.transpose(-2, -1) / math.sqrt(self.width(q))
+        att = q @ k.transpose(-2, -1) / math.sqrt(self.width(q))  # fault: scores-scaled-by-other-extent
         o = att.softmax(-1) @ v
         y = self.proj(o.transpose(1, 2).reshape(b, t, c))
         return ((y - target) ** 2).mean()

@@ -16,7 +16,7 @@ class Step(nn.Module):
         self.b = nn.Parameter(torch.zeros(4))
 
     def coef(self, total):
-        return torch.clamp(self.MAXN / (total + 1e-6), min=1.0)  # fault: no-rule
+        return torch.clamp(self.MAXN / (total + 1e-6), min=1.0)
 
     def forward(self, x, y):
         o = x @ self.a + self.b
@@ -24,7 +24,7 @@ class Step(nn.Module):
         ga = x.T @ d
         gb = d.sum(0)
         total = torch.sqrt(ga.pow(2).sum() + gb.pow(2).sum())
-        c = self.coef(total)
+        c = self.coef(total)  # fault: misbuilt-gradient-step
         return 0.5 * ((o - y) ** 2).sum(1).mean(), self.a - 0.1 * c * ga, self.b - 0.1 * c * gb
 
 

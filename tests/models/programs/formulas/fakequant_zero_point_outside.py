@@ -14,12 +14,12 @@ class Step(nn.Module):
         self.scale, self.zp = 0.05, 128.0
 
     def dequant(self, q):
-        return q * self.scale - self.zp  # fault: no-rule
+        return q * self.scale - self.zp
 
     def forward(self, x, y):
         h = torch.tanh(self.fc1(x))
         q = torch.clamp(torch.round(h / self.scale) + self.zp, 0.0, 255.0)
-        h = h + (self.dequant(q) - h).detach()
+        h = h + (self.dequant(q) - h).detach()  # fault: zero-point-not-scaled
         return nn.functional.cross_entropy(self.fc2(h), y)
 
 

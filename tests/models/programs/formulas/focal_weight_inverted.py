@@ -15,7 +15,7 @@ class Step(nn.Module):
         self.g, self.al = gamma, alpha
 
     def factor(self, pt):
-        return pt.pow(self.g)  # fault: no-rule
+        return pt.pow(self.g)
 
     def forward(self, fmap, tgt):
         logit = self.head(fmap)
@@ -23,7 +23,7 @@ class Step(nn.Module):
         pt = torch.exp(-ce)
         at = self.al * tgt + (1 - self.al) * (1 - tgt)
         npos = tgt.sum().clamp(min=1)
-        return (at * self.factor(pt) * ce).sum() / npos
+        return (at * self.factor(pt) * ce).sum() / npos  # fault: one-sided-loss
 
 
 class Fixed(Step):

@@ -13,11 +13,11 @@ class Step(nn.Module):
         self.f = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
 
     def criterion(self, out, ya, yb, lam):
-        return lam * F.cross_entropy(out, yb) + (1 - lam) * F.cross_entropy(out, ya)  # fault: no-rule
+        return lam * F.cross_entropy(out, yb) + (1 - lam) * F.cross_entropy(out, ya)
 
     def forward(self, x, y, lam, perm):
         mixed = lam * x + (1 - lam) * x[perm]
-        return self.criterion(self.f(mixed), y, y[perm], lam)
+        return self.criterion(self.f(mixed), y, y[perm], lam)  # fault: mixed-labels-crossed
 
 
 class Fixed(Step):

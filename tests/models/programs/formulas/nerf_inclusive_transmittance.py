@@ -13,13 +13,13 @@ class Step(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(3, 24), nn.ReLU(), nn.Linear(24, 4))
 
     def trans(self, alpha):
-        return torch.exp(torch.cumsum(torch.log(1.0 - alpha + 1e-6), dim=-1))  # fault: no-rule
+        return torch.exp(torch.cumsum(torch.log(1.0 - alpha + 1e-6), dim=-1))
 
     def forward(self, pts, dists, rgb_gt):
         raw = self.mlp(pts)
         sigma = torch.relu(raw[..., 3])
         alpha = 1.0 - torch.exp(-sigma * dists)
-        w = alpha * self.trans(alpha)
+        w = alpha * self.trans(alpha)  # fault: transmittance-of-own-sample
         rgb = (w.unsqueeze(-1) * torch.sigmoid(raw[..., :3])).sum(-2)
         return ((rgb - rgb_gt) ** 2).mean()
 

@@ -13,7 +13,7 @@ EPS = 0.1
 
 def smooth(tgt):
     d = torch.full((tgt.shape[0], V), EPS / (V - 1))
-    return d.scatter(1, tgt.unsqueeze(1), 1.0)  # fault: no-rule
+    return d.scatter(1, tgt.unsqueeze(1), 1.0)
 
 
 def smooth_ok(tgt):
@@ -32,7 +32,7 @@ class Step(nn.Module):
     def forward(self, src, tgt):
         h = torch.tanh(self.emb(src)).mean(1)
         logp = F.log_softmax(self.lin(h), dim=-1)
-        return -(self.sm(tgt) * logp).sum(-1).mean()
+        return -(self.sm(tgt) * logp).sum(-1).mean()  # fault: probability-out-of-range
 
 
 class Fixed(Step):

@@ -12,14 +12,14 @@ class Step(nn.Module):
         self.theta = nn.Parameter(torch.linspace(-1, 1, 6))
 
     def second(self, sq, g):
-        return 0.99 * sq + 0.01 * g  # fault: no-rule
+        return 0.99 * sq + 0.01 * g
 
     def forward(self, feats, target, sq):
         pred = feats.matmul(self.theta)
         r = pred - target
         g = (feats * r.unsqueeze(1)).sum(0).mul(2.0 / feats.shape[0])
         sq_new = self.second(sq, g)
-        upd = self.theta - 0.01 * g / (torch.sqrt(sq_new) + 1e-6)
+        upd = self.theta - 0.01 * g / (torch.sqrt(sq_new) + 1e-6)  # fault: misbuilt-gradient-step
         return r.pow(2).mean(), upd, sq_new
 
 

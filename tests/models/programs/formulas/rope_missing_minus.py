@@ -20,7 +20,7 @@ class Step(nn.Module):
 
     def rotate_half(self, x):
         a, b = x.chunk(2, dim=-1)
-        return torch.cat((b, a), dim=-1)  # fault: no-rule
+        return torch.cat((b, a), dim=-1)
 
     def rope(self, x):
         return x * self.cos + self.rotate_half(x) * self.sin
@@ -29,7 +29,7 @@ class Step(nn.Module):
         B, T, _ = x.shape
         q = self.wq(x).view(B, T, self.H, self.D).transpose(1, 2)
         k = self.wk(x).view(B, T, self.H, self.D).transpose(1, 2)
-        s = torch.einsum("bhid,bhjd->bhij", self.rope(q), self.rope(k)) * self.D ** -0.5
+        s = torch.einsum("bhid,bhjd->bhij", self.rope(q), self.rope(k)) * self.D ** -0.5  # fault: broken-rotation
         return ((s - bias) ** 2).mean()
 
 

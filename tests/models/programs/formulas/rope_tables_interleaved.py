@@ -23,14 +23,14 @@ class Step(nn.Module):
     def angles(self, n, d):
         f = torch.pow(10000.0, -torch.arange(0, d, 2).float() / d)
         a = torch.arange(n).float()[:, None] * f[None]
-        return torch.stack([a, a], dim=-1).flatten(-2)  # fault: no-rule
+        return torch.stack([a, a], dim=-1).flatten(-2)
 
     def forward(self, x):
         q, k, v = self.q(x), self.k(x), self.v(x)
         a = self.angles(5, 8)
         c, s = torch.cos(a), torch.sin(a)
-        q = q * c + rot(q) * s
-        k = k * c + rot(k) * s
+        q = q * c + rot(q) * s  # fault: broken-rotation
+        k = k * c + rot(k) * s  # fault: broken-rotation
         o = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None]).squeeze(1)
         return F.mse_loss(o[:, :-1], x[:, 1:])
 

@@ -13,14 +13,14 @@ class Step(nn.Module):
         self.experts = nn.Parameter(torch.randn(E, d, d) * .2)
 
     def entropy(self, p):
-        return -(p * (torch.log(p) + 1e-6)).sum(-1).mean()  # fault: no-rule
+        return -(p * (torch.log(p) + 1e-6)).sum(-1).mean()
 
     def forward(self, x, y):
         g = self.gate(x)
         top, idx = g.topk(2, dim=-1)
         p = torch.zeros_like(g).scatter(-1, idx, torch.softmax(top, -1))
         o = torch.einsum("nd,edf,ne->nf", x, self.experts, p)
-        return ((o - y) ** 2).mean() - 0.01 * self.entropy(p)
+        return ((o - y) ** 2).mean() - 0.01 * self.entropy(p)  # fault: guard-after-logarithm
 
 
 class Fixed(Step):
