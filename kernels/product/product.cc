@@ -5,6 +5,7 @@
 #include "kernels/common/overlap.h"
 #include "kernels/common/request.h"
 #include "kernels/product/dispatch.h"
+#include "kernels/product/operands.h"
 
 namespace tensorlint::kernels {
 namespace {
@@ -25,52 +26,9 @@ bool shape_fits(const MatrixProduct& request) {
          product_fits(request.k, request.n, 1);
 }
 
-/// Elements from the first that an operand of `rows` x `columns` has to the last, 0 where it has none.
-Status reach_of(const MatrixOperand& operand, std::int64_t rows, std::int64_t columns, const MatrixProduct& request,
-                std::int64_t* elements) {
-  std::int64_t last = 0;
-  bool empty = false;
-  const auto add = [&](std::int64_t extent, std::int64_t stride) {
-    std::int64_t part = 0;
-    empty = empty || extent == 0;
-    return extent == 0 || (!__builtin_mul_overflow(extent - 1, stride, &part) && product_fits(last + part, 1, 1) &&
-                           (last += part, true));
-  };
-  *elements = 0;
-  if (operand.row < 0 || operand.column < 0) return Status::kBadParameter;
-  bool fits = add(rows, operand.row) && add(columns, operand.column);
-  for (int axis = 0; axis < request.batch_rank; ++axis) {
-    if (operand.batch[axis] < 0) return Status::kBadParameter;
-    fits = fits && add(request.batch[axis], operand.batch[axis]);
-  }
-  if (!fits) return Status::kBadShape;
-  if (!empty) *elements = last + 1;
-  return Status::kOk;
-}
-
-/// How the tile kernel walks an operand. Vectors need all matrices of the stack to begin at a multiple of them.
-template <typename T>
-StridedFactor<T> factor_of(const MatrixOperand& operand, std::int64_t position, std::int64_t depth,
-                           const MatrixProduct& request) {
-  using Walk = typename StridedFactor<T>::Walk;
-  constexpr int kSize = Vector<T>::kSize;
-  StridedFactor<T> factor;
-  factor.data = static_cast<const T*>(operand.data);
-  factor.position = position;
-  factor.depth = depth;
-  bool aligned = is_aligned(operand.data, 16);
-  for (int axis = 0; axis < request.batch_rank; ++axis) aligned = aligned && operand.batch[axis] % kSize == 0;
-  if (depth == 1) {
-    factor.walk = Walk::kAlongDepth;
-    factor.aligned = aligned && position % kSize == 0;
-  } else if (position == 1 && aligned && depth % kSize == 0) {
-    factor.walk = Walk::kAlongPositions;
-  }
-  return factor;
-}
-
 template <typename T>
 ProductParameters<T> parameters_of(const MatrixProduct& request, const ProductPlan& plan) {
+  const BatchAxes batch = {request.batch_rank, request.batch};
   ProductParameters<T> p;
   p.plan = plan;
   p.by_tiles = Divisor::of(plan.row_tiles * plan.column_tiles);
@@ -82,8 +40,8 @@ ProductParameters<T> parameters_of(const MatrixProduct& request, const ProductPl
     p.stack.b[axis] = request.b.batch[axis];
     p.stack.addend[axis] = request.addend.batch[axis];
   }
-  p.a = factor_of<T>(request.a, request.a.row, request.a.column, request);
-  p.b = factor_of<T>(request.b, request.b.column, request.b.row, request);
+  p.a = factor_of<T>(request.a, request.a.row, request.a.column, batch);
+  p.b = factor_of<T>(request.b, request.b.column, request.b.row, batch);
   p.k = request.k;
   p.result.data = static_cast<T*>(request.result);
   p.result.addend = static_cast<const T*>(request.addend.data);
@@ -106,12 +64,11 @@ Status matrix_product(const MatrixProduct& given, Stream stream) {
   if (request.beta == 0) request.addend.data = nullptr;
   if (request.addend.data == nullptr) request.addend = {};
   if (!shape_fits(request)) return Status::kBadShape;
+  const BatchAxes batch = {request.batch_rank, request.batch};
   std::int64_t a = 0, b = 0, addend = 0;
-  if (const Status status = reach_of(request.a, request.m, request.k, request, &a); status != Status::kOk)
-    return status;
-  if (const Status status = reach_of(request.b, request.k, request.n, request, &b); status != Status::kOk)
-    return status;
-  if (const Status status = reach_of(request.addend, request.m, request.n, request, &addend); status != Status::kOk)
+  if (const Status status = reach_of(request.a, request.m, request.k, batch, &a); status != Status::kOk) return status;
+  if (const Status status = reach_of(request.b, request.k, request.n, batch, &b); status != Status::kOk) return status;
+  if (const Status status = reach_of(request.addend, request.m, request.n, batch, &addend); status != Status::kOk)
     return status;
   const std::int64_t results = stack_of(request) * request.m * request.n;
   if (results == 0) return Status::kOk;

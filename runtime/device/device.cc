@@ -128,6 +128,7 @@ void Device::convolution(const kernels::Convolution& request) { check(table_->co
 
 void Device::pooling(const kernels::Pooling& request) { check(table_->pooling(handle_, &request)); }
 
+void Device::attention(const kernels::Attention& request) { check(table_->attention(handle_, &request)); }
 void Device::normalization(const kernels::Normalization& request) { check(table_->normalization(handle_, &request)); }
 
 void Device::move(const kernels::Movement& request) { check(table_->move(handle_, &request)); }

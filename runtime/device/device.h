@@ -103,6 +103,7 @@ class Device {
   void class_loss(const kernels::ClassLoss& request);
   void softmax(const kernels::Softmax& request);
   void matrix_product(const kernels::MatrixProduct& request);
+  void attention(const kernels::Attention& request);
   void elementwise(const kernels::Elementwise& request);
   void convolution(const kernels::Convolution& request);
   void pooling(const kernels::Pooling& request);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "kernels/attention/attention.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
 #include "kernels/movement/movement.h"
@@ -88,6 +89,7 @@ struct tensorlint_device_table_v1 {
   int (*class_loss)(tensorlint_device* device, const tensorlint::kernels::ClassLoss* request);
   int (*softmax)(tensorlint_device* device, const tensorlint::kernels::Softmax* request);
   int (*matrix_product)(tensorlint_device* device, const tensorlint::kernels::MatrixProduct* request);
+  int (*attention)(tensorlint_device* device, const tensorlint::kernels::Attention* request);
   int (*elementwise)(tensorlint_device* device, const tensorlint::kernels::Elementwise* request);
   int (*convolution)(tensorlint_device* device, const tensorlint::kernels::Convolution* request);
   int (*pooling)(tensorlint_device* device, const tensorlint::kernels::Pooling* request);
@@ -121,7 +123,7 @@ constexpr std::uint32_t tensorlint_request_bytes() {
   std::uint32_t sum = 0;
   for (const std::size_t bytes : {sizeof(tensorlint::kernels::Reduction), sizeof(tensorlint::kernels::PointwiseLoss),
                                   sizeof(tensorlint::kernels::ClassLoss), sizeof(tensorlint::kernels::Softmax),
-                                  sizeof(tensorlint::kernels::Normalization),
+                                  sizeof(tensorlint::kernels::Normalization), sizeof(tensorlint::kernels::Attention),
                                   sizeof(tensorlint::kernels::MatrixProduct), sizeof(tensorlint::kernels::Convolution),
                                   sizeof(tensorlint::kernels::Pooling), sizeof(tensorlint::kernels::Elementwise),
                                   sizeof(tensorlint::kernels::Movement), sizeof(tensorlint_device_table_v1)})

@@ -406,6 +406,14 @@ void Executor::launch(const Frame& frame, const PlanStep& step, const Command& c
     request.addend.data = operands[2];
     request.result = result.data();
     device.matrix_product(request);
+  } else if (const auto* attention = std::get_if<kernels::Attention>(&call.request)) {
+    kernels::Attention request = *attention;
+    request.query.data = operands[0];
+    request.key.data = operands[1];
+    request.value.data = operands[2];
+    request.mask.data = operands[3];
+    request.result = result.data();
+    device.attention(request);
   } else if (const auto* convolution = std::get_if<kernels::Convolution>(&call.request)) {
     kernels::Convolution request = *convolution;
     request.data = operands[0];

@@ -8,6 +8,7 @@
 
 #include "ir/types/dtype.h"
 #include "ir/types/ids.h"
+#include "kernels/attention/attention.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/loss/loss.h"
 #include "kernels/movement/movement.h"
@@ -74,12 +75,12 @@ struct KernelCall {
   std::vector<NodeId> unused{};  ///< sorted; nothing but extents of what it stands for was made of them
   /// ReductionCall, Softmax: the data. PointwiseLoss: input, target, weight, weight of positives. ClassLoss: scores,
   /// labels or probabilities, weight. MatrixProduct: both factors, addend. Convolution: data, filters, bias. Pooling:
-  /// the data. Normalization: data, scale, bias, mean, variance. Elementwise: its operands, none where one is a number.
-  /// MovementCall: sources and indices, as the parts say. ViewCall: the data.
+  /// the data. Attention: queries, keys, values, mask. Normalization: data, scale, bias, mean, variance. Elementwise:
+  /// its operands, none where one is a number. MovementCall: sources and indices, as the parts say. ViewCall: the data.
   std::vector<CallOperand> operands{};
   std::variant<ReductionCall, kernels::PointwiseLoss, kernels::ClassLoss, kernels::Softmax, kernels::MatrixProduct,
-               kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise, MovementCall,
-               ViewCall>
+               kernels::Attention, kernels::Convolution, kernels::Pooling, kernels::Normalization, kernels::Elementwise,
+               MovementCall, ViewCall>
       request{};
 };
 

@@ -70,6 +70,9 @@ std::map<NodeId, KernelCall> KernelMatcher::find() {
       add_pointwise(site);
     }
   }
+  // Before the products and the softmax that it is written out with.
+  for (const NodeId node : model_.nodes.ids())
+    if (!is_taken(node) && registered_[node] && expressions_.op(node) == Opcode::kSoftmax) add_written_attention(node);
   for (const NodeId node : model_.nodes.ids())
     if (!is_taken(node) && registered_[node]) add_operator(node);
   // Products read what was transposed as it was.

@@ -24,6 +24,7 @@ namespace tensorlint::runtime {
 ///   kernel_matcher.cc     the order of trials, and what a call may stand for
 ///   operator_calls.cc     one operator, one kernel
 ///   product_calls.cc      matrix products
+///   attention_calls.cc    attention, and what exporters write out for it
 ///   window_calls.cc       convolutions and pools
 ///   normalization_calls.cc  normalizations
 ///   domain_calls.cc       losses of our own domain
@@ -97,6 +98,24 @@ class KernelMatcher {
   void add_einsum(NodeId node);
   void add_matrix_product(NodeId node, std::string kernel, std::span<const ValueId> operands,
                           kernels::MatrixProduct request);
+
+  // ---- attention_calls.cc
+
+  struct StridedValue;
+  struct WrittenAttention {
+    kernels::Attention request;
+    NodeId product = NodeId::kNone;  ///< of queries and keys
+    ValueId mask = ValueId::kAbsent;
+  };
+  NodeId only_reader(ValueId value) const;
+  std::optional<StridedValue> strided(ValueId value, std::set<NodeId>& formula, double* scale) const;
+  bool is_of_product(ValueId value) const;
+  bool read_scores(ValueId value, std::set<NodeId>& formula, WrittenAttention& found) const;
+  NodeId read_weights(ValueId value, std::set<NodeId>& formula, kernels::Attention& request) const;
+  bool add_written_attention(NodeId softmax);
+  void add_attention(NodeId node);
+  bool add_attention_call(ValueId result, std::vector<ValueId> operands, const kernels::Attention& request,
+                          const std::set<NodeId>& formula);
 
   // ---- window_calls.cc
 

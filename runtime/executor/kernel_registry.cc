@@ -17,7 +17,8 @@
 namespace tensorlint::runtime {
 namespace {
 
-constexpr DTypeSet kFloats = DTypeSet(DType::kFloat64) | DType::kFloat32 | DType::kFloat16 | DType::kBFloat16;
+constexpr DTypeSet kSmallFloats = DTypeSet(DType::kFloat32) | DType::kFloat16 | DType::kBFloat16;
+constexpr DTypeSet kFloats = kSmallFloats | DType::kFloat64;
 constexpr DTypeSet kElements =
     kFloats | DType::kInt8 | DType::kInt16 | DType::kInt32 | DType::kInt64 | DType::kUint8 | DType::kBool;
 constexpr DTypeSet kWords = kElements | DType::kUint16 | DType::kUint32 | DType::kUint64;
@@ -40,6 +41,8 @@ constexpr KernelOperators kOperators[] = {
     {"tensorlint", "CrossEntropyLoss NllLoss", kFloats | DType::kInt64, ""},
     {"", "MatMul Gemm", kFloats, ""},
     {"", "Einsum", kFloats, "two operands, of which no axis is summed up alone"},
+    {"", "Attention", kSmallFloats | DType::kBool,
+     "one dtype; first result only; no caches, windows or capped scores; heads of at most 256 elements"},
     {"", "Conv", kFloats, "one or two spatial axes"},
     {"", "MaxPool AveragePool", kFloats, "one or two spatial axes; first result only"},
     {"", "GlobalAveragePool GlobalMaxPool", kFloats, ""},

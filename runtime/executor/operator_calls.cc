@@ -46,6 +46,7 @@ void KernelMatcher::add_operator(NodeId node) {
   if (name == "Softmax" || name == "LogSoftmax") return add_softmax(node, name == "LogSoftmax");
   if (name == "SoftmaxCrossEntropyLoss") return add_class_operator(node, true);
   if (name == "NegativeLogLikelihoodLoss") return add_class_operator(node, false);
+  if (name == "Attention") return add_attention(node);
   (void)(add_product(node, name) || add_window(node, name) || add_normalization(node, name));
 }
 

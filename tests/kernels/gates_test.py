@@ -93,6 +93,21 @@ class Gates(unittest.TestCase):
         self.assertIn("1 128-bit loads from global memory", self.failures(name, [LOADS[0], *good[2:]])[0])
         self.assertIn("no loop with multiply-adds", self.failures(name, LOADS)[0])
 
+    def test_attention_is_held_in_both_of_its_products(self):
+        name = "attend_tiles<Half, 2>"
+        shared = ["LDS.128 R40, [R50]", "LDS.128 R44, [R51]"]
+        good = [*shared, *["FFMA R60, R40, R44, R60"] * 64]
+
+        def failures(*loops, wide=6):
+            m = {"loops": [found for loop in loops for found in gates.measure(name, body(*loop))["loops"]], "wide_loads": wide}
+            return gates.loop_gates(name, m)
+
+        self.assertEqual(failures(good, good), [])
+        self.assertIn("1 loops with multiply-adds", failures(good)[0])
+        self.assertIn("1.61 instructions per multiply-add, budget 1.4", failures(good, [*good, *["IADD3 R1, R1, R2"] * 36])[0])
+        self.assertIn("1 loads of less than 16 bytes from shared memory", failures([*good, "LDS R40, [R50]"], good)[0])
+        self.assertIn("5 128-bit loads from global memory, 6 wanted", failures(good, good, wide=5)[0])
+
     def test_a_loop_inside_a_loop_is_the_one_that_counts(self):
         text = [(".L_x_1", None), (None, "MOV R1, R2"), *body(*LOADS, *USES)[1:-1], (None, "@P1 BRA `(.L_x_1)"), (None, "EXIT")]
         self.assertEqual([len(loop) for loop in gates.loops_of(text)], [9])

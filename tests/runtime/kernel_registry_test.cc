@@ -75,6 +75,8 @@ const std::vector<std::pair<std::string, std::string>>& examples() {
     each("Div Pow", "@[3, 40] x", " (x, c)");
     each("MatMul Gemm", "@[40, 40] x, @[40, 3] z", " (x, z)");
     each("Einsum", "@[40, 40] x, @[40, 3] z", " <equation = \"ij,jk->ik\"> (x, z)");
+    each("Attention", "@[1, 2, 5, 8] x, @[1, 2, 6, 8] y, @[1, 2, 6, 4] z", " (x, y, z)");
+    each("Attention", "float[1, 2, 5, 8] x, float[1, 2, 6, 8] y, float[1, 2, 6, 4] z, @[5, 6] m", " (x, y, z, m)");
     each("Conv", "@[1, 2, 8, 8] x, @[3, 2, 3, 3] z", " (x, z)");
     each("MaxPool AveragePool", "@[1, 2, 8, 8] x", " <kernel_shape = [2, 2]> (x)");
     each("GlobalAveragePool GlobalMaxPool", "@[1, 2, 8, 8] x", " (x)");

@@ -81,6 +81,7 @@ class PluginTable {
     table.class_loss = class_loss;
     table.softmax = softmax;
     table.matrix_product = matrix_product;
+    table.attention = attention;
     table.elementwise = elementwise;
     table.convolution = convolution;
     table.pooling = pooling;
@@ -236,6 +237,20 @@ class PluginTable {
                   {{request->a.data},
                    {request->b.data},
                    {request->addend.data},
+                   {request->result, true, kernels::size_of(request->dtype)}},
+                  *request);
+  }
+
+  static int attention(tensorlint_device* handle, const kernels::Attention* request) {
+    const Kernel<kernels::Attention> kernel{
+        "attention", nullptr, [](const kernels::Attention& attention, void*, std::size_t, kernels::Stream stream) {
+          return kernels::attention(attention, stream);
+        }};
+    return launch(*self(handle), kernel,
+                  {{request->query.data},
+                   {request->key.data},
+                   {request->value.data},
+                   {request->mask.data},
                    {request->result, true, kernels::size_of(request->dtype)}},
                   *request);
   }

@@ -52,6 +52,8 @@ KERNELS = {
     "kernels/product/plan.cc": {"": ["multiply_matrices"]},
     "kernels/window/convolution_kernel.h": {"": ["convolve_tiles"], "convolve_few_filters": ["convolve_few_filters"]},
     "kernels/normalization/kernels.h": {"": ["normalize_rows"]},
+    "kernels/attention/attention_kernel.h": {"": ["attend_tiles"]},
+    "kernels/attention/attention.cc": {"": ["attend_tiles"]},
     "kernels/window/pooling_kernel.h": {"": ["pool_windows"]},
     "kernels/window/window.cc": {"": ["convolve_tiles"]},
 }
@@ -207,6 +209,32 @@ PATTERNS = [
     ("parameter", r"\bby_part\.quotient\(i \+ k\)", "by_part.quotient(i)"),
     ("loop end", r"\bunit \+ 3 \* step < full\b", "unit + 2 * step < full"),
     ("loop end", r"\bi < length; i \+=", "i + 1 < length; i +="),
+    # Attention: which keys are seen, what scores are relative to, which rows are zeros, which matrix.
+    ("seen", r"(?<== )key \+ j < p\.keys(?=;)", "key + j <= p.keys"),
+    ("seen", r"\bkey \+ j <= query \+ i\b", "key + j < query + i"),
+    ("seen", r"inside && \(!p\.causal", "(!p.causal"),
+    ("seen", r"\(set == \(p", "(set != (p"),
+    ("seen", r"inside && query \+ i < p\.queries\b", "inside"),
+    ("rescale", r"\bsums\.rows\[i\] \*= rescale;", ""),
+    ("rescale", r"\bresults\[i\]\[j\] \*= rescale;", ";"),
+    ("rescale", r"\blargest\.rows\[i\] = now\.rows\[i\];", ""),
+    ("rescale", r"largest == Limits<float>::kLowest \? 0\.0F : largest", "largest"),
+    ("rescale", r"LargestOfRows::State now = largest;", "LargestOfRows::State now{};"),
+    ("rows", r"sum > 0\.0F && ", ""),
+    ("rows", r" && sum == 0\.0F && largest == Limits<float>::kLowest", ""),
+    ("rows", r"\bquery >= p\.queries\b", "query > p.queries"),
+    ("matrix", r"index \* stack\.steps\[axis\]\.(query|key|value|mask|result)", "0"),
+    ("matrix", r"\bfirst_key \* p\.value\.depth\b", "0"),
+    ("step", r"\bk \+ Shape::kDepth\) \* Shape", "k) * Shape"),
+    ("edge", r"after \+ p\.causal_offset < end \?", "after + p.causal_offset > end ?"),
+    ("edge", r"first_query \+ kAttentionEdge < p\.queries \? first_query \+ kAttentionEdge : p\.queries", "first_query"),
+    ("edge", r"\bp\.keys - first_key < kAttentionEdge \?", "false ?"),
+    ("guard", r"\bfirst \+ kQuad <= p\.value_width\b", "first + kQuad <= p.value_width + 1"),
+    ("guard", r"\bfirst \+ j < p\.value_width\b", "first + j <= p.value_width"),
+    ("guard", r"p\.aligned && ", ""),
+    ("vector", r"request\.result_row % kQuad == 0 &&", ""),
+    ("vector", r"aligned && request\.result_batch\[axis\] % kQuad == 0", "aligned"),
+    ("rows", r"request\.keys == 0 \? UndefinedRows::kZero : request\.undefined", "request.undefined"),
     ("fold", r"\brequest->b\.batch\[last\] != 0 \|\| ", ""),
     ("fold", r"request->a\.batch\[last\] != request->a\.row \* request->m", "false"),
     ("fold", r"request->addend\.batch\[last\] != request->addend\.row \* request->m", "false"),
@@ -220,6 +248,12 @@ LOOP = re.compile(r"(?<!TL_UNROLL\n)^ *for \([^;]*; (?:active && )?(?:unit|index
 EQUIVALENT = {
     ("loop end", "kernels/normalization/kernels.h", "group * rows_at_once < p.rows"):
         ("rows past the last one are read and written by nobody", None),
+    ("loop end", "kernels/attention/attention_kernel.h", "tile < p.tiles"):
+        ("the tile past the last one is the first one again", None),
+    ("clamp", "kernels/attention/attention_kernel.h", "after"):
+        ("steps of keys that no query sees change nothing", None),
+    ("edge", "kernels/attention/attention_kernel.h", "after + p.causal_offset < end"):
+        ("steps of keys that no query sees change nothing", None),
     ("guard", "kernels/window/convolution_kernel.h", "position < end"):
         ("a window past the last one reads inside of the image, and its sum is not stored", None),
     ("guard", "kernels/elementwise/kernel.h", "j + 4 <= count"):
@@ -289,7 +323,7 @@ def build_and_run(mutant, emulator, folder):
     kernels = mutant["kernels"] if mutant is not None else sorted({k for by in KERNELS.values() for ks in by.values() for k in ks})
     binary = tree / "probe"
     defines = [f"-DPROBE_{kernel}" for kernel in kernels]
-    sources = ["tests/kernels/mutation/probe.cc", *(f"kernels/{part}.cc" for part in ("reduction/plan", "loss/plan", "product/plan", "elementwise/plan", "movement/plan", "common/launch"))]
+    sources = ["tests/kernels/mutation/probe.cc", *(f"kernels/{part}.cc" for part in ("reduction/plan", "loss/plan", "product/plan", "product/operands", "elementwise/plan", "movement/plan", "common/launch"))]
     built = subprocess.run(["g++", "-std=c++20", "-O0", "-I.", *defines, *sources, str(emulator), "-o", str(binary)], cwd=tree, capture_output=True,
                            text=True)
     if built.returncode != 0:

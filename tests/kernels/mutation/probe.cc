@@ -22,6 +22,10 @@
 #define TL_NORMALIZATION_INSTANCES
 #include "kernels/normalization/normalization.cc"
 #endif
+#if defined(PROBE_attend_tiles)
+#define TL_ATTENTION_INSTANCES
+#include "kernels/attention/attention.cc"
+#endif
 #if defined(PROBE_elementwise)
 #include "kernels/elementwise/dispatch.h"
 #include "kernels/elementwise/kernel.h"
@@ -601,7 +605,7 @@ void probe_product(const char* name, std::int64_t m, std::int64_t n, std::int64_
   request.beta = -2;
   const auto memory = [&](const MatrixOperand& operand, std::int64_t rows, std::int64_t columns, std::size_t shift) {
     std::int64_t elements = 0;
-    reach_of(operand, rows, columns, request, &elements);
+    reach_of(operand, rows, columns, {request.batch_rank, request.batch}, &elements);
     Memory<float>* const made =
         new Memory<float>(static_cast<std::size_t>(elements), Access::kReadOnly, "operand", shift);
     for (std::size_t i = 0; i < made->size; ++i) made->data[i] = static_cast<float>((i * 7 + 3) % 11) - 4.0F;
@@ -730,6 +734,111 @@ void probe_pool(const char* name, PoolingKind kind, const WindowAxis& rows, cons
     }
     const auto got = static_cast<double>(result[static_cast<std::size_t>(i)]);
     check(name, got, kind == PoolingKind::kMax ? largest : sum / count);
+  }
+}
+#endif
+
+#if defined(PROBE_attend_tiles)
+struct AttentionProbe {
+  std::int64_t queries, keys, width, value_width;
+  std::int64_t stack = 1;
+  AttentionMask mask = AttentionMask::kNone;
+  bool causal = false;
+  std::int64_t offset = 0;
+  UndefinedRows undefined = UndefinedRows::kNotANumber;
+  bool interleaved = false;     // results of all matrices beside each other
+  std::int64_t result_gap = 0;  // between the matrices of results
+  bool one_block = false;       // which walks the tiles
+  bool empty_first = false;     // the first 64 keys, and all of row 1, are masked with -infinity
+  std::int64_t row_gap = 0;     // between rows of results
+};
+
+void probe_attention(const char* name, const AttentionProbe& c) {
+  const auto memory = [](std::int64_t elements, int seed, const char* what) {
+    auto made = std::make_unique<Memory<float>>(static_cast<std::size_t>(elements), Access::kReadOnly, what);
+    for (std::size_t i = 0; i < made->size; ++i)
+      made->data[i] = static_cast<float>((i * 7 + i / 5 + static_cast<std::size_t>(seed)) % 11) / 4.0F - 1.25F;
+    return made;
+  };
+  const auto query = memory(c.stack * c.queries * c.width, 1, "query"),
+             key = memory(c.stack * c.keys * c.width, 2, "key"),
+             value = memory(c.stack * c.keys * c.value_width, 3, "value"),
+             mask = memory(c.stack * c.queries * c.keys, 4, "mask");
+  Memory<std::uint8_t> flags(mask->size, Access::kReadOnly, "flags");
+  for (std::size_t i = 0; i < mask->size; ++i) flags.data[i] = static_cast<std::uint8_t>(i * 5 % 3);
+  if (c.empty_first)
+    for (std::size_t i = 0; i < mask->size; ++i) {
+      const auto row = static_cast<std::int64_t>(i) / c.keys % c.queries,
+                 column = static_cast<std::int64_t>(i) % c.keys;
+      if (column < 64 || row == 1) mask->data[i] = -INFINITY;
+    }
+  Attention request;
+  request.queries = c.queries, request.keys = c.keys, request.width = c.width, request.value_width = c.value_width;
+  request.batch_rank = 1, request.batch[0] = c.stack;
+  request.query = {query->data, c.width, 1, {c.queries * c.width}};
+  request.key = {key->data, c.width, 1, {c.keys * c.width}};
+  request.value = {value->data, c.value_width, 1, {c.keys * c.value_width}};
+  request.mask = {mask->data, c.keys, 1, {c.queries * c.keys}};
+  request.mask_kind = c.mask;
+  if (c.mask != AttentionMask::kAdded) request.mask.data = flags.data;
+  request.fill = -2;
+  request.scale = 0.5;
+  request.causal = c.causal, request.causal_offset = c.offset, request.undefined = c.undefined;
+  request.result_row = c.value_width * (c.interleaved ? c.stack : 1) + c.row_gap;
+  request.result_batch[0] = c.interleaved ? c.value_width : c.queries * request.result_row + c.result_gap;
+  const std::int64_t reach =
+      (c.stack - 1) * request.result_batch[0] + (c.queries - 1) * request.result_row + c.value_width;
+  const std::vector<float> result = in_all_schedules(name, [&] {
+    Memory<float> output(static_cast<std::size_t>(reach), Access::kWriteFirst, "result");
+    request.result = output.data;
+    if (c.one_block) {
+      AttentionParameters<float> p = parameters_of<float>(request);
+      const std::int64_t tiles = ceil_div(c.queries, kAttentionEdge);
+      p.tiles = tiles * c.stack;
+      p.by_tiles = Divisor::of(tiles);
+      launch_attention<float>(p, 1, nullptr);
+    } else {
+      attention(request, nullptr);
+    }
+    return std::vector<float>(output.data, output.data + output.size);
+  });
+  for (std::int64_t matrix = 0; matrix < c.stack; ++matrix) {
+    for (std::int64_t i = 0; i < c.queries; ++i) {
+      std::vector<double> weights(static_cast<std::size_t>(c.keys));
+      double largest = -INFINITY, sum = 0;
+      for (std::int64_t j = 0; j < c.keys; ++j) {
+        double score = 0;
+        for (std::int64_t k = 0; k < c.width; ++k)
+          score += static_cast<double>(query->data[(matrix * c.queries + i) * c.width + k]) *
+                   static_cast<double>(key->data[(matrix * c.keys + j) * c.width + k]);
+        score *= 0.5;
+        const auto at = static_cast<std::size_t>((matrix * c.queries + i) * c.keys + j);
+        if (c.mask == AttentionMask::kAdded) score += static_cast<double>(mask->data[at]);
+        if (c.mask == AttentionMask::kKeeps && flags.data[at] == 0) score = -2;
+        if (c.mask == AttentionMask::kDrops && flags.data[at] != 0) score = -2;
+        if (c.causal && j > i + c.offset) score = -INFINITY;
+        weights[static_cast<std::size_t>(j)] = score;
+        largest = std::max(largest, score);
+      }
+      const bool without = largest == -INFINITY;
+      for (double& weight : weights) {
+        weight = without ? 0 : std::exp(weight - largest);
+        sum += weight;
+      }
+      for (std::int64_t j = 0; j < c.value_width; ++j) {
+        double want = 0;
+        for (std::int64_t k = 0; k < c.keys; ++k)
+          want += weights[static_cast<std::size_t>(k)] *
+                  static_cast<double>(value->data[(matrix * c.keys + k) * c.value_width + j]);
+        const double got = static_cast<double>(
+            result[static_cast<std::size_t>(matrix * request.result_batch[0] + i * request.result_row + j)]);
+        if (without && c.keys > 0 && c.undefined == UndefinedRows::kNotANumber) {
+          if (got == got) fail(std::string(name) + ": a number where a query sees nothing");
+        } else {
+          check(name, got, without ? 0 : want / sum, 10);
+        }
+      }
+    }
   }
 }
 #endif
@@ -1230,6 +1339,33 @@ int main(int argc, char** argv) {
       probe_pool("pool", kind, {7, 4, 3, 2, 1, 1, 1}, {9, 9, 3, 1, 1, 1, 1});
       probe_pool("pool past its padding", kind, {7, 4, 3, 2, 1, 1, 0}, {9, 4, 2, 3, 2, 1, 1});
     }
+  }
+#endif
+#if defined(PROBE_attend_tiles)
+  if (wanted("attend_tiles")) {
+    const auto added = AttentionMask::kAdded;
+    probe_attention("attention", {66, 70, 24, 20, 2, added});
+    probe_attention("attention of odd widths, walked by one block",
+                    {66, 67, 9, 7, 2, AttentionMask::kKeeps, false, 0, UndefinedRows::kNotANumber, true, 0, true});
+    probe_attention("attention of wide heads", {3, 65, 65, 66, 1, AttentionMask::kDrops});
+    probe_attention("attention, causal", {67, 140, 8, 4, 1, added, true, 2});
+    probe_attention("attention, causal, first queries see nothing",
+                    {67, 70, 8, 4, 1, AttentionMask::kNone, true, -3, UndefinedRows::kZeroWithoutKeys});
+    probe_attention("attention, causal, first queries are 0 / 0", {5, 70, 8, 4, 1, AttentionMask::kNone, true, -3});
+    for (const UndefinedRows undefined :
+         {UndefinedRows::kNotANumber, UndefinedRows::kZeroWithoutKeys, UndefinedRows::kZero})
+      probe_attention("attention, nothing in the first step",
+                      {3, 130, 4, 8, 2, added, false, 0, undefined, false, 4, false, true});
+    probe_attention("attention, matrices of results at odd places",
+                    {3, 5, 4, 8, 2, added, false, 0, UndefinedRows::kNotANumber, false, 1});
+    probe_attention("attention, odd rows of results",
+                    {3, 5, 4, 4, 3, added, false, 0, UndefinedRows::kNotANumber, true});
+    AttentionProbe gaps{3, 5, 4, 7, 2};
+    gaps.row_gap = 1;
+    probe_attention("attention, odd rows of results with gaps", gaps);
+    gaps.queries = 5, gaps.row_gap = 0, gaps.result_gap = 1;
+    probe_attention("attention, odd rows of matrices at even places", gaps);
+    probe_attention("attention without keys", {3, 0, 4, 4, 1});
   }
 #endif
 #if defined(PROBE_normalize_rows)
