@@ -276,6 +276,7 @@ std::optional<AxisMistake> BatchTotals::projected(NodeId node) {
   for (std::size_t i = 0; i < 2; ++i) {
     const ValueId number = expressions_.operand(node, i), value = expressions_.operand(node, 1 - i);
     if (!cone_.is_one_number(number) || !cone_.is_batch_alone(value, 0)) continue;
+    if (const auto found = projected_on_own_norm(node, number, value)) return found;
     const NodeId quotient = expressions_.producer(cone_.before_views(number));
     if (expressions_.op(quotient) != Opcode::kDiv) continue;
     const NodeId above = expressions_.producer(cone_.before_views(expressions_.operand(quotient, 0)));
@@ -300,6 +301,25 @@ std::optional<AxisMistake> BatchTotals::projected(NodeId node) {
         }
       }
     }
+  }
+  return std::nullopt;
+}
+
+/// sum(a * b) * b / (norm of each sample)^2: the sum is to be of each sample, too.
+std::optional<AxisMistake> BatchTotals::projected_on_own_norm(NodeId node, ValueId number, ValueId value) {
+  const NodeId above = expressions_.producer(cone_.before_views(number));
+  const NodeId product = expressions_.producer(expressions_.operand(above, 0));
+  const ValueId a = expressions_.operand(product, 0), b = expressions_.operand(product, 1);
+  if (expressions_.op(above) != Opcode::kReduceSum || expressions_.op(product) != Opcode::kMul || a == b ||
+      (a != value && b != value))
+    return std::nullopt;
+  for (const NodeId user : expressions_.users(expressions_.result(node))) {
+    if (expressions_.op(user) != Opcode::kDiv || expressions_.operand(user, 0) != expressions_.result(node)) continue;
+    NodeId below = NodeId::kNone;
+    if (cone_.norm_of(expressions_.operand(user, 1), below) != value) continue;
+    const auto axes = expressions_.axes_of(below);
+    if (axes && !axes->empty() && axes->front() > 0)
+      return AxisMistake{Kind::kProjectedOnAll, above, value, {0}, true, user, 0};
   }
   return std::nullopt;
 }

@@ -435,6 +435,10 @@ bool SoftmaxUse::compares_positions(const Normalised& softmax, std::size_t axis,
     if (at >= origins.size() || origins[at].empty()) return false;
     return std::ranges::all_of(origins[at], [&](const AxisSource& source) {
       const Value& value = model.value(source.value);
+      // A table of one number, which a Where puts in place of hidden scores.
+      const Range& range = cone_.analysis().fact(source.value).range;
+      const bool is_constant = value.initializer != nullptr || expressions_.op_of(source.value) == Opcode::kConstant;
+      if (is_constant && origins[at].size() > 1 && range.lo == range.hi) return true;
       return value.origin == ValueOrigin::kInput && value.initializer == nullptr && value.graph == GraphId::kMain;
     });
   };

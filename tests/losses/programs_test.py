@@ -72,6 +72,8 @@ MISSED = {
     "mean_over_batch_size": "the number of samples is a number like any other where the batch is fixed",
     "mean_of_squares_over_batch_size": "the same",
     "surname_classifier": "one exporter makes one loss of it, whatever the axis was",
+    "td_target_no_done": "one exporter leaves out what nothing reads",
+    "uncertainty_weight_minus": "one exporter folds what parameters of 0 give",
 }
 
 # The least share of mistakes that is found. Before rules were extended with them in view, it was 45 % of blind_*.py, of
@@ -80,7 +82,7 @@ MISSED = {
 LEAST = {"dynamo": 0.9, "torchscript": 0.9, "blind dynamo": 0.8, "blind torchscript": 0.8, "second dynamo": 0.6, "second torchscript": 0.6,
          "third dynamo": 0.9, "third torchscript": 0.9, "fourth dynamo": 0.7, "fourth torchscript": 0.6,
          "fifth dynamo": 0.7, "fifth torchscript": 0.7, "sixth dynamo": 0.6, "sixth torchscript": 0.6,
-         "seventh dynamo": 0.57, "seventh torchscript": 0.56}
+         "seventh dynamo": 0.9, "seventh torchscript": 0.9}
 
 # True of exports with an open batch into which tracing has written the size of its example, and nothing about a loss.
 OF_EXPORTS = {"works-only-at-some-sizes"}

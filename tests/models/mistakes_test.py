@@ -19,7 +19,7 @@ INDEX = json.loads((FOLDER / "index.json").read_text())
 FALSE_ALARMS = {"background_shift": "an index of -1 whose row is multiplied by 0 afterwards"}
 
 # The least number that is found. Of those that fail for some inputs: what may be found of a value is not followed that far.
-LEAST = {"fails": 73, "may": 35, "silent": 66}
+LEAST = {"fails": 73, "may": 35, "silent": 68}
 
 
 def run(*words):

@@ -66,6 +66,7 @@ class MixedLabelsCrossed : public Rule {
   static Picked picked(const Expressions& expressions, ValueId value) {
     const NodeId node = expressions.producer(value);
     if (expressions.op(node) != Opcode::kGather && expressions.op(node) != Opcode::kGatherND) return {};
+    if (expressions.operand(node, 0) == ValueId::kAbsent || expressions.operand(node, 1) == ValueId::kAbsent) return {};
     return {before_stretch(expressions, expressions.operand(node, 0)),
             before_stretch(expressions, expressions.operand(node, 1)), node};
   }

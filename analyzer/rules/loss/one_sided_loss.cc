@@ -33,6 +33,8 @@ class OneSidedLoss : public Rule {
     if (outputs.size() != 1) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
     check_divergences(expressions, outputs[0], out);
+    each_node(view, out, {Opcode::kExp},
+              [&](const Expressions&, const NodeCall& call) { check_weight(expressions, call, out); });
     double sign = 1;
     const ValueId term = only_term(expressions, outputs[0], sign);
     if (term == ValueId::kAbsent || view.analysis().taint(term).has(Aspect::kValue)) return;
@@ -184,6 +186,38 @@ class OneSidedLoss : public Rule {
         }
     }
     return false;
+  }
+
+  /// exp(-s) * error - s, of a weight that is learnt: less the more the error is left out.
+  static void check_weight(const Expressions& expressions, const NodeCall& call, Reporter& out) {
+    const dataflow::Analysis& analysis = call.analysis();
+    for (const NodeId product : expressions.users(call.result())) {
+      if (expressions.op(product) != Opcode::kMul) continue;
+      const ValueId weighed = expressions.result(product);
+      for (const NodeId difference : expressions.users(weighed)) {
+        if (expressions.op(difference) != Opcode::kSub || expressions.operand(difference, 0) != weighed ||
+            analysis.fact(weighed).range.lo < 0 ||
+            !is_minus(expressions, call.operand(0).value(), expressions.operand(difference, 1)))
+          continue;
+        out.report(difference,
+                   fmt::format("the loss falls without bound as {} rises, which takes the weight of {} to 0",
+                               Operand(analysis, expressions.operand(difference, 1)).name(),
+                               Operand(analysis, expressions.beside(product, call.result())).name()))
+            .note_at(call.id(), "the weight is computed here")
+            .fix("add what a small weight costs: exp(-s) * error + s");
+        return;
+      }
+    }
+  }
+
+  /// b = -a: computed, or as two constants of more than one element, which a parameter and its negative are exported
+  /// as.
+  static bool is_minus(const Expressions& expressions, ValueId a, ValueId b) {
+    if (a == ValueId::kAbsent || b == ValueId::kAbsent) return false;
+    const NodeId minus = expressions.producer(a);
+    if (expressions.op(minus) == Opcode::kNeg) return expressions.operand(minus, 0) == b;
+    const auto x = constant_numbers(expressions, a), y = constant_numbers(expressions, b);
+    return x && y && x->size() > 1 && std::ranges::equal(*x, *y, [](double p, double q) { return p == -q; });
   }
 
   static void report_divergence(const Expressions& expressions, NodeId reduction, Reporter& out) {

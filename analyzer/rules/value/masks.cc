@@ -18,17 +18,6 @@ bool is_named_mask(std::string_view name) {
   return has_ending(name, "_mask") || (name.size() == 4 && has_ending(name, "mask"));
 }
 
-/// Ones on a diagonal `k`, as EyeLike makes them.
-bool is_identity_matrix(const Expressions& expressions, NodeId node) {
-  if (node == NodeId::kNone || expressions.op(node) != Opcode::kOther) return false;
-  const Model& model = expressions.analysis().model();
-  const OpSchema* schema = model.op(model.node(node)).schema;
-  const ValueId result = expressions.result(node);
-  if (schema == nullptr || schema->attribute("k") == nullptr || result == ValueId::kAbsent) return false;
-  const Range& range = expressions.analysis().fact(result).range;
-  return range.lo == 0 && range.hi == 1;
-}
-
 bool is_mask(const Expressions& expressions, ValueId value, int depth) {
   constexpr int kMaxDepth = 6;
   if (value == ValueId::kAbsent || depth > kMaxDepth) return false;
@@ -37,7 +26,7 @@ bool is_mask(const Expressions& expressions, ValueId value, int depth) {
   if (analysis.fact(value).dtypes.proves(DTypeSet(DType::kBool))) return true;
   if (is_input(analysis, value) && is_named_mask(analysis.model().name_of(value))) return true;
   const NodeId node = expressions.producer(value);
-  if (is_identity_matrix(expressions, node)) return true;
+  if (is_identity_matrix(expressions, value)) return true;
   if (expressions.op(node) == Opcode::kSub && expressions.is_number(expressions.operand(node, 0), 1))
     return is_mask(expressions, expressions.operand(node, 1), depth + 1);
   return expressions.op(node) == Opcode::kMul && is_mask(expressions, expressions.operand(node, 0), depth + 1) &&
@@ -61,6 +50,16 @@ bool are_steps(const Expressions& expressions, ValueId value) {
 }
 
 }  // namespace
+
+bool is_identity_matrix(const Expressions& expressions, ValueId value) {
+  const NodeId node = expressions.producer(value);
+  if (node == NodeId::kNone || expressions.op(node) != Opcode::kOther) return false;
+  const Model& model = expressions.analysis().model();
+  const OpSchema* schema = model.op(model.node(node)).schema;
+  if (schema == nullptr || schema->attribute("k") == nullptr || expressions.result(node) != value) return false;
+  const Range& range = expressions.analysis().fact(value).range;
+  return range.lo == 0 && range.hi == 1;
+}
 
 std::optional<StepMask> step_mask(const Expressions& expressions, NodeId node) {
   const dataflow::Analysis& analysis = expressions.analysis();

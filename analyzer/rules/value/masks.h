@@ -10,6 +10,9 @@ namespace tensorlint::rules {
 /// Whether a name ends in `ending`, which is in lower case; in whatever case the name is.
 bool has_ending(std::string_view name, std::string_view ending);
 
+/// Ones on a diagonal and zeros elsewhere, made by the program.
+bool is_identity_matrix(const losses::Expressions& expressions, ValueId value);
+
 /// 0 and 1: what has been bool, an identity matrix, an input called a mask, the rest of one, and products of those.
 bool is_mask(const losses::Expressions& expressions, ValueId value);
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/rules/loss/prediction.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
 
 namespace tensorlint::rules {
 namespace {
@@ -35,6 +36,7 @@ class QuotientAlwaysZero : public Rule {
     const bool is_number = becomes_float(call);
     if (!is_number && !is_given(call)) return;
     if ((is_number && check_share(call, counted, out)) || check_mean(call, out)) return;
+    if (is_number && check_balance(call, counted, out)) return;
     if (!is_number || one_float_outputs(call.analysis()).empty()) return;
     if (const Operand sum = summed(below, call); sum.present() && sum.value() == counted.value()) {
       const std::string name = counted.name();
@@ -102,6 +104,39 @@ class QuotientAlwaysZero : public Rule {
       return true;
     }
     return false;
+  }
+
+  /// A total by so many times a part of it, as classes are weighed: 0 for each part that is larger than their mean.
+  static bool check_balance(const NodeCall& call, const Operand& total, Reporter& out) {
+    const losses::Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    const NodeId sum = expressions.producer(total.value());
+    if (expressions.op(sum) != ops::Opcode::kReduceSum) return false;
+    ValueId part = call.operand(1).value();
+    double times = 1;
+    for (int step = 0; step < kMaxSteps && part != ValueId::kAbsent; ++step) {
+      part = before_stretch(expressions, part);
+      const NodeId node = expressions.producer(part);
+      const ops::Opcode opcode = expressions.op(node);
+      const auto numbered = with_number(expressions, node);
+      if (opcode == ops::Opcode::kClip) {
+        part = expressions.operand(node, 0);
+      } else if ((opcode == ops::Opcode::kMax || opcode == ops::Opcode::kMul) && numbered) {
+        if (opcode == ops::Opcode::kMul) times *= numbered->number;
+        part = numbered->value;
+      } else {
+        break;
+      }
+    }
+    if (times < 2 || part != before_stretch(expressions, expressions.operand(sum, 0))) return false;
+    const std::string name = Operand(call.analysis(), part).name();
+    out.report(
+           call.id(),
+           fmt::format(
+               "integer division of the sum of {0} by {1} * {0} is 0 for each of them that is more than 1/{1} of it",
+               name, times))
+        .note_at(sum, "the sum comes from here")
+        .fix(fmt::format("cast {} to a floating-point dtype first, and divide with /", name));
+    return true;
   }
 
   /// A share that is given as it is counts as a number, too.

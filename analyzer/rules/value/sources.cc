@@ -138,7 +138,8 @@ bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth) 
     return x.dtypes == y.dtypes && x.shape == y.shape && expressions.number(a).has_value();
   const NodeId first = expressions.producer(a), second = expressions.producer(b);
   if (first == NodeId::kNone || second == NodeId::kNone || model.node(first).op != model.node(second).op ||
-      expressions.op(first) == Opcode::kOther || expressions.op(first) == Opcode::kDropout)
+      expressions.op(first) == Opcode::kDropout ||
+      (expressions.op(first) == Opcode::kOther && !has_trait(expressions.entry(first), ops::OpTrait::kElementwise)))
     return false;
   const auto one = analysis.attributes(first).read(), other = analysis.attributes(second).read();
   expressions.charge(dataflow::steps_of(one));
@@ -299,6 +300,38 @@ ValueId before_scale(const Expressions& expressions, ValueId value) {
   return value;
 }
 
+std::optional<Roll> rolled_by(const Expressions& expressions, NodeId node) {
+  const dataflow::Analysis& analysis = expressions.analysis();
+  if (expressions.op(node) != Opcode::kConcat || analysis.operands(node).size() != 2) return std::nullopt;
+  const ValueId tail = expressions.operand(node, 0), head = expressions.operand(node, 1);
+  const NodeId first = expressions.producer(tail), second = expressions.producer(head);
+  if (expressions.op(first) != Opcode::kSlice || expressions.op(second) != Opcode::kSlice) return std::nullopt;
+  const ValueId from = expressions.operand(first, 0);
+  const auto part = expressions.dims(head), whole = expressions.dims(from),
+             joined = expressions.dims(expressions.result(node));
+  if (from != expressions.operand(second, 0) || whole.empty() || joined.size() != whole.size() ||
+      part.size() != whole.size())
+    return std::nullopt;
+  const DimPool& pool = analysis.facts().dims();
+  std::optional<std::size_t> axis;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (!pool.equal(whole[i], joined[i])) return std::nullopt;
+    if (pool.equal(part[i], whole[i])) continue;
+    if (axis) return std::nullopt;
+    axis = i;
+  }
+  if (!axis) return std::nullopt;
+  const auto shift = pool.as_constant(part[*axis]), extent = pool.as_constant(whole[*axis]);
+  const auto starts_at = [&](NodeId slice) {
+    const auto start = expressions.number(expressions.operand(slice, 1));
+    return start && *start < 0 && extent ? std::optional(*start + static_cast<double>(*extent)) : start;
+  };
+  if (!shift || !extent || *shift <= 0 || *shift >= *extent || starts_at(second) != 0 ||
+      starts_at(first) != static_cast<double>(*shift))
+    return std::nullopt;
+  return Roll{node, from, *axis, *shift, *extent};
+}
+
 bool is_of_unit_length(const Expressions& expressions, ValueId value) {
   const NodeId node = expressions.producer(before_moves(expressions, value));
   if (expressions.op(node) != Opcode::kDiv) return false;
@@ -362,9 +395,8 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
   return AsWritten::kNo;
 }
 
-bool are_computed_alike(const Expressions& expressions, ValueId a, ValueId b) {
-  constexpr int kDepth = 4;
-  return are_alike(expressions, a, b, kDepth);
+bool are_computed_alike(const Expressions& expressions, ValueId a, ValueId b, int steps) {
+  return are_alike(expressions, a, b, steps);
 }
 
 bool is_product(const Expressions& expressions, NodeId node) {

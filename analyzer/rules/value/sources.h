@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -62,6 +63,15 @@ std::optional<RunningAverage> running_average(const losses::Expressions& express
 /// Before products and quotients with numbers.
 ValueId before_scale(const losses::Expressions& expressions, ValueId value);
 
+/// The elements of a value from `shift` on along an axis, and then those before it, joined by `node`.
+struct Roll {
+  NodeId node = NodeId::kNone;
+  ValueId from = ValueId::kAbsent;
+  std::size_t axis = 0;
+  std::int64_t shift = 0, extent = 0;
+};
+std::optional<Roll> rolled_by(const losses::Expressions& expressions, NodeId node);
+
 /// Divided by its own norm.
 bool is_of_unit_length(const losses::Expressions& expressions, ValueId value);
 
@@ -80,9 +90,9 @@ enum class AsWritten : std::uint8_t { kYes, kUnknown, kNo };
 AsWritten is_operand_as_written(Reporter& out, const losses::Expressions& expressions, NodeId user, ValueId value,
                                 ValueId from);
 
-/// Both are computed by equal operators from the same values, a few steps back. Of values that share a producer alone
+/// Both are computed by equal operators from the same values, so many steps back. Of values that share a producer alone
 /// this is sure: tables that hold the same may be weights of two layers.
-bool are_computed_alike(const losses::Expressions& expressions, ValueId a, ValueId b);
+bool are_computed_alike(const losses::Expressions& expressions, ValueId a, ValueId b, int steps = 4);
 
 /// A reduction that multiplies. No other one lacks an opcode.
 bool is_product(const losses::Expressions& expressions, NodeId node);

@@ -13,10 +13,10 @@ class Step(nn.Module):
         self.cell = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
 
     def lag(self, x):
-        return torch.roll(x, 1, dims=0)  # fault: no-rule
+        return torch.roll(x, 1, dims=0)
 
     def forward(self, x):
-        p1 = self.lag(x)
+        p1 = self.lag(x)  # fault: rolled-along-samples
         p2 = torch.roll(x, 2, dims=1)
         pred = self.cell(torch.cat([p1, p2], dim=-1))
         return ((pred - x)[:, 2:] ** 2).mean()

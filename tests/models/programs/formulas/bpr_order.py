@@ -18,12 +18,12 @@ class Step(nn.Module):
         return (u * self.I(i)).sum(-1) + self.bi(i).squeeze(-1)
 
     def rank(self, pos, neg):
-        return -F.logsigmoid(neg - pos).mean()  # fault: no-rule
+        return -F.logsigmoid(neg - pos).mean()
 
     def forward(self, user, item_pos, item_neg):
         u = self.U(user)
         reg = 1e-4 * u.pow(2).sum()
-        return self.rank(self.score(u, item_pos), self.score(u, item_neg)) + reg
+        return self.rank(self.score(u, item_pos), self.score(u, item_neg)) + reg  # fault: positive-and-negative-exchanged
 
 
 class Fixed(Step):

@@ -17,10 +17,10 @@ class Step(nn.Module):
     def pairs(self, e):
         s = e.sum(1).pow(2)
         q = e.pow(2).sum(1)
-        return 0.5 * (q - s).sum(-1)  # fault: no-rule
+        return 0.5 * (q - s).sum(-1)
 
     def forward(self, ids, click):
-        out = self.b + self.lin(ids).sum((1, 2)) + self.pairs(self.fac(ids))
+        out = self.b + self.lin(ids).sum((1, 2)) + self.pairs(self.fac(ids))  # fault: square-of-sum-subtracted
         return nn.functional.binary_cross_entropy_with_logits(out, click)
 
 

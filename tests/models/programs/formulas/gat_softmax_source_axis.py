@@ -16,13 +16,13 @@ class Step(nn.Module):
         self.out = nn.Linear(fout, 1)
 
     def alpha(self, e):
-        return torch.softmax(e, dim=0)  # fault: no-rule
+        return torch.softmax(e, dim=0)
 
     def forward(self, x, adj, y):
         h = self.W(x)
         e = nn.functional.leaky_relu(h @ self.a_dst + (h @ self.a_src).t(), 0.2)
         e = torch.where(adj > 0, e, torch.full_like(e, -9e15))
-        z = nn.functional.elu(self.alpha(e) @ h)
+        z = nn.functional.elu(self.alpha(e) @ h)  # fault: class-axis-position
         return nn.functional.mse_loss(self.out(z).squeeze(-1), y)
 
 

@@ -15,13 +15,13 @@ class Step(nn.Module):
         self.w2 = nn.Linear(8, 3, bias=False)
 
     def norm(self, adj):
-        deg = adj.sum(1)  # fault: no-rule
+        deg = adj.sum(1)
         a = adj + torch.eye(adj.shape[0])
         d = deg.pow(-0.5)
         return d[:, None] * a * d[None, :]
 
     def forward(self, x, adj, y):
-        a = self.norm(adj)
+        a = self.norm(adj)  # fault: degree-without-own-edge
         h = torch.relu(a @ self.w1(x))
         return F.cross_entropy(a @ self.w2(h), y)
 

@@ -15,11 +15,11 @@ class Step(nn.Module):
         self.D = nn.Sequential(nn.Linear(10, 16), nn.LeakyReLU(.2), nn.Linear(16, 1))
 
     def d_loss(self, real, fake):
-        return F.relu(1.0 + real).mean() + F.relu(1.0 - fake).mean()  # fault: no-rule
+        return F.relu(1.0 + real).mean() + F.relu(1.0 - fake).mean()
 
     def forward(self, x, z):
         fake = self.G(z)
-        ld = self.d_loss(self.D(x), self.D(fake.detach()))
+        ld = self.d_loss(self.D(x), self.D(fake.detach()))  # fault: margins-exchanged
         lg = -self.D(fake).mean()
         return ld, lg
 

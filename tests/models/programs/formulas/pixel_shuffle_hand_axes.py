@@ -17,11 +17,11 @@ class Step(nn.Module):
         b, c, h, w = x.shape
         r = self.r
         x = x.view(b, c // r ** 2, r, r, h, w)
-        return x.permute(0, 1, 2, 4, 3, 5).reshape(b, c // r ** 2, h * r, w * r)  # fault: no-rule
+        return x.permute(0, 1, 2, 4, 3, 5).reshape(b, c // r ** 2, h * r, w * r)
 
     def forward(self, lr, hr):
         up = torch.nn.functional.interpolate(lr, scale_factor=2, mode="nearest")
-        return (up + self.shuffle(self.body(lr)) - hr).abs().mean()
+        return (up + self.shuffle(self.body(lr)) - hr).abs().mean()  # fault: pixels-laid-out-as-blocks
 
 
 class Fixed(Step):

@@ -17,7 +17,7 @@ class Step(nn.Module):
         self.alpha = 0.2
 
     def squash(self, logp, a):
-        return logp + torch.log(1 - a.pow(2) + 1e-6).sum(-1)  # fault: no-rule
+        return logp + torch.log(1 - a.pow(2) + 1e-6).sum(-1)
 
     def forward(self, obs, eps):
         h = torch.relu(self.trunk(obs))
@@ -25,7 +25,7 @@ class Step(nn.Module):
         u = mu + ls.exp() * eps
         logp = (-0.5 * eps ** 2 - ls - 0.5 * math.log(2 * math.pi)).sum(-1)
         a = torch.tanh(u)
-        logp = self.squash(logp, a)
+        logp = self.squash(logp, a)  # fault: density-correction-added
         q = self.critic(torch.cat([obs, a], -1)).squeeze(-1)
         return (self.alpha * logp - q).mean()
 

@@ -14,13 +14,13 @@ class Step(nn.Module):
         self.dec = nn.Conv1d(8, 1, 5, padding=2)
 
     def dot(self, e, r):
-        return (e * r).sum()  # fault: no-rule
+        return (e * r).sum()
 
     def forward(self, mix, ref):
         est = self.dec(torch.relu(self.enc(mix.unsqueeze(1)))).squeeze(1)
         est = est - est.mean(-1, keepdim=True)
         ref = ref - ref.mean(-1, keepdim=True)
-        proj = self.dot(est, ref) * ref / (ref.pow(2).sum(-1, keepdim=True) + 1e-6)
+        proj = self.dot(est, ref) * ref / (ref.pow(2).sum(-1, keepdim=True) + 1e-6)  # fault: reduction-over-batch-axis
         noise = est - proj
         ratio = proj.pow(2).sum(-1) / (noise.pow(2).sum(-1) + 1e-6)
         return -(10 * torch.log10(ratio + 1e-6)).mean()

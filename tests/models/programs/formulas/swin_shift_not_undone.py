@@ -14,7 +14,7 @@ class Step(nn.Module):
         self.head = nn.Linear(c, 3)
 
     def unshift(self, y):
-        return torch.roll(y, shifts=(-self.s, -self.s), dims=(1, 2))  # fault: no-rule
+        return torch.roll(y, shifts=(-self.s, -self.s), dims=(1, 2))
 
     def forward(self, x, y):
         B, H, W, C = x.shape
@@ -23,7 +23,7 @@ class Step(nn.Module):
         z = z.view(B, H // w, w, W // w, w, C).permute(0, 1, 3, 5, 2, 4).reshape(-1, C, w * w)
         z = torch.relu(self.mix(z))
         z = z.view(B, H // w, W // w, C, w, w).permute(0, 1, 4, 2, 5, 3).reshape(B, H, W, C)
-        x = x + self.unshift(z)
+        x = x + self.unshift(z)  # fault: shift-not-undone
         return nn.functional.cross_entropy(self.head(x.mean((1, 2))), y)
 
 

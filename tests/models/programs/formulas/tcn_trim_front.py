@@ -15,10 +15,10 @@ class Step(nn.Module):
         self.o = nn.Conv1d(6, 2, 1)
 
     def chomp(self, z):
-        return z[:, :, self.pad:]  # fault: no-rule
+        return z[:, :, self.pad:]
 
     def forward(self, x):
-        h = torch.relu(self.chomp(self.c(x)))
+        h = torch.relu(self.chomp(self.c(x)))  # fault: prediction-reads-target
         pred = self.o(h)
         return torch.mean((pred[:, :, :-1] - x[:, :, 1:]) ** 2)
 

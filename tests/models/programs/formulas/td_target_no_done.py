@@ -14,11 +14,11 @@ class Step(nn.Module):
         self.tq = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 3)).requires_grad_(False)
 
     def target(self, r, s2, done):
-        return r + 0.99 * self.tq(s2).max(1).values  # fault: no-rule
+        return r + 0.99 * self.tq(s2).max(1).values
 
     def forward(self, s, a, r, s2, done):
         qa = self.q(s).gather(1, a[:, None]).squeeze(1)
-        return F.mse_loss(qa, self.target(r, s2, done).detach())
+        return F.mse_loss(qa, self.target(r, s2, done).detach())  # fault: episodes-never-end
 
 
 class Fixed(Step):

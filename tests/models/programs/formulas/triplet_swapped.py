@@ -13,13 +13,13 @@ class Step(nn.Module):
         self.net = nn.Sequential(nn.Flatten(), nn.Linear(48, 24), nn.PReLU(), nn.Linear(24, 6))
 
     def margin(self, ap, an):
-        return torch.relu(an - ap + 0.3)  # fault: no-rule
+        return torch.relu(an - ap + 0.3)
 
     def forward(self, anchor, pos, neg):
         ea, ep, en = (F.normalize(self.net(t)) for t in (anchor, pos, neg))
         ap = (ea - ep).square().sum(1)
         an = (ea - en).square().sum(1)
-        return self.margin(ap, an).mean()
+        return self.margin(ap, an).mean()  # fault: positive-and-negative-exchanged
 
 
 class Fixed(Step):

@@ -16,7 +16,7 @@ class Step(nn.Module):
         self.s = nn.Parameter(torch.zeros(2))
 
     def weigh(self, losses):
-        return (torch.exp(-self.s) * losses - self.s).sum()  # fault: no-rule
+        return (torch.exp(-self.s) * losses - self.s).sum()  # fault: one-sided-loss
 
     def forward(self, x, y_reg, y_cls):
         h = F.gelu(self.trunk(x))

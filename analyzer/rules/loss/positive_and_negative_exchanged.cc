@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/rules/loss/prediction.h"
+#include "analyzer/rules/rule.h"
+#include "analyzer/rules/value/sources.h"
+#include "passes/dataflow/element_function.h"
+
+namespace tensorlint::rules {
+namespace {
+
+using losses::Expressions;
+using ops::Opcode;
+
+class PositiveAndNegativeExchanged : public Rule {
+ public:
+  PositiveAndNegativeExchanged()
+      : Rule(
+            {"TL-L343", "positive-and-negative-exchanged", "loss", findings::Severity::kWarning,
+             "a ranking loss that draws what an input calls negative near, and what another one calls positive away"}) {
+  }
+
+  void check_model(const ModelView& view, Reporter& out) const override {
+    const std::vector<ValueId> outputs = one_float_outputs(view.analysis());
+    if (outputs.size() != 1 || !has_named_inputs(view.analysis())) return;
+    const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
+    // The loss rises with these: hinges, softplus, minus the logarithm of a sigmoid.
+    each_node(view, out, {Opcode::kSub}, [&](const Expressions&, const NodeCall& call) {
+      const Side first = side_of(expressions, call.operand(0).value()),
+                 second = side_of(expressions, call.operand(1).value());
+      if (first.kind == Kind::kNone || first.kind != second.kind || first.is_positive == second.is_positive) return;
+      const Way way = loss_rises(expressions, call.result(), outputs[0]);
+      // Right: distances of positives and similarities of negatives are costs.
+      const bool costs_positive = (way == Way::kRises) == first.is_positive;
+      if (way == Way::kUnknown || costs_positive == (first.kind == Kind::kDistance)) return;
+      out.report(call.id(),
+                 fmt::format("the loss falls as the {} of {} rises and that of {} falls",
+                             first.kind == Kind::kDistance ? "distance" : "similarity",
+                             name(call, first.is_positive == (first.kind == Kind::kDistance) ? first : second),
+                             name(call, first.is_positive == (first.kind == Kind::kDistance) ? second : first)))
+          .fix("exchange the two sides of the difference");
+    });
+  }
+
+ private:
+  enum class Kind { kNone, kDistance, kSimilarity };
+  struct Side {
+    Kind kind = Kind::kNone;
+    bool is_positive = false;
+    ValueId input = ValueId::kAbsent;
+  };
+
+  static std::string name(const NodeCall& call, const Side& side) {
+    return Operand(call.analysis(), side.input).name();
+  }
+
+  enum class Naming { kNeither, kPositive, kNegative };
+
+  /// By a part of the name between underscores.
+  static Naming naming_of(std::string_view name) {
+    Naming found = Naming::kNeither;
+    for (std::size_t at = 0; at <= name.size();) {
+      const std::size_t end = std::min(name.find('_', at), name.size());
+      const std::string_view part = name.substr(at, end - at);
+      const bool positive = part == "pos" || part == "positive" || part == "positives",
+                 negative = part == "neg" || part == "negative" || part == "negatives";
+      if ((positive || negative) && found != Naming::kNeither) return Naming::kNeither;
+      if (positive) found = Naming::kPositive;
+      if (negative) found = Naming::kNegative;
+      at = end + 1;
+    }
+    return found;
+  }
+
+  static Naming naming_of(const dataflow::Analysis& analysis, ValueId value) {
+    return value != ValueId::kAbsent && is_input(analysis, value) ? naming_of(analysis.model().name_of(value))
+                                                                  : Naming::kNeither;
+  }
+
+  static bool has_named_inputs(const dataflow::Analysis& analysis) {
+    bool positive = false, negative = false;
+    for (const ValueId input : analysis.inputs(GraphId::kMain)) {
+      const Naming named = naming_of(analysis, input);
+      positive = positive || named == Naming::kPositive;
+      negative = negative || named == Naming::kNegative;
+    }
+    return positive && negative;
+  }
+
+  /// A distance or a similarity of something with what one named input gives.
+  static Side side_of(const Expressions& expressions, ValueId value) {
+    const dataflow::Analysis& analysis = expressions.analysis();
+    Side side;
+    bool is_mixed = false;
+    const auto visit = [&](ValueId operand) {
+      const Naming named = naming_of(analysis, operand);
+      if (named == Naming::kNeither) return;
+      is_mixed = is_mixed || (side.input != ValueId::kAbsent && side.is_positive != (named == Naming::kPositive));
+      side.is_positive = named == Naming::kPositive;
+      side.input = operand;
+    };
+    if (value == ValueId::kAbsent) return {};
+    walk_back(expressions, value, [&](ValueId, NodeId node) {
+      for (const ValueId operand : analysis.operands(node)) visit(operand);
+      return !is_mixed;
+    });
+    if (is_mixed || side.input == ValueId::kAbsent) return {};
+    side.kind = kind_of(expressions, value, 0);
+    return side;
+  }
+
+  /// Sums of squared or absolute differences, and their roots; sums of products, perhaps with biases that are looked
+  /// up.
+  static Kind kind_of(const Expressions& expressions, ValueId value, int depth) {
+    constexpr int kMaxDepth = 6;
+    if (value == ValueId::kAbsent || depth > kMaxDepth) return Kind::kNone;
+    value = before_guard(expressions, value);
+    const NodeId node = expressions.producer(value);
+    const Opcode opcode = expressions.op(node);
+    const ValueId first = expressions.operand(node, 0), second = expressions.operand(node, 1);
+    const auto is_difference = [&](ValueId of) {
+      return of != ValueId::kAbsent && expressions.op_of(before_guard(expressions, of)) == Opcode::kSub;
+    };
+    if (opcode == Opcode::kSqrt)
+      return kind_of(expressions, first, depth + 1) == Kind::kDistance ? Kind::kDistance : Kind::kNone;
+    if (opcode == Opcode::kReduceL1 || opcode == Opcode::kReduceL2 || opcode == Opcode::kReduceSumSquare)
+      return is_difference(first) ? Kind::kDistance : Kind::kNone;
+    if (opcode == Opcode::kPow && expressions.is_number(second, 0.5)) return kind_of(expressions, first, depth + 1);
+    if (opcode == Opcode::kReduceSum || opcode == Opcode::kReduceMean) {
+      if (first == ValueId::kAbsent) return Kind::kNone;
+      const ValueId summed = before_stretch(expressions, first);
+      const NodeId inner = expressions.producer(summed);
+      if (const ValueId base = square_base(expressions, summed); base != ValueId::kAbsent)
+        return is_difference(base) ? Kind::kDistance : Kind::kNone;
+      if (expressions.op(inner) == Opcode::kAbs)
+        return is_difference(expressions.operand(inner, 0)) ? Kind::kDistance : Kind::kNone;
+      return expressions.op(inner) == Opcode::kMul && !with_number(expressions, inner) ? Kind::kSimilarity
+                                                                                       : Kind::kNone;
+    }
+    if (opcode == Opcode::kAdd && !with_number(expressions, node)) {
+      const auto is_bias = [&](ValueId of) {
+        return of != ValueId::kAbsent && expressions.op_of(before_stretch(expressions, of)) == Opcode::kGather;
+      };
+      if (is_bias(second)) return kind_of(expressions, first, depth + 1);
+      if (is_bias(first)) return kind_of(expressions, second, depth + 1);
+    }
+    return Kind::kNone;
+  }
+
+  enum class Way { kUnknown, kRises, kFalls };
+
+  /// Whether the loss rises or falls with the value; unknown where that is used twice or in a way that is not followed.
+  static Way loss_rises(const Expressions& expressions, ValueId value, ValueId loss) {
+    constexpr int kMaxSteps = 20;
+    bool rises = true;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      if (value == loss) return rises ? Way::kRises : Way::kFalls;
+      const auto users = expressions.users(value);
+      if (users.size() != 1) return Way::kUnknown;
+      const NodeId user = users[0];
+      const Opcode opcode = expressions.op(user);
+      const auto numbered = with_number(expressions, user);
+      if (opcode == Opcode::kNeg) {
+        rises = !rises;
+      } else if (opcode == Opcode::kSub) {
+        if (expressions.operand(user, 1) == value) rises = !rises;
+      } else if (opcode == Opcode::kMul || opcode == Opcode::kDiv) {
+        if (!numbered || (opcode == Opcode::kDiv && numbered->is_first)) return Way::kUnknown;
+        if (numbered->number < 0) rises = !rises;
+      } else if (opcode != Opcode::kAdd && opcode != Opcode::kMax && opcode != Opcode::kClip &&
+                 opcode != Opcode::kSigmoid && opcode != Opcode::kLog && opcode != Opcode::kSoftplus &&
+                 opcode != Opcode::kLogSigmoid && opcode != Opcode::kExp && opcode != Opcode::kReduceMean &&
+                 opcode != Opcode::kReduceSum && !ops::repeats_elements(opcode) && opcode != Opcode::kCast &&
+                 !is_rectifier(expressions, user)) {
+        return Way::kUnknown;
+      }
+      value = expressions.result(user);
+    }
+    return Way::kUnknown;
+  }
+
+  static bool is_rectifier(const Expressions& expressions, NodeId node) {
+    const ops::ElementValue element = dataflow::element_function(expressions.analysis(), node, 1);
+    const auto at = [&](double number) { return element({std::array{number}, {}}); };
+    return element != nullptr && at(-1) == 0 && at(2) == 2;
+  }
+};
+
+const RegisterRule<PositiveAndNegativeExchanged> kRegister;
+
+}  // namespace
+}  // namespace tensorlint::rules
