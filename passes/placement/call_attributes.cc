@@ -7,6 +7,7 @@
 namespace tensorlint::placement {
 
 const Attribute* CallAttributes::find(const Node& node, std::string_view name) const {
+  meter_.charge(1 + node.attribute_count / 4);
   const Attribute* found = model_.attribute(node, name);
   if (found == nullptr || found->reference.empty()) return found;
   const auto given = std::ranges::lower_bound(attributes_, found->reference, {}, &Attribute::name);
@@ -14,6 +15,7 @@ const Attribute* CallAttributes::find(const Node& node, std::string_view name) c
 }
 
 std::vector<Attribute> CallAttributes::of_call(const Node& call, const Graph& function) const {
+  meter_.charge(dataflow::steps_of(model_.attributes(call)) + dataflow::steps_of(function.attribute_defaults));
   std::vector<Attribute> resolved;
   return dataflow::with_defaults(dataflow::resolve_references(model_.attributes(call), attributes_, resolved),
                                  function.attribute_defaults);

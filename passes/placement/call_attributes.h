@@ -4,14 +4,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/meter.h"
 #include "ir/graph/model.h"
 
 namespace tensorlint::placement {
 
-/// The attributes that nodes of a function's body refer to (`@name`): those of the call that is being followed.
+/// The attributes that nodes of a function's body refer to (`@name`): those of the call that is being followed. What is
+/// looked at is charged.
 class CallAttributes {
  public:
-  explicit CallAttributes(const Model& model) : model_(model) {}
+  CallAttributes(const Model& model, Meter& meter) : model_(model), meter_(meter) {}
 
   /// A node's attribute, the caller's where it refers to that; null where there is none.
   const Attribute* find(const Node& node, std::string_view name) const;
@@ -26,6 +28,7 @@ class CallAttributes {
 
  private:
   const Model& model_;
+  Meter& meter_;
   std::vector<Attribute> attributes_;  // sorted by name
 };
 

@@ -25,7 +25,7 @@ Placer::Placer(const dataflow::Analysis& analysis, Placement& out, std::map<std:
       current_(model_.values.size()),
       bodies_(dataflow::bodies_by_graph(model_)),
       graphs_(model_.graphs.size()),
-      attributes_(model_),
+      attributes_(model_, analysis.facts().meter()),
       budget_(std::max<std::uint64_t>(dataflow::kVisitsAtLeast, dataflow::kVisitsPerNode * model_.nodes.size())) {
   for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   out_.devices_.assign(model_.values.size(), 0);
@@ -66,7 +66,7 @@ void Placer::visit_graph(GraphId id, Bdd guard) {
 
 void Placer::visit_node(NodeId id, Bdd guard) {
   const Node& node = model_.node(id);
-  analysis_.facts().meter().charge(kStepsPerVisit + 4 * (std::uint64_t{node.operand_count} + node.result_count));
+  analysis_.facts().meter().charge(kStepsPerVisit);
   if (budget_ == 0 || analysis_.facts().meter().is_spent()) {
     give_up(id, guard, "the model has more contexts than are followed");
     return;

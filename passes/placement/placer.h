@@ -51,6 +51,7 @@ class Placer {
 
  private:
   static constexpr int kMaxNesting = 192;  // of bodies and calls: the placer's own recursion
+  static constexpr std::uint64_t kStepsPerValue = 4;
 
   struct Loop;
   struct Iterations;
@@ -78,6 +79,7 @@ class Placer {
   }
   bool goes_anywhere(ValueId constant) const;
   void set(ValueId value, const Placed& placed, Bdd guard) {
+    analysis_.facts().meter().charge(kStepsPerValue);
     if (value == ValueId::kAbsent) return;
     current_[value] = placed;
     std::uint64_t& bits = out_.devices_[value];
@@ -88,6 +90,7 @@ class Placer {
     }
   }
   Placed read(ValueId value) {
+    analysis_.facts().meter().charge(kStepsPerValue);
     if (value == ValueId::kAbsent || model_.value(value).origin == ValueOrigin::kUndefined)
       return {lattice_.unknown(), {}};
     return current_[value];

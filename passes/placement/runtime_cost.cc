@@ -19,6 +19,7 @@ namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxNesting = 192;
+constexpr std::uint64_t kStepsPerBuffer = 4, kStepsPerName = 1, kStepsPerVisit = 16;
 
 /// A tensor at run time: the same one under every name that hands it on.
 struct Buffer {
@@ -57,8 +58,11 @@ class Run {
         answers_(answers),
         budget_(budget),
         orders_(orders),
+        meter_(analysis.facts().meter()),
         current_(model_.values.size()) {
     case_.cost.bytes = case_.cost.setup_bytes = dims().constant(0);
+    constexpr std::uint64_t kStepsPerOperator = 32;
+    meter_.charge(kStepsPerOperator * model_.operators.size() + model_.values.size() / 16);
     for (const Operator& op : model_.operators) traits_.push_back(traits_of(model_, op));
   }
 
@@ -84,6 +88,7 @@ class Run {
 
   void make(ValueId value, int device) {
     if (value == ValueId::kAbsent) return;
+    meter_.charge(kStepsPerBuffer);
     current_[value] = static_cast<std::uint32_t>(buffers_.size());
     buffers_.push_back({device, std::uint64_t{1} << device, false, value, known_integer(analysis_, value)});
   }
@@ -122,9 +127,10 @@ class Run {
     if (problem_.empty()) problem_ = std::move(why);
   }
 
-  /// Of the budget, for buffers that are made; stops where it does not reach.
+  /// Of the budget, for buffers that are made; stops where it, or the meter, does not reach.
   bool spend(std::uint64_t buffers) {
-    if (budget_ < buffers) stop("a run has more nodes than are followed");
+    meter_.charge(kStepsPerVisit);
+    if (budget_ < buffers || meter_.is_spent()) stop("a run has more nodes than are followed");
     budget_ -= std::min(budget_, buffers);
     return problem_.empty();
   }
@@ -225,6 +231,7 @@ class Run {
   }
 
   void bind(ValueId name, ValueId from) {
+    meter_.charge(kStepsPerName);
     if (name != ValueId::kAbsent && from != ValueId::kAbsent) current_[name] = current_[from];
   }
 
@@ -253,6 +260,7 @@ class Run {
   void call(const Node& node, const RegionOp& region) {
     const Graph& function = model_.graph(region.body());
     const auto operands = model_.operands(node);
+    meter_.charge(function.inputs.size());
     for (std::size_t i = 0; i < function.inputs.size(); ++i)
       if (const auto operand = region.operand_of_input(i)) bind(function.inputs[i], operands[*operand]);
     std::vector<Attribute> attributes = attributes_.of_call(node, function);
@@ -323,6 +331,7 @@ class Run {
     }
     std::vector<int> stacked;  // devices
     for (std::int64_t k = 0; going && (!trips || k < *trips); ++k) {
+      meter_.charge(kStepsPerName * region.carried);
       if (!spend(1 + region.control_inputs + region.scanned)) return;
       enter_body(node, region, k, carried);
       later_iterations_ += k > 0 ? 1 : 0;
@@ -355,10 +364,11 @@ class Run {
   Answers& answers_;
   std::uint64_t& budget_;
   std::map<GraphId, dataflow::NodeOrder>& orders_;
+  Meter& meter_;
   IdVector<ValueId, std::uint32_t> current_;            // its buffer
   std::deque<Buffer> buffers_ = std::deque<Buffer>(1);  // [0]: of values that nothing made
   IdVector<OperatorId, OperatorTraits> traits_;
-  CallAttributes attributes_{model_};
+  CallAttributes attributes_{model_, meter_};
   CostCase case_;
   std::string problem_;
   int depth_ = 0;
