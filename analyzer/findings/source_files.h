@@ -32,16 +32,18 @@ class SourceFiles {
     std::string_view text;
     std::vector<std::uint32_t> blocks;  ///< where each block begins
   };
-  std::filesystem::path find(std::string_view file) const;
-  std::filesystem::path below_a_root(const std::filesystem::path& path) const;
+  std::filesystem::path find(std::string_view file);
+  std::filesystem::path below_a_root(const std::filesystem::path& folder, const std::filesystem::path& path);
+  std::filesystem::path resolved(const std::filesystem::path& folder, const std::filesystem::path& path);
   const File* read(const std::filesystem::path& path);
 
-  std::filesystem::path model_, source_root_;
+  std::filesystem::path model_;
+  std::filesystem::path source_root_, working_folder_, model_folder_;  ///< real ones; empty where there is none
   std::vector<std::filesystem::path> roots_;
   std::map<std::string, const File*, std::less<>> by_name_;  ///< null: not to be had
   std::map<std::pair<std::uint64_t, std::uint64_t>, File>
       files_;  ///< by device and inode: one file may have many names
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0, lookups_ = 0;
 };
 
 }  // namespace tensorlint::findings

@@ -85,7 +85,7 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     throw RunFault{fmt::format("it has {} members, more than {}", directory.count, NpzFile::kMostMembers)};
   std::vector<NpzFile::Member> members;
   std::set<std::string, std::less<>> names;
-  std::uint64_t at = directory.offset;
+  std::uint64_t at = directory.offset, taken = 0;
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     const Record entry(file, at, kEntry);
     if (!entry.begins("PK\x01\x02")) throw RunFault{"the archive is damaged"};
@@ -103,6 +103,12 @@ std::vector<NpzFile::Member> members_of(std::string_view file) {
     member.name.resize(member.name.size() - 4);
     if (!names.insert(member.name).second)
       throw RunFault{fmt::format("the name {} occurs twice", quoted_for_people(member.name))};
+    // One packed array under many names would be unpacked as often.
+    constexpr std::size_t kLocalHeader = 30;
+    const std::uint64_t most = file.size() - std::min<std::uint64_t>(taken, file.size());
+    if (member.packed > most || kLocalHeader + name > most - member.packed)
+      throw RunFault{"members overlap: they take more bytes than the archive has"};
+    taken += kLocalHeader + name + member.packed;
     members.push_back(std::move(member));
     at += kEntry + name + extra + comment;
   }

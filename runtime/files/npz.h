@@ -23,8 +23,8 @@ class NpzFile {
     std::uint32_t checksum = 0;
   };
 
-  /// Errors: as of FileBytes, not a ZIP archive, cut short, encrypted or otherwise packed members, names that occur
-  /// twice, more members than kMostMembers.
+  /// Errors: as of FileBytes, not a ZIP archive, cut short, encrypted or otherwise packed members, members that
+  /// share their bytes, names that occur twice, more members than kMostMembers.
   static Result<NpzFile> open(const std::string& path);
   static constexpr std::size_t kMostMembers = 1'000'000;
 

@@ -22,14 +22,16 @@ def npy(shape, content, dtype="<f4"):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
 
 
-def deflated(name, content, claimed):
-    """An archive of one member that claims to hold so many bytes."""
+def deflated(name, content, claimed, *others):
+    """An archive of one member that claims to hold so many bytes; under other names, too."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = compressor.compress(content) + compressor.flush()
     sums = struct.pack("<III", zlib.crc32(content), len(packed), claimed)
     member = b"PK\x03\x04" + struct.pack("<HHHHH", 20, 0, 8, 0, 0) + sums + struct.pack("<HH", len(name), 0) + name + packed
-    directory = (b"PK\x01\x02" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + sums + struct.pack("<HHHHHII", len(name), 0, 0, 0, 0, 0, 0) + name)
-    return member + directory + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(directory), len(member), 0)
+    names = [name, *others]
+    head = b"PK\x01\x02" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + sums
+    directory = b"".join(head + struct.pack("<HHHHHII", len(each), 0, 0, 0, 0, 0, 0) + each for each in names)
+    return member + directory + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, len(names), len(names), len(directory), len(member), 0)
 
 
 class FilesBesideModelsTest(unittest.TestCase):
@@ -101,6 +103,37 @@ class FilesBesideModelsTest(unittest.TestCase):
         self.assertIn("shorter than the archive says", result.errors.decode())
         self.assertLess(result.cpu, 1)
         self.assertLess(result.memory, 64 << 20)
+
+    def test_members_of_an_archive_that_share_their_bytes(self):
+        """Each of the 500 would be unpacked to 16 MB."""
+        inputs = names("i", 500)
+        self.model.write_bytes(simple([wire.node("Sum", inputs, ["y"])], inputs=[wire.value(name, dims=["N"]) for name in inputs]))
+        content = npy("(4000000,)", bytes(16_000_000))
+        self.write("r/a.npz", deflated(b"y.npy", content, len(content), *(name.encode() + b".npy" for name in inputs)))
+        result = run(["compare", self.model, "--against", self.folder / "r"])
+        self.assertEqual(result.code, UNREADABLE)
+        self.assertIn("members overlap", result.errors.decode())
+        self.assertLess(result.cpu, 1)
+        self.assertLess(result.memory, 128 << 20)
+
+    def test_programs_of_traces_behind_links_with_long_targets(self):
+        (self.folder / "d").mkdir()
+        for i in range(20):
+            (self.folder / f"l{i}").symlink_to("d/../" * 810 + (f"l{i + 1}" if i < 19 else "."))
+        self.write("a.py", "one\n")
+
+        def add(result, program):
+            trace = wire.data(1, "pkg.torch.onnx.stack_trace") + wire.data(2, f'File "{program}", line 1, in f')
+            return wire.node("Add", ["x", "i"], [result]) + wire.data(9, trace)
+
+        nodes = [add(name, f"l0/{k}.py") for k, name in enumerate(names("w", 500))]
+        self.model.write_bytes(simple([add("y", "./a.py"), *nodes], inputs=[X, wire.value("i", wire.INT64, ["N"])]))
+        for options in ([], ["--source-root", self.folder]):
+            with self.subTest(options=options):
+                result = run(["check", *options, self.model])
+                self.assertIn(result.code, VERDICT)
+                self.assertLess(result.cpu, 1)
+                self.assertIn("| one", result.output.decode())
 
     def test_messages_about_recorded_values_hold_no_escape_sequences(self):
         self.model.write_bytes(simple([wire.node("Relu", ["x"], ["y"], name="\x1b[31m\x1b]0;t\x07\u202e\n::error::x")], inputs=[X]))
