@@ -19,7 +19,10 @@
 namespace tensorlint::reports {
 namespace {
 
-constexpr int kMaxNodes = 40;
+/// Of the list: nodes, and inputs and initializers, which a node may read by the thousands.
+constexpr int kMaxNodes = 40, kMaxOthers = 200;
+/// Extents that nothing names.
+constexpr std::size_t kMaxNamed = 200;
 /// Of the tree: lines, columns of indentation in steps of two, and operands of a node, so that no model makes it
 /// endless.
 constexpr int kMaxLines = 2000;
@@ -163,7 +166,7 @@ bool counts_declaration(const dataflow::Analysis& analysis, ValueId value) {
     return operand != ValueId::kAbsent && (analysis.fact(operand).kind == ValueKind::kUnknown ||
                                            !analysis.facts().is_ranked(analysis.fact(operand).shape));
   };
-  return std::ranges::any_of(analysis.model().operands(analysis.model().node(self.producer)), is_open);
+  return std::ranges::any_of(analysis.operands(self.producer), is_open);
 }
 
 /// " on cuda:0"; nothing where the model says nothing about devices.
@@ -185,6 +188,10 @@ std::string legend(const dataflow::Analysis& analysis, const ExtentNames& names,
   const DimPool& dims = analysis.facts().dims();
   std::string text;
   for (std::size_t i = 0; i < met_at.size(); ++i) {
+    if (i == kMaxNamed) {
+      text += fmt::format("(and {} more such extents)\n", met_at.size() - i);
+      break;
+    }
     const Dim symbol = names.symbols()[i];
     const auto is_meant = [&](Dim dim) { return is_in(dims, symbol, dim); };
     const ValueId first = first_with(analysis, met_at[i], [&](ValueId id) { return has_dim(analysis, id, is_meant); });
@@ -212,10 +219,11 @@ std::string why_text(const WhySources& from, ValueId value) {
   std::string text;
   std::vector<ValueId> pending{value};
   std::set<ValueId> visited{value};
-  int nodes = 0;
+  int nodes = 0, others = 0;
   for (std::size_t next = 0; next < pending.size(); ++next) {
     const ValueId current = pending[next];
     const Value& self = model.value(current);
+    if (self.origin != ValueOrigin::kNode && ++others > kMaxOthers) continue;
     const std::string of = self.graph == GraphId::kMain
                                ? ""
                                : fmt::format(" of graph `{}`", escape_for_display(model.graph_path(self.graph)));
@@ -233,7 +241,6 @@ std::string why_text(const WhySources& from, ValueId value) {
       text += fmt::format("  (the chain continues beyond {} nodes)\n", kMaxNodes);
       break;
     }
-    const Node& node = model.node(self.producer);
     text += "  made by " + node_text(model, self.producer);
     const findings::SourceLocation& place = places.of(self.producer).place;
     text += place.known() ? fmt::format(" at {}:{}\n", escape_for_display(place.file), place.line) : "\n";
@@ -248,9 +255,10 @@ std::string why_text(const WhySources& from, ValueId value) {
     const auto enqueue = [&](ValueId id) {
       if (id != ValueId::kAbsent && visited.insert(id).second) pending.push_back(id);
     };
-    for (const ValueId operand : model.operands(node)) enqueue(operand);
+    for (const ValueId operand : analysis.operands(self.producer)) enqueue(operand);
     for (const ValueId made : made_of(model, self.producer, self)) enqueue(made);
   }
+  if (others > kMaxOthers) text += fmt::format("(and {} more inputs and initializers)\n", others - kMaxOthers);
   // The result of a node with bodies began in these, which are printed above, not with an operand that is alike.
   const NodeId producer = model.value(value).producer;
   const bool has_bodies = producer != NodeId::kNone && !made_of(model, producer, model.value(value)).empty();
@@ -276,15 +284,18 @@ std::string why_text(const WhySources& from, ValueId value) {
 namespace {
 
 /// The values that a node computes a result from: its operands, then what its bodies give.
-std::vector<ValueId> sources_of(const Model& model, ValueId value) {
+std::vector<ValueId> sources_of(const dataflow::Analysis& analysis, ValueId value) {
+  const Model& model = analysis.model();
   const Value& self = model.value(value);
   std::vector<ValueId> sources;
   const auto add = [&](ValueId source) {
     if (source != ValueId::kAbsent && std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
   };
   if (self.origin != ValueOrigin::kNode) return sources;
-  for (const ValueId operand : model.operands(model.node(self.producer)))
+  for (const ValueId operand : analysis.operands(self.producer)) {
+    analysis.meter().charge(sources.size() / 8);
     if (sources.size() < kMaxSources) add(operand);
+  }
   for (const ValueId made : made_of(model, self.producer, self)) add(made);
   return sources;
 }
@@ -331,7 +342,7 @@ std::string why_tree(const WhySources& from, ValueId value, std::size_t depth) {
     text += fmt::format("{}: {}{}{}", name_of(model, entry.value), fact_text(analysis, entry.value, names),
                         device_text(from.placement, entry.value), remarks(analysis, entry.value, places));
     met_at.resize(names.symbols().size(), entry.value);
-    const std::vector<ValueId> sources = sources_of(model, entry.value);
+    const std::vector<ValueId> sources = sources_of(analysis, entry.value);
     if (!sources.empty() && expanded.contains(entry.value)) {
       text += " (see above)";
     } else if (!sources.empty() && entry.level >= depth) {

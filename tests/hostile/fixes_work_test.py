@@ -62,6 +62,21 @@ class FixesWorkTest(unittest.TestCase):
             self.assertLess(result.cpu, max(1, len(content) / (1 << 16)))
         return [result.output.decode() for result in results]
 
+    def test_why_lists_thousands_of_inputs_in_part(self):
+        sides = list(itertools.islice(short_names(), 1200))
+        axes = b"".join(wire.data(1, b"") for _ in range(8))
+        inputs = [wire.data(1, name) + wire.data(2, wire.data(1, wire.number(1, 1) + wire.data(2, axes))) for name in sides]
+        path = self.folder / "m.onnx"
+        path.write_bytes(wire.model(wire.graph([wire.node("Sum", sides, ["y"])], inputs, [wire.data(1, "y")])))
+        result = run(["why", path, "y"])
+        self.assertEqual(result.code, CLEAN)
+        self.assertLess(result.cpu, 1)
+        said = result.output.decode().splitlines()
+        self.assertIn("(and 1000 more inputs and initializers)", said)
+        self.assertEqual(sum(line == "  it is an input" for line in said), 200)
+        self.assertEqual(sum(line.startswith("?") for line in said), 200)
+        self.assertEqual(said[-1], "(and 1400 more such extents)")
+
     def test_one_node_of_many_operands_that_change(self):
         half = "h," * 31_000
         diff, = self.work(in_text(f"y=Max(x,{half}x)"), "m.onnxtxt", ["fix", "--unsafe", "--diff"], codes=[CLEAN])
