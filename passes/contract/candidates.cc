@@ -165,6 +165,7 @@ class NodeExtents {
       if (const Content* content = facts.content(fact.content)) add_list(content->integers);
     }
     for (const Attribute& attribute : model.attributes(node)) {
+      facts.meter().charge(1);
       ops::Dims dims;
       for (const std::int64_t number : attribute.ints.first(std::min(attribute.ints.size(), kMaxList)))
         dims.push_back(pool_.constant(number));

@@ -19,6 +19,7 @@ std::string axis_name(const dataflow::Analysis& analysis, Dim symbol) {
   for (const ValueId input : model.graph(GraphId::kMain).inputs) {
     if (input == ValueId::kAbsent || analysis.fact(input).kind != ValueKind::kTensor) continue;
     const std::span<const Dim> dims = analysis.facts().dims_of(analysis.fact(input).shape);
+    analysis.meter().charge(1 + dims.size() / 4);
     const auto found = std::ranges::find(dims, symbol);
     if (found != dims.end()) return fmt::format("{}.shape[{}]", model.name_of(input), found - dims.begin());
   }

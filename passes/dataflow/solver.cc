@@ -84,6 +84,7 @@ void Solver::visit_graph(GraphId id) {
   for (const ValueId initializer : has_initializers ? std::span<const ValueId>() : std::span(graph.initializers))
     current_[initializer] = {initial_facts_.initializer(model_.value(initializer)), {}};
   const NodeOrder& nodes = order(id);
+  if (depth_ != 0) budget_.charge(nodes.cyclic.size() / 4);  // these are not visited
   for (const NodeId node : nodes.cyclic) {
     note_gap(node, Gap::kCycle);
     for (const ValueId result : model_.results(model_.node(node)))

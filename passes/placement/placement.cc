@@ -75,8 +75,9 @@ dataflow::Origin Placement::origin(const dataflow::Analysis& analysis, ValueId v
         if (on_device(start)) source = start;
       }
     } else if (!device_signature(model, op).has_host_results()) {
-      for (const ValueId operand : model.operands(node))
-        if (source == ValueId::kAbsent && on_device(operand)) source = operand;
+      const auto operands = analysis.operands(producer);
+      const auto found = std::ranges::find_if(operands, on_device);
+      if (found != operands.end()) source = *found;
     }
     if (source == ValueId::kAbsent) return {value, producer};
     value = source;

@@ -275,13 +275,15 @@ void DeviceSources::read_model_keys(const Model& model) {
 namespace {
 
 /// Checks one sharding specification against its node and configuration; empty when it is sound.
-std::string fault_of(const dataflow::Analysis& analysis, const Node& node, const DeviceConfiguration& configuration,
+std::string fault_of(const dataflow::Analysis& analysis, NodeId id, const DeviceConfiguration& configuration,
                      const ShardingSpec& spec) {
   const Model& model = analysis.model();
+  analysis.meter().charge(1 + spec.devices.size() * (1 + spec.groups.size() / 4));
   ValueId tensor = ValueId::kAbsent;
-  for (const auto& list : {model.operands(node), model.results(node)})
+  for (const auto& list : {analysis.operands(id), analysis.results(id)})
     for (const ValueId value : list)
       if (value != ValueId::kAbsent && model.name_of(value) == spec.tensor) tensor = value;
+  if (analysis.meter().is_spent()) return {};
   if (tensor == ValueId::kAbsent)
     return fmt::format("a sharding names `{}`, which is neither an operand nor a result of the node", spec.tensor);
   const auto is_device = [&](std::int64_t index) { return index >= 0 && index < configuration.device_count; };
@@ -367,7 +369,7 @@ void DeviceSources::read_device_configurations(const dataflow::Analysis& analysi
       std::vector<std::int64_t> devices;
       bool sound = true;
       for (const ShardingSpec& spec : used.specs) {
-        if (std::string fault = fault_of(analysis, node, configuration, spec); !fault.empty()) {
+        if (std::string fault = fault_of(analysis, id, configuration, spec); !fault.empty()) {
           problem(std::move(fault));
           sound = false;
         }

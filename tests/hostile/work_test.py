@@ -20,9 +20,9 @@ def refer(name, reference):
     return wire.data(5, wire.data(1, name) + wire.data(21, reference) + wire.number(20, 2))
 
 
-def doubling(leaf, depth=16):
-    """A model that calls the function `leaf` 2^depth times, one call after the other."""
-    functions = [*leaf, wire.function("g0", ["a"], ["b"], [local("leaf", "a", "b")])]
+def doubling(leaf, depth=16, **given):
+    """A model that calls the function `leaf`, with these attributes, 2^depth times, one call after the other."""
+    functions = [*leaf, wire.function("g0", ["a"], ["b"], [wire.node("leaf", ["a"], ["b"], domain="local", **given)])]
     functions += [wire.function(f"g{i}", ["a"], ["b"], [local(f"g{i - 1}", "a", "t"), local(f"g{i - 1}", "t", "b")]) for i in range(1, depth + 1)]
     return hostile_test.simple([local(f"g{depth}", "x", "y")], functions=functions)
 
@@ -65,6 +65,30 @@ class WorkTest(unittest.TestCase):
     def test_outputs_of_a_function(self):
         """Outputs that no call takes."""
         self.check(doubling([wire.function("leaf", ["a"], ["b"] * 18_000, NO_REPEAT)]))
+
+    def test_devices_in_wide_functions(self):
+        """What follows devices enters a function anew for each call that has attributes."""
+        names = [f"z{i:x}" for i in range(6000)]
+        defaults = b"".join(wire.data(11, wire.attribute(name, 1)) for name in names[:3000])
+        relu = wire.node("Relu", ["a"], ["b"])
+        for leaf in (wire.function("leaf", ["a", *names], ["a"], []), wire.function("leaf", ["a"], ["b"] * 15_000, [relu]), wire.function("leaf", ["a"], ["b"], [relu]) + defaults):
+            model = doubling([leaf], 17, k=1)
+            for command in (["check", "--device", "x=cuda:0"], ["check", "--placement", "runtime", "--device", "x=cuda:0"], ["place", "--device", "cuda:0"]):
+                with self.subTest(size=len(leaf), command=command):
+                    self.run_on(model, *command)
+
+    def test_cycles_in_calls(self):
+        """Nodes on a cycle are not visited, and stand in each call of their function."""
+        names = [f"z{i:x}" for i in range(4000)]
+        cycle = [wire.node("Not", [before], [name]) for before, name in zip(names, [*names[1:], names[0]], strict=True)]
+        self.check(doubling([wire.function("leaf", ["a"], ["b"], [*NO_REPEAT, *cycle])], 17))
+
+    def test_copies_in_a_loop_that_carries_thousands_of_values(self):
+        states = [f"s{i:x}" for i in range(3000)]
+        body = wire.graph([], [wire.data(1, name) for name in ["i.", "c.", *states]], [wire.data(1, name) for name in ["c.", *states[1:], states[0]]], name="b")
+        loop = wire.node("Loop", ["trips", "", "x", *["w"] * (len(states) - 1)], [f"r{name}" for name in states], body=("g", body))
+        model = hostile_test.simple([loop], [wire.integers("trips", [1_000_000], scalar=True)], inputs=[wire.value("x"), wire.value("w")], outputs=["rs0"])
+        self.run_on(model, "check", "--placement", "runtime", "--device", "x=cuda:0")
 
     def test_nodes_that_only_differ_in_what_is_not_compared(self):
         """Attributes of one hash: an inference that is remembered would be compared with all before it."""
