@@ -19,6 +19,8 @@ namespace tensorlint::placement {
 namespace {
 
 constexpr int kMaxNesting = 192;
+/// Of all runs together, whatever was spent before them: a cost stays known where another search has ended early.
+constexpr std::uint64_t kMaxCostSteps = Meter::kStepsAtLeast;
 constexpr std::uint64_t kStepsPerBuffer = 4, kStepsPerName = 1, kStepsPerVisit = 16;
 
 /// A tensor at run time: the same one under every name that hands it on.
@@ -50,13 +52,14 @@ struct Answers {
 class Run {
  public:
   Run(const dataflow::Analysis& analysis, DeviceSources& sources, const dataflow::BodiesByGraph& bodies,
-      Answers& answers, std::uint64_t& budget, std::map<GraphId, dataflow::NodeOrder>& orders)
+      Answers& answers, std::uint64_t& budget, std::uint64_t last_step, std::map<GraphId, dataflow::NodeOrder>& orders)
       : analysis_(analysis),
         model_(analysis.model()),
         sources_(sources),
         bodies_(bodies),
         answers_(answers),
         budget_(budget),
+        last_step_(last_step),
         orders_(orders),
         meter_(analysis.facts().meter()),
         current_(model_.values.size()) {
@@ -127,10 +130,10 @@ class Run {
     if (problem_.empty()) problem_ = std::move(why);
   }
 
-  /// Of the budget, for buffers that are made; stops where it, or the meter, does not reach.
+  /// Of the budget, for buffers that are made; stops where it, or the work, does not reach.
   bool spend(std::uint64_t buffers) {
     meter_.charge(kStepsPerVisit);
-    if (budget_ < buffers || meter_.is_spent()) stop("a run has more nodes than are followed");
+    if (budget_ < buffers || meter_.steps() > last_step_) stop("a run has more nodes than are followed");
     budget_ -= std::min(budget_, buffers);
     return problem_.empty();
   }
@@ -363,6 +366,7 @@ class Run {
   const dataflow::BodiesByGraph& bodies_;
   Answers& answers_;
   std::uint64_t& budget_;
+  std::uint64_t last_step_;  // of the meter
   std::map<GraphId, dataflow::NodeOrder>& orders_;
   Meter& meter_;
   IdVector<ValueId, std::uint32_t> current_;            // its buffer
@@ -399,11 +403,12 @@ RuntimeCost runtime_cost(const dataflow::Analysis& analysis, const PlacementOpti
   const dataflow::BodiesByGraph bodies = dataflow::bodies_by_graph(analysis.model());
   Answers answers;
   std::uint64_t budget = kMaxCostVisits;
+  const std::uint64_t last_step = analysis.meter().steps() + kMaxCostSteps;
   std::map<GraphId, dataflow::NodeOrder> orders;
   do {
     if (cost.cases.size() == kMaxCostCases) cost.unknown = "more combinations of conditions are open than are counted";
     if (!cost.unknown.empty()) break;
-    Run run(analysis, sources, bodies, answers, budget, orders);
+    Run run(analysis, sources, bodies, answers, budget, last_step, orders);
     CostCase found = run.run();
     cost.unknown = run.problem();
     cost.cases.push_back(std::move(found));

@@ -77,6 +77,12 @@ class WorkTest(unittest.TestCase):
                 with self.subTest(size=len(leaf), command=command):
                     self.run_on(model, *command)
 
+    def test_copies_are_counted_where_another_search_ends_early(self):
+        path = hostile_test.ROOT / "tests/models/programs/modules/gae_reverse_loop_torchscript.onnx"
+        entry = json.loads(hostile_test.run(["check", "--placement", "runtime", "--device", "cuda:0", "--format", "json", path]).output)["inputs"][0]
+        self.assertIn("partial", entry)
+        self.assertEqual(entry["cost"]["copies"], 3)
+
     def test_cycles_in_calls(self):
         """Nodes on a cycle are not visited, and stand in each call of their function."""
         names = [f"z{i:x}" for i in range(4000)]
