@@ -25,8 +25,9 @@ class MisbuiltGradientStep : public Rule {
               "gradient for its square, or a lower bound for an upper one"}) {}
 
   void check_model(const ModelView& view, Reporter& out) const override {
+    std::optional<std::vector<double>> decays;
     each_node(view, out, {Opcode::kSub}, [&](const Expressions& expressions, const NodeCall& call) {
-      check_correction(view, expressions, call, out);
+      check_correction(view, expressions, call, decays, out);
     });
     each_node(view, out, {Opcode::kSqrt}, [&](const Expressions& expressions, const NodeCall& call) {
       check_second_moment(expressions, call, out);
@@ -36,9 +37,20 @@ class MisbuiltGradientStep : public Rule {
   }
 
  private:
+  /// Of the averages that the model carries from step to step; the first of them.
+  static std::vector<double> decays_of(const ModelView& view, Reporter& out) {
+    constexpr std::size_t kMost = 64;
+    std::vector<double> decays;
+    each_node(view, out, {Opcode::kAdd}, [&](const Expressions& expressions, const NodeCall& sum) {
+      const auto average = decays.size() < kMost ? running_average(expressions, sum.result()) : std::nullopt;
+      if (average && std::ranges::find(decays, average->decay) == decays.end()) decays.push_back(average->decay);
+    });
+    return decays;
+  }
+
   /// 1 - decay * t, of an average with that decay.
   static void check_correction(const ModelView& view, const Expressions& expressions, const NodeCall& call,
-                               Reporter& out) {
+                               std::optional<std::vector<double>>& decays, Reporter& out) {
     if (!expressions.is_number(call.operand(0).value(), 1)) return;
     const NodeId product = expressions.producer(call.operand(1).value());
     const auto factor = with_number(expressions, product);
@@ -48,13 +60,9 @@ class MisbuiltGradientStep : public Rule {
     const bool divides = std::ranges::any_of(expressions.users(call.result()), [&](NodeId user) {
       return expressions.op(user) == Opcode::kDiv && expressions.operand(user, 1) == call.result();
     });
-    bool is_decay = false;
-    if (divides)
-      each_node(view, out, {Opcode::kAdd}, [&](const Expressions&, const NodeCall& sum) {
-        const auto average = is_decay ? std::nullopt : running_average(expressions, sum.result());
-        is_decay = is_decay || (average && average->decay == factor->number);
-      });
-    if (!is_decay) return;
+    if (!divides) return;
+    if (!decays) decays = decays_of(view, out);
+    if (std::ranges::find(*decays, factor->number) == decays->end()) return;
     out.report(call.id(), fmt::format("the correction of an average is 1 - {0:.6g} * {1}, where 1 - {0:.6g} ** {1} is "
                                       "what it lacks: it is negative after a few steps",
                                       factor->number, Operand(call.analysis(), factor->value).name()))

@@ -26,14 +26,14 @@ class ShiftNotUndone : public Rule {
 
   void check_model(const ModelView& view, Reporter& out) const override {
     std::vector<Roll> rolls;
+    constexpr std::size_t kMaxRolls = 64;
     each_node(view, out, {Opcode::kConcat}, [&](const Expressions& expressions, const NodeCall& call) {
+      if (rolls.size() >= kMaxRolls) return;
       if (const auto roll = rolled_by(expressions, call.id())) rolls.push_back(*roll);
     });
     if (rolls.size() < 2) return;
     const Expressions& expressions = out.shared<losses::LossAxes>().expressions;
-    // Rolls along several axes, one after another.
-    constexpr std::size_t kMaxRolls = 64;
-    for (std::size_t i = 0; i < std::min(rolls.size(), kMaxRolls); ++i) {
+    for (std::size_t i = 0; i < rolls.size(); ++i) {
       const Roll& last = rolls[i];
       const Shifts back = shifts_of(expressions, rolls, last);
       for (const NodeId sum : expressions.users(expressions.result(last.node))) {
@@ -68,6 +68,7 @@ class ShiftNotUndone : public Rule {
     std::map<std::size_t, std::pair<std::int64_t, std::int64_t>> along;  ///< axis: shift and extent
   };
 
+  /// Rolls along several axes, one after another.
   static Shifts shifts_of(const Expressions& expressions, const std::vector<Roll>& rolls, const Roll& last) {
     Shifts shifts{last.from, {{last.axis, {last.shift, last.extent}}}};
     for (int step = 0; step < 3; ++step) {

@@ -124,11 +124,13 @@ bool is_divided_by_norms(const Expressions& expressions, NodeId quotient) {
   return (first == vectors[0] && second == vectors[1]) || (first == vectors[1] && second == vectors[0]);
 }
 
-bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth) {
+/// `left`: values that are still compared; what two values share is met many times.
+bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth, int& left) {
   constexpr std::size_t kMaxOperands = 4;
   constexpr std::uint64_t kStepsOfValue = 16;
   if (a == b) return a != ValueId::kAbsent;
-  if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || expressions.is_spent()) return false;
+  if (a == ValueId::kAbsent || b == ValueId::kAbsent || depth == 0 || left-- <= 0 || expressions.is_spent())
+    return false;
   expressions.charge(kStepsOfValue);
   const dataflow::Analysis& analysis = expressions.analysis();
   const Model& model = analysis.model();
@@ -144,13 +146,13 @@ bool are_alike(const Expressions& expressions, ValueId a, ValueId b, int depth) 
   const auto one = analysis.attributes(first).read(), other = analysis.attributes(second).read();
   expressions.charge(dataflow::steps_of(one));
   if (!dataflow::same_attributes(one, other)) return false;
-  const auto left = analysis.operands(first), right = analysis.operands(second);
-  if (left.size() != right.size() || left.size() > kMaxOperands || expressions.result(first) != a ||
+  const auto one_side = analysis.operands(first), other_side = analysis.operands(second);
+  if (one_side.size() != other_side.size() || one_side.size() > kMaxOperands || expressions.result(first) != a ||
       expressions.result(second) != b)
     return false;
-  for (std::size_t i = 0; i < left.size(); ++i)
-    if (!are_alike(expressions, left[i], right[i], depth - 1)) return false;
-  return !left.empty();
+  for (std::size_t i = 0; i < one_side.size(); ++i)
+    if (!are_alike(expressions, one_side[i], other_side[i], depth - 1, left)) return false;
+  return !one_side.empty();
 }
 
 /// "%sqrt : ... (args = (%sum_1,), kwargs = {})" names sqrt and sum_1. Linear, whatever the text.
@@ -396,7 +398,8 @@ AsWritten is_operand_as_written(Reporter& out, const Expressions& expressions, N
 }
 
 bool are_computed_alike(const Expressions& expressions, ValueId a, ValueId b, int steps) {
-  return are_alike(expressions, a, b, steps);
+  int left = 400;
+  return are_alike(expressions, a, b, steps, left);
 }
 
 bool is_product(const Expressions& expressions, NodeId node) {
