@@ -134,7 +134,9 @@ class Build:
             errors = self.compile_once(source, copy)
             if not errors:
                 break
-            lines = {int(line) for line in re.findall(rf"{re.escape(str(copy))}:(\d+)(?::\d+)?: +(?:error|required from)", errors)}
+            # A compiler cache with a base folder makes the path relative.
+            name = re.escape(str(copy.relative_to(self.folder)))
+            lines = {int(line) for line in re.findall(rf"(?:^|/){name}:(\d+)(?::\d+)?: +(?:error|required from)", errors, re.MULTILINE)}
             kept = [site for site in source.sites if not self.touches(source, site, lines)]
             if len(kept) == len(source.sites):
                 raise Trouble(f"{source.path} does not compile:\n{errors[:2000]}")
@@ -317,19 +319,30 @@ def equivalents() -> dict[str, str]:
     return found
 
 
-def sampled(sources: list[Source], options: argparse.Namespace, left_out: set[int]) -> list[Verdict]:
+def candidates(sources: list[Source], options: argparse.Namespace) -> list[Verdict]:
+    """In the order in which they are drawn; some of a sample are to spare, for those that turn out to be no mutants."""
     everything = []
     for source in sources:
         lines = source.text.splitlines()
-        everything += [Verdict(mutant, source.path, lines[mutant.line - 1]) for mutant in source.mutants() if mutant.id not in left_out]
+        everything += [Verdict(mutant, source.path, lines[mutant.line - 1]) for mutant in source.mutants()]
     if options.again:
         keys = {entry["key"] for entry in json.loads(options.again.read_text())["mutants"] if not entry["killed by"]}
         return [verdict for verdict in everything if verdict.key() in keys]
     if options.mutant:
         return [verdict for verdict in everything if verdict.title() in options.mutant]
-    if options.sample and options.sample < len(everything):
-        return sorted(random.Random(options.seed).sample(everything, options.sample), key=lambda verdict: (verdict.path, verdict.mutant.id))
+    if options.sample:
+        return random.Random(options.seed).sample(everything, min(options.sample + options.sample // 5 + 5, len(everything)))
     return everything
+
+
+def chosen(drawn: list[Verdict], sources: list[Source], options: argparse.Namespace, left_out: set[int]) -> list[Verdict]:
+    compiled = {mutant.id for source in sources for mutant in source.mutants()}
+    valid = [verdict for verdict in drawn if verdict.mutant.id in compiled and verdict.mutant.id not in left_out]
+    if options.sample and not options.again and not options.mutant:
+        if len(valid) < options.sample < len(drawn):
+            raise Trouble(f"only {len(valid)} of {len(drawn)} drawn are mutants")
+        valid = valid[: options.sample]
+    return sorted(valid, key=lambda verdict: (verdict.path, verdict.mutant.id))
 
 
 def table(verdicts: list[Verdict]) -> str:
@@ -378,12 +391,20 @@ def main(arguments: list[str]) -> int:
     reasons = equivalents()
     build = Build(options.build, options.jobs)
     sources = chosen_sources(options.patterns or SOURCES)
+    count = sum(len(source.mutants()) for source in sources)
+    drawn = candidates(sources, options)
+    # The rest is not needed.
+    paths = {verdict.path for verdict in drawn}
+    of = len(sources)
+    sources = [source for source in sources if source.path in paths]
+    if not sources:
+        raise Trouble("there is no such mutant")
     build.make(sources)
     dropped = sum(source.dropped for source in sources)
-    print(f"{sum(len(source.mutants()) for source in sources)} mutants in {len(sources)} sources, {dropped} more do not compile", flush=True)
+    print(f"{count} mutants in {of} sources; {dropped} in the {len(sources)} that are needed do not compile", flush=True)
     tests = Tests(build, options.tests, PYTHON_TESTS if options.python else [])
     tests.measure_reach(options.jobs)
-    verdicts = sampled(sources, options, tests.left_out)
+    verdicts = chosen(drawn, sources, options, tests.left_out)
     if not verdicts:
         raise Trouble("there is no such mutant")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
