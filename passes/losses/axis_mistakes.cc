@@ -27,7 +27,8 @@ std::vector<AxisMistake> find_axis_mistakes(const Expressions& expressions, Axis
     if (!mistake) mistake = crossed.at(node);
     if (!mistake) mistake = sequence.at(node);
     if (!mistake) mistake = order.at(node);
-    if (mistake) found.push_back(std::move(*mistake));
+    // What has no known shape has no axes, and rules name the first.
+    if (mistake && !mistake->axes.empty()) found.push_back(std::move(*mistake));
   }
   return found;
 }

@@ -287,7 +287,11 @@ class ReductionOverBatchAxis : public Rule {
 
   /// The other side has as many samples as the node reduces.
   static bool has_extent(Search& search, ValueId value, NodeId node) {
-    const Dim samples = dims_of(search, search.expressions.operand(node, 0))[search.expressions.axes_of(node)->front()];
+    const auto dims = dims_of(search, search.expressions.operand(node, 0));
+    const auto axes = search.expressions.axes_of(node);
+    // Nothing is known any more once the meter is spent.
+    if (!axes || axes->empty() || axes->front() >= dims.size()) return false;
+    const Dim samples = dims[axes->front()];
     return std::ranges::any_of(dims_of(search, value),
                                [&](Dim dim) { return search.analysis.facts().dims().equal(dim, samples); });
   }
